@@ -1,0 +1,1 @@
+//! Programs that a user of Gristmill would write, one file each under `src/bin`.

@@ -1,0 +1,404 @@
+//! What clients and master say to each other: the JSON bodies of `/api/v1`.
+//!
+//! The schema is versioned by [`SCHEMA`], which every body that leaves the program carries. Fields are only
+//! ever added within a version. Times are nanoseconds since the master started unless a name says otherwise.
+//! Not here: frames between master and workers (`gristmill_worker::protocol`).
+
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_worker::http::Endpoint;
+use gristmill_worker::input::{FilePath, Split};
+use gristmill_worker::protocol::{AttemptReport, Part};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of everything in this file.
+pub const SCHEMA: u32 = 1;
+
+/// Root of all routes.
+pub const ROOT: &str = "/api/v1";
+
+/// Longest submission in bytes.
+pub const SUBMISSION_BYTES_MAX: usize = 256 << 20;
+
+/// A job with its input cut into splits. Body of `POST /api/v1/jobs`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Submission {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the job in the registry.
+    pub name: String,
+    /// Its parameters as JSON text.
+    pub parameters: String,
+    /// One map task each, in input order.
+    pub splits: Vec<Split>,
+    /// Number of parts; 0 for a map-only job.
+    pub reduces: u32,
+    /// Ends of ranges for a totally ordered job, as hexadecimal text.
+    pub cuts: Vec<String>,
+    /// Side inputs.
+    pub side: Vec<Split>,
+    /// Output directory, absolute.
+    pub output: FilePath,
+    /// Name of the file in `_temporary` by which a worker knows the directory.
+    pub output_probe: String,
+    /// Where the submitter serves its files and takes parts.
+    pub submitter: Option<Endpoint>,
+    /// What opens the job's segments and files, as text; made by the submitter because it serves files too.
+    pub key: String,
+    /// Share under a fair policy; 1 is usual.
+    pub weight: f64,
+    /// Pool under a fair policy; `None`: a pool of its own.
+    pub pool: Option<String>,
+    /// Charged failures of one task after which the job fails.
+    pub attempts_max: u32,
+    /// Whether parts are synced to disk before they count as published.
+    pub sync: bool,
+    /// Longest record, bytes.
+    pub record_bytes_max: u64,
+    /// User code that reads and writes nothing for this long hangs, milliseconds.
+    pub hang_ms: u64,
+    /// The job is cancelled when the connection that submitted it closes.
+    pub attached: bool,
+    /// Remarks of the job's plan, for the summary.
+    pub remarks: Vec<String>,
+    /// What the columns of the output mean, for `_SUCCESS`.
+    pub columns: Option<Vec<String>>,
+}
+
+/// How a job stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Nothing of it has been launched.
+    Waiting,
+    /// Something runs or has run.
+    Running,
+    /// All parts are published.
+    Succeeded,
+    /// Given up.
+    Failed,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl JobState {
+    /// Whether nothing will happen any more.
+    #[must_use]
+    pub fn ended(self) -> bool {
+        matches!(self, JobState::Succeeded | JobState::Failed | JobState::Cancelled)
+    }
+}
+
+/// Tasks of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TaskCounts {
+    /// All.
+    pub total: u32,
+    /// Running now.
+    pub running: u32,
+    /// Done.
+    pub done: u32,
+}
+
+/// Why a job did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFailure {
+    /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `workers_lost`,
+    /// `workers_unfit`, `no_workers`, `client_lost`, `limit`, `internal`.
+    pub code: String,
+    /// One sentence with the task.
+    pub message: String,
+    /// The last report of the attempt that decided it: attempt, worker, words.
+    pub detail: Option<String>,
+}
+
+/// Sums over the attempts of a job that succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobTotals {
+    /// Records read by maps.
+    pub map_records_in: u64,
+    /// Bytes read by maps.
+    pub map_bytes_in: u64,
+    /// Records that left the maps, after combining.
+    pub map_records_out: u64,
+    /// Bytes of map output.
+    pub map_bytes_out: u64,
+    /// Bytes that came over HTTP from another worker.
+    pub shuffle_bytes: u64,
+    /// Segments gathered, of maps times reduces.
+    pub shuffle_segments: u64,
+    /// Records read by reduces.
+    pub reduce_records_in: u64,
+    /// Records of all parts.
+    pub records_out: u64,
+    /// Bytes of all parts.
+    pub bytes_out: u64,
+    /// Runs that went to disk.
+    pub spills: u64,
+    /// Bytes of those.
+    pub spilled_bytes: u64,
+    /// CPU time of slots in nanoseconds.
+    pub cpu_ns: u64,
+    /// Largest resident memory of any worker process that took part, bytes.
+    pub worker_memory_peak_bytes: u64,
+    /// Splits whose bytes were read from a disk that the worker sees.
+    pub splits_local: u32,
+    /// Splits read over HTTP from a process on the same host.
+    pub splits_same_host: u32,
+    /// Splits read over HTTP from another host.
+    pub splits_remote: u32,
+}
+
+/// Attempts by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptCounts {
+    /// Launched in all.
+    pub launched: u32,
+    /// Failed by user code (charged).
+    pub failed_user: u32,
+    /// Failed otherwise (not charged).
+    pub failed_other: u32,
+    /// Lost with their worker.
+    pub lost: u32,
+    /// Told to stop.
+    pub cancelled: u32,
+    /// Maps run again because their output was lost.
+    pub maps_rerun: u32,
+}
+
+/// Everything worth knowing of a job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Its number.
+    pub job: JobId,
+    /// Its name.
+    pub name: String,
+    /// Its parameters as JSON text.
+    pub parameters: String,
+    /// How it stands.
+    pub state: JobState,
+    /// Map tasks.
+    pub maps: TaskCounts,
+    /// Reduce tasks.
+    pub reduces: TaskCounts,
+    /// Segments to gather: maps times reduces.
+    pub segments_total: u64,
+    /// Bytes of input of all maps.
+    pub input_bytes: u64,
+    /// Bytes of input read so far, with running attempts.
+    pub input_bytes_read: u64,
+    /// When it arrived.
+    pub arrived_ns: u64,
+    /// When its first task was launched.
+    pub started_ns: Option<u64>,
+    /// When its last map ended (the last time, if maps were run again).
+    pub maps_done_ns: Option<u64>,
+    /// When the last segment was in.
+    pub shuffle_done_ns: Option<u64>,
+    /// When it ended.
+    pub ended_ns: Option<u64>,
+    /// The master's clock when this was written.
+    pub now_ns: u64,
+    /// Sums.
+    pub totals: JobTotals,
+    /// Attempts.
+    pub attempts: AttemptCounts,
+    /// User counters.
+    pub counters: BTreeMap<String, u64>,
+    /// Published parts in order.
+    pub parts: Vec<Part>,
+    /// What went wrong on the way, newest last, at most [`INCIDENTS_MAX`].
+    pub incidents: Vec<String>,
+    /// Incidents left out of the list.
+    pub incidents_omitted: u64,
+    /// Why it did not succeed.
+    pub failure: Option<JobFailure>,
+    /// Remarks of the plan.
+    pub remarks: Vec<String>,
+    /// Live workers of the master.
+    pub workers: u32,
+    /// Their slots.
+    pub slots: u32,
+    /// Output directory.
+    pub output: FilePath,
+}
+
+/// Incidents kept for one job.
+pub const INCIDENTS_MAX: usize = 50;
+
+impl JobStatus {
+    /// Completion minus arrival, or the time since arrival.
+    #[must_use]
+    pub fn flow_ns(&self) -> u64 {
+        self.ended_ns.unwrap_or(self.now_ns).saturating_sub(self.arrived_ns)
+    }
+
+    /// First task start minus arrival, or the time since arrival.
+    #[must_use]
+    pub fn waiting_ns(&self) -> u64 {
+        let started = self.started_ns.or(self.ended_ns).unwrap_or(self.now_ns);
+        started.saturating_sub(self.arrived_ns)
+    }
+}
+
+/// A worker as the master sees it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// Its number.
+    pub worker: WorkerId,
+    /// Name of its machine.
+    pub host: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// Attempts it can run at once.
+    pub slots: u32,
+    /// Attempts it runs.
+    pub running: u32,
+    /// Where its shuffle server listens.
+    pub endpoint: Endpoint,
+    /// Its memory budget, bytes.
+    pub memory_budget_bytes: u64,
+    /// Anonymous and shared memory it uses, bytes.
+    pub memory_bytes: u64,
+    /// Free bytes on its fullest spill directory.
+    pub disk_free_bytes: u64,
+    /// Its clock minus the master's, nanoseconds, as measured.
+    pub clock_offset_ns: i64,
+    /// When it joined.
+    pub joined_ns: u64,
+}
+
+/// The master as a whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MasterStatus {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Identifies the executable.
+    pub build: String,
+    /// The policy that chooses jobs.
+    pub policy: String,
+    /// The placement that chooses workers.
+    pub placement: String,
+    /// The master's clock.
+    pub now_ns: u64,
+    /// Live workers.
+    pub workers: Vec<WorkerStatus>,
+    /// Jobs that have not ended.
+    pub jobs_live: u32,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptEnd {
+    /// It runs.
+    Running,
+    /// Well.
+    Succeeded,
+    /// Badly; class and words.
+    Failed(String, String),
+    /// Its worker was lost.
+    Lost,
+}
+
+/// One attempt, for the trace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Where it ran.
+    pub worker: WorkerId,
+    /// When the master launched it.
+    pub launched_ns: u64,
+    /// When it began on the worker, in the master's clock.
+    pub started_ns: Option<u64>,
+    /// When it ended, in the master's clock.
+    pub ended_ns: Option<u64>,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// Why this job, why there.
+    pub reason: String,
+    /// What it did, once it has ended.
+    pub report: Option<AttemptReport>,
+}
+
+/// One transfer of segments, for the trace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FetchRecord {
+    /// Whose output.
+    pub map: AttemptId,
+    /// Who had it.
+    pub from: WorkerId,
+    /// Who fetched it.
+    pub to: WorkerId,
+    /// Number of partitions.
+    pub partitions: u32,
+    /// Bytes; 0 if read in place.
+    pub bytes: u64,
+    /// When the request began, in the master's clock.
+    pub started_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+}
+
+/// Everything that happened to a job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobTrace {
+    /// How it stands.
+    pub status: JobStatus,
+    /// Attempts in the order of launching.
+    pub attempts: Vec<AttemptRecord>,
+    /// Transfers in the order of their end.
+    pub fetches: Vec<FetchRecord>,
+    /// Records left out because there were too many.
+    pub omitted: u64,
+}
+
+/// What user code wrote, for one attempt.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// The attempt; `None` if several ran when it was written.
+    pub attempt: Option<AttemptId>,
+    /// Where it ran.
+    pub worker: WorkerId,
+    /// The words, bytes that are not UTF-8 replaced.
+    pub text: String,
+    /// Bytes left out.
+    pub omitted_bytes: u64,
+}
+
+/// A worker process has ended; said by whoever started it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkerEnded {
+    /// Its process id.
+    pub pid: u32,
+    /// Name of its machine.
+    pub host: String,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Its exit code, if no signal did.
+    pub code: Option<i32>,
+    /// The last words of user code.
+    pub last_words: String,
+}
+
+/// One line of the answer to a submission or a watch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchLine {
+    /// How the job stands now; the last line has an ended state.
+    Status(Box<JobStatus>),
+}
+
+/// The body of every answer that is not a success.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ApiError {
+    /// Stable word.
+    pub code: String,
+    /// For a person.
+    pub message: String,
+}

@@ -1,0 +1,28 @@
+//! A child of an embedded cluster: reads its settings from its parent and ends when the parent is gone.
+
+use crate::cluster::ChildConfig;
+use std::io::{BufRead, Read};
+use tokio::sync::watch;
+
+/// Longest line of settings, bytes.
+const SETTINGS_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads the settings, and from then on turns `stop` true when the parent's end of the pipe closes.
+///
+/// # Errors
+/// A parent that says nothing that can be read.
+pub fn settings(stop: watch::Sender<bool>) -> anyhow::Result<ChildConfig> {
+    // The kernel's word is the last resort, should this process be stuck when its parent is killed.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+    let mut stdin = std::io::BufReader::new(std::io::stdin());
+    let mut line = String::new();
+    (&mut stdin).take(SETTINGS_BYTES_MAX).read_line(&mut line)?;
+    let settings = serde_json::from_str(&line)
+        .map_err(|error| super::usage(format!("--from-parent is for child processes of `gristmill run`: {error}")))?;
+    std::thread::Builder::new().name("parent".to_owned()).spawn(move || {
+        let mut rest = [0; 64];
+        while stdin.read(&mut rest).is_ok_and(|got| 0 < got) {}
+        let _ = stop.send(true);
+    })?;
+    Ok(settings)
+}

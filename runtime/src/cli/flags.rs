@@ -1,0 +1,282 @@
+//! Flags that several commands share, and what they mean together with the settings file.
+//!
+//! Two steps: what was typed (the structs here), then what it means (their methods).
+
+use super::settings::Settings;
+use super::usage;
+use crate::cluster::ClusterConfig;
+use crate::size::parse_bytes;
+use crate::submit::JobOptions;
+use clap::Args;
+use gristmill_worker::http::{Endpoint, JoinLine, Permissions};
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Share of the machine's memory that an embedded cluster or a worker takes unless told otherwise: a quarter, so
+/// that the page cache and the user's other programs keep the rest.
+const MEMORY_SHARE: u64 = 4;
+
+/// Size of an embedded cluster.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterFlags {
+    /// Worker processes to start [default: one for each core]
+    #[arg(long, global = true, value_name = "N")]
+    pub workers: Option<u32>,
+    /// Slots of each worker [default: 1, so that user code that aborts harms no other attempt]
+    #[arg(long, global = true, value_name = "N")]
+    pub slots: Option<u32>,
+    /// Memory of all workers together, such as 2GiB [default: a quarter of the machine's]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Folder for what does not fit in memory; several allowed [default: the system's temporary folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub spill_dir: Vec<PathBuf>,
+    /// Which job gets a slot: NAME or NAME:PARAMETERS [default: fair]
+    #[arg(long, global = true, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Which worker gets a task: NAME or NAME:PARAMETERS [default: pull]
+    #[arg(long, global = true, value_name = "PLACEMENT")]
+    pub placement: Option<String>,
+}
+
+impl ClusterFlags {
+    /// The size of the cluster.
+    ///
+    /// # Errors
+    /// Numbers that make no cluster.
+    pub fn config(&self, settings: &Settings) -> anyhow::Result<ClusterConfig> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let workers = self.workers.or(settings.workers).unwrap_or(cores);
+        let slots = self.slots.or(settings.slots).unwrap_or(1);
+        if workers == 0 || 1000 < workers {
+            return Err(usage(format!("--workers {workers} must be from 1 to 1000")));
+        }
+        if slots == 0 || 1000 < slots {
+            return Err(usage(format!("--slots {slots} must be from 1 to 1000")));
+        }
+        Ok(ClusterConfig {
+            workers,
+            slots,
+            memory_bytes: memory(self.memory.as_ref().or(settings.memory.as_ref()))?,
+            policy: policy(self.policy.as_ref(), settings),
+            placement: placement(self.placement.as_ref(), settings),
+            spill_dirs: match self.spill_dir.is_empty() {
+                true => settings.spill_dir.clone().unwrap_or_default(),
+                false => self.spill_dir.clone(),
+            },
+        })
+    }
+}
+
+/// The policy of a flag or the settings, or the default.
+pub fn policy(flag: Option<&String>, settings: &Settings) -> String {
+    flag.or(settings.policy.as_ref()).cloned().unwrap_or_else(|| "fair".to_owned())
+}
+
+/// The placement of a flag or the settings, or the default.
+pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
+    flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
+}
+
+/// Bytes of memory as named, or a quarter of the machine's.
+///
+/// # Errors
+/// A text that is no size, or less than 16 MiB.
+pub fn memory(text: Option<&String>) -> anyhow::Result<u64> {
+    const LEAST: u64 = 16 << 20;
+    match text {
+        Some(text) => match parse_bytes(text).map_err(|error| usage(format!("--memory: {error}")))? {
+            bytes if bytes < LEAST => Err(usage(format!("--memory {text} is less than 16MiB"))),
+            bytes => Ok(bytes),
+        },
+        None => Ok((gristmill_worker::machine_memory_bytes() / MEMORY_SHARE).max(LEAST)),
+    }
+}
+
+/// How a job is run.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Job")]
+pub struct JobFlags {
+    /// Output directory; it must not exist or be empty
+    #[arg(long, global = true, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace an output directory that has something in it
+    #[arg(long, global = true)]
+    pub overwrite: bool,
+    /// Number of parts [default: one for each slot]
+    #[arg(long, global = true, value_name = "N")]
+    pub reduces: Option<u32>,
+    /// Bytes of input of one map task [default: 64MiB]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub split_size: Option<String>,
+    /// Share relative to other jobs under a fair policy
+    #[arg(long, global = true, value_name = "W", default_value_t = 1.0)]
+    pub weight: f64,
+    /// Pool under a fair policy [default: one of its own]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub pool: Option<String>,
+    /// Tries of a task before the job fails
+    #[arg(long, global = true, value_name = "N", default_value_t = 4)]
+    pub attempts: u32,
+    /// Do not wait until the output is on disk
+    #[arg(long, global = true)]
+    pub no_sync: bool,
+    /// Longest record
+    #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB")]
+    pub max_record: String,
+    /// Seconds without a record after which user code counts as hanging
+    #[arg(long, global = true, value_name = "S", default_value_t = 600.0)]
+    pub hang_after: f64,
+    /// Print the report as JSON on stdout
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Write a trace for ui.perfetto.dev or chrome://tracing
+    #[arg(long, global = true, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Print nothing on stderr but errors
+    #[arg(long, global = true)]
+    pub quiet: bool,
+    /// Address on which inputs are offered to workers that do not see them
+    #[arg(long, global = true, value_name = "IP")]
+    pub serve: Option<std::net::IpAddr>,
+}
+
+impl JobFlags {
+    /// The options of a job that writes to `output`.
+    ///
+    /// # Errors
+    /// Values that make no sense.
+    pub fn options(&self, settings: &Settings, output: PathBuf) -> anyhow::Result<JobOptions> {
+        let size = |flag: &str, text: &str| match parse_bytes(text) {
+            Ok(0) => Err(usage(format!("{flag} must be at least 1"))),
+            Ok(bytes) => Ok(bytes),
+            Err(error) => Err(usage(format!("{flag}: {error}"))),
+        };
+        let reduces = self.reduces.or(settings.reduces);
+        if reduces == Some(0) {
+            return Err(usage("--reduces must be at least 1; a job without a reduce says so itself".to_owned()));
+        }
+        if reduces.is_some_and(|reduces| REDUCES_MAX < reduces) {
+            return Err(usage(format!("--reduces is more than {REDUCES_MAX}")));
+        }
+        if self.attempts == 0 {
+            return Err(usage("--attempts must be at least 1".to_owned()));
+        }
+        if !(self.weight.is_finite() && 0.0 < self.weight) {
+            return Err(usage(format!("--weight {} is not a number above 0", self.weight)));
+        }
+        if !(0.1..=1e6).contains(&self.hang_after) {
+            return Err(usage(format!("--hang-after {} must be from 0.1 to 1000000 seconds", self.hang_after)));
+        }
+        let mut options = JobOptions::new(output);
+        if let Some(text) = self.split_size.as_ref().or(settings.split_size.as_ref()) {
+            options.split_bytes = size("--split-size", text)?;
+        }
+        options.overwrite = self.overwrite;
+        options.reduces = reduces;
+        options.weight = self.weight;
+        options.pool = self.pool.clone();
+        options.attempts_max = self.attempts;
+        options.sync = !(self.no_sync || settings.no_sync.unwrap_or(false));
+        options.record_bytes_max = size("--max-record", &self.max_record)?;
+        options.hang = Duration::from_secs_f64(self.hang_after);
+        options.serve = self.serve;
+        Ok(options)
+    }
+}
+
+/// Parts of one job.
+const REDUCES_MAX: u32 = 100_000;
+
+/// Which master.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Master")]
+pub struct MasterFlags {
+    /// Address of the master [default: the one that was started here last]
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    pub master: Option<Endpoint>,
+    /// File with the master's join line, `-` for standard input [default: the one in the state folder]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub join: Option<PathBuf>,
+    /// Folder for the secret and the join line
+    #[arg(long, global = true, value_name = "DIR", env = "GRISTMILL_STATE")]
+    pub state: Option<PathBuf>,
+}
+
+/// Name of the file with the join line in the state folder.
+pub const JOIN_FILE: &str = "join";
+
+impl MasterFlags {
+    /// The state folder.
+    ///
+    /// # Errors
+    /// No folder given and no home to put one.
+    pub fn state_dir(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
+        if let Some(dir) = self.state.clone().or_else(|| settings.state.clone()) {
+            return Ok(dir);
+        }
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+        state.map(|state| state.join("gristmill")).ok_or_else(|| usage("no home folder: name one with --state".into()))
+    }
+
+    /// The master's address and secret.
+    ///
+    /// # Errors
+    /// No join line where one is expected.
+    pub fn join_line(&self, settings: &Settings) -> anyhow::Result<JoinLine> {
+        let text = match &self.join {
+            Some(path) if path.as_os_str() == "-" => {
+                let mut text = String::new();
+                std::io::stdin().take(4096).read_to_string(&mut text)?;
+                text
+            }
+            Some(path) => read_join(path)?,
+            None => read_join(&self.state_dir(settings)?.join(JOIN_FILE))?,
+        };
+        let mut line: JoinLine = text.parse().map_err(|error| usage(format!("{error}")))?;
+        if let Some(master) = &self.master {
+            line.endpoint.host = master.host.clone();
+            line.endpoint.port = master.port;
+        }
+        Ok(line)
+    }
+}
+
+fn read_join(path: &std::path::Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        usage(format!(
+            "no master is known: could not read the join line in {} ({error}); start one with `gristmill master`, or \
+             name the file with its join line with --join FILE",
+            path.display()
+        ))
+    })
+}
+
+/// What a listener beyond this machine needs.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Listening")]
+pub struct ListenFlags {
+    /// Speak plain HTTP on the network: everyone on the way can read the secret and all data
+    #[arg(long)]
+    pub insecure_plaintext: bool,
+    /// Listen on every network this machine is in
+    #[arg(long)]
+    pub listen_everywhere: bool,
+    /// Run as root although whoever holds the secret then runs code as root
+    #[arg(long)]
+    pub allow_root: bool,
+}
+
+impl ListenFlags {
+    /// As permissions.
+    pub fn permissions(&self) -> Permissions {
+        Permissions {
+            insecure_plaintext: self.insecure_plaintext,
+            listen_everywhere: self.listen_everywhere,
+            allow_root: self.allow_root,
+        }
+    }
+}

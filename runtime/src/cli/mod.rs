@@ -1,0 +1,219 @@
+//! The command line: the whole program, given a registry of jobs.
+//!
+//! One file for each group of commands. stdout is data, stderr is talk; exit codes are those of
+//! [`exit`](crate::exit). Not here: anything a library user could not do without it.
+
+#![allow(clippy::print_stdout, reason = "stdout is where data goes")]
+
+mod bars;
+mod child;
+mod flags;
+mod processes;
+mod query;
+mod run;
+mod settings;
+mod summary;
+mod tools;
+mod trace;
+
+use crate::client::ClientError;
+use crate::cluster::ClusterError;
+use crate::exit;
+use crate::registry::Registry;
+use crate::submit::SubmitError;
+use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
+use gristmill_worker::agent::WorkerError;
+use gristmill_worker::api::PlanError;
+use gristmill_worker::http::HttpError;
+use std::fmt;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Commands whose flags do not depend on the registry.
+#[derive(Subcommand)]
+enum Fixed {
+    /// Start a master and print the line with which workers join
+    Master(processes::MasterCommand),
+    /// Start a worker and join a master
+    Worker(processes::WorkerCommand),
+    /// Show the master and its workers, or one job
+    Status(query::StatusCommand),
+    /// List jobs
+    Jobs(query::JobsCommand),
+    /// Wait until a job has ended
+    Wait(query::WaitCommand),
+    /// Stop a job
+    Cancel(query::CancelCommand),
+    /// Show what user code wrote to stdout and stderr
+    Logs(query::LogsCommand),
+    /// Make input: text, records or tables
+    Gen(crate::generate::GenerateArgs),
+    /// Check the order, count and checksum of a sorted output
+    VerifySort(tools::VerifySortCommand),
+    /// Print a completion script for a shell
+    Completions(tools::CompletionsCommand),
+}
+
+/// Runs the program with the process's arguments.
+#[must_use]
+pub fn main(registry: Registry) -> ExitCode {
+    main_from(registry, std::env::args_os().collect())
+}
+
+/// Runs the program with these arguments, the first being its name.
+#[must_use]
+pub fn main_from(registry: Registry, arguments: Vec<std::ffi::OsString>) -> ExitCode {
+    let matches = match command(&registry).try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            // Help into a closed pipe is no error.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let result = dispatch(registry, &matches);
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            if is_broken_pipe(&error) {
+                return ExitCode::from(exit::OK);
+            }
+            let (code, hint) = judge(&error);
+            let words = crate::chain(error.as_ref());
+            eprintln!("{}error:{} {}", style("1;31"), style("0"), gristmill_worker::agent::slots::clean(&words));
+            if let Some(hint) = hint {
+                eprintln!("  hint: {hint}");
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// The whole command line of this registry.
+fn command(registry: &Registry) -> Command {
+    let about = "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
+    let program = Command::new("gristmill")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(80)
+        .arg(
+            clap::Arg::new("settings")
+                .long("settings")
+                .global(true)
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Settings [default: ./gristmill.toml if there is one]"),
+        );
+    Fixed::augment_subcommands(program)
+        .about(about)
+        .long_about(None)
+        .subcommand(run::run_command(registry).display_order(0))
+        .subcommand(run::submit_command(registry).display_order(1))
+}
+
+fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
+    let named = matches.get_one::<PathBuf>("settings").map(PathBuf::as_path);
+    let settings = settings::load(named)?;
+    match matches.subcommand() {
+        Some(("run", flags)) => run::run(&registry, &settings, flags),
+        Some(("submit", flags)) => run::submit(&registry, &settings, flags),
+        _ => match Fixed::from_arg_matches(matches)? {
+            Fixed::Master(flags) => processes::master(&registry, &settings, &flags),
+            Fixed::Worker(flags) => processes::worker(registry, &settings, &flags),
+            Fixed::Status(flags) => query::status(&settings, &flags),
+            Fixed::Jobs(flags) => query::jobs(&settings, &flags),
+            Fixed::Wait(flags) => query::wait(&settings, &flags),
+            Fixed::Cancel(flags) => query::cancel(&settings, &flags),
+            Fixed::Logs(flags) => query::logs(&settings, &flags),
+            Fixed::Gen(flags) => tools::generate(flags),
+            Fixed::VerifySort(flags) => tools::verify_sort(&flags),
+            Fixed::Completions(flags) => tools::completions(&flags, command(&registry)),
+        },
+    }
+}
+
+/// A mistake in the command, exit code 2.
+#[derive(Debug)]
+struct UsageError(String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+fn usage(message: String) -> anyhow::Error {
+    UsageError(message).into()
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// The exit code of an error, and what to do next.
+fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
+    if error.is::<UsageError>() || error.is::<clap::Error>() {
+        return (exit::USAGE, None);
+    }
+    if let Some(error) = error.downcast_ref::<ClientError>() {
+        return judge_client(error);
+    }
+    if error.is::<ClusterError>() || error.is::<gristmill_worker::http::BindError>() {
+        return (exit::ENVIRONMENT, None);
+    }
+    match error.downcast_ref::<WorkerError>() {
+        Some(WorkerError::Unreachable { .. }) => {
+            return (exit::CLUSTER, Some("check the master's address, or start one with `gristmill master`"));
+        }
+        Some(_) => return (exit::ENVIRONMENT, None),
+        None => {}
+    }
+    (exit::FAILED, None)
+}
+
+fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
+    match error {
+        ClientError::Submit { source } => match source {
+            SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => (exit::INPUT, None),
+            SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
+            SubmitError::Output { source: crate::output_dir::OutputError::NotEmpty { .. } } => {
+                (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
+            }
+            SubmitError::Output { source: crate::output_dir::OutputError::Busy { .. } } => {
+                (exit::ENVIRONMENT, Some("if no job runs there any more, remove its _temporary folder"))
+            }
+            _ => (exit::ENVIRONMENT, None),
+        },
+        ClientError::Master { source: HttpError::Unauthorized { .. }, .. } => {
+            (exit::UNAUTHORISED, Some("use the join line that the master printed: --join FILE"))
+        }
+        ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
+        ClientError::Job { status } => match status.failure.as_ref().map(|failure| failure.code.as_str()) {
+            Some("user_code") => (exit::FAILED, Some("`gristmill logs JOB` shows what the code wrote, if the master lives")),
+            Some("input") => (exit::INPUT, None),
+            Some("config") => (exit::USAGE, None),
+            Some("no_workers" | "workers_lost" | "client_lost") => (exit::CLUSTER, None),
+            Some("output" | "workers_unfit") => (exit::RESOURCES, Some("free some space, or choose other folders")),
+            None => (exit::CANCELLED, None),
+            Some(_) => (exit::FAILED, None),
+        },
+        ClientError::Interrupted { .. } => (exit::INTERRUPTED, None),
+        ClientError::Refused { error } if error.code == "job" => (exit::USAGE, Some("`gristmill jobs` lists them")),
+        ClientError::Refused { .. } | ClientError::NotShared { .. } | ClientError::Serve { .. } => {
+            (exit::ENVIRONMENT, None)
+        }
+        _ => (exit::ENVIRONMENT, None),
+    }
+}
+
+/// A terminal's colour code, or nothing where stderr is no terminal.
+fn style(code: &str) -> String {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if colour { format!("\x1b[{code}m") } else { String::new() }
+}

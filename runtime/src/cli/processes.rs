@@ -1,0 +1,316 @@
+//! `master` and `worker`: the processes of a cluster, started by a person or by `run`.
+
+use super::child;
+use super::flags::{JOIN_FILE, ListenFlags, MasterFlags, memory, placement, policy};
+use super::settings::Settings;
+use super::usage;
+use crate::cluster::{ChildConfig, MasterReady};
+use crate::exit;
+use crate::master::{MasterConfig, run};
+use crate::registry::Registry;
+use clap::Args;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::agent::capture::Capture;
+use gristmill_worker::agent::{self, WorkerConfig, WorkerExit, slots};
+use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
+use gristmill_worker::shuffle::plan::FetchLimits;
+use std::fs;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a worker tries to reach its master at first.
+const JOIN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Start a master
+#[derive(Args)]
+pub struct MasterCommand {
+    /// Address to listen on; port 0 lets the system choose
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// A host name under which the master is reached; several allowed
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Which job gets a slot: NAME or NAME:PARAMETERS [default: fair]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Which worker gets a task: NAME or NAME:PARAMETERS [default: pull]
+    #[arg(long, value_name = "PLACEMENT")]
+    placement: Option<String>,
+    #[command(flatten)]
+    permissions: ListenFlags,
+    /// Folder for the secret and the join line
+    #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
+    state: Option<PathBuf>,
+    /// For child processes of `run`: take settings from standard input
+    #[arg(long, hide = true)]
+    from_parent: bool,
+}
+
+/// Start a worker
+#[derive(Args)]
+pub struct WorkerCommand {
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Attempts that run at once [default: one for each core]
+    #[arg(long, value_name = "N")]
+    slots: Option<u32>,
+    /// Memory for map outputs, collectors and gathered segments [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Folder for what does not fit in memory; several allowed
+    #[arg(long, value_name = "DIR")]
+    spill_dir: Vec<PathBuf>,
+    /// Address on which other workers fetch segments [default: the one from which the master is reached]
+    #[arg(long, value_name = "IP")]
+    listen: Option<IpAddr>,
+    /// Name or address under which other workers reach this one
+    #[arg(long, value_name = "HOST")]
+    advertise: Option<String>,
+    #[command(flatten)]
+    permissions: ListenFlags,
+    /// For child processes of `run`: take settings from standard input
+    #[arg(long, hide = true)]
+    from_parent: bool,
+}
+
+/// A runtime, and a switch that turns when this process is asked to end.
+fn runtime() -> anyhow::Result<(tokio::runtime::Runtime, watch::Sender<bool>, watch::Receiver<bool>)> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (stop, stopping) = watch::channel(false);
+    let asked = stop.clone();
+    runtime.spawn(async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        let _ = asked.send(true);
+    });
+    Ok((runtime, stop, stopping))
+}
+
+/// Sends the program's own log to stderr, or to where stderr was before user output took its place.
+fn log_to(stderr: Option<OwnedFd>, default: &str) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("GRISTMILL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    // A second subscriber in one process is refused; then the first one stays.
+    let _ = match stderr {
+        Some(fd) => builder.with_ansi(false).with_writer(std::sync::Mutex::new(fs::File::from(fd))).try_init(),
+        None => builder.with_writer(io::stderr).try_init(),
+    };
+}
+
+/// `gristmill master`.
+pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
+    let policy_name = policy(flags.policy.as_ref(), settings);
+    let placement_name = placement(flags.placement.as_ref(), settings);
+    let (policy, placement) =
+        (registry.make_policy(&policy_name).map_err(usage)?, registry.make_placement(&placement_name).map_err(usage)?);
+    let (runtime, stop, stopping) = runtime()?;
+    let (secret, bind, state, remove_at_end) = match flags.from_parent {
+        true => {
+            log_to(None, "warn");
+            let child = child::settings(stop.clone())?;
+            (parse_secret(&child)?, Bind::loopback(), None, child.remove_at_end)
+        }
+        false => {
+            log_to(None, "info");
+            let master = MasterFlags { master: None, join: None, state: flags.state.clone() };
+            let state = master.state_dir(settings)?;
+            fs::DirBuilder::new().mode(0o700).recursive(true).create(&state)?;
+            let secret = Secret::load_or_create(&state.join("secret"))?;
+            (secret, bind(flags, &state)?, Some(state), Vec::new())
+        }
+    };
+    warn_as_root(&bind, flags.from_parent);
+    let listener = runtime.block_on(bind.listen())?;
+    let address = listener.local_addr()?;
+    let config = MasterConfig {
+        bind: bind.clone(),
+        host_names: flags.allow_host.clone(),
+        secret: secret.clone(),
+        build: gristmill_worker::build_id(),
+        policy,
+        placement,
+        policy_name,
+        placement_name,
+        supervised: flags.from_parent,
+    };
+    match &state {
+        None => {
+            println!("{}", serde_json::to_string(&MasterReady { port: address.port() })?);
+            io::stdout().flush()?;
+        }
+        Some(state) => announce(&bind, address, &secret, state)?,
+    }
+    runtime.block_on(run(config, listener, stopping));
+    if let Some(state) = &state {
+        // The secret stays, so that workers can come back; the address does not.
+        let _ = fs::remove_file(state.join(JOIN_FILE));
+    }
+    // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
+    crate::cluster::remove_folders(&remove_at_end);
+    Ok(exit::OK)
+}
+
+fn parse_secret(child: &ChildConfig) -> anyhow::Result<Secret> {
+    child.secret.parse().map_err(|_| usage("the parent's secret cannot be read".to_owned()))
+}
+
+fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
+    let ip = flags.listen.ip();
+    let transport = match ip.is_loopback() || flags.permissions.insecure_plaintext {
+        true => Transport::Plain,
+        false => {
+            let mut names = vec![ip.to_string()];
+            names.extend(flags.allow_host.iter().cloned());
+            Transport::Tls(Identity::load_or_create(&state.join("identity"), &names)?)
+        }
+    };
+    Ok(Bind { address: flags.listen, transport, permissions: flags.permissions.permissions() })
+}
+
+fn warn_as_root(bind: &Bind, quiet: bool) {
+    if !quiet && rustix::process::geteuid().is_root() && bind.address.ip().is_loopback() {
+        tracing::warn!("running as root: whoever submits a job runs code as root");
+    }
+}
+
+/// Prints the join line and leaves it in the state folder for this user's other commands.
+fn announce(bind: &Bind, address: SocketAddr, secret: &Secret, state: &Path) -> anyhow::Result<()> {
+    let pin = match &bind.transport {
+        Transport::Plain => None,
+        Transport::Tls(identity) => Some(identity.pin()),
+    };
+    let line = JoinLine { endpoint: Endpoint::of_address(address, pin), secret: secret.clone() };
+    let text = line.to_text();
+    let path = state.join(JOIN_FILE);
+    let built = state.join(format!("{JOIN_FILE}.new"));
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&built, &path)?;
+    eprintln!("master listens on {address}; join line (keep it secret; also in {}):", path.display());
+    println!("{}", *text);
+    eprintln!("start a worker with: gristmill worker --join FILE    (a file with that line, or - for stdin)");
+    io::stdout().flush()?;
+    Ok(())
+}
+
+/// `gristmill worker`.
+pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
+    let (runtime, stop, stopping) = runtime()?;
+    let (master, secret, spill_dirs, memory_bytes, remove) = match flags.from_parent {
+        true => {
+            let child = child::settings(stop)?;
+            let secret = parse_secret(&child)?;
+            let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
+            (master, secret, child.spill_dirs, child.memory_bytes, Vec::new())
+        }
+        false => {
+            let line = flags.master.join_line(settings)?;
+            let dirs = spill_dirs(flags, settings)?;
+            let bytes = memory(flags.memory.as_ref().or(settings.memory.as_ref()))?;
+            (line.endpoint, line.secret, dirs.clone(), bytes, dirs)
+        }
+    };
+    let first = spill_dirs.first().ok_or_else(|| usage("there is no spill folder".to_owned()))?;
+    let (capture, stderr) = Capture::start(first)?;
+    log_to(Some(stderr), if flags.from_parent { "warn" } else { "info" });
+    slots::install_panic_hook();
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let config = WorkerConfig {
+        bind: worker_bind(&runtime, flags, &master)?,
+        master,
+        secret,
+        slots: flags.slots.or(settings.slots).unwrap_or(cores),
+        memory: Bytes(memory_bytes),
+        spill_dirs,
+        advertise: flags.advertise.clone(),
+        host: gristmill_worker::host_name(),
+        build: gristmill_worker::build_id(),
+        join_patience: JOIN_PATIENCE,
+        fetch: FetchLimits::default(),
+        capture: Some(capture),
+    };
+    let result = runtime.block_on(agent::run(config, Arc::new(registry), stopping));
+    crate::cluster::remove_folders(&remove);
+    let code = match result? {
+        WorkerExit::Shutdown => exit::OK,
+        WorkerExit::MasterGone => {
+            tracing::warn!("the master is gone");
+            exit::CLUSTER
+        }
+        WorkerExit::Stuck(attempt) => {
+            tracing::warn!(%attempt, "user code does not stop; ending this process");
+            exit::RENEW as u8
+        }
+    };
+    // Slot threads may still be inside user code, which nothing can stop: end them with the process.
+    std::process::exit(i32::from(code))
+}
+
+/// A private folder in each place.
+fn spill_dirs(flags: &WorkerCommand, settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
+    let places = match (flags.spill_dir.is_empty(), &settings.spill_dir) {
+        (false, _) => flags.spill_dir.clone(),
+        (true, Some(places)) if !places.is_empty() => places.clone(),
+        _ => vec![std::env::temp_dir()],
+    };
+    let name = format!("gristmill-worker-{}", &Secret::generate()?.derive("spill folder").to_text()[..16]);
+    let mut made = Vec::with_capacity(places.len());
+    for place in places {
+        let path = place.join(&name);
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| usage(format!("could not make a spill folder in {}: {error}", place.display())))?;
+        made.push(path);
+    }
+    Ok(made)
+}
+
+/// The shuffle server listens on the address from which the master is reached, with the master's transport.
+fn worker_bind(
+    runtime: &tokio::runtime::Runtime,
+    flags: &WorkerCommand,
+    master: &Endpoint,
+) -> anyhow::Result<Bind> {
+    let ip = match flags.listen {
+        Some(ip) => ip,
+        None => runtime.block_on(own_address(master)).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+    };
+    let transport = match (&master.pin, ip.is_loopback()) {
+        (Some(_), false) => {
+            let mut names = vec![ip.to_string()];
+            names.extend(flags.advertise.clone());
+            Transport::Tls(Identity::generate(&names)?)
+        }
+        _ => Transport::Plain,
+    };
+    Ok(Bind { address: SocketAddr::new(ip, 0), transport, permissions: flags.permissions.permissions() })
+}
+
+/// The address this machine has on the way to the master, found without waiting for the master to be there: a
+/// datagram socket only looks the route up.
+async fn own_address(master: &Endpoint) -> Option<IpAddr> {
+    let target = tokio::net::lookup_host((master.host.as_str(), master.port)).await.ok()?.next()?;
+    let any: IpAddr = match target.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = tokio::net::UdpSocket::bind(SocketAddr::new(any, 0)).await.ok()?;
+    socket.connect(target).await.ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
+}

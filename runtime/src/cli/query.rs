@@ -1,0 +1,215 @@
+//! `status`, `jobs`, `wait`, `cancel`, `logs`: what a running master knows.
+
+use super::bars::Progress;
+use super::flags::MasterFlags;
+use super::settings::Settings;
+use super::summary;
+use crate::api::{JobState, JobStatus, LogEntry};
+use crate::client::{Client, ClientError};
+use crate::exit;
+use clap::Args;
+use comfy_table::Table;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::{Bytes, Span};
+
+/// Show the master and its workers, or one job
+#[derive(Args)]
+pub struct StatusCommand {
+    /// A job such as job-7
+    job: Option<JobId>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// List jobs
+#[derive(Args)]
+pub struct JobsCommand {
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Wait until a job has ended
+#[derive(Args)]
+pub struct WaitCommand {
+    /// The job
+    job: JobId,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print nothing on stderr but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Stop a job
+#[derive(Args)]
+pub struct CancelCommand {
+    /// The job
+    job: JobId,
+    #[command(flatten)]
+    master: MasterFlags,
+}
+
+/// Show what user code wrote to stdout and stderr
+#[derive(Args)]
+pub struct LogsCommand {
+    /// The job
+    job: JobId,
+    /// A task such as map-12 or reduce-0 [default: all]
+    task: Option<String>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print what was written byte for byte, also what could harm a terminal
+    #[arg(long)]
+    raw: bool,
+}
+
+fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {
+    Ok(Client::connect(&flags.join_line(settings)?)?)
+}
+
+/// A plain table: no lines, columns aligned.
+fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// `gristmill status`.
+pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> {
+    let client = client(&flags.master, settings)?;
+    if let Some(job) = flags.job {
+        let status = client.status(job)?;
+        if flags.json {
+            println!("{}", serde_json::to_string_pretty(&status)?);
+        } else {
+            print!("{}", summary::text(&status, Some(&status.output.to_string())));
+        }
+        return Ok(exit::OK);
+    }
+    let master = client.master()?;
+    if flags.json {
+        println!("{}", serde_json::to_string_pretty(&master)?);
+        return Ok(exit::OK);
+    }
+    println!(
+        "gristmill {} up {}, policy {}, placement {}, {} live job(s)",
+        master.version,
+        Span(master.now_ns),
+        master.policy,
+        master.placement,
+        master.jobs_live
+    );
+    let rows = master.workers.iter().map(|worker| {
+        [
+            worker.worker.to_string(),
+            worker.host.clone(),
+            worker.endpoint.to_string(),
+            format!("{}/{}", worker.running, worker.slots),
+            format!("{} of {}", Bytes(worker.memory_bytes), Bytes(worker.memory_budget_bytes)),
+            Bytes(worker.disk_free_bytes).to_string(),
+        ]
+    });
+    println!("{}", table(["WORKER", "HOST", "ADDRESS", "SLOTS", "MEMORY", "DISK FREE"], rows));
+    Ok(exit::OK)
+}
+
+fn state_word(state: JobState) -> &'static str {
+    match state {
+        JobState::Waiting => "waiting",
+        JobState::Running => "running",
+        JobState::Succeeded => "succeeded",
+        JobState::Failed => "failed",
+        JobState::Cancelled => "cancelled",
+    }
+}
+
+/// `gristmill jobs`.
+pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
+    let jobs = client(&flags.master, settings)?.jobs()?;
+    if flags.json {
+        println!("{}", serde_json::to_string_pretty(&jobs)?);
+        return Ok(exit::OK);
+    }
+    let rows = jobs.iter().map(|job| {
+        [
+            job.job.to_string(),
+            job.name.clone(),
+            state_word(job.state).to_owned(),
+            format!("{}/{}", job.maps.done, job.maps.total),
+            format!("{}/{}", job.reduces.done, job.reduces.total),
+            Span(job.waiting_ns()).to_string(),
+            Span(job.flow_ns()).to_string(),
+        ]
+    });
+    println!("{}", table(["JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW"], rows));
+    Ok(exit::OK)
+}
+
+/// `gristmill wait JOB`.
+pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
+    let client = client(&flags.master, settings)?;
+    let mut progress = Progress::new(flags.quiet);
+    let status: JobStatus = client.wait(flags.job, |status| progress.show(status))?;
+    progress.clear();
+    if flags.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    }
+    if !flags.quiet {
+        eprint!("{}", summary::text(&status, Some(&status.output.to_string())));
+    }
+    match status.state {
+        JobState::Succeeded => Ok(exit::OK),
+        _ => Err(ClientError::Job { status: Box::new(status) }.into()),
+    }
+}
+
+/// `gristmill cancel JOB`.
+pub fn cancel(settings: &Settings, flags: &CancelCommand) -> anyhow::Result<u8> {
+    client(&flags.master, settings)?.cancel(flags.job)?;
+    Ok(exit::OK)
+}
+
+/// `gristmill logs JOB [TASK]`.
+pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
+    let logs = client(&flags.master, settings)?.logs(flags.job)?;
+    let wanted = |entry: &LogEntry| match (&flags.task, entry.attempt) {
+        (None, _) => true,
+        (Some(task), Some(attempt)) => format!("{}-{}", attempt.task.kind, attempt.task.index) == *task,
+        (Some(_), None) => false,
+    };
+    let logs: Vec<&LogEntry> = logs.iter().filter(|entry| wanted(entry)).collect();
+    if flags.json {
+        println!("{}", serde_json::to_string_pretty(&logs)?);
+        return Ok(exit::OK);
+    }
+    for entry in logs {
+        let attempt = entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
+        println!("==> {attempt} on {} <==", entry.worker);
+        if flags.raw {
+            print!("{}", entry.text);
+        } else {
+            for line in entry.text.lines() {
+                println!("{}", gristmill_worker::agent::slots::clean(line));
+            }
+        }
+        if 0 < entry.omitted_bytes {
+            println!("({} left out)", Bytes(entry.omitted_bytes));
+        }
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,261 @@
+//! `run` and `submit`: a job on an embedded cluster, or on a master that is already there.
+
+use super::bars::Progress;
+use super::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
+use super::settings::Settings;
+use super::{summary, trace, usage};
+use crate::client::{Client, ClientError, JobReport};
+use crate::cluster::Cluster;
+use crate::exit;
+use crate::registry::{PreparedJob, Registry};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use serde_json::json;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// `gristmill run`: one subcommand for each job.
+pub fn run_command(registry: &Registry) -> Command {
+    let command = JobFlags::augment_args(ClusterFlags::augment_args(Command::new("run")))
+        .about("Run a job on a cluster of local processes that lives as long as the job")
+        .long_about(
+            "Run a job on a cluster of local processes that lives as long as the job.\n\nStarts a master and workers \
+             of this same program on the loopback interface, runs the job, ends them. Without --output the result is \
+             printed.",
+        );
+    with_jobs(command, registry)
+}
+
+/// `gristmill submit`: the same jobs on a running master.
+pub fn submit_command(registry: &Registry) -> Command {
+    let command = Command::new("submit");
+    let command = JobFlags::augment_args(MasterFlags::augment_args(ListenFlags::augment_args(command)));
+    let command = command.about("Run a job on a master that is already there").long_about(None).arg(
+        clap::Arg::new("detach")
+            .long("detach")
+            .global(true)
+            .action(clap::ArgAction::SetTrue)
+            .help("Come back at once; the master must see the input and the output directory"),
+    );
+    with_jobs(command, registry)
+}
+
+fn with_jobs(command: Command, registry: &Registry) -> Command {
+    let jobs = registry.jobs.values().map(|job| job.command());
+    let rounds = registry.rounds.values().map(|rounds| rounds.command());
+    command.subcommand_required(true).arg_required_else_help(true).subcommand_value_name("JOB").subcommands(
+        jobs.chain(rounds),
+    )
+}
+
+/// The name and flags of the job that was typed.
+fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
+    flags.subcommand().ok_or_else(|| usage("no job was named".to_owned()))
+}
+
+/// Where results go if no output directory is named: a private one whose parts are printed.
+struct Printed(PathBuf);
+
+impl Printed {
+    fn new() -> io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        let secret = gristmill_worker::http::Secret::generate().map_err(io::Error::other)?;
+        let name = format!("gristmill-output-{}", &secret.derive("output").to_text()[..16]);
+        let path = std::env::temp_dir().join(name);
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Printed {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `gristmill run JOB`.
+pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
+    let (name, typed) = job_flags(flags)?;
+    let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
+    let config = cluster_flags.config(settings)?;
+    registry.make_policy(&config.policy).map_err(usage)?;
+    registry.make_placement(&config.placement).map_err(usage)?;
+    let work = Work::parse(registry, name, typed, &job)?;
+    let printed = match &job.output {
+        Some(_) => None,
+        None => Some(Printed::new()?),
+    };
+    let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.0.join("output")));
+    let options = job.options(settings, output.unwrap_or_default())?;
+    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    let interrupted = watch_interruptions(&runtime);
+    let cluster = runtime.block_on(Cluster::start(&config))?;
+    let mut client = Client::within(runtime.clone(), cluster.master().clone(), cluster.secret().clone());
+    client.set_interrupted(interrupted);
+    client.wait_for_workers(config.workers);
+    let result = work.carry_out(&mut client, &options, &job, printed.is_some());
+    runtime.block_on(cluster.stop());
+    result
+}
+
+/// `gristmill submit JOB`.
+pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
+    let (name, typed) = job_flags(flags)?;
+    let (master, job) = (MasterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
+    let listen = ListenFlags::from_arg_matches(flags)?;
+    let work = Work::parse(registry, name, typed, &job)?;
+    let line = master.join_line(settings)?;
+    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    let interrupted = watch_interruptions(&runtime);
+    let mut client = Client::within(runtime, line.endpoint, line.secret);
+    client.set_interrupted(interrupted);
+    client.set_permissions(listen.permissions());
+    if typed.get_flag("detach") {
+        let Work::Job(prepared) = work else {
+            return Err(usage(format!("{name} runs several jobs, which needs this process: leave out --detach")));
+        };
+        let Some(output) = job.output.clone() else {
+            return Err(usage("--detach needs --output: there is nobody to print to".to_owned()));
+        };
+        let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
+        println!("{submitted}");
+        return Ok(exit::OK);
+    }
+    let printed = match &job.output {
+        Some(_) => None,
+        None => Some(Printed::new()?),
+    };
+    let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.0.join("output")));
+    let options = job.options(settings, output.unwrap_or_default())?;
+    work.carry_out(&mut client, &options, &job, printed.is_some())
+}
+
+/// A job, or rounds of jobs, ready to go.
+enum Work {
+    Job(Box<dyn PreparedJob>),
+    Rounds(Arc<dyn crate::registry::AnyRounds>, ArgMatches),
+}
+
+impl Work {
+    fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
+        if let Some(job) = registry.jobs.get(name) {
+            return Ok(Work::Job(job.from_flags(typed)?));
+        }
+        let rounds = registry.rounds.get(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
+        if flags.output.is_none() {
+            return Err(usage(format!("{name} runs several jobs: name a directory for their outputs with --output")));
+        }
+        Ok(Work::Rounds(rounds.clone(), typed.clone()))
+    }
+
+    fn carry_out(
+        self,
+        client: &mut Client,
+        options: &crate::submit::JobOptions,
+        flags: &JobFlags,
+        print: bool,
+    ) -> anyhow::Result<u8> {
+        match self {
+            Work::Job(job) => run_job(client, job, options, flags, print),
+            Work::Rounds(rounds, typed) => {
+                fs::create_dir_all(&options.output)?;
+                client.set_options(options.clone());
+                let words = rounds.drive(&typed, client)?;
+                if !words.is_empty() {
+                    println!("{words}");
+                }
+                Ok(exit::OK)
+            }
+        }
+    }
+}
+
+fn run_job(
+    client: &mut Client,
+    job: Box<dyn PreparedJob>,
+    options: &crate::submit::JobOptions,
+    flags: &JobFlags,
+    print: bool,
+) -> anyhow::Result<u8> {
+    let mut progress = Progress::new(flags.quiet);
+    let mut seen = None;
+    let result = client.run_prepared(job, options, &mut |status| {
+        seen = Some(status.job);
+        progress.show(status);
+    });
+    progress.clear();
+    if let (Some(path), Some(job)) = (&flags.trace, seen) {
+        write_trace(client, job, path)?;
+    }
+    match result {
+        Ok(report) => {
+            finish(&report, flags, print)?;
+            Ok(exit::OK)
+        }
+        Err(ClientError::Job { status }) => {
+            if !flags.quiet {
+                eprint!("{}", summary::text(&status, None));
+            }
+            if flags.json {
+                println!("{}", serde_json::to_string_pretty(&status)?);
+            }
+            Err(ClientError::Job { status }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn finish(report: &JobReport, flags: &JobFlags, print: bool) -> anyhow::Result<()> {
+    if flags.json {
+        let mut value = json!({"output": report.output, "status": report.status});
+        value["schema"] = json!(crate::api::SCHEMA);
+        if print {
+            value["output"] = serde_json::Value::Null;
+        }
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else if print {
+        let mut out = io::stdout().lock();
+        for part in report.parts() {
+            io::copy(&mut fs::File::open(part)?, &mut out)?;
+        }
+        out.flush()?;
+    }
+    if !flags.quiet {
+        let place = report.output.display().to_string();
+        eprint!("{}", summary::text(&report.status, (!print).then_some(place.as_str())));
+    }
+    Ok(())
+}
+
+fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {
+    let trace = trace::chrome(&client.trace(job)?);
+    fs::write(path, serde_json::to_vec(&trace)?)
+        .map_err(|error| usage(format!("could not write the trace {}: {error}", path.display())))
+}
+
+/// Counts Ctrl-C and SIGTERM. The second one ends this process at once.
+fn watch_interruptions(runtime: &tokio::runtime::Runtime) -> watch::Receiver<u32> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (sender, receiver) = watch::channel(0);
+    runtime.spawn(async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return;
+        };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            sender.send_modify(|count| *count += 1);
+            if 1 < *sender.borrow() {
+                // Children notice that this process is gone and end in order.
+                std::process::exit(i32::from(exit::INTERRUPTED));
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,61 @@
+//! `gristmill.toml`: what one does not want to type.
+//!
+//! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the user's
+//! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
+//! Unknown keys are errors.
+
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Name of the file.
+pub const FILE_NAME: &str = "gristmill.toml";
+
+/// The file's contents; every key is optional and named as its flag.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// Worker processes of an embedded cluster.
+    pub workers: Option<u32>,
+    /// Slots of each worker.
+    pub slots: Option<u32>,
+    /// Memory, such as `2GiB`.
+    pub memory: Option<String>,
+    /// Policy.
+    pub policy: Option<String>,
+    /// Placement.
+    pub placement: Option<String>,
+    /// Folders for what does not fit in memory.
+    pub spill_dir: Option<Vec<PathBuf>>,
+    /// Number of parts.
+    pub reduces: Option<u32>,
+    /// Bytes of input of one map task, such as `64MiB`.
+    pub split_size: Option<String>,
+    /// Skip syncing to disk.
+    pub no_sync: Option<bool>,
+    /// Folder for the secret and the join line.
+    pub state: Option<PathBuf>,
+}
+
+/// Reads the settings.
+///
+/// # Errors
+/// A file that is named but missing, or that has a mistake; the message shows line and column.
+pub fn load(named: Option<&Path>) -> anyhow::Result<Settings> {
+    let path = match named {
+        Some(path) => Some(path.to_path_buf()),
+        None => default_places().into_iter().find(|path| path.exists()),
+    };
+    let Some(path) = path else { return Ok(Settings::default()) };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| super::usage(format!("could not read the settings {}: {error}", path.display())))?;
+    toml::from_str(&text)
+        .map_err(|error| super::usage(format!("the settings {} have a mistake: {error}", path.display())))
+}
+
+fn default_places() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from(FILE_NAME)];
+    let home = |sub: &str| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(sub));
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| home(".config"));
+    places.extend(config.map(|config| config.join("gristmill").join(FILE_NAME)));
+    places
+}

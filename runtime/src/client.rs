@@ -1,0 +1,578 @@
+//! A client of a master: submits jobs, waits, reads counters, several rounds if need be.
+//!
+//! Blocking; it owns a small runtime that also serves files to workers while a job runs. Not here: starting a
+//! cluster (`cluster`), printing (`cli`).
+
+use crate::api::{
+    ApiError, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, ROOT, Submission, WatchLine,
+};
+use crate::output_dir::{OutputError, Success};
+use crate::registry::PreparedJob;
+use crate::submit::{ClusterView, JobOptions, SubmitError, plan};
+use crate::submitter;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::agent::files::Served;
+use gristmill_worker::api::Job;
+use gristmill_worker::http::{
+    Answer, Bind, BindError, Body, Endpoint, HttpError, Identity, IdentityError, JoinLine, Permissions, Pool, Secret,
+    Timeouts, Transport, empty, full,
+};
+use hyper::{Method, StatusCode, Uri};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Longest answer that is read whole, bytes.
+const ANSWER_BYTES_MAX: usize = 1 << 30;
+
+/// Longest line of status, bytes.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// How long a fresh cluster's workers are waited for.
+const JOIN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Pause between looks at how many have joined.
+const JOIN_PAUSE: Duration = Duration::from_millis(1);
+
+/// Why a call did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The job could not be planned or its directory not be claimed; nothing has run.
+    #[error(transparent)]
+    Submit {
+        /// Why.
+        source: SubmitError,
+    },
+    /// The master could not be reached, or broke off.
+    #[error("the master at {master} could not be reached")]
+    Master {
+        /// Where.
+        master: Endpoint,
+        /// Why.
+        #[source]
+        source: HttpError,
+    },
+    /// The master understood and refused.
+    #[error("the master refused: {}", error.message)]
+    Refused {
+        /// Its words.
+        error: ApiError,
+    },
+    /// The master said something that this program does not understand.
+    #[error("the master's answer could not be read")]
+    Answer {
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The job ended without success.
+    #[error("{}", ended(status))]
+    Job {
+        /// How it stands.
+        status: Box<JobStatus>,
+    },
+    /// The job succeeded, but its output could not be finished.
+    #[error(transparent)]
+    Output {
+        /// Why.
+        source: OutputError,
+    },
+    /// The user interrupted.
+    #[error("interrupted; {job} was cancelled")]
+    Interrupted {
+        /// The job that ran.
+        job: JobId,
+    },
+    /// Files cannot be served to workers.
+    #[error("the submitter cannot serve its files")]
+    Serve {
+        /// Why.
+        #[source]
+        source: BindError,
+    },
+    /// No key could be made for serving files.
+    #[error("the submitter cannot make a TLS key")]
+    Identity {
+        /// Why.
+        #[source]
+        source: IdentityError,
+    },
+    /// A detached job must not depend on this process.
+    #[error("a detached job needs an output directory that the master sees, and {path} is not visible there")]
+    NotShared {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A runtime of our own could not be started.
+    #[error("the client could not start")]
+    Start {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+fn ended(status: &JobStatus) -> String {
+    match (&status.failure, status.state) {
+        (Some(failure), _) => match &failure.detail {
+            Some(detail) => format!("{} {}: {detail}", status.job, failure.message),
+            None => format!("{} {}", status.job, failure.message),
+        },
+        (None, JobState::Cancelled) => format!("{} was cancelled", status.job),
+        (None, _) => format!("{} ended without success", status.job),
+    }
+}
+
+/// A job that succeeded.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    /// Everything the master knows of it.
+    pub status: JobStatus,
+    /// Its output directory.
+    pub output: PathBuf,
+}
+
+impl JobReport {
+    /// The job's user counters.
+    #[must_use]
+    pub fn counters(&self) -> &BTreeMap<String, u64> {
+        &self.status.counters
+    }
+
+    /// One counter; 0 if nobody counted.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> u64 {
+        self.status.counters.get(name).copied().unwrap_or(0)
+    }
+
+    /// The paths of the parts, in order.
+    #[must_use]
+    pub fn parts(&self) -> Vec<PathBuf> {
+        self.status.parts.iter().map(|part| self.output.join(&part.name)).collect()
+    }
+}
+
+/// A way to one master.
+pub struct Client {
+    runtime: Arc<tokio::runtime::Runtime>,
+    master: Endpoint,
+    secret: Secret,
+    pool: Pool,
+    /// Counts interruptions by the user; `None` if nobody watches for them.
+    interrupted: Option<watch::Receiver<u32>>,
+    /// Options of the jobs of several rounds; their output directory is the one all rounds share.
+    options: JobOptions,
+    permissions: Permissions,
+}
+
+impl Client {
+    /// A client of the master of this join line.
+    ///
+    /// # Errors
+    /// A runtime that cannot be started. The master is not asked yet.
+    pub fn connect(master: &JoinLine) -> Result<Self, ClientError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| ClientError::Start { source })?;
+        Ok(Self::within(Arc::new(runtime), master.endpoint.clone(), master.secret.clone()))
+    }
+
+    pub(crate) fn within(runtime: Arc<tokio::runtime::Runtime>, master: Endpoint, secret: Secret) -> Self {
+        Self {
+            runtime,
+            master,
+            secret,
+            pool: Pool::new(Timeouts::default()),
+            interrupted: None,
+            options: JobOptions::new("output"),
+            permissions: Permissions::default(),
+        }
+    }
+
+    pub(crate) fn set_interrupted(&mut self, interrupted: watch::Receiver<u32>) {
+        self.interrupted = Some(interrupted);
+    }
+
+    pub(crate) fn set_options(&mut self, options: JobOptions) {
+        self.options = options;
+    }
+
+    pub(crate) fn set_permissions(&mut self, permissions: Permissions) {
+        self.permissions = permissions;
+    }
+
+    /// Waits for a fresh cluster's workers, a second at most: a job planned too early would count too few slots.
+    pub(crate) fn wait_for_workers(&self, workers: u32) {
+        let all_there = async {
+            let path = format!("{ROOT}/status");
+            while let Ok(master) = self.get_async::<MasterStatus>(&path).await {
+                if workers as usize <= master.workers.len() {
+                    return;
+                }
+                tokio::time::sleep(JOIN_PAUSE).await;
+            }
+        };
+        self.runtime.clone().block_on(async { drop(tokio::time::timeout(JOIN_PATIENCE, all_there).await) });
+    }
+
+    /// Options for a job of several rounds: those of the command line, with `name` inside its output directory.
+    #[must_use]
+    pub fn options(&self, name: &str) -> JobOptions {
+        JobOptions { output: self.options.output.join(name), ..self.options.clone() }
+    }
+
+    /// Runs a job to its end. It is cancelled if this process ends before.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from succeeding; its output directory is then as it was before.
+    pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
+        self.run_prepared(Box::new(job), options, &mut |_| {})
+    }
+
+    /// Hands a job to the master and comes back at once. The master must see the input and the output directory.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from being accepted.
+    pub fn submit<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobId, ClientError> {
+        self.submit_prepared(Box::new(job), options)
+    }
+
+    /// The master and its workers.
+    ///
+    /// # Errors
+    /// A master that cannot be reached.
+    pub fn master(&self) -> Result<MasterStatus, ClientError> {
+        self.get(&format!("{ROOT}/status"))
+    }
+
+    /// All jobs that the master remembers, oldest first.
+    ///
+    /// # Errors
+    /// A master that cannot be reached.
+    pub fn jobs(&self) -> Result<Vec<JobStatus>, ClientError> {
+        self.get(&format!("{ROOT}/jobs"))
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub fn status(&self, job: JobId) -> Result<JobStatus, ClientError> {
+        self.get(&format!("{ROOT}/jobs/{job}"))
+    }
+
+    /// Waits until a job has ended, whatever its end.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
+        self.runtime.clone().block_on(async {
+            let mut lines = self.open(Method::GET, &format!("{ROOT}/jobs/{job}/watch"), empty()).await?;
+            loop {
+                let status = lines.next().await?;
+                seen(&status);
+                if status.state.ended() {
+                    return Ok(status);
+                }
+            }
+        })
+    }
+
+    /// Stops a job.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub fn cancel(&self, job: JobId) -> Result<(), ClientError> {
+        self.runtime.clone().block_on(self.cancel_job(job))
+    }
+
+    async fn cancel_job(&self, job: JobId) -> Result<(), ClientError> {
+        let path = format!("{ROOT}/jobs/{job}/cancel");
+        self.request(Method::POST, &path, Vec::new()).await.map(drop)
+    }
+
+    /// What user code of a job wrote to stdout and stderr.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
+        self.get(&format!("{ROOT}/jobs/{job}/logs"))
+    }
+
+    /// Everything that happened to a job.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub fn trace(&self, job: JobId) -> Result<JobTrace, ClientError> {
+        self.get(&format!("{ROOT}/jobs/{job}/trace"))
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.runtime.clone().block_on(self.get_async(path))
+    }
+
+    async fn get_async<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        let body = self.request(Method::GET, path, Vec::new()).await?;
+        serde_json::from_slice(&body).map_err(|source| ClientError::Answer { source })
+    }
+
+    async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> Result<bytes::Bytes, ClientError> {
+        let mut answer = self.send(method, path, full(body)).await?;
+        answer.collect(ANSWER_BYTES_MAX).await.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: HttpError) -> ClientError {
+        ClientError::Master { master: self.master.clone(), source }
+    }
+
+    /// Sends a request. An answer that is no success becomes the error that the master wrote.
+    async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
+        let mut request = hyper::Request::new(body);
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
+        let sent = self.pool.send(&self.master, Some(&self.secret), request).await;
+        let answer = sent.map_err(|source| self.failed(source))?;
+        let status = answer.status();
+        let mut answer = answer.into_body();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.collect(ANSWER_BYTES_MAX).await.unwrap_or_default();
+        if let Ok(error) = serde_json::from_slice::<ApiError>(&body) {
+            return Err(ClientError::Refused { error });
+        }
+        let (peer, path) = (self.master.to_string(), path.to_owned());
+        Err(self.failed(match status {
+            StatusCode::UNAUTHORIZED => HttpError::Unauthorized { peer, method, path },
+            status => HttpError::Status { peer, method, path, status, message: String::new() },
+        }))
+    }
+
+    async fn open(&self, method: Method, path: &str, body: Body) -> Result<Lines<'_>, ClientError> {
+        let answer = self.send(method, path, body).await?;
+        Ok(Lines { client: self, answer, buffer: Vec::new() })
+    }
+
+    fn cluster_view(&self, master: MasterStatus) -> ClusterView {
+        ClusterView {
+            workers: master.workers,
+            secret: self.secret.clone(),
+            pool: self.pool.clone(),
+            runtime: self.runtime.handle().clone(),
+        }
+    }
+
+    pub(crate) fn submit_prepared(
+        &mut self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+    ) -> Result<JobId, ClientError> {
+        let runtime = self.runtime.clone();
+        runtime.block_on(async {
+            let (planned, _) = self.plan(job, options, false).await?;
+            let (submission, output) = (planned.submission, planned.output);
+            let first = async {
+                let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
+                self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?.next().await
+            };
+            match first.await {
+                Ok(status) => Ok(status.job),
+                Err(ClientError::Refused { error }) if error.code == "not_shared" => {
+                    let path = output.path().to_path_buf();
+                    output.abandon();
+                    Err(ClientError::NotShared { path })
+                }
+                Err(error) => {
+                    output.abandon();
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    async fn plan(
+        &self,
+        mut job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        attached: bool,
+    ) -> Result<(crate::submit::Planned, Box<dyn PreparedJob>), ClientError> {
+        let master: MasterStatus = self.get_async(&format!("{ROOT}/status")).await?;
+        let (cluster, options) = (self.cluster_view(master), options.clone());
+        let planning = tokio::task::spawn_blocking(move || {
+            let planned = plan(&mut *job, &options, &cluster, attached);
+            (planned, job)
+        });
+        match planning.await {
+            Ok((planned, job)) => Ok((planned.map_err(|source| ClientError::Submit { source })?, job)),
+            Err(join) => std::panic::resume_unwind(join.into_panic()),
+        }
+    }
+
+    pub(crate) fn run_prepared(
+        &mut self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobReport, ClientError> {
+        let runtime = self.runtime.clone();
+        runtime.block_on(self.run_attached(job, options, seen))
+    }
+
+    async fn run_attached(
+        &self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobReport, ClientError> {
+        let (mut planned, _job) = self.plan(job, options, true).await?;
+        let serving = match self.serve(&mut planned, options).await {
+            Ok(serving) => serving,
+            Err(error) => {
+                planned.output.abandon();
+                return Err(error);
+            }
+        };
+        let result = self.follow(&planned.submission, seen).await;
+        drop(serving);
+        let status = match result {
+            Ok(status) => status,
+            Err(error) => {
+                planned.output.abandon();
+                return Err(error);
+            }
+        };
+        let output = planned.output.path().to_path_buf();
+        let success = Success::of(&status, planned.submission.columns.clone());
+        planned.output.finish(&success, options.sync).map_err(|source| ClientError::Output { source })?;
+        Ok(JobReport { status, output })
+    }
+
+    /// Starts serving files and taking parts, if workers may need it.
+    async fn serve(
+        &self,
+        planned: &mut crate::submit::Planned,
+        options: &JobOptions,
+    ) -> Result<Option<Serving>, ClientError> {
+        let own = match options.serve {
+            Some(address) => address,
+            None => match self.own_address().await {
+                Some(address) if !address.is_loopback() => address,
+                _ => return Ok(None),
+            },
+        };
+        let transport = match self.master.pin {
+            None => Transport::Plain,
+            Some(_) => Transport::Tls(
+                Identity::generate(&[own.to_string()]).map_err(|source| ClientError::Identity { source })?,
+            ),
+        };
+        // Whoever may speak plainly with the master may do so with its workers.
+        let permissions = Permissions { insecure_plaintext: self.master.pin.is_none(), ..self.permissions };
+        let bind = Bind { address: SocketAddr::new(own, 0), transport: transport.clone(), permissions };
+        let listener = bind.listen().await.map_err(|source| ClientError::Serve { source })?;
+        let address = listener.local_addr().map_err(|source| ClientError::Start { source })?;
+        let pin = match &transport {
+            Transport::Plain => None,
+            Transport::Tls(identity) => Some(identity.pin()),
+        };
+        planned.submission.submitter = Some(Endpoint::of_address(address, pin));
+        let files = Served::Listed(Arc::new(std::mem::take(&mut planned.files)));
+        let output = planned.output.path().to_path_buf();
+        let task = tokio::spawn(submitter::run(listener, transport, planned.key.clone(), files, output));
+        Ok(Some(Serving(task)))
+    }
+
+    /// The address from which the master is reached.
+    async fn own_address(&self) -> Option<IpAddr> {
+        let master = (self.master.host.as_str(), self.master.port);
+        let stream = tokio::net::TcpStream::connect(master).await.ok()?;
+        stream.local_addr().ok().map(|address| address.ip())
+    }
+
+    /// Submits and waits for the end.
+    async fn follow(
+        &self,
+        submission: &Submission,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobStatus, ClientError> {
+        let body = serde_json::to_vec(submission).map_err(|source| ClientError::Answer { source })?;
+        let mut lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?;
+        let mut interrupted = self.interrupted.clone();
+        let mut cancelled = None;
+        loop {
+            let interruption = async {
+                match &mut interrupted {
+                    Some(count) if cancelled.is_none() => count.wait_for(|count| 0 < *count).await.map(drop).ok(),
+                    _ => std::future::pending().await,
+                }
+            };
+            let status = tokio::select! {
+                status = lines.next() => status?,
+                _ = interruption => {
+                    // The first status names the job; until it is there, the connection's end cancels.
+                    let status = lines.next().await?;
+                    cancelled = Some(status.job);
+                    if !status.state.ended() {
+                        self.cancel_job(status.job).await?;
+                    }
+                    status
+                }
+            };
+            seen(&status);
+            match (status.state, cancelled) {
+                (JobState::Succeeded, _) => return Ok(status),
+                (state, Some(job)) if state.ended() => return Err(ClientError::Interrupted { job }),
+                (state, None) if state.ended() => return Err(ClientError::Job { status: Box::new(status) }),
+                _ => {}
+            }
+        }
+    }
+
+}
+
+/// Serves while it lives.
+struct Serving(tokio::task::JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Lines of status as they come.
+struct Lines<'a> {
+    client: &'a Client,
+    answer: Answer,
+    buffer: Vec<u8>,
+}
+
+impl Lines<'_> {
+    async fn next(&mut self) -> Result<JobStatus, ClientError> {
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer) {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                let WatchLine::Status(status) =
+                    serde_json::from_slice(&line).map_err(|source| ClientError::Answer { source })?;
+                return Ok(*status);
+            }
+            let chunk = self.answer.chunk().await.map_err(|source| self.client.failed(source))?;
+            match chunk {
+                Some(chunk) if self.buffer.len() + chunk.len() <= LINE_BYTES_MAX => {
+                    self.buffer.extend_from_slice(&chunk);
+                }
+                _ => {
+                    let master = self.client.master.clone();
+                    let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                    let source = HttpError::Connect { peer: master.to_string(), source };
+                    return Err(ClientError::Master { master, source });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! An embedded cluster: a master and worker processes of this same executable, as direct children on loopback.
+//!
+//! Children get their secrets and settings through their standard input, which stays open for as long as this
+//! process lives: when it closes, they end. A worker that dies is reported to the master and replaced. Not here:
+//! what the children do (`cli::master`, `cli::worker`).
+
+use crate::api::{ROOT, WorkerEnded};
+use gristmill_worker::agent::capture;
+use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::watch;
+
+/// How long the master may take to say where it listens.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long children may take to end by themselves before they are killed.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Workers replaced in the life of one cluster; more means that something is wrong with the program itself.
+const REPLACED_MAX: u32 = 1000;
+
+/// Last words of user code that are sent to the master, bytes.
+const LAST_WORDS_BYTES_MAX: u64 = 2048;
+
+/// An embedded cluster's size and settings.
+#[derive(Clone, Debug)]
+pub struct ClusterConfig {
+    /// Worker processes.
+    pub workers: u32,
+    /// Slots of each. More than one lets user code that aborts take others' attempts with it.
+    pub slots: u32,
+    /// Memory of all workers together, bytes.
+    pub memory_bytes: u64,
+    /// Policy, `name` or `name:parameters`.
+    pub policy: String,
+    /// Placement, `name` or `name:parameters`.
+    pub placement: String,
+    /// Folders for what does not fit in memory; the system's folder for temporary files if empty.
+    pub spill_dirs: Vec<PathBuf>,
+}
+
+/// What a child reads from its standard input before anything else: one line of JSON.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ChildConfig {
+    /// The cluster's secret, as text.
+    pub secret: String,
+    /// For a worker: the master.
+    pub master: Option<Endpoint>,
+    /// For a worker: its private folders.
+    pub spill_dirs: Vec<PathBuf>,
+    /// For a worker: its memory.
+    pub memory_bytes: u64,
+    /// Folders that the master removes when its parent has died and cannot.
+    pub remove_at_end: Vec<PathBuf>,
+}
+
+/// What the master says on its standard output once it listens.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct MasterReady {
+    pub port: u16,
+}
+
+/// Why a cluster did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// A process of this executable could not be started or ended at once.
+    #[error("could not start a {role} process")]
+    Start {
+        /// Master or worker.
+        role: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A private folder could not be made.
+    #[error("could not make the folder {path}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// No randomness.
+    #[error("no secret could be made")]
+    Secret {
+        /// Why.
+        #[source]
+        source: SecretError,
+    },
+}
+
+/// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.
+pub struct Cluster {
+    master: Endpoint,
+    secret: Secret,
+    master_child: Child,
+    _master_stdin: Option<ChildStdin>,
+    stop: watch::Sender<bool>,
+    supervisors: Vec<tokio::task::JoinHandle<()>>,
+    folders: Vec<PathBuf>,
+}
+
+impl Cluster {
+    /// Starts the processes. Comes back as soon as the master listens; workers join meanwhile.
+    ///
+    /// # Errors
+    /// Whatever keeps the processes from starting; nothing is left behind then.
+    pub async fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
+        let secret = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
+        let folders = private_folders(&config.spill_dirs, &secret)?;
+        match Self::start_in(config, secret, folders.clone()).await {
+            Ok(cluster) => Ok(cluster),
+            Err(error) => {
+                remove_folders(&folders);
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_in(
+        config: &ClusterConfig,
+        secret: Secret,
+        folders: Vec<PathBuf>,
+    ) -> Result<Self, ClusterError> {
+        let failed = |source| ClusterError::Start { role: "master", source };
+        let arguments = ["master", "--from-parent", "--policy", &config.policy, "--placement", &config.placement];
+        let mut child = command(arguments.map(OsString::from)).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let settings = ChildConfig {
+            secret: secret.to_text().to_string(),
+            master: None,
+            spill_dirs: Vec::new(),
+            memory_bytes: 0,
+            remove_at_end: folders.clone(),
+        };
+        let stdin = configure(&mut child, &settings).await.map_err(failed)?;
+        let ready = tokio::time::timeout(START_PATIENCE, first_line(&mut child)).await;
+        let ready = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
+        let ready: MasterReady = serde_json::from_str(&ready).map_err(|error| failed(error.into()))?;
+        let master = Endpoint { host: "127.0.0.1".to_owned(), port: ready.port, pin: None };
+        let (stop, stopping) = watch::channel(false);
+        let mut cluster = Self {
+            master,
+            secret,
+            master_child: child,
+            _master_stdin: Some(stdin),
+            stop,
+            supervisors: Vec::new(),
+            folders,
+        };
+        for number in 1..=config.workers {
+            let seat = Seat {
+                number,
+                slots: config.slots,
+                memory_bytes: config.memory_bytes / u64::from(config.workers.max(1)),
+                master: cluster.master.clone(),
+                secret: cluster.secret.clone(),
+                folders: cluster.folders.clone(),
+                pool: Pool::new(Timeouts::default()),
+                stopping: stopping.clone(),
+            };
+            let first = seat.start().await?;
+            cluster.supervisors.push(tokio::spawn(seat.supervise(first)));
+        }
+        Ok(cluster)
+    }
+
+    /// Where the master listens.
+    #[must_use]
+    pub fn master(&self) -> &Endpoint {
+        &self.master
+    }
+
+    /// What opens its doors.
+    #[must_use]
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Ends all processes and removes their folders. Processes that do not end in time are killed.
+    pub async fn stop(mut self) {
+        let _ = self.stop.send(true);
+        let pool = Pool::new(Timeouts::default());
+        let path = format!("{ROOT}/shutdown");
+        let _ = pool.request(&self.master, Some(&self.secret), Method::POST, &path, full(Vec::new())).await;
+        for supervisor in self.supervisors.drain(..) {
+            let _ = supervisor.await;
+        }
+        self._master_stdin = None;
+        if tokio::time::timeout(END_PATIENCE, self.master_child.wait()).await.is_err() {
+            let _ = self.master_child.kill().await;
+        }
+        remove_folders(&self.folders);
+    }
+}
+
+/// One worker's place: the process that sits there may change.
+struct Seat {
+    number: u32,
+    slots: u32,
+    memory_bytes: u64,
+    master: Endpoint,
+    secret: Secret,
+    folders: Vec<PathBuf>,
+    pool: Pool,
+    stopping: watch::Receiver<bool>,
+}
+
+struct Seated {
+    child: Child,
+    /// Held open: its end is the worker's end.
+    stdin: Option<ChildStdin>,
+    spill_dirs: Vec<PathBuf>,
+}
+
+impl Seat {
+    async fn start(&self) -> Result<Seated, ClusterError> {
+        let failed = |source| ClusterError::Start { role: "worker", source };
+        let master = self.master.to_string();
+        let slots = self.slots.to_string();
+        let arguments = ["worker", "--from-parent", "--master", &master, "--slots", &slots];
+        let mut child = command(arguments.map(OsString::from)).stdout(Stdio::null()).spawn().map_err(failed)?;
+        let mut spill_dirs = Vec::with_capacity(self.folders.len());
+        for folder in &self.folders {
+            let path = folder.join(format!("worker-{}-{}", self.number, child.id().unwrap_or(0)));
+            let made = fs::DirBuilder::new().mode(0o700).create(&path);
+            made.map_err(|source| ClusterError::Folder { path: path.clone(), source })?;
+            spill_dirs.push(path);
+        }
+        let settings = ChildConfig {
+            secret: self.secret.to_text().to_string(),
+            master: Some(self.master.clone()),
+            spill_dirs: spill_dirs.clone(),
+            memory_bytes: self.memory_bytes,
+            remove_at_end: Vec::new(),
+        };
+        let stdin = configure(&mut child, &settings).await.map_err(failed)?;
+        Ok(Seated { child, stdin: Some(stdin), spill_dirs })
+    }
+
+    /// Waits for the process to end, again and again, until the cluster stops.
+    async fn supervise(mut self, mut seated: Seated) {
+        for _ in 0..REPLACED_MAX {
+            let pid = seated.child.id().unwrap_or(0);
+            let status = tokio::select! {
+                status = seated.child.wait() => status,
+                () = stopped(&mut self.stopping) => return end(seated).await,
+            };
+            let stopping = *self.stopping.borrow();
+            if let Ok(status) = status
+                && !stopping
+            {
+                let end = WorkerEnded {
+                    pid,
+                    host: gristmill_worker::host_name(),
+                    signal: status.signal(),
+                    code: status.code(),
+                    last_words: seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default(),
+                };
+                self.report(&end).await;
+            }
+            remove_folders(&seated.spill_dirs);
+            if stopping {
+                return;
+            }
+            match self.start().await {
+                Ok(next) => seated = next,
+                Err(error) => {
+                    tracing::error!(%error, "a worker could not be replaced");
+                    return;
+                }
+            }
+        }
+        tracing::error!(replaced = REPLACED_MAX, "workers die again and again; no more are started");
+        end(seated).await;
+    }
+
+    async fn report(&self, end: &WorkerEnded) {
+        let path = format!("{ROOT}/workers/ended");
+        let Ok(body) = serde_json::to_vec(end) else { return };
+        let mut request = hyper::Request::new(full(body));
+        *request.method_mut() = Method::POST;
+        let json = hyper::header::HeaderValue::from_static("application/json");
+        request.headers_mut().insert(hyper::header::CONTENT_TYPE, json);
+        if let Ok(uri) = path.parse() {
+            *request.uri_mut() = uri;
+        }
+        // The master learns of the loss anyway; only its cause would be missing.
+        if let Err(error) = self.pool.send(&self.master, Some(&self.secret), request).await {
+            tracing::debug!(%error, "the end of a worker could not be reported");
+        }
+    }
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // A sender that is gone means the same.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Lets a worker end by itself, then makes it.
+async fn end(mut seated: Seated) {
+    seated.stdin = None;
+    if tokio::time::timeout(END_PATIENCE, seated.child.wait()).await.is_err() {
+        let _ = seated.child.kill().await;
+    }
+    remove_folders(&seated.spill_dirs);
+}
+
+/// The end of what user code wrote, read from the file because the process cannot send it any more.
+fn last_words(spill_dir: &Path) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let file = fs::File::open(spill_dir.join(capture::FILE_NAME))?;
+        let length = file.metadata()?.len();
+        let from = length.saturating_sub(LAST_WORDS_BYTES_MAX);
+        let mut bytes = vec![0; (length - from) as usize];
+        file.read_exact_at(&mut bytes, from)?;
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// This executable with these arguments, its standard input a pipe, killed if this process drops it.
+fn command(arguments: impl IntoIterator<Item = OsString>) -> Command {
+    // The link of the running process, so that it is the same program even if its file has been replaced.
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).kill_on_drop(true);
+    // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
+    command.process_group(0);
+    command
+}
+
+async fn configure(child: &mut Child, settings: &ChildConfig) -> io::Result<ChildStdin> {
+    let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut line = serde_json::to_vec(settings)?;
+    line.push(b'\n');
+    stdin.write_all(&line).await?;
+    stdin.flush().await?;
+    Ok(stdin)
+}
+
+async fn first_line(child: &mut Child) -> io::Result<String> {
+    let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).await?;
+    if line.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
+}
+
+/// A folder of our own, 0700, in each of these places.
+fn private_folders(places: &[PathBuf], secret: &Secret) -> Result<Vec<PathBuf>, ClusterError> {
+    let places = match places {
+        [] => vec![std::env::temp_dir()],
+        places => places.to_vec(),
+    };
+    // Part of a hash of the secret: nobody can guess the name and make the folder first.
+    let name = format!("gristmill-{}", &secret.derive("spill folder").to_text()[..16]);
+    let mut made = Vec::with_capacity(places.len());
+    for place in places {
+        let path = place.join(&name);
+        if let Err(source) = fs::DirBuilder::new().mode(0o700).create(&path) {
+            remove_folders(&made);
+            return Err(ClusterError::Folder { path, source });
+        }
+        made.push(path);
+    }
+    Ok(made)
+}
+
+pub(crate) fn remove_folders(folders: &[PathBuf]) {
+    for folder in folders {
+        if let Err(error) = fs::remove_dir_all(folder)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(folder = %folder.display(), %error, "a temporary folder could not be removed");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `gristmill gen`: inputs that are the same bytes for the same arguments on every machine.
+//!
+//! A file is a sequence of chunks, and chunk number `i` is a function of the arguments and `i` alone, so any
+//! number of threads writes the same file. The generator of chunk `i` of stream `n` is ChaCha8 (the stream
+//! cipher with 8 rounds as in `rand_chacha`) keyed by the seed, with stream number `n * 2^56 + i`. All choices
+//! are integer arithmetic on its 64-bit outputs. What the bytes are is part of the promise: a change of them
+//! is a new [`ALGORITHM`].
+//!
+//! Not here: inputs of tests of the scheduler, and realistic data.
+
+mod chunks;
+mod records;
+mod tables;
+mod text;
+mod zipf;
+
+#[cfg(test)]
+mod tests;
+
+use crate::size::parse_bytes;
+use clap::ValueEnum;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Names the bytes that this version writes; printed with the report.
+pub const ALGORITHM: &str = "gristmill-gen-1";
+
+/// Most words of a vocabulary: the tables that draw them take 16 bytes and a word of text each.
+pub const WORDS_MAX: u32 = 1 << 24;
+/// Largest exponent of the Zipf law. Beyond it, all but the first words have weight one of 2^32.
+pub const EXPONENT_MAX: f64 = 10.0;
+
+/// What `gristmill gen` writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kind {
+    /// Lines of words whose frequencies follow Zipf's law
+    Text,
+    /// Lines of 100 bytes with a random key of 10 bytes, for sort
+    Records,
+    /// users.csv and visits.csv, joined by a skewed user id
+    Tables,
+}
+
+/// The command line of `gristmill gen`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct GenerateArgs {
+    /// What to write
+    #[arg(value_enum)]
+    pub kind: Kind,
+    /// Where to write it: a file, or for tables a directory
+    #[arg(value_name = "DIR_OR_FILE")]
+    pub output: PathBuf,
+    /// How much: exact for text, rounded down to whole records for records,
+    /// about right for tables
+    #[arg(long, default_value = "1GiB", value_parser = parse_bytes, value_name = "BYTES")]
+    pub size: u64,
+    /// Another seed gives other bytes; the same seed always the same
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub seed: u64,
+    /// Different words in the vocabulary of text
+    #[arg(long, default_value_t = 100_000, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(WORDS_MAX)))]
+    pub words: u32,
+    /// Skew: the word or user of rank r is drawn with weight 1 / r^EXPONENT;
+    /// 0 draws all alike
+    #[arg(long, default_value_t = 1.0, value_name = "EXPONENT")]
+    pub exponent: f64,
+    /// Replace files that exist
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+/// What was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GenerateReport {
+    /// The files, in the order of writing.
+    pub files: Vec<GeneratedFile>,
+}
+
+/// One file that was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GeneratedFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Its lines, headers included.
+    pub lines: u64,
+}
+
+/// Why nothing was generated. A file that was begun is removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// The exponent is no number, negative, or over [`EXPONENT_MAX`].
+    #[error("--exponent cannot be {exponent}: it must lie between 0 and {EXPONENT_MAX}")]
+    Exponent {
+        /// As given.
+        exponent: f64,
+    },
+    /// The size is too small for a single record.
+    #[error("--size cannot be {size}: at least {size_min} bytes are needed")]
+    Size {
+        /// As given, in bytes.
+        size: u64,
+        /// The least that would do, in bytes.
+        size_min: u64,
+    },
+    /// A file of that name exists.
+    #[error("{path} exists; --overwrite replaces it", path = path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file or directory cannot be made or written.
+    #[error("could not write {path}", path = path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Writes the files that `arguments` ask for. Memory: a few chunks of 1 MiB per thread, and the tables of the
+/// Zipf law.
+///
+/// # Errors
+/// See [`GenerateError`].
+pub fn run(arguments: &GenerateArgs) -> Result<GenerateReport, GenerateError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    run_with_threads(arguments, threads)
+}
+
+fn run_with_threads(arguments: &GenerateArgs, threads: usize) -> Result<GenerateReport, GenerateError> {
+    let GenerateArgs { size, seed, exponent, .. } = *arguments;
+    if !(0.0..=EXPONENT_MAX).contains(&exponent) {
+        return Err(GenerateError::Exponent { exponent });
+    }
+    let target = |name: &str| Target { path: inside(&arguments.output, name), arguments, threads };
+    let files = match arguments.kind {
+        Kind::Text => {
+            let words = text::Words::new(arguments.words, exponent);
+            vec![target("text.txt").write(text::chunk_count(size), |index| words.chunk(seed, index, size))?]
+        }
+        Kind::Records => {
+            let records = records::count(size)?;
+            let write = |index| records::chunk(seed, index, records);
+            vec![target("records.txt").write(records::chunk_count(records), write)?]
+        }
+        Kind::Tables => {
+            let tables = tables::Tables::new(seed, size, exponent)?;
+            std::fs::create_dir_all(&arguments.output)
+                .map_err(|source| GenerateError::Write { path: arguments.output.clone(), source })?;
+            let users = target("users.csv").write(tables.users_chunks(), |index| tables.users(index))?;
+            let visits = target("visits.csv").write(tables.visits_chunks(), |index| tables.visits(index))?;
+            vec![users, visits]
+        }
+    };
+    Ok(GenerateReport { files })
+}
+
+/// `output` itself, or the file `name` in it if it is a directory.
+fn inside(output: &Path, name: &str) -> PathBuf {
+    if output.is_dir() { output.join(name) } else { output.to_owned() }
+}
+
+/// One file to be written.
+struct Target<'a> {
+    path: PathBuf,
+    arguments: &'a GenerateArgs,
+    threads: usize,
+}
+
+impl Target<'_> {
+    fn write(
+        self,
+        chunk_count: u64,
+        chunk: impl Fn(u64) -> Vec<u8> + Sync,
+    ) -> Result<GeneratedFile, GenerateError> {
+        let path = self.path;
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true);
+        if self.arguments.overwrite {
+            options.create(true).truncate(true);
+        } else {
+            options.create_new(true);
+        }
+        let file = match options.open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(GenerateError::Exists { path });
+            }
+            Err(source) => return Err(GenerateError::Write { path, source }),
+        };
+        match chunks::write_in_order(file, chunk_count, self.threads, chunk) {
+            Ok(written) => Ok(GeneratedFile { path, bytes: written.bytes, lines: written.lines }),
+            Err(source) => {
+                // Half a file would look like a whole one. The first error is the one worth telling.
+                let _ = std::fs::remove_file(&path);
+                Err(GenerateError::Write { path, source })
+            }
+        }
+    }
+}

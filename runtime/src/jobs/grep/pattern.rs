@@ -1,0 +1,190 @@
+//! Patterns that match within lines, and the search of many lines at once.
+//!
+//! What a match is, is defined line by line: the pattern is searched in the bytes of the line without its line
+//! break. A block of lines is searched as a whole, which gives the same lines because no match can contain
+//! a line break (it is taken out of every class of characters, and refused where the pattern spells it out) and
+//! because the border of a line looks the same from within the block as the end of the text does. That is not
+//! so for the anchors of the whole text (`\A`, `\z`), for those of lines that end in a carriage return (`(?R)`), and
+//! for the Unicode assertions that never hold beside a byte that is not UTF-8 (`\B` and the halves of `\b`), which
+//! read such a byte together with the line break in front of it. Patterns with those are searched line by line.
+//!
+//! Not here: what is done with matching lines.
+
+use memchr::memmem::Finder;
+use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::{
+    Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
+    Repetition,
+};
+use std::ops::Range;
+
+/// Bytes a compiled pattern may take.
+const PATTERN_BYTES_MAX: usize = 64 << 20;
+
+/// Why a pattern cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PatternError {
+    #[error("a pattern is matched within lines and cannot contain a line break")]
+    LineBreak,
+    #[error("{source}")]
+    Syntax { source: Box<regex_syntax::Error> },
+    #[error("{source}")]
+    Compile { source: regex::Error },
+}
+
+/// How the text of a pattern is read.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct PatternOptions {
+    pub(super) ignore_case: bool,
+    pub(super) fixed_strings: bool,
+}
+
+/// A pattern. Clone it for each thread: the clones do not wait for each other.
+#[derive(Clone, Debug)]
+pub(super) struct LinePattern {
+    search: Search,
+    line_by_line: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Search {
+    /// Boxed because it is ten times as large as the other.
+    Text(Box<Finder<'static>>),
+    Regex(Regex),
+}
+
+impl LinePattern {
+    pub(super) fn new(pattern: &str, options: PatternOptions) -> Result<Self, PatternError> {
+        if options.fixed_strings && !options.ignore_case {
+            if pattern.contains('\n') {
+                return Err(PatternError::LineBreak);
+            }
+            let search = Search::Text(Box::new(Finder::new(pattern.as_bytes()).into_owned()));
+            return Ok(Self { search, line_by_line: false });
+        }
+        let escaped = options.fixed_strings.then(|| regex::escape(pattern));
+        let hir = regex_syntax::ParserBuilder::new()
+            .multi_line(true)
+            .utf8(false)
+            .case_insensitive(options.ignore_case)
+            .build()
+            .parse(escaped.as_deref().unwrap_or(pattern))
+            .map_err(|source| PatternError::Syntax { source: Box::new(source) })?;
+        let looks = hir.properties().look_set();
+        let line_by_line = looks.contains_anchor_haystack()
+            || looks.contains_anchor_crlf()
+            || [Look::WordUnicodeNegate, Look::WordStartHalfUnicode, Look::WordEndHalfUnicode]
+                .into_iter()
+                .any(|look| looks.contains(look));
+        let hir = without_line_breaks(hir)?;
+        let regex = RegexBuilder::new(&hir.to_string())
+            .size_limit(PATTERN_BYTES_MAX)
+            .build()
+            .map_err(|source| PatternError::Compile { source })?;
+        Ok(Self { search: Search::Regex(regex), line_by_line })
+    }
+
+    /// Calls `with_line` for each matching line of `lines` (or each other line if `invert`), in order and without
+    /// its line break.
+    pub(super) fn for_each_line(&self, lines: &[u8], invert: bool, mut with_line: impl FnMut(&[u8])) {
+        let mut at = 0;
+        while at < lines.len() {
+            let found = self.next_line(lines, at);
+            if invert {
+                let end = found.as_ref().map_or(lines.len(), |line| line.start);
+                while at < end {
+                    let line = line_from(lines, at);
+                    at = line.end + 1;
+                    with_line(&lines[line]);
+                }
+            }
+            let Some(line) = found else { return };
+            at = line.end + 1;
+            if !invert {
+                with_line(&lines[line]);
+            }
+        }
+    }
+
+    /// Calls `with_piece` for each match in `line` that is not empty, from left to right without overlap.
+    pub(super) fn for_each_match(&self, line: &[u8], mut with_piece: impl FnMut(&[u8])) {
+        match &self.search {
+            Search::Text(finder) if finder.needle().is_empty() => {}
+            Search::Text(finder) => {
+                let length = finder.needle().len();
+                finder.find_iter(line).for_each(|start| with_piece(&line[start..start + length]));
+            }
+            Search::Regex(regex) => {
+                let pieces = regex.find_iter(line).map(|found| found.as_bytes());
+                pieces.filter(|piece| !piece.is_empty()).for_each(with_piece);
+            }
+        }
+    }
+
+    /// The first matching line that starts at `at`, the start of a line, or after it.
+    fn next_line(&self, lines: &[u8], at: usize) -> Option<Range<usize>> {
+        if self.line_by_line {
+            let mut line = line_from(lines, at);
+            while !self.is_match(&lines[line.clone()]) {
+                line = line_from(lines, line.end + 1);
+                if line.start >= lines.len() {
+                    return None;
+                }
+            }
+            return Some(line);
+        }
+        let found = match &self.search {
+            Search::Text(finder) => at + finder.find(&lines[at..])?,
+            // Not a slice: what is before `at` tells whether a line or a word starts there.
+            Search::Regex(regex) => regex.find_at(lines, at)?.start(),
+        };
+        // An empty match behind the last line break is in no line.
+        if found == lines.len() && lines.last() == Some(&b'\n') {
+            return None;
+        }
+        let start = memchr::memrchr(b'\n', &lines[at..found]).map_or(at, |line_break| at + line_break + 1);
+        Some(start..line_from(lines, found).end)
+    }
+
+    fn is_match(&self, line: &[u8]) -> bool {
+        match &self.search {
+            Search::Text(finder) => finder.find(line).is_some(),
+            Search::Regex(regex) => regex.is_match(line),
+        }
+    }
+}
+
+/// From `at` to the next line break or the end.
+fn line_from(lines: &[u8], at: usize) -> Range<usize> {
+    let at = at.min(lines.len());
+    at..memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |line_break| at + line_break)
+}
+
+/// The same expression, except that none of its classes contains a line break.
+fn without_line_breaks(hir: Hir) -> Result<Hir, PatternError> {
+    let all = |subs: Vec<Hir>| subs.into_iter().map(without_line_breaks).collect::<Result<Vec<Hir>, _>>();
+    Ok(match hir.into_kind() {
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) if literal.0.contains(&b'\n') => return Err(PatternError::LineBreak),
+        HirKind::Literal(literal) => Hir::literal(literal.0),
+        HirKind::Class(Class::Unicode(mut class)) => {
+            class.difference(&ClassUnicode::new([ClassUnicodeRange::new('\n', '\n')]));
+            Hir::class(Class::Unicode(class))
+        }
+        HirKind::Class(Class::Bytes(mut class)) => {
+            class.difference(&ClassBytes::new([ClassBytesRange::new(b'\n', b'\n')]));
+            Hir::class(Class::Bytes(class))
+        }
+        HirKind::Look(look) => Hir::look(look),
+        HirKind::Repetition(repetition) => {
+            let Repetition { min, max, greedy, sub } = repetition;
+            let sub = Box::new(without_line_breaks(*sub)?);
+            Hir::repetition(Repetition { min, max, greedy, sub })
+        }
+        HirKind::Capture(Capture { index, name, sub }) => {
+            Hir::capture(Capture { index, name, sub: Box::new(without_line_breaks(*sub)?) })
+        }
+        HirKind::Concat(subs) => Hir::concat(all(subs)?),
+        HirKind::Alternation(subs) => Hir::alternation(all(subs)?),
+    })
+}

@@ -1,0 +1,176 @@
+//! Which columns a join compares: from names and numbers to places in a row.
+//!
+//! Not here: reading rows.
+
+use super::Join;
+use crate::prelude::*;
+use std::fmt;
+
+/// One of the two tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The one whose columns come first.
+    Left,
+    /// The other one.
+    Right,
+}
+
+impl Side {
+    /// The other table.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Left => "left",
+            Side::Right => "right",
+        })
+    }
+}
+
+/// A column as the user writes it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Column {
+    /// Counted from 1.
+    Number(u32),
+    /// As in the header.
+    Name(String),
+}
+
+impl Column {
+    pub(super) fn is_name(&self) -> bool {
+        matches!(self, Column::Name(_))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().ok().filter(|number| *number > 0).map(Column::Number);
+        }
+        Some(Column::Name(text.to_owned())).filter(|_| !text.is_empty())
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Column::Number(number) => write!(f, "{number}"),
+            Column::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A text that is not a pair of columns.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a pair of columns: write left=right with names or numbers from 1")]
+pub struct OnError {
+    text: String,
+}
+
+/// Reads `left=right`, or one column for both sides.
+pub(super) fn parse_on(text: &str) -> Result<(Column, Column), OnError> {
+    let (left, right) = text.split_once('=').unwrap_or((text, text));
+    match (Column::parse(left), Column::parse(right)) {
+        (Some(left), Some(right)) => Ok((left, right)),
+        _ => Err(OnError { text: text.to_owned() }),
+    }
+}
+
+/// What was found about the tables where the job was submitted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Prepared {
+    pub(super) header: bool,
+    pub(super) left: Table,
+    pub(super) right: Table,
+    /// The table that each worker holds; `None` for a repartition join.
+    pub(super) broadcast: Option<Side>,
+    /// Why it is so.
+    pub(super) reason: String,
+}
+
+/// One table of a join.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Table {
+    /// Places of the join columns in a row, from 0, in the order of `--on`.
+    pub(super) keys: Vec<usize>,
+    /// Fields of a row.
+    pub(super) width: usize,
+    /// The header, if there is one.
+    pub(super) names: Option<Vec<String>>,
+    /// Bytes of all files.
+    pub(super) bytes: u64,
+}
+
+impl Prepared {
+    pub(super) fn table(&self, side: Side) -> &Table {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+}
+
+/// Finds the columns of one side with the help of its first row.
+pub(super) fn find(
+    join: &Join,
+    side: Side,
+    header: bool,
+    submitter: &dyn Submitter,
+) -> Result<Table, PlanError> {
+    // The header is a row like any other here.
+    let input = join.input(side, false);
+    let bytes = submitter.size(&input)?;
+    let first_row = submitter.first_record(&input)?;
+    let fields: Vec<String> = if first_row.is_empty() {
+        Vec::new()
+    } else {
+        let name = |field: std::borrow::Cow<'_, [u8]>| String::from_utf8_lossy(&field).into_owned();
+        text::csv_fields(&first_row, join.delimiter).map(name).collect()
+    };
+    if header && fields.is_empty() {
+        let path = input.paths.first().cloned().unwrap_or_default();
+        return Err(PlanError::Input { path, reason: "it is empty and has no header row".to_owned() });
+    }
+    let columns = join.on.iter().map(|(left, right)| match side {
+        Side::Left => left,
+        Side::Right => right,
+    });
+    let keys = columns.map(|column| {
+        place(column, &fields, header).map_err(|reason| PlanError::Parameter {
+            parameter: "--on".to_owned(),
+            value: column.to_string(),
+            reason: format!("{reason} in the {side} table"),
+        })
+    });
+    let keys = keys.collect::<Result<Vec<usize>, PlanError>>()?;
+    // A table without rows is as wide as its join columns need: nobody will miss further empty fields.
+    let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
+    Ok(Table { keys, width, names: header.then_some(fields), bytes })
+}
+
+/// The place of `column` among the fields of the first row, or why there is none.
+fn place(column: &Column, fields: &[String], header: bool) -> Result<usize, String> {
+    match column {
+        Column::Number(number) if fields.is_empty() || *number as usize <= fields.len() => {
+            Ok(*number as usize - 1)
+        }
+        Column::Number(_) => Err(format!("there are {} columns", fields.len())),
+        Column::Name(_) if !header => Err("without a header, columns have no names".to_owned()),
+        Column::Name(name) => {
+            let mut places = (0..fields.len()).filter(|place| fields[*place] == *name);
+            match (places.next(), places.next()) {
+                (Some(place), None) => Ok(place),
+                (Some(_), Some(_)) => Err("there are several columns of that name".to_owned()),
+                (None, _) => Err(format!("there are only the columns {}", fields.join(", "))),
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `join`: the rows of two tables that agree in some columns.
+//!
+//! Two strategies. *Repartition* (one key for both sides, as in most implementations of MapReduce): both tables
+//! go through the shuffle, and each reducer gets the rows of one key. The engine hands values over in the
+//! order of inputs, so the rows of the smaller side come first and are held while those of the larger side
+//! stream. *Broadcast*: the smaller table is held by every worker, the larger one is read by map tasks, and there
+//! is no shuffle. It serves only types that keep no unmatched rows of the held table.
+//!
+//! Not here: reading rows (`rows`), finding columns (`columns`).
+
+mod broadcast;
+mod columns;
+mod emission;
+mod repartition;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use super::delimiter::parse_delimiter;
+use crate::prelude::*;
+use crate::size::parse_bytes;
+use clap::ValueEnum;
+pub use columns::{Column, OnError, Side};
+use columns::{Prepared, parse_on};
+pub use emission::JoinType;
+
+/// Joins two tables in CSV
+///
+/// Output rows are all columns of the left row, then all of the right one; semi
+/// and anti write the left ones alone. Fields of a missing partner are empty. An
+/// empty field in a join column is a value like any other: two of them match.
+/// Quotes are read as in RFC 4180, and written only where a field needs them.
+///
+/// A repartition join writes each part in the order of the join columns, and
+/// rows that agree in them in the order of the larger side, then of the other. A
+/// broadcast join writes rows in the order of the table that is not broadcast.
+#[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
+pub struct Join {
+    /// Files of the left table, or directories of them
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub left: Vec<String>,
+    /// Files of the right table, or directories of them
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub right: Vec<String>,
+    /// Which columns must agree: left=right, several with commas. A column is a
+    /// number from 1 or, with a header, a name; a single word stands for the same
+    /// column on both sides
+    #[arg(long, required = true, value_delimiter = ',', value_parser = parse_on, value_name = "L=R")]
+    pub on: Vec<(Column, Column)>,
+    /// Which rows to write
+    #[arg(long = "type", value_enum, value_name = "TYPE", default_value_t = JoinType::Inner)]
+    pub join_type: JoinType,
+    /// Whether each file begins with a header row; by default if a column is
+    /// named
+    #[arg(long, value_enum)]
+    pub header: Option<Header>,
+    /// What stands between fields
+    #[arg(long, value_name = "CHAR", default_value = ",", value_parser = parse_delimiter)]
+    pub delimiter: u8,
+    /// How to join
+    #[arg(long, value_enum, default_value_t = Strategy::Repartition)]
+    pub strategy: Strategy,
+    /// Most bytes of a table that is broadcast
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
+    pub broadcast_max: u64,
+    /// Most bytes of rows with one key that a reducer holds: those of the smaller
+    /// side
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
+    pub group_max: u64,
+    /// What was found where the job was submitted; `None` before.
+    #[arg(skip)]
+    pub prepared: Option<Prepared>,
+}
+
+/// Whether files begin with a header row.
+#[derive(ValueEnum, Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Header {
+    /// The first row of each file is its header
+    Yes,
+    /// The first row is a row like the others
+    No,
+}
+
+/// How a join is carried out.
+#[derive(ValueEnum, Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// Broadcast if the type allows it and the table is small, else repartition
+    Auto,
+    /// Bring the rows of each key together through the shuffle
+    Repartition,
+    /// Hold one table in the memory of each worker
+    Broadcast,
+}
+
+impl Join {
+    fn input(&self, side: Side, header: bool) -> Input {
+        let paths = match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        };
+        Input::csv(paths, self.delimiter, header)
+    }
+
+    /// The table to hold in each worker's memory, if any, and why.
+    fn choose_strategy(&self, bytes: impl Fn(Side) -> u64) -> Result<(Option<Side>, String), PlanError> {
+        if self.strategy == Strategy::Repartition {
+            return Ok((None, "as asked".to_owned()));
+        }
+        let smaller = if bytes(Side::Left) < bytes(Side::Right) { Side::Left } else { Side::Right };
+        let reason = match self.join_type.broadcast_side(smaller) {
+            None => format!("a broadcast cannot serve a {} join", self.join_type),
+            Some(side) if bytes(side) <= self.broadcast_max => {
+                return Ok((Some(side), format!("the {side} table has {} bytes", bytes(side))));
+            }
+            Some(side) => {
+                let (bytes, broadcast_max) = (bytes(side), self.broadcast_max);
+                format!("the {side} table has {bytes} bytes, and --broadcast-max is {broadcast_max}")
+            }
+        };
+        if self.strategy == Strategy::Auto {
+            return Ok((None, reason));
+        }
+        let (parameter, value) = ("--strategy".to_owned(), "broadcast".to_owned());
+        Err(PlanError::Parameter { parameter, value, reason })
+    }
+}
+
+impl Job for Join {
+    const NAME: &'static str = "join";
+
+    fn prepare(&mut self, submitter: &dyn Submitter) -> Result<(), PlanError> {
+        let named = self.on.iter().any(|(left, right)| left.is_name() || right.is_name());
+        let header = self.header.map_or(named, |header| header == Header::Yes);
+        let left = columns::find(self, Side::Left, header, submitter)?;
+        let right = columns::find(self, Side::Right, header, submitter)?;
+        let bytes = |side| match side {
+            Side::Left => left.bytes,
+            Side::Right => right.bytes,
+        };
+        let (broadcast, reason) = self.choose_strategy(bytes)?;
+        self.prepared = Some(Prepared { header, left, right, broadcast, reason });
+        Ok(())
+    }
+
+    fn plan(&self) -> Result<JobPlan, PlanError> {
+        let prepared = self.prepared.as_ref().ok_or_else(|| PlanError::Parameter {
+            parameter: "prepared".to_owned(),
+            value: "nothing".to_owned(),
+            reason: "prepare has to look at the tables before the join can be planned".to_owned(),
+        })?;
+        Ok(match prepared.broadcast {
+            Some(side) => broadcast::plan(self, prepared, side),
+            None => repartition::plan(self, prepared),
+        })
+    }
+
+    fn columns(&self) -> Option<Vec<String>> {
+        let prepared = self.prepared.as_ref()?;
+        let mut names = prepared.left.names.clone()?;
+        if !self.join_type.is_left_alone() {
+            names.extend(prepared.right.names.clone()?);
+        }
+        Some(names)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.prepared
+            .iter()
+            .map(|prepared| {
+                let (strategy, streamed) = match prepared.broadcast {
+                    Some(side) => ("broadcast", side.other()),
+                    None => ("repartition", repartition::held_side(self, prepared).other()),
+                };
+                format!("{strategy} join ({}); the {streamed} table streams", prepared.reason)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,204 @@
+//! Columns, rows and strategies; whole joins are compared with a database by the tests of the program.
+
+use super::broadcast::HeldTable;
+use super::rows::RowReader;
+use super::*;
+use clap::{Args, FromArgMatches};
+use gristmill_worker::record::Source;
+use proptest::prelude::*;
+
+/// Tables as a submitter would see them: the first row and the size of each side.
+struct Tables {
+    left: (&'static str, u64),
+    right: (&'static str, u64),
+}
+
+const NAMED: Tables = Tables { left: ("id,city,\"na,me\"", 1000), right: ("key,town", 10) };
+
+impl Submitter for Tables {
+    fn size(&self, input: &Input) -> Result<u64, PlanError> {
+        Ok(if input.paths == ["l"] { self.left.1 } else { self.right.1 })
+    }
+
+    fn first_record(&self, input: &Input) -> Result<Vec<u8>, PlanError> {
+        Ok(if input.paths == ["l"] { self.left.0 } else { self.right.0 }.as_bytes().to_vec())
+    }
+}
+
+fn parse(flags: &str) -> Result<Join, clap::Error> {
+    let command = Join::augment_args(clap::Command::new("join").no_binary_name(true));
+    let fixed = ["--left", "l", "--right", "r"].into_iter();
+    Join::from_arg_matches(&command.try_get_matches_from(fixed.chain(flags.split_whitespace()))?)
+}
+
+fn prepare(flags: &str, tables: &Tables) -> Result<Join, PlanError> {
+    let mut join = parse(flags).unwrap();
+    join.prepare(tables)?;
+    join.plan()?;
+    Ok(join)
+}
+
+/// The places of the join columns on both sides.
+fn places(flags: &str, tables: &Tables) -> Result<(Vec<usize>, Vec<usize>), PlanError> {
+    let prepared = prepare(flags, tables)?.prepared.unwrap();
+    Ok((prepared.left.keys, prepared.right.keys))
+}
+
+fn reason(result: Result<impl std::fmt::Debug, PlanError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn columns_are_found_by_name_and_by_number() {
+    assert_eq!(places("--on id=key", &NAMED).unwrap(), (vec![0], vec![0]));
+    assert_eq!(places("--on city=town,id=key", &NAMED).unwrap(), (vec![1, 0], vec![1, 0]));
+    assert_eq!(places("--on city=2", &NAMED).unwrap(), (vec![1], vec![1]));
+    assert_eq!(places("--on 3=1", &NAMED).unwrap(), (vec![2], vec![0]));
+    assert_eq!(places("--on 2", &NAMED).unwrap(), (vec![1], vec![1]));
+}
+
+#[test]
+fn columns_that_do_not_exist_are_refused_with_those_that_do() {
+    assert!(
+        reason(places("--on id=id", &NAMED))
+            .ends_with("there are only the columns key, town in the right table")
+    );
+    assert!(reason(places("--on 1=3", &NAMED)).ends_with("there are 2 columns in the right table"));
+    assert!(reason(places("--on id=key --header no", &NAMED)).contains("without a header"));
+    let twice = Tables { left: ("a,a", 9), right: ("a", 9) };
+    assert!(reason(places("--on a=a", &twice)).contains("several columns"));
+    for flags in ["--on =a", "--on a=", "--on 0=1", "--on a=b=", "--on ,"] {
+        // A name may hold `=` only on the right side, where it is part of the name.
+        assert!(flags == "--on a=b=" || parse(flags).is_err(), "{flags}");
+    }
+}
+
+#[test]
+fn a_header_is_assumed_exactly_if_a_column_is_named() {
+    let header = |flags| prepare(flags, &NAMED).unwrap().prepared.unwrap().header;
+    assert!(header("--on id=key"));
+    assert!(!header("--on 1=1"));
+    assert!(header("--on 1=1 --header yes"));
+}
+
+#[test]
+fn output_columns_are_named_only_with_a_header() {
+    let columns = |flags| prepare(flags, &NAMED).unwrap().columns();
+    let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>());
+    assert_eq!(columns("--on id=key"), names(&["id", "city", "na,me", "key", "town"]));
+    assert_eq!(columns("--on id=key --type semi"), names(&["id", "city", "na,me"]));
+    assert_eq!(columns("--on 1=1"), None);
+}
+
+#[test]
+fn an_empty_table_is_refused_only_if_it_needs_a_header() {
+    let empty = Tables { left: ("", 0), right: ("a,b", 9) };
+    assert_eq!(places("--on 2=1", &empty).unwrap(), (vec![1], vec![0]));
+    assert!(matches!(places("--on a=a", &empty), Err(PlanError::Input { .. })));
+}
+
+#[test]
+fn the_larger_table_streams_in_a_repartition_join() {
+    let swapped = Tables { left: ("id", 10), right: ("key", 1000) };
+    let remark = |flags, tables| prepare(flags, tables).unwrap().remarks().concat();
+    assert_eq!(remark("--on id=key", &NAMED), "repartition join (as asked); the left table streams");
+    assert_eq!(remark("--on id=key", &swapped), "repartition join (as asked); the right table streams");
+    assert!(remark("--on id=key --type semi", &swapped).ends_with("the left table streams"));
+}
+
+#[test]
+fn auto_broadcasts_a_small_table_where_the_type_allows_it() {
+    let swapped = Tables { left: ("id", 10), right: ("key", 1000) };
+    let broadcast = |flags: &str, tables| {
+        let flags = format!("--on id=key --strategy auto --broadcast-max 100 --type {flags}");
+        prepare(&flags, tables).unwrap().prepared.unwrap().broadcast
+    };
+    for (join_type, small_right, small_left) in [
+        ("inner", Some(Side::Right), Some(Side::Left)),
+        ("left", Some(Side::Right), None),
+        ("right", None, Some(Side::Left)),
+        ("full", None, None),
+        ("semi", Some(Side::Right), None),
+        ("anti", Some(Side::Right), None),
+    ] {
+        assert_eq!(broadcast(join_type, &NAMED), small_right, "{join_type}, small right table");
+        assert_eq!(broadcast(join_type, &swapped), small_left, "{join_type}, small left table");
+    }
+}
+
+#[test]
+fn a_broadcast_that_cannot_be_is_refused_with_the_reason() {
+    let refused = |flags: &str| reason(prepare(&format!("--on id=key --strategy broadcast {flags}"), &NAMED));
+    assert!(refused("--type full").contains("a broadcast cannot serve a full join"));
+    assert!(refused("--broadcast-max 9").contains("the right table has 10 bytes, and --broadcast-max is 9"));
+}
+
+fn reader(keys: &[usize], width: usize) -> RowReader {
+    RowReader::new(&columns::Table { keys: keys.to_vec(), width, names: None, bytes: 0 }, b',')
+}
+
+fn read(keys: &[usize], width: usize, text: &str) -> Result<(Vec<u8>, String), String> {
+    let source = Source { path: "file".to_owned(), input: 0 };
+    let mut reader = reader(keys, width);
+    let record = Record::new(text.as_bytes(), 7, &source);
+    let row = reader.read(record).map_err(|error| error.to_string())?;
+    Ok((row.key.to_vec(), String::from_utf8(row.text.to_vec()).unwrap()))
+}
+
+#[test]
+fn rows_keep_quotes_only_where_fields_need_them() {
+    for (text, key, normal) in [
+        ("a,b", "b", "a,b"),
+        ("\"a\",\"b\"", "b", "a,b"),
+        ("\"a,1\",\"say \"\"b\"\"\"", "say \"b\"", "\"a,1\",\"say \"\"b\"\"\""),
+        ("\"two\nlines\",", "", "\"two\nlines\","),
+        ("5\" disk,x", "x", "\"5\"\" disk\",x"),
+        ("a,\"open", "open", "a,open"),
+        ("a,b\r", "b\r", "a,\"b\r\""),
+    ] {
+        assert_eq!(read(&[1], 2, text), Ok((key.as_bytes().to_vec(), normal.to_owned())), "{text:?}");
+    }
+    assert_eq!(read(&[0], 1, "\"\""), Ok((Vec::new(), "\"\"".to_owned())));
+}
+
+#[test]
+fn rows_of_another_width_are_an_input_error_that_names_the_place() {
+    let error = read(&[0], 3, "a,b").unwrap_err();
+    assert_eq!(error, "the row at byte 7 of file has 2 fields, the first one of that table has 3");
+}
+
+#[test]
+fn keys_of_several_columns_do_not_run_together() {
+    let key = |text| read(&[0, 1], 2, text).unwrap().0;
+    assert_ne!(key("ab,c"), key("a,bc"));
+    assert_eq!(key("a,b"), key("\"a\",\"b\""));
+}
+
+#[test]
+fn a_held_table_gives_the_partners_of_a_key_in_its_order() {
+    let table = HeldTable::build(b"a,1\nb,2\r\na,3\n", b',', Side::Right, &mut reader(&[0], 2)).unwrap();
+    assert_eq!(table.partners(b"a").collect::<Vec<_>>(), [b"a,1", b"a,3"]);
+    assert_eq!(table.partners(b"b").collect::<Vec<_>>(), [b"b,2"]);
+    assert_eq!(table.partners(b"c").count(), 0);
+}
+
+proptest! {
+    #[test]
+    fn rows_read_back_as_the_same_fields(
+        fields in proptest::collection::vec("[a,\"\r\n ]{0,4}", 1..4),
+    ) {
+        let mut row = Vec::new();
+        for (index, field) in fields.iter().enumerate() {
+            if index > 0 {
+                row.push(b',');
+            }
+            row.extend_from_slice(format!("\"{}\"", field.replace('"', "\"\"")).as_bytes());
+        }
+        let (key, normal) = read(&[0], fields.len(), std::str::from_utf8(&row).unwrap()).unwrap();
+        prop_assert_eq!(key, fields[0].as_bytes());
+        let back: Vec<String> = text::csv_fields(normal.as_bytes(), b',')
+            .map(|field| String::from_utf8(field.into_owned()).unwrap())
+            .collect();
+        prop_assert_eq!(back, fields);
+    }
+}

@@ -1,0 +1,18 @@
+//! The standard jobs, written against the public API alone: nothing in the engine knows their names.
+//!
+//! Not here: how they are registered and how their flags reach a command line.
+
+mod delimiter;
+mod escape;
+mod frequency;
+pub mod grep;
+pub mod join;
+pub mod sort;
+pub mod synthetic;
+pub mod wordcount;
+
+pub use grep::Grep;
+pub use join::Join;
+pub use sort::Sort;
+pub use synthetic::Synthetic;
+pub use wordcount::WordCount;

@@ -1,0 +1,72 @@
+//! Decimal numbers of any length as bytes in numeric order. No number is rounded.
+//!
+//! A number is what `sort -n` takes for one: blanks, perhaps `-`, digits, perhaps `.` and digits. Anything
+//! else counts as zero, and what follows the number is left out. Its bytes are `1` for zero; `2` and the
+//! magnitude for positive numbers; `0` and the magnitude with all bits turned for negative ones. The magnitude is
+//! the count of the digits before the point (a byte if below 255, else 255 and 8 bytes), these digits, those
+//! after the point without the zeros at their end, and a zero byte.
+//!
+//! Not here: exponents, signs `+`, separators of thousands; `sort -n` in the C locale knows none either.
+
+/// Counts from here on take nine bytes.
+const LONG_COUNT: usize = 255;
+
+/// The digits of a number: before the point without zeros at the front, after it without zeros at the end.
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a [u8],
+    fraction: &'a [u8],
+}
+
+impl<'a> Decimal<'a> {
+    fn parse(text: &'a [u8]) -> Self {
+        let blanks = count(text, |byte| matches!(byte, b' ' | b'\t'));
+        let text = &text[blanks..];
+        let (negative, text) = match text {
+            [b'-', rest @ ..] => (true, rest),
+            _ => (false, text),
+        };
+        let (whole, rest) = text.split_at(count(text, |byte| byte.is_ascii_digit()));
+        let fraction = match rest {
+            [b'.', rest @ ..] => &rest[..count(rest, |byte| byte.is_ascii_digit())],
+            _ => &[],
+        };
+        let zeros_at_end = fraction.iter().rev().take_while(|digit| **digit == b'0').count();
+        Self {
+            negative,
+            whole: &whole[count(whole, |byte| byte == b'0')..],
+            fraction: &fraction[..fraction.len() - zeros_at_end],
+        }
+    }
+}
+
+/// How many bytes at the front of `text` are of that kind.
+fn count(text: &[u8], is_kind: impl Fn(u8) -> bool) -> usize {
+    text.iter().take_while(|byte| is_kind(**byte)).count()
+}
+
+/// Appends the bytes of the number that `text` begins with. No such string begins another one.
+pub(super) fn push_number(text: &[u8], out: &mut Vec<u8>) {
+    let Decimal { negative, whole, fraction } = Decimal::parse(text);
+    if whole.is_empty() && fraction.is_empty() {
+        out.push(1);
+        return;
+    }
+    out.push(2);
+    let magnitude = out.len();
+    if whole.len() < LONG_COUNT {
+        out.push(whole.len() as u8);
+    } else {
+        out.push(LONG_COUNT as u8);
+        out.extend_from_slice(&(whole.len() as u64).to_be_bytes());
+    }
+    out.extend_from_slice(whole);
+    out.extend_from_slice(fraction);
+    out.push(0);
+    if negative {
+        out[magnitude - 1] = 0;
+        for byte in &mut out[magnitude..] {
+            *byte = !*byte;
+        }
+    }
+}

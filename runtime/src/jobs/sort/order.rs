@@ -1,0 +1,198 @@
+//! How records are compared, as bytes: for each record a string such that the order of the strings is the order
+//! of the records.
+//!
+//! Not here: decimal numbers ([`number`](super::number)), sorting.
+
+use super::Sort;
+use super::number::push_number;
+use crate::jobs::escape::{push_escaped, push_unescaped};
+use crate::prelude::*;
+use std::fmt;
+use std::str::FromStr;
+
+/// A half-open range of bytes of a record, as in `0..10` or `4..`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ByteRange {
+    /// First byte, from 0.
+    pub start: u32,
+    /// The byte after the last one; `None` is the end of the record.
+    pub end: Option<u32>,
+}
+
+/// A text that is not a range of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a range of bytes: write A..B or A.., counted from 0")]
+pub struct ByteRangeError {
+    text: String,
+}
+
+impl ByteRange {
+    pub(super) fn is_empty(self) -> bool {
+        self.end.is_some_and(|end| end <= self.start)
+    }
+
+    /// The part of `record` in the range, as far as there is one.
+    fn of(self, record: &[u8]) -> &[u8] {
+        let end = self.end.map_or(record.len(), |end| record.len().min(end as usize));
+        record.get(self.start as usize..end).unwrap_or_default()
+    }
+}
+
+impl FromStr for ByteRange {
+    type Err = ByteRangeError;
+
+    fn from_str(text: &str) -> Result<Self, ByteRangeError> {
+        let error = || ByteRangeError { text: text.to_owned() };
+        let (start, end) = text.split_once("..").ok_or_else(error)?;
+        let number = |digits: &str| digits.parse::<u32>().map_err(|_| error());
+        let end = if end.is_empty() { None } else { Some(number(end)?) };
+        Ok(Self { start: number(start)?, end })
+    }
+}
+
+impl fmt::Display for ByteRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.end {
+            Some(end) => write!(f, "{}..{end}", self.start),
+            None => write!(f, "{}..", self.start),
+        }
+    }
+}
+
+/// What records are compared by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordOrder {
+    part: Part,
+    numeric: bool,
+    reverse: bool,
+    layout: Layout,
+}
+
+/// Which part of the record is its key.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Whole,
+    Bytes(ByteRange),
+    /// The field with this index, from 0.
+    Field {
+        index: usize,
+        delimiter: u8,
+    },
+}
+
+/// What of a record goes into the key and what into the value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Layout {
+    /// Only the record matters: it is the key, and the value is empty.
+    Record,
+    /// The key part, then the record, which decides between equal parts. The value is the length of the
+    /// encoded part, so that the record can be found again.
+    PartThenRecord,
+    /// The key part alone: equal keys stay in the order of the input. The value is the record.
+    PartToRecord,
+}
+
+/// Buffers of [`RecordOrder::pair`] and [`RecordOrder::record`].
+#[derive(Default)]
+pub(crate) struct Scratch {
+    key: Vec<u8>,
+    record: Vec<u8>,
+    length: [u8; 4],
+}
+
+impl RecordOrder {
+    pub(crate) fn new(sort: &Sort) -> Self {
+        let part = match (sort.key_bytes, sort.field) {
+            (Some(range), _) => Part::Bytes(range),
+            (None, Some(field)) => {
+                Part::Field { index: field as usize - 1, delimiter: sort.delimiter.unwrap_or(b'\t') }
+            }
+            (None, None) => Part::Whole,
+        };
+        let by_input_order = sort.stable || sort.unique;
+        // Records compare like their first bytes followed by the whole record.
+        let begins = |part| matches!(part, Part::Bytes(ByteRange { start: 0, .. }));
+        let layout = match part {
+            Part::Whole if !sort.numeric => Layout::Record,
+            part if !sort.numeric && !by_input_order && begins(part) => Layout::Record,
+            _ if by_input_order => Layout::PartToRecord,
+            _ => Layout::PartThenRecord,
+        };
+        Self { part, numeric: sort.numeric, reverse: sort.reverse, layout }
+    }
+
+    /// The key and value of a record.
+    pub(crate) fn pair<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> (&'a [u8], &'a [u8]) {
+        let Scratch { key, length, .. } = scratch;
+        key.clear();
+        match self.layout {
+            Layout::Record if !self.reverse => return (record, b""),
+            Layout::Record => push_escaped(record, key),
+            Layout::PartThenRecord | Layout::PartToRecord => self.push_part(record, key),
+        }
+        let part_length = key.len();
+        if self.layout == Layout::PartThenRecord {
+            if self.reverse {
+                push_escaped(record, key);
+            } else {
+                key.extend_from_slice(record);
+            }
+        }
+        if self.reverse {
+            flip(key);
+        }
+        let value: &[u8] = match self.layout {
+            Layout::Record => b"",
+            Layout::PartThenRecord => {
+                *length = u32::try_from(part_length).unwrap_or(u32::MAX).to_le_bytes();
+                length
+            }
+            Layout::PartToRecord => record,
+        };
+        (key, value)
+    }
+
+    /// The record that [`pair`](RecordOrder::pair) made this key and value of.
+    pub(super) fn record<'a>(&self, key: &'a [u8], value: &'a [u8], scratch: &'a mut Scratch) -> &'a [u8] {
+        let record = match self.layout {
+            Layout::PartToRecord => return value,
+            Layout::Record => key,
+            Layout::PartThenRecord => {
+                let length = value.try_into().map_or(0, u32::from_le_bytes);
+                key.get(length as usize..).unwrap_or_default()
+            }
+        };
+        if !self.reverse {
+            return record;
+        }
+        let Scratch { key: escaped, record: unescaped, .. } = scratch;
+        escaped.clear();
+        escaped.extend_from_slice(record);
+        flip(escaped);
+        unescaped.clear();
+        push_unescaped(escaped, unescaped);
+        unescaped
+    }
+
+    fn push_part(&self, record: &[u8], out: &mut Vec<u8>) {
+        let part = match self.part {
+            Part::Whole => record,
+            Part::Bytes(range) => range.of(record),
+            Part::Field { index, delimiter } => {
+                text::fields(record, delimiter).nth(index).unwrap_or_default()
+            }
+        };
+        if self.numeric {
+            push_number(part, out);
+        } else {
+            push_escaped(part, out);
+        }
+    }
+}
+
+/// Turns the order of self-delimiting strings around.
+fn flip(bytes: &mut [u8]) {
+    for byte in bytes {
+        *byte = !*byte;
+    }
+}

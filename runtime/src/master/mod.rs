@@ -1,0 +1,360 @@
+//! The master process: one loop that owns the books, fed by worker connections, client requests and timers.
+//!
+//! The loop gathers everything that has happened, enters it as the facts of one instant, and sends out what the
+//! core orders. Not here: decisions (the scheduler), bytes of jobs (they never come here).
+
+mod books;
+mod routes;
+mod translate;
+
+use crate::api::{ApiError, Submission, WorkerEnded};
+use books::Books;
+use gristmill_scheduler::core::{Core, CoreConfig};
+use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_scheduler::placement::Placement;
+use gristmill_scheduler::policy::Policy;
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
+use gristmill_worker::protocol::{
+    CONNECT_PATH, FRAME_BYTES_MAX, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame,
+    read_frame, write_frame,
+};
+use hyper::Method;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Heartbeats are this far apart.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+/// A worker silent for this long is lost.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// How long the loss of a worker waits for the word of whoever started its process.
+const END_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How long workers and clients may take to hear that the master ends.
+const END_PATIENCE_ALL: Duration = Duration::from_secs(2);
+
+/// How long a connection may take to introduce itself.
+const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Facts entered in one go, so that a flood of them cannot keep orders back.
+const BATCH_MAX: usize = 1024;
+
+/// Bytes of frames to one worker that are written in one go.
+const WRITE_BATCH_BYTES: usize = 256 << 10;
+
+/// How a master runs.
+pub struct MasterConfig {
+    /// Where it listens.
+    pub bind: Bind,
+    /// Further host names under which it is reached.
+    pub host_names: Vec<String>,
+    /// What opens its doors.
+    pub secret: Secret,
+    /// Identifies the executable.
+    pub build: String,
+    /// Chooses jobs.
+    pub policy: Box<dyn Policy + Send>,
+    /// Chooses workers.
+    pub placement: Box<dyn Placement + Send>,
+    /// The policy's name and parameters as the user wrote them.
+    pub policy_name: String,
+    /// The placement's.
+    pub placement_name: String,
+    /// Someone started the workers and reports how their processes end.
+    pub supervised: bool,
+}
+
+/// What the loop is fed with.
+enum Input {
+    Join { hello: Hello, peer: IpAddr, frames: UnboundedSender<MasterFrame>, reply: oneshot::Sender<Joined> },
+    Frame { worker: WorkerId, frame: WorkerFrame },
+    Gone { worker: WorkerId, goodbye: bool },
+    ProcessEnded(WorkerEnded),
+    Submit { submission: Box<Submission>, reply: oneshot::Sender<Submitted> },
+    ClientLost(JobId),
+    Cancel { job: JobId, reply: oneshot::Sender<bool> },
+    Query(Box<dyn FnOnce(&Books, Time) + Send>),
+}
+
+type Joined = Result<WorkerId, String>;
+type Submitted = Result<(JobId, watch::Receiver<bool>), ApiError>;
+
+/// A way to the loop; cloning shares it.
+#[derive(Clone)]
+struct Handle {
+    inputs: UnboundedSender<Input>,
+    shutdown: Arc<watch::Sender<bool>>,
+    /// Dropped with the last connection of a worker: tells when all have been told to end.
+    attended: mpsc::Sender<()>,
+    build: String,
+    policy: String,
+    placement: String,
+}
+
+impl Handle {
+    /// The answer of a look at the books; `None` if the master is ending.
+    async fn query<T: Send + 'static>(&self, look: impl FnOnce(&Books, Time) -> T + Send + 'static) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        let query = Box::new(move |books: &Books, now| {
+            let _ = reply.send(look(books, now));
+        });
+        self.inputs.send(Input::Query(query)).ok()?;
+        answer.await.ok()
+    }
+}
+
+/// One secret opens every door of the master.
+struct MasterDoors(Secret);
+
+impl Doors for MasterDoors {
+    fn secret_for(&self, _method: &Method, path: &str) -> Door {
+        match path == CONNECT_PATH || path.starts_with(crate::api::ROOT) {
+            true => Door::Secret(self.0.clone()),
+            false => Door::Closed,
+        }
+    }
+}
+
+/// Runs a master on an open listener until `stop` turns true or a client asks it to end.
+pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::Receiver<bool>) {
+    let (inputs, fed) = unbounded_channel();
+    let (shutdown, mut ending) = watch::channel(false);
+    let (attended, mut all_left) = mpsc::channel(1);
+    let handle = Handle {
+        inputs,
+        shutdown: Arc::new(shutdown),
+        attended,
+        build: config.build.clone(),
+        policy: config.policy_name.clone(),
+        placement: config.placement_name.clone(),
+    };
+    let mut server = ServerConfig::new(config.bind.transport.clone());
+    server.host_names = config.host_names.clone();
+    let doors = Arc::new(MasterDoors(config.secret.clone()));
+    let asked = handle.clone();
+    let answer = move |request| routes::respond(asked.clone(), request);
+    let mut closing = handle.shutdown.subscribe();
+    let serving = tokio::spawn(async move {
+        let end = async move {
+            let _ = closing.wait_for(|end| *end).await;
+        };
+        serve(listener, Arc::new(server), doors, answer, end).await;
+    });
+    let core = Core::new(CoreConfig::default(), config.policy, config.placement);
+    let books = Books::new(core, config.build, HEARTBEAT.as_millis() as u32);
+    let mut master = Master {
+        books,
+        fed,
+        start: Instant::now(),
+        supervised: config.supervised,
+        gone: BTreeMap::new(),
+        ended: Vec::new(),
+    };
+    tokio::select! {
+        () = master.drive() => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+        _ = ending.wait_for(|end| *end) => {}
+    }
+    master.books.shutdown_workers();
+    let _ = handle.shutdown.send(true);
+    // Workers are told through their own writers, which end when the books do.
+    drop(master);
+    drop(handle);
+    let left = async {
+        let _ = serving.await;
+        let _ = all_left.recv().await;
+    };
+    let _ = tokio::time::timeout(END_PATIENCE_ALL, left).await;
+}
+
+struct Master {
+    books: Books,
+    fed: UnboundedReceiver<Input>,
+    start: Instant,
+    supervised: bool,
+    /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
+    gone: BTreeMap<WorkerId, Instant>,
+    /// Processes that ended before their connection did.
+    ended: Vec<WorkerEnded>,
+}
+
+impl Master {
+    fn now(&self) -> Time {
+        Time(self.start.elapsed().as_nanos() as u64)
+    }
+
+    async fn drive(&mut self) {
+        let mut check = tokio::time::interval(HEARTBEAT);
+        loop {
+            let wake = self.next_wake();
+            let sleep = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                input = self.fed.recv() => {
+                    let Some(input) = input else { return };
+                    let now = self.now();
+                    self.enter(now, input);
+                    for _ in 1..BATCH_MAX {
+                        let Ok(input) = self.fed.try_recv() else { break };
+                        self.enter(now, input);
+                    }
+                }
+                () = sleep => {}
+                _ = check.tick() => {
+                    let now = self.now();
+                    self.books.ping(now);
+                    for worker in self.books.silent_since(now - Span(SILENCE_MAX.as_nanos() as u64)) {
+                        self.books.lost(now, worker, None);
+                    }
+                }
+            }
+            let now = self.now();
+            self.give_up_waiting(now);
+            if self.books.wake.is_some_and(|at| at <= now) {
+                self.books.tick();
+            }
+            self.books.settle(now);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let core = self.books.wake.map(|at| self.start + Duration::from_nanos(at.0));
+        core.into_iter().chain(self.gone.values().copied()).min()
+    }
+
+    fn give_up_waiting(&mut self, now: Time) {
+        let late: Vec<WorkerId> =
+            self.gone.iter().filter(|(_, until)| **until <= Instant::now()).map(|(worker, _)| *worker).collect();
+        for worker in late {
+            self.gone.remove(&worker);
+            self.books.lost(now, worker, None);
+        }
+    }
+
+    fn enter(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Join { hello, peer, frames, reply } => {
+                let _ = reply.send(self.books.join(now, hello, peer, frames));
+            }
+            Input::Frame { worker, frame } => self.books.frame(now, worker, frame),
+            Input::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
+            Input::ProcessEnded(end) => self.process_ended(now, end),
+            Input::Submit { submission, reply } => {
+                let _ = reply.send(self.books.submit(now, *submission));
+            }
+            Input::ClientLost(job) => self.books.client_lost(job),
+            Input::Cancel { job, reply } => {
+                let _ = reply.send(self.books.cancel(job));
+            }
+            // What came before it in this batch must show in the answer.
+            Input::Query(look) => {
+                self.books.settle(now);
+                look(&self.books, now);
+            }
+        }
+    }
+
+    /// A connection is gone. If someone watches the processes, their word on how it ended is worth waiting for:
+    /// it tells whether user code is to blame.
+    fn gone(&mut self, now: Time, worker: WorkerId, goodbye: bool) {
+        let explained = self.ended.iter().position(|end| {
+            self.books.worker_of_process(&end.host, end.pid) == Some(worker)
+        });
+        match explained {
+            Some(at) => {
+                let end = self.ended.swap_remove(at);
+                self.books.lost(now, worker, Some(&end));
+            }
+            None if self.supervised && !goodbye => {
+                self.gone.insert(worker, Instant::now() + END_PATIENCE);
+            }
+            None => self.books.lost(now, worker, None),
+        }
+    }
+
+    fn process_ended(&mut self, now: Time, end: WorkerEnded) {
+        let Some(worker) = self.books.worker_of_process(&end.host, end.pid) else { return };
+        if self.gone.remove(&worker).is_some() {
+            self.books.lost(now, worker, Some(&end));
+        } else {
+            // Frames that the worker wrote before it died may still be on their way; its connection tells.
+            self.ended.push(end);
+        }
+    }
+}
+
+/// Greets a worker on a fresh connection and carries its frames until it is gone.
+async fn attend(handle: Handle, mut io: Duplex, peer: IpAddr) {
+    let greeting = tokio::time::timeout(HELLO_PATIENCE, read_frame::<WorkerFrame, _>(&mut io, HELLO_BYTES_MAX));
+    let Ok(Ok(Some(WorkerFrame::Hello(hello)))) = greeting.await else {
+        tracing::debug!(%peer, "a connection did not introduce itself as a worker");
+        return;
+    };
+    let refuse = |reason: String| MasterFrame::Refused { reason };
+    if hello.protocol != PROTOCOL_VERSION {
+        let reason = format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol);
+        let _ = write_frame(&mut io, &refuse(reason)).await;
+        return;
+    }
+    let (frames, mut to_write) = unbounded_channel::<MasterFrame>();
+    let (reply, joined) = oneshot::channel();
+    if handle.inputs.send(Input::Join { hello, peer, frames, reply }).is_err() {
+        return;
+    }
+    let worker = match joined.await {
+        Ok(Ok(worker)) => worker,
+        Ok(Err(reason)) => {
+            tracing::warn!(%peer, reason, "refused a worker");
+            let _ = write_frame(&mut io, &refuse(reason)).await;
+            return;
+        }
+        Err(_) => return,
+    };
+    let (mut reader, mut writer) = tokio::io::split(io);
+    let writing = tokio::spawn(async move {
+        let mut buffer = Vec::new();
+        while let Some(first) = to_write.recv().await {
+            buffer.clear();
+            let mut next = Some(first);
+            while let Some(frame) = next {
+                if let Err(error) = push_frame(&frame, &mut buffer) {
+                    tracing::error!(%error, "a frame could not be sent");
+                }
+                next = if buffer.len() < WRITE_BATCH_BYTES { to_write.try_recv().ok() } else { None };
+            }
+            if writer.write_all(&buffer).await.is_err() || writer.flush().await.is_err() {
+                return;
+            }
+        }
+        // The books have dropped this worker: end the connection, so that it notices.
+        let _ = writer.shutdown().await;
+    });
+    let mut goodbye = false;
+    let mut shutdown = handle.shutdown.subscribe();
+    loop {
+        let frame = tokio::select! {
+            frame = read_frame::<WorkerFrame, _>(&mut reader, FRAME_BYTES_MAX) => frame,
+            _ = shutdown.wait_for(|end| *end) => break,
+        };
+        let Ok(Some(frame)) = frame else { break };
+        goodbye |= matches!(frame, WorkerFrame::Goodbye);
+        if handle.inputs.send(Input::Frame { worker, frame }).is_err() {
+            break;
+        }
+    }
+    let _ = handle.inputs.send(Input::Gone { worker, goodbye });
+    // Frames that are queued, such as the order to end, still go out; the handle is held until then.
+    let _ = writing.await;
+}

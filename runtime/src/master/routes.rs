@@ -1,0 +1,243 @@
+//! The master's routes: `/api/v1` for clients, one upgrade for workers. The gate in front has already checked
+//! who asks.
+//!
+//! | route | what |
+//! |---|---|
+//! | `GET /api/v1/status` | the master and its workers |
+//! | `POST /api/v1/jobs` | submit; answers lines of status until the job ends |
+//! | `GET /api/v1/jobs` | all jobs |
+//! | `GET /api/v1/jobs/JOB` | one job |
+//! | `GET /api/v1/jobs/JOB/watch` | lines of status until the job ends |
+//! | `GET /api/v1/jobs/JOB/trace` | attempts and transfers |
+//! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
+//! | `POST /api/v1/jobs/JOB/cancel` | stop it |
+//! | `POST /api/v1/workers/ended` | a worker process has ended |
+//! | `POST /api/v1/shutdown` | end the master |
+
+use super::{Books, Handle, Input, attend};
+use crate::api::{
+    ApiError, JobStatus, MasterStatus, ROOT, SCHEMA, SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
+};
+use bytes::Bytes;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use gristmill_worker::answer;
+use gristmill_worker::http::{Body, PeerAddress, accept_upgrade, read_limited, stream};
+use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// Status lines of a job are at least this far apart, unless it has ended.
+const LINE_PAUSE: Duration = Duration::from_millis(50);
+
+/// A line goes out at least this often.
+const KEEPALIVE: Duration = Duration::from_millis(500);
+
+/// Longest body but for submissions, bytes.
+const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// Answers one request.
+pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    if path == CONNECT_PATH {
+        return connect(handle, &mut request);
+    }
+    let Some(route) = path.strip_prefix(ROOT) else { return answer::status(StatusCode::NOT_FOUND) };
+    let parts: Vec<&str> = route.split('/').skip(1).collect();
+    let answered = match (request.method(), parts.as_slice()) {
+        (&Method::GET, ["status"]) => master_status(&handle).await,
+        (&Method::GET, ["jobs"]) => jobs(&handle).await,
+        (&Method::POST, ["jobs"]) => submit(handle, request.into_body()).await,
+        (&Method::GET, ["jobs", job]) => about_job(&handle, job, |books, now, job| books.status(now, job)).await,
+        (&Method::GET, ["jobs", job, "trace"]) => {
+            about_job(&handle, job, |books, now, job| books.trace(now, job)).await
+        }
+        (&Method::GET, ["jobs", job, "logs"]) => about_job(&handle, job, |books, _, job| books.logs(job)).await,
+        (&Method::GET, ["jobs", job, "watch"]) => watch_job(handle, job).await,
+        (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
+        (&Method::POST, ["shutdown"]) => {
+            let _ = handle.shutdown.send(true);
+            Ok(answer::status(StatusCode::NO_CONTENT))
+        }
+        _ => Err(Refusal::new(StatusCode::NOT_FOUND, "route", format!("there is no route {path}"))),
+    };
+    answered.unwrap_or_else(|refusal| answer::json(refusal.status, &refusal.error))
+}
+
+/// An answer that is no success.
+struct Refusal {
+    status: StatusCode,
+    error: ApiError,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        Self { status, error: ApiError { code: code.to_owned(), message: message.into() } }
+    }
+
+    fn ending() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ending", "the master is ending")
+    }
+}
+
+type Answered = Result<Response<Body>, Refusal>;
+
+fn ok<T: Serialize>(value: &T) -> Answered {
+    Ok(answer::json(StatusCode::OK, value))
+}
+
+fn connect(handle: Handle, request: &mut Request<Incoming>) -> Response<Body> {
+    let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
+    let (Some((response, io)), Some(peer)) = (accept_upgrade(request, CONTROL_PROTOCOL), peer) else {
+        return answer::status(StatusCode::UPGRADE_REQUIRED);
+    };
+    tokio::spawn(async move {
+        if let Ok(io) = io.await {
+            attend(handle, io, peer).await;
+        }
+    });
+    response
+}
+
+/// Reads a job's name and asks the books about it.
+async fn find<T: Send + 'static>(
+    handle: &Handle,
+    job: &str,
+    look: impl FnOnce(&Books, Time, JobId) -> Option<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let unknown = |message| Refusal::new(StatusCode::NOT_FOUND, "job", message);
+    let id: JobId = job.parse().map_err(|wrong| unknown(format!("{wrong}")))?;
+    let found = handle.query(move |books, now| look(books, now, id)).await.ok_or_else(Refusal::ending)?;
+    found.ok_or_else(|| unknown(format!("there is no {id}")))
+}
+
+async fn about_job<T: Serialize + Send + 'static>(
+    handle: &Handle,
+    job: &str,
+    look: impl FnOnce(&Books, Time, JobId) -> Option<T> + Send + 'static,
+) -> Answered {
+    ok(&find(handle, job, look).await?)
+}
+
+async fn master_status(handle: &Handle) -> Answered {
+    let (build, policy, placement) = (handle.build.clone(), handle.policy.clone(), handle.placement.clone());
+    let status = handle.query(move |books, now| MasterStatus {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build,
+        policy,
+        placement,
+        now_ns: now.0,
+        workers: books.workers(),
+        jobs_live: books.jobs_live(),
+    });
+    ok(&status.await.ok_or_else(Refusal::ending)?)
+}
+
+async fn jobs(handle: &Handle) -> Answered {
+    ok(&handle.query(|books, now| books.statuses(now)).await.ok_or_else(Refusal::ending)?)
+}
+
+async fn cancel(handle: &Handle, job: &str) -> Answered {
+    let job = find(handle, job, |books, now, job| books.status(now, job)).await?.job;
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(Input::Cancel { job, reply });
+    done.await.map_err(|_| Refusal::ending())?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+async fn body(body: Incoming, bytes_max: usize) -> Result<Bytes, Refusal> {
+    read_limited(body, bytes_max)
+        .await
+        .map_err(|wrong| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", crate::chain(&wrong)))
+}
+
+async fn worker_ended(handle: &Handle, incoming: Incoming) -> Answered {
+    let end: WorkerEnded = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
+    let _ = handle.inputs.send(Input::ProcessEnded(end));
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+async fn submit(handle: Handle, incoming: Incoming) -> Answered {
+    let submission: Submission = serde_json::from_slice(&body(incoming, SUBMISSION_BYTES_MAX).await?)
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "submission", wrong.to_string()))?;
+    let attached = submission.attached;
+    let (reply, submitted) = oneshot::channel();
+    let _ = handle.inputs.send(Input::Submit { submission: Box::new(submission), reply });
+    let submitted = submitted.await.map_err(|_| Refusal::ending())?;
+    let (job, changes) =
+        submitted.map_err(|error| Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, error })?;
+    let lease = attached.then(|| Lease { handle: handle.clone(), job: Some(job) });
+    Ok(lines(handle, job, changes, lease))
+}
+
+async fn watch_job(handle: Handle, job: &str) -> Answered {
+    let (job, changes) =
+        find(&handle, job, |books, _, job| books.watch(job).map(|changes| (job, changes))).await?;
+    Ok(lines(handle, job, changes, None))
+}
+
+/// Held by the answer to an attached submission: dropped before the job has ended, it ends the job.
+struct Lease {
+    handle: Handle,
+    job: Option<JobId>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            let _ = self.handle.inputs.send(Input::ClientLost(job));
+        }
+    }
+}
+
+/// An endless answer: a line of status for each change, the last one with the ended state.
+fn lines(
+    handle: Handle,
+    job: JobId,
+    mut changes: watch::Receiver<bool>,
+    mut lease: Option<Lease>,
+) -> Response<Body> {
+    let (sender, body) = stream(1);
+    tokio::spawn(async move {
+        loop {
+            changes.mark_unchanged();
+            let status = handle.query(move |books, now| books.status(now, job)).await.flatten();
+            let Some(status) = status else { return };
+            let ended = status.state.ended();
+            let Some(line) = line(status) else { return };
+            if sender.send(line).await.is_err() {
+                return;
+            }
+            if ended {
+                if let Some(lease) = &mut lease {
+                    lease.job = None;
+                }
+                let _ = sender.finish().await;
+                return;
+            }
+            let due = tokio::time::Instant::now() + LINE_PAUSE;
+            // A change is told after a pause, except for the end, which must not wait.
+            let told = async {
+                if changes.changed().await.is_err() || *changes.borrow_and_update() {
+                    return;
+                }
+                let _ = tokio::time::timeout_at(due, changes.wait_for(|ended| *ended)).await;
+            };
+            // Writing even without a change is how a client that is gone shows.
+            let _ = tokio::time::timeout(KEEPALIVE, told).await;
+        }
+    });
+    answer::with_body(StatusCode::OK, body)
+}
+
+fn line(status: JobStatus) -> Option<Bytes> {
+    let mut line = serde_json::to_vec(&WatchLine::Status(Box::new(status))).ok()?;
+    line.push(b'\n');
+    Some(Bytes::from(line))
+}

@@ -1,0 +1,88 @@
+//! Between the wire and the core: the only file that imports both the frames and the scheduler's facts.
+
+use crate::api::JobFailure;
+use gristmill_scheduler::command::{Cause, Outcome};
+use gristmill_scheduler::event::{External, Failure};
+use gristmill_scheduler::ids::{TaskId, WorkerId};
+use gristmill_scheduler::job::{JobSpec, MapSpec};
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::input::{Place, Split};
+use gristmill_worker::protocol::FailureClass;
+
+/// The fact behind a failure on the wire.
+pub fn failure(class: FailureClass) -> Failure {
+    match class {
+        FailureClass::User | FailureClass::Hang => Failure::User,
+        FailureClass::Input => Failure::Input,
+        FailureClass::Config => Failure::Config,
+        // A full output directory also ends the job; see `Books::attempt_failed`.
+        FailureClass::Worker | FailureClass::Output => Failure::Worker,
+        FailureClass::Fetch => Failure::Fetch,
+        FailureClass::Corrupt => Failure::Corrupt,
+        FailureClass::Cancelled => Failure::Cancelled,
+    }
+}
+
+/// A stable word for a failure class.
+pub fn class_word(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::User => "user",
+        FailureClass::Hang => "hang",
+        FailureClass::Input => "input",
+        FailureClass::Config => "config",
+        FailureClass::Worker => "worker",
+        FailureClass::Fetch => "fetch",
+        FailureClass::Corrupt => "corrupt",
+        FailureClass::Cancelled => "cancelled",
+        FailureClass::Output => "output",
+    }
+}
+
+/// What the core must know of a split. A split that names a worker's own file is read there and nowhere else.
+pub fn map_spec(split: &Split) -> MapSpec {
+    let mut preferred: Vec<WorkerId> = split
+        .pieces
+        .iter()
+        .filter_map(|piece| match piece.place {
+            Place::Worker(worker) => Some(worker),
+            Place::Submitter => None,
+        })
+        .collect();
+    preferred.sort_unstable();
+    preferred.dedup();
+    // Pieces on two different workers cannot all be local; then any worker reads them over HTTP.
+    let pinned = preferred.len() == 1;
+    MapSpec { bytes: Bytes(split.bytes()), preferred, pinned }
+}
+
+/// The job for the core.
+pub fn job_spec(splits: &[Split], reduces: u32, weight: f64, pool: Option<u32>, attempts_max: u32) -> JobSpec {
+    JobSpec {
+        weight,
+        pool,
+        attempts_max,
+        ..JobSpec::new(splits.iter().map(map_spec).collect(), reduces)
+    }
+}
+
+/// The failure that clients see, without its detail; `None` for an outcome that is none.
+pub fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
+    let Outcome::Failed { cause } = outcome else { return None };
+    let (code, task) = match cause {
+        Cause::UserCode { task } => ("user_code", Some(task)),
+        Cause::Input { task } => ("input", Some(task)),
+        Cause::Config { task } => ("config", Some(task)),
+        Cause::OutputUnreadable { task } => ("output_unreadable", Some(task)),
+        Cause::WorkersLost { task } => ("workers_lost", Some(task)),
+        Cause::WorkersUnfit { task } => ("workers_unfit", Some(task)),
+        Cause::NoWorkers => ("no_workers", None),
+        Cause::External { cause } => match cause {
+            External::InputGone => ("input", None),
+            External::ClientLost => ("client_lost", None),
+            External::OutputUnavailable => ("output", None),
+            External::LimitPassed => ("limit", None),
+            _ => ("internal", None),
+        },
+    };
+    Some((JobFailure { code: code.to_owned(), message: outcome.to_string(), detail: None }, task))
+}

@@ -1,0 +1,334 @@
+//! The output directory of a job, from the moment it is claimed to `_SUCCESS` or back to nothing.
+//!
+//! `DIR/_temporary` is made exclusively, so two jobs can never write into one directory. Parts are published by
+//! the workers; `_SUCCESS` comes last. A job that fails removes what it published and, if the directory was its
+//! own, the directory. Not here: building and publishing parts (`gristmill_worker::commit`).
+
+use crate::api::{JobStatus, SCHEMA};
+use gristmill_worker::commit::{TEMPORARY, sync_directory};
+use gristmill_worker::protocol::Part;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Name of the file that says that the output is complete.
+pub const SUCCESS: &str = "_SUCCESS";
+
+/// What `_SUCCESS` holds, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Success {
+    /// Version of these fields.
+    pub schema: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Its parameters.
+    pub parameters: serde_json::Value,
+    /// Meaning of the columns, if the job says so.
+    pub columns: Option<Vec<String>>,
+    /// The parts in order, with their checksums.
+    pub parts: Vec<Part>,
+    /// Records of all parts.
+    pub records: u64,
+    /// Bytes of all parts.
+    pub bytes: u64,
+    /// User counters.
+    pub counters: BTreeMap<String, u64>,
+    /// Remarks of the plan.
+    pub remarks: Vec<String>,
+}
+
+impl Success {
+    /// From the last status of a job.
+    #[must_use]
+    pub fn of(status: &JobStatus, columns: Option<Vec<String>>) -> Self {
+        Self {
+            schema: SCHEMA,
+            job: status.name.clone(),
+            parameters: serde_json::from_str(&status.parameters).unwrap_or_default(),
+            columns,
+            parts: status.parts.clone(),
+            records: status.totals.records_out,
+            bytes: status.totals.bytes_out,
+            counters: status.counters.clone(),
+            remarks: status.remarks.clone(),
+        }
+    }
+
+    /// Reads the `_SUCCESS` of a directory.
+    ///
+    /// # Errors
+    /// A file that is missing or is none of ours.
+    pub fn read(directory: &Path) -> io::Result<Self> {
+        let bytes = fs::read(directory.join(SUCCESS))?;
+        serde_json::from_slice(&bytes).map_err(io::Error::other)
+    }
+}
+
+/// Why an output directory cannot be used. Exit code 3.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// There is something already.
+    #[error("the output directory {path} exists and is not empty")]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It is not a directory.
+    #[error("the output {path} exists and is not a directory")]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Another job writes there.
+    #[error("another job is writing to {path} (it has a {TEMPORARY} folder)")]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file system says no.
+    #[error("could not {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl OutputError {
+    fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+/// A directory that belongs to a job until it is finished or abandoned.
+#[derive(Debug)]
+pub struct OutputDirectory {
+    path: PathBuf,
+    probe: String,
+    /// The directory was made by this job.
+    made: bool,
+    /// What was there before, moved aside.
+    aside: Option<PathBuf>,
+}
+
+impl OutputDirectory {
+    /// Claims a directory. With `overwrite`, what is there is moved aside first and comes back if the job fails.
+    ///
+    /// # Errors
+    /// Whatever makes the directory unusable, before any task starts.
+    pub fn claim(path: &Path, overwrite: bool, nonce: &str) -> Result<Self, OutputError> {
+        let path = std::path::absolute(path).map_err(OutputError::io("resolve", path))?;
+        let mut aside = None;
+        match fs::symlink_metadata(&path) {
+            Ok(found) if !found.is_dir() && !path.is_dir() => return Err(OutputError::NotADirectory { path }),
+            Ok(_) => {
+                let mut entries = fs::read_dir(&path).map_err(OutputError::io("list", &path))?;
+                let empty = entries.next().is_none();
+                if path.join(TEMPORARY).exists() {
+                    return Err(OutputError::Busy { path });
+                }
+                if !empty && !overwrite {
+                    return Err(OutputError::NotEmpty { path });
+                }
+                if !empty {
+                    let mut name = path.file_name().unwrap_or_default().to_owned();
+                    name.push(format!(".replaced-{nonce}"));
+                    let moved = path.with_file_name(name);
+                    fs::rename(&path, &moved).map_err(OutputError::io("move aside", &path))?;
+                    aside = Some(moved);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(OutputError::io("look at", &path)(error)),
+        }
+        let made = match fs::create_dir(&path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(OutputError::io("create", &path)(error)),
+        };
+        let mut claimed = Self { path, probe: format!("probe-{nonce}"), made, aside };
+        match claimed.mark() {
+            Ok(()) => Ok(claimed),
+            Err(error) => {
+                claimed.undo(false);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes `_temporary` and the probe, which also shows that files can be written here.
+    fn mark(&self) -> Result<(), OutputError> {
+        let temporary = self.path.join(TEMPORARY);
+        fs::create_dir(&temporary).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::Busy { path: self.path.clone() },
+            _ => OutputError::io("create", &temporary)(error),
+        })?;
+        let probe = temporary.join(&self.probe);
+        fs::write(&probe, b"gristmill\n").map_err(OutputError::io("write", &probe))
+    }
+
+    /// A claim that was made by another process, to be finished or abandoned by this one. `None` if this process
+    /// does not see the directory.
+    #[must_use]
+    pub fn adopt(path: &Path, probe: &str) -> Option<Self> {
+        let seen = path.join(TEMPORARY).join(probe).exists();
+        // Whether the directory was made by the job is not known here; an empty one left behind does no harm.
+        seen.then(|| Self { path: path.to_path_buf(), probe: probe.to_owned(), made: true, aside: None })
+    }
+
+    /// The directory, absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name of the probe in `_temporary`.
+    #[must_use]
+    pub fn probe(&self) -> &str {
+        &self.probe
+    }
+
+    /// Writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
+    ///
+    /// # Errors
+    /// What the file system says; the claim is then abandoned.
+    pub fn finish(mut self, success: &Success, sync: bool) -> Result<(), OutputError> {
+        let written = self.write_success(success, sync);
+        if let Err(error) = written {
+            self.undo(true);
+            return Err(error);
+        }
+        let temporary = self.path.join(TEMPORARY);
+        fs::remove_dir_all(&temporary).map_err(OutputError::io("remove", &temporary))?;
+        if let Some(aside) = self.aside.take() {
+            fs::remove_dir_all(&aside).map_err(OutputError::io("remove", &aside))?;
+        }
+        Ok(())
+    }
+
+    fn write_success(&self, success: &Success, sync: bool) -> Result<(), OutputError> {
+        let built = self.path.join(TEMPORARY).join(SUCCESS);
+        let published = self.path.join(SUCCESS);
+        let mut text = serde_json::to_vec_pretty(success)
+            .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
+        text.push(b'\n');
+        fs::write(&built, text).map_err(OutputError::io("write", &built))?;
+        if sync {
+            let synced = fs::File::open(&built).and_then(|file| file.sync_all());
+            synced.map_err(OutputError::io("sync", &built))?;
+        }
+        fs::rename(&built, &published).map_err(OutputError::io("publish", &published))?;
+        if sync {
+            sync_directory(&self.path).map_err(OutputError::io("sync", &self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes everything the job has put there and brings back what was moved aside.
+    pub fn abandon(mut self) {
+        self.undo(true);
+    }
+
+    /// What cannot be removed is left: there is nobody to tell who could do better.
+    fn undo(&mut self, marked: bool) {
+        if marked {
+            let _ = fs::remove_dir_all(self.path.join(TEMPORARY));
+            let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+            for entry in entries.filter(|entry| is_part(&entry.file_name().to_string_lossy())) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        if self.made {
+            // Only an empty directory goes: files of others are not ours to remove.
+            let _ = fs::remove_dir(&self.path);
+        }
+        if let Some(aside) = self.aside.take() {
+            let _ = fs::rename(aside, &self.path);
+        }
+    }
+}
+
+/// Whether a file name is that of a part.
+#[must_use]
+pub fn is_part(name: &str) -> bool {
+    name.strip_prefix("part-").is_some_and(|digits| {
+        5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn success() -> Success {
+        Success {
+            schema: SCHEMA,
+            job: "test".to_owned(),
+            parameters: serde_json::Value::Null,
+            columns: None,
+            parts: Vec::new(),
+            records: 0,
+            bytes: 0,
+            counters: BTreeMap::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn claim_refuses_a_directory_with_files_and_leaves_it_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("mine"), "x").unwrap();
+        let error = OutputDirectory::claim(dir.path(), false, "1").unwrap_err();
+        assert!(matches!(error, OutputError::NotEmpty { .. }), "{error:?}");
+        assert_eq!(names(dir.path()), ["mine"]);
+    }
+
+    #[test]
+    fn claim_refuses_a_directory_that_another_job_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let first = OutputDirectory::claim(&out, false, "1").unwrap();
+        let error = OutputDirectory::claim(&out, true, "2").unwrap_err();
+        assert!(matches!(error, OutputError::Busy { .. }), "{error:?}");
+        first.finish(&success(), false).unwrap();
+        assert_eq!(names(&out), ["_SUCCESS"]);
+    }
+
+    #[test]
+    fn abandon_brings_back_what_was_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        fs::create_dir(&out).unwrap();
+        fs::write(out.join("part-00000"), "old").unwrap();
+        let claimed = OutputDirectory::claim(&out, true, "1").unwrap();
+        fs::write(out.join("part-00000"), "new").unwrap();
+        claimed.abandon();
+        assert_eq!(fs::read_to_string(out.join("part-00000")).unwrap(), "old");
+        assert_eq!(names(dir.path()), ["out"]);
+    }
+
+    #[test]
+    fn finish_removes_what_was_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        fs::create_dir(&out).unwrap();
+        fs::write(out.join("old"), "old").unwrap();
+        OutputDirectory::claim(&out, true, "1").unwrap().finish(&success(), true).unwrap();
+        assert_eq!(names(&out), ["_SUCCESS"]);
+        assert_eq!(names(dir.path()), ["out"]);
+    }
+}

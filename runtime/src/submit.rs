@@ -1,0 +1,305 @@
+//! From a job and its options to a submission: list files, cut splits, sample keys, claim the output directory.
+//!
+//! Everything here happens on the submitter, blocking, before any task starts; whatever can be refused is refused
+//! here. Not here: sending the submission and waiting (`client`).
+
+use crate::api::{SCHEMA, Submission, WorkerStatus};
+use crate::output_dir::{OutputDirectory, OutputError};
+use crate::registry::PreparedJob;
+use gristmill_scheduler::ids::WorkerId;
+use gristmill_worker::agent::LIST_PURPOSE;
+use gristmill_worker::agent::files::{JobFiles, SAMPLE_ROUTE};
+use gristmill_worker::api::{Input, JobPlan, Order, PlanError, Submitter, TaskError};
+use gristmill_worker::http::{Endpoint, HttpError, Pool, Secret, full};
+use gristmill_worker::input::list::{ListedFile, Listing, list_local};
+use gristmill_worker::input::plan::{SplitRules, first_record, input_bytes, plan_side, plan_splits};
+use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, SideInputs, Split, open_split};
+use gristmill_worker::record::RecordFormat;
+use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points, sample_keys};
+use hyper::Method;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Splits that are looked into for a sample of keys.
+const SAMPLED_SPLITS_MAX: usize = 64;
+
+/// How a job is to be run.
+#[derive(Clone, Debug)]
+pub struct JobOptions {
+    /// Output directory; its parent must exist.
+    pub output: PathBuf,
+    /// An output directory with something in it is moved aside, and deleted once the job has succeeded.
+    pub overwrite: bool,
+    /// Number of parts; `None`: one for each slot of the cluster. A job may insist on its own number.
+    pub reduces: Option<u32>,
+    /// Bytes of input of one map task.
+    pub split_bytes: u64,
+    /// Share under a fair policy.
+    pub weight: f64,
+    /// Pool under a fair policy; `None`: a pool of its own.
+    pub pool: Option<String>,
+    /// Charged failures of one task after which the job fails.
+    pub attempts_max: u32,
+    /// Parts and `_SUCCESS` are synced to disk before they count.
+    pub sync: bool,
+    /// Longest record, bytes.
+    pub record_bytes_max: u64,
+    /// User code that reads and writes nothing for this long hangs.
+    pub hang: Duration,
+    /// Address on which inputs are served to workers that do not see them and parts are taken from them; `None`:
+    /// the address by which the master is reached, and no serving at all if that is a loopback address.
+    pub serve: Option<std::net::IpAddr>,
+}
+
+impl JobOptions {
+    /// Splits of 64 MiB, 4 attempts, synced output, records up to 64 MiB, 600 s until user code hangs.
+    #[must_use]
+    pub fn new(output: impl Into<PathBuf>) -> Self {
+        Self {
+            output: output.into(),
+            overwrite: false,
+            reduces: None,
+            split_bytes: SplitRules::default().split_bytes,
+            weight: 1.0,
+            pool: None,
+            attempts_max: 4,
+            sync: true,
+            record_bytes_max: InputLimits::default().record_max,
+            hang: Duration::from_secs(600),
+            serve: None,
+        }
+    }
+}
+
+/// Why a job could not be submitted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// Parameters or options that make no sense.
+    #[error("the job cannot be planned")]
+    Plan {
+        /// Why.
+        #[source]
+        source: PlanError,
+    },
+    /// Settings of the plan that exclude each other.
+    #[error("the job cannot be planned: {reason}")]
+    Settings {
+        /// Why.
+        reason: TaskError,
+    },
+    /// Inputs that cannot be used.
+    #[error("the input cannot be used")]
+    Input {
+        /// Why.
+        #[source]
+        source: InputError,
+    },
+    /// User code failed on the sample of keys.
+    #[error("the keys could not be sampled")]
+    Sample {
+        /// Why.
+        #[source]
+        source: TaskFailure,
+    },
+    /// The output directory cannot be used.
+    #[error(transparent)]
+    Output {
+        /// Why.
+        source: OutputError,
+    },
+    /// No secret could be made.
+    #[error("no key could be made for the job")]
+    Key {
+        /// Why.
+        #[source]
+        source: gristmill_worker::http::SecretError,
+    },
+}
+
+/// A submission with what the submitter keeps for itself.
+pub(crate) struct Planned {
+    pub submission: Submission,
+    pub key: Secret,
+    pub output: OutputDirectory,
+    /// Files that may be served to workers.
+    pub files: BTreeSet<FilePath>,
+}
+
+/// What planning needs to know of the cluster.
+pub(crate) struct ClusterView {
+    pub workers: Vec<WorkerStatus>,
+    pub secret: Secret,
+    pub pool: Pool,
+    pub runtime: tokio::runtime::Handle,
+}
+
+/// Lists files of this machine directly and files of workers by asking them.
+struct ClusterListing<'a>(&'a ClusterView);
+
+impl Listing for ClusterListing<'_> {
+    fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+        let Place::Worker(worker) = place else { return list_local(path) };
+        let cluster = self.0;
+        let endpoint = cluster.endpoint(worker).ok_or_else(|| InputError::OutOfReach { path: path.clone() })?;
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| InputError::Remote {
+            path: path.clone(),
+            offset: 0,
+            source,
+        };
+        let body = serde_json::to_vec(path).map_err(|source| failed(Box::new(source)))?;
+        let secret = cluster.secret.derive(LIST_PURPOSE);
+        cluster.runtime.block_on(async {
+            let answer = cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
+            let mut answer = match answer {
+                Ok(answer) => answer,
+                Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: path.clone() }),
+                Err(source) => return Err(failed(Box::new(source))),
+            };
+            let body = answer.body_mut().collect(LISTING_BYTES_MAX).await;
+            let body = body.map_err(|source| failed(Box::new(source)))?;
+            serde_json::from_slice(&body).map_err(|source| failed(Box::new(source)))
+        })
+    }
+}
+
+/// Longest listing of a worker's files.
+const LISTING_BYTES_MAX: usize = 256 << 20;
+
+impl ClusterView {
+    fn endpoint(&self, worker: WorkerId) -> Option<&Endpoint> {
+        self.workers.iter().find(|known| known.worker == worker).map(|known| &known.endpoint)
+    }
+
+    fn files(&self) -> JobFiles {
+        JobFiles {
+            route: SAMPLE_ROUTE.to_owned(),
+            worker: None,
+            key: self.secret.derive(LIST_PURPOSE),
+            submitter: None,
+            peers: self.workers.iter().map(|worker| (worker.worker, worker.endpoint.clone())).collect(),
+            pool: self.pool.clone(),
+            runtime: self.runtime.clone(),
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        self.workers.iter().map(|worker| worker.slots).sum()
+    }
+}
+
+struct ClusterSubmitter<'a>(&'a ClusterView, InputLimits);
+
+impl Submitter for ClusterSubmitter<'_> {
+    fn size(&self, input: &Input) -> Result<u64, PlanError> {
+        input_bytes(input, &ClusterListing(self.0)).map_err(|error| unusable(input, &error))
+    }
+
+    fn first_record(&self, input: &Input) -> Result<Vec<u8>, PlanError> {
+        let record = first_record(input, &ClusterListing(self.0), &self.0.files(), &self.1);
+        record.map_err(|error| unusable(input, &error))
+    }
+}
+
+fn unusable(input: &Input, error: &InputError) -> PlanError {
+    PlanError::Input { path: input.paths.join(", "), reason: crate::chain(error) }
+}
+
+/// Plans a job and claims its output directory. Blocking.
+pub(crate) fn plan(
+    job: &mut dyn PreparedJob,
+    options: &JobOptions,
+    cluster: &ClusterView,
+    attached: bool,
+) -> Result<Planned, SubmitError> {
+    let limits = InputLimits { record_max: options.record_bytes_max, ..InputLimits::default() };
+    let refuse = |source| SubmitError::Plan { source };
+    job.prepare(&ClusterSubmitter(cluster, limits)).map_err(refuse)?;
+    let plan = job.plan().map_err(refuse)?;
+    plan.validate().map_err(|reason| SubmitError::Settings { reason })?;
+    let listing = ClusterListing(cluster);
+    let input = |source| SubmitError::Input { source };
+    let splits = with_bare_tasks(&plan, plan_splits(plan.inputs(), &listing, rules(options)).map_err(input)?);
+    let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
+    let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
+    let cuts = match plan.order() {
+        Order::Total if 1 < reduces => sample(&plan, &splits, &side, cluster, &limits, reduces)?,
+        _ => Vec::new(),
+    };
+    let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
+    // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.
+    let nonce = key.derive("output probe").to_text()[..16].to_owned();
+    let claimed = OutputDirectory::claim(&options.output, options.overwrite, &nonce);
+    let output = claimed.map_err(|source| SubmitError::Output { source })?;
+    let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);
+    let files = files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
+    let submission = Submission {
+        schema: SCHEMA,
+        name: job.name().to_owned(),
+        parameters: job.parameters().map_err(refuse)?,
+        splits,
+        reduces,
+        cuts: cuts.iter().map(|cut| to_hex(cut)).collect(),
+        side,
+        output: FilePath::from(output.path()),
+        output_probe: output.probe().to_owned(),
+        submitter: None,
+        key: key.to_text().to_string(),
+        weight: options.weight,
+        pool: options.pool.clone(),
+        attempts_max: options.attempts_max,
+        sync: options.sync,
+        record_bytes_max: options.record_bytes_max,
+        hang_ms: options.hang.as_millis() as u64,
+        attached,
+        remarks: job.remarks(),
+        columns: job.columns(),
+    };
+    Ok(Planned { submission, key, output, files })
+}
+
+fn rules(options: &JobOptions) -> SplitRules {
+    SplitRules { split_bytes: options.split_bytes, ..SplitRules::default() }
+}
+
+/// Adds the tasks without records, in the order of inputs.
+fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
+    let mut by_input: BTreeMap<u32, Vec<Split>> = BTreeMap::new();
+    for split in splits {
+        by_input.entry(split.input).or_default().push(split);
+    }
+    for (index, input) in plan.inputs().iter().enumerate().filter(|(_, input)| 0 < input.bare_tasks) {
+        let bare = Split { input: index as u32, format: RecordFormat::Lines, pieces: Vec::new() };
+        let tasks = by_input.entry(index as u32).or_default();
+        tasks.extend(std::iter::repeat_n(bare, input.bare_tasks as usize));
+    }
+    by_input.into_values().flatten().collect()
+}
+
+/// Cuts the range of keys into partitions by looking into evenly spread splits.
+fn sample(
+    plan: &JobPlan,
+    splits: &[Split],
+    side: &[Split],
+    cluster: &ClusterView,
+    limits: &InputLimits,
+    partitions: u32,
+) -> Result<Vec<Vec<u8>>, SubmitError> {
+    let failed = |source| SubmitError::Sample { source };
+    let files = Arc::new(cluster.files());
+    let side = Arc::new(SideInputs::new(side.to_vec(), files.clone(), *limits));
+    let mut sample = KeySample::new(SAMPLE_KEYS_MAX);
+    let looked_at = splits.len().min(SAMPLED_SPLITS_MAX);
+    for number in 0..looked_at {
+        let split = &splits[number * splits.len() / looked_at];
+        let mut blocks = open_split(split, &*files, limits);
+        sample = sample_keys(plan, split.input as usize, &mut blocks, side.clone(), sample).map_err(failed)?;
+    }
+    Ok(cut_points(sample, partitions, plan))
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,203 @@
+//! Orders that leave the core, checked against the books: the driver carries them out without judging.
+//!
+//! Not here: wire frames. Orders to one worker are delivered in the order given here; a worker that is lost
+//! gets no more of them.
+
+use crate::event::External;
+use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
+use crate::placement::Locality;
+use crate::plan::Reason;
+use crate::units::Time;
+use std::fmt;
+
+/// An order.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Command {
+    /// Start this attempt; it holds a slot until it is reported finished or failed.
+    Launch {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Where.
+        worker: WorkerId,
+        /// Why this job and why there.
+        reason: LaunchReason,
+    },
+    /// Stop this attempt and report it failed as cancelled (or as it ended, if it was faster).
+    Kill {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Where it runs.
+        worker: WorkerId,
+    },
+    /// Gather the segments of this partition from now on, beginning with nothing.
+    Home {
+        /// The job.
+        job: JobId,
+        /// The partition.
+        partition: u32,
+        /// The worker that gathers.
+        worker: WorkerId,
+    },
+    /// Stop gathering this partition and drop what there is of it.
+    Unhome {
+        /// The job.
+        job: JobId,
+        /// The partition.
+        partition: u32,
+        /// The worker that gathered.
+        worker: WorkerId,
+    },
+    /// Fetch all partitions that `to` is home of, and does not have yet of this map, from this output.
+    Announce {
+        /// The job.
+        job: JobId,
+        /// The map attempt whose output it is.
+        map: AttemptId,
+        /// The worker that keeps it; may be `to` itself, which then reads in place.
+        from: WorkerId,
+        /// The home.
+        to: WorkerId,
+    },
+    /// Do not fetch from this output any more; segments already reported as fetched stay.
+    Retract {
+        /// The job.
+        job: JobId,
+        /// The map attempt whose output it was.
+        map: AttemptId,
+        /// The home.
+        to: WorkerId,
+    },
+    /// Publish the part.
+    GrantCommit {
+        /// The attempt that asked.
+        attempt: AttemptId,
+        /// Where it runs.
+        worker: WorkerId,
+        /// An earlier holder of the permit may have published already: replace what is there.
+        replace: bool,
+    },
+    /// Do not publish: another attempt may or did, or the job is over.
+    RefuseCommit {
+        /// The attempt that asked.
+        attempt: AttemptId,
+        /// Where it runs.
+        worker: WorkerId,
+    },
+    /// Drop everything of this job.
+    Forget {
+        /// The job.
+        job: JobId,
+        /// The worker that has something of it.
+        worker: WorkerId,
+    },
+    /// The job is over; nothing of it will be launched any more.
+    JobEnded {
+        /// The job.
+        job: JobId,
+        /// How it went.
+        outcome: Outcome,
+    },
+    /// Send [`Tick`](crate::event::Event::Tick) at this time; replaces the one asked for before.
+    WakeAt {
+        /// When; later than now.
+        time: Time,
+    },
+}
+
+/// Why an attempt was launched: the policy's reason and the placement's.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LaunchReason {
+    /// Why the job was granted the slot.
+    pub grant: Reason,
+    /// How near the worker is to the attempt's input.
+    pub locality: Locality,
+}
+
+impl fmt::Display for LaunchReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.grant, self.locality)
+    }
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All parts are published.
+    Succeeded,
+    /// Given up.
+    Failed {
+        /// Why.
+        cause: Cause,
+    },
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+/// Why a job failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// User code of this task failed as often as the job allows.
+    UserCode {
+        /// The task.
+        task: TaskId,
+    },
+    /// The input of this task cannot be used, or the only workers that have it are gone.
+    Input {
+        /// The task.
+        task: TaskId,
+    },
+    /// This task found the configuration impossible.
+    Config {
+        /// The task.
+        task: TaskId,
+    },
+    /// The output of this map, or what this reduce gathered, was unreadable too often.
+    OutputUnreadable {
+        /// The task.
+        task: TaskId,
+    },
+    /// The worker died too often while this task ran.
+    WorkersLost {
+        /// The task.
+        task: TaskId,
+    },
+    /// Workers failed this task too often by their own fault (disks full, I/O errors).
+    WorkersUnfit {
+        /// The task.
+        task: TaskId,
+    },
+    /// There was no live worker for longer than the configured grace.
+    NoWorkers,
+    /// Somebody outside the core ended it.
+    External {
+        /// Why.
+        cause: External,
+    },
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Succeeded => f.write_str("succeeded"),
+            Outcome::Failed { cause } => write!(f, "failed: {cause}"),
+            Outcome::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::UserCode { task } => write!(f, "user code of {task} failed too often"),
+            Cause::Input { task } => write!(f, "input of {task} cannot be used"),
+            Cause::Config { task } => write!(f, "{task} found the configuration impossible"),
+            Cause::OutputUnreadable { task } => write!(f, "map output of {task} repeatedly unreadable"),
+            Cause::WorkersLost { task } => write!(f, "workers died too often while {task} ran"),
+            Cause::WorkersUnfit { task } => {
+                write!(f, "no worker could do {task} for lack of room or I/O errors")
+            }
+            Cause::NoWorkers => f.write_str("no live workers"),
+            Cause::External { cause } => write!(f, "{cause}"),
+        }
+    }
+}

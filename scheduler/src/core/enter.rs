@@ -1,0 +1,189 @@
+//! Enters facts into the books and settles what must not wait for a plan: homes, and jobs without workers.
+//!
+//! Not here: what single tasks and outputs do with a fact (`ledger`).
+
+use crate::command::{Cause, Command, Outcome};
+use crate::core::Core;
+use crate::event::{Event, Failure};
+use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use crate::job::JobSpec;
+use crate::ledger::{Books, Job};
+use crate::placement::HomeRequest;
+use crate::units::Time;
+use std::collections::BTreeSet;
+
+impl Books {
+    /// Enters one fact.
+    pub(crate) fn enter(&mut self, event: &Event, out: &mut Vec<Command>) {
+        match event {
+            Event::WorkerJoined { worker, host, slots } => {
+                self.workers.join(*worker, *host, *slots);
+                self.welcome(*worker, out);
+            }
+            Event::WorkerLost { worker, culprit } => self.lose_worker(*worker, culprit, out),
+            Event::JobArrived { job, spec } => self.arrive(*job, spec.clone(), out),
+            Event::JobCancelled { job } => self.give_up(*job, Outcome::Cancelled, out),
+            Event::JobFailed { job, cause } => {
+                let cause = Cause::External { cause: *cause };
+                self.give_up(*job, Outcome::Failed { cause }, out);
+            }
+            Event::MapFinished { attempt, output_bytes } => {
+                self.finished(*attempt, TaskKind::Map, *output_bytes, out);
+            }
+            Event::ReduceFinished { attempt, output_bytes } => {
+                self.finished(*attempt, TaskKind::Reduce, *output_bytes, out);
+            }
+            Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
+            Event::Fetched { job, home, map, partitions } => {
+                let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));
+                let workers = &mut self.workers;
+                if live.is_some_and(|job| job.fetched(*home, *map, partitions, workers)) {
+                    self.dirty.insert(*job);
+                } else {
+                    self.late();
+                }
+            }
+            Event::FetchFailed { job, home, map, class } => {
+                self.fetch_failed(*job, *home, *map, *class, out);
+            }
+            Event::CommitRequested { attempt } => self.commit(*attempt, out),
+            Event::Tick => {}
+        }
+    }
+
+    fn arrive(&mut self, id: JobId, spec: JobSpec, out: &mut Vec<Command>) {
+        assert!(self.last_job.is_none_or(|last| last < id), "{id} arrived after {:?}", self.last_job);
+        let checked = spec.check();
+        assert!(checked.is_ok(), "{id} arrived unchecked: {checked:?}");
+        self.last_job = Some(id);
+        let mut job = Job::new(id, spec, self.now);
+        let waits = (0..job.maps.len() as u32).try_for_each(|map| job.map_waits(map, &mut self.workers));
+        let complete = job.complete();
+        self.jobs.insert(id, job);
+        self.arrived.push(id);
+        self.dirty.insert(id);
+        match waits {
+            Err(cause) => self.end(id, Outcome::Failed { cause }, out),
+            Ok(()) if complete => self.end(id, Outcome::Succeeded, out),
+            Ok(()) => {}
+        }
+    }
+
+    fn give_up(&mut self, job: JobId, outcome: Outcome, out: &mut Vec<Command>) {
+        if self.jobs.contains_key(&job) {
+            self.end(job, outcome, out);
+        } else {
+            self.late();
+        }
+    }
+
+    /// A new worker: homes that cost nothing to move are shared with it, and jobs that had to make do with
+    /// barred workers leave those. The one place that looks at all live jobs; workers join rarely.
+    fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
+        for (&id, job) in &mut self.jobs {
+            job.leave_barred(&self.workers, out);
+            job.share_homes(worker, &self.workers, out);
+            if !job.homeless.is_empty() {
+                self.dirty.insert(id);
+            }
+        }
+    }
+
+    fn lose_worker(&mut self, id: WorkerId, culprits: &[AttemptId], out: &mut Vec<Command>) {
+        let Some(worker) = self.workers.lose(id) else { return self.late() };
+        if self.workers.count() == 0 {
+            self.deserted_at = self.now;
+        }
+        // All leave the table before the first consequence is drawn, which may end a job.
+        let stopped: Vec<AttemptId> = worker.running.iter().copied().collect();
+        let live: Vec<bool> = stopped
+            .iter()
+            .map(|&attempt| self.release(attempt).is_some_and(|record| !record.dying))
+            .collect();
+        for (&attempt, _) in stopped.iter().zip(&live).filter(|(_, live)| **live) {
+            let class = if culprits.contains(&attempt) { Failure::User } else { Failure::Lost };
+            self.stopped(attempt, id, class, out);
+        }
+        let concerned: BTreeSet<JobId> =
+            worker.jobs.iter().chain(&worker.bound).chain(&worker.named).copied().collect();
+        for concerned in concerned {
+            let Some(job) = self.jobs.get_mut(&concerned) else { continue };
+            self.dirty.insert(concerned);
+            if let Err(cause) = job.lose_worker(id, worker.shown_idle, &mut self.workers, out) {
+                self.end(concerned, Outcome::Failed { cause }, out);
+            }
+        }
+    }
+
+    fn fetch_failed(
+        &mut self,
+        id: JobId,
+        home: WorkerId,
+        map: AttemptId,
+        class: Failure,
+        out: &mut Vec<Command>,
+    ) {
+        let limits = (self.config.rereads_max, self.config.troubles());
+        let job = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
+        let workers = &mut self.workers;
+        match job.and_then(|job| job.fetch_failed(home, map, class, limits, workers, out)) {
+            None => self.late(),
+            Some(Ok(())) => {
+                self.dirty.insert(id);
+            }
+            Some(Err(cause)) => self.end(id, Outcome::Failed { cause }, out),
+        }
+    }
+
+    /// When the job that waits longest without workers fails; `None` while there are workers or no jobs.
+    pub(crate) fn grace_ends(&self) -> Option<Time> {
+        if 0 < self.workers.count() {
+            return None;
+        }
+        // Jobs are in the order of arrival, so the first is the first to fail.
+        let (_, job) = self.jobs.first_key_value()?;
+        Some(job.arrival.max(self.deserted_at) + self.config.no_workers_grace)
+    }
+}
+
+fn is_map(attempt: AttemptId) -> bool {
+    attempt.task.kind == TaskKind::Map
+}
+
+impl Core {
+    /// Gives homes to partitions without one and fails jobs that waited too long for a worker.
+    pub(super) fn settle(&mut self, out: &mut Vec<Command>) {
+        while self.books.grace_ends().is_some_and(|end| end <= self.books.now) {
+            let (&id, _) = self.books.jobs.first_key_value().expect("a job's grace ended");
+            self.books.end(id, Outcome::Failed { cause: Cause::NoWorkers }, out);
+        }
+        if self.books.workers.count() == 0 {
+            return;
+        }
+        let homeless = |id: &JobId| self.books.jobs.get(id).is_some_and(|job| !job.homeless.is_empty());
+        for id in self.books.dirty.iter().copied().filter(homeless).collect::<Vec<_>>() {
+            self.house(id, out);
+        }
+    }
+
+    fn house(&mut self, id: JobId, out: &mut Vec<Command>) {
+        let books = &mut self.books;
+        let job = books.jobs.get_mut(&id).expect("only live jobs are housed");
+        let mut new = BTreeSet::new();
+        for partition in job.homeless.clone() {
+            let request = HomeRequest { job, partition, workers: &books.workers };
+            let home = self.placement.home(request);
+            assert!(books.workers.is_live(home), "{} chose {home}, which is not live", self.placement.name());
+            assert!(
+                job.may_use(home, &books.workers),
+                "{} chose {home}, barred for {id}",
+                self.placement.name()
+            );
+            job.set_home(partition, home, &mut books.workers, out);
+            new.insert(home);
+        }
+        if let Err(cause) = job.supply(&new, &mut books.workers, out) {
+            books.end(id, Outcome::Failed { cause }, out);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Executes a plan on the books: one slot at a time, with the worker and task that the placement chooses.
+//!
+//! Not here: what shares mean (`plan`). A placement's choice is checked; one that breaks the books is a bug
+//! of the placement and stops the program before it can do harm.
+
+use crate::command::{Command, LaunchReason};
+use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
+use crate::ids::{JobId, TaskId, TaskKind};
+use crate::ledger::Books;
+use crate::ledger::tasks::{MapState, ReduceState};
+use crate::placement::{Choice, Offer, Placement};
+use crate::plan::{Floor, Line, Reason, Share};
+use crate::view::{Handle, Station};
+
+/// The floor of the live master.
+pub(super) struct Executor<'a> {
+    pub(super) books: &'a mut Books,
+    pub(super) placement: &'a mut dyn Placement,
+    pub(super) handles: &'a [Option<JobId>],
+    pub(super) shuffle: &'a mut ShuffleOrder,
+    pub(super) commands: &'a mut Vec<Command>,
+    pub(super) lines_drawn: [bool; 3],
+}
+
+impl Executor<'_> {
+    pub(super) fn capacity(&self) -> [f64; 3] {
+        Core::capacity(self.books)
+    }
+
+    /// Lines are in force for the plan that draws them.
+    pub(super) fn end(self) {
+        for (lines, drawn) in self.books.lines.iter_mut().zip(self.lines_drawn) {
+            if !drawn {
+                lines.split(&[]);
+            }
+        }
+    }
+
+    fn job(&self, handle: Handle) -> JobId {
+        self.handles
+            .get(handle.index())
+            .copied()
+            .flatten()
+            .unwrap_or_else(|| panic!("granted to {handle:?}, which is no live job"))
+    }
+
+    fn check(&self, task: TaskId, choice: &Choice) {
+        let placement = self.placement.name();
+        let worker = choice.worker;
+        let job = &self.books.jobs[&task.job];
+        let free = self.books.workers.get(worker).is_some_and(|worker| 0 < worker.free());
+        assert!(free, "{placement} chose {worker} for {task}, which has no free slot");
+        match task.kind {
+            TaskKind::Map => {
+                let waits = job.maps[task.index as usize].state == MapState::Waiting;
+                assert!(waits, "{placement} chose {task}, which does not wait");
+                let spec = &job.maps[task.index as usize].spec;
+                let allowed = !spec.pinned || spec.preferred.contains(&worker);
+                assert!(allowed, "{placement} chose {worker} for {task}, which is pinned elsewhere");
+            }
+            TaskKind::Reduce => {
+                let reduce = &job.reduces[task.index as usize];
+                let ready = reduce.state == ReduceState::Ready && reduce.home == Some(worker);
+                assert!(ready, "{placement} chose {worker} for {task}, which is not ready there");
+            }
+        }
+    }
+}
+
+impl Floor for Executor<'_> {
+    fn unified(&self) -> bool {
+        true
+    }
+
+    fn left(&self, station: Station) -> f64 {
+        match station {
+            Station::Map | Station::Reduce => f64::from(self.books.workers.free),
+            Station::Shuffle => (SHUFFLE_ORDER_MAX - self.shuffle.grants.len()) as f64,
+        }
+    }
+
+    fn held(&self, job: Handle, station: Station) -> u32 {
+        let job = &self.books.jobs[&self.job(job)];
+        match station {
+            Station::Map => job.maps_running,
+            Station::Shuffle => 0,
+            Station::Reduce => job.reduce_counts[ReduceState::Running as usize],
+        }
+    }
+
+    fn start(&mut self, job: Handle, station: Station, line: Option<Line>, grant: Reason) -> bool {
+        if self.books.workers.free == 0 {
+            return false;
+        }
+        let id = self.job(job);
+        let kind = match station {
+            Station::Map => TaskKind::Map,
+            Station::Reduce => TaskKind::Reduce,
+            Station::Shuffle => return false,
+        };
+        let offer = Offer { job: &self.books.jobs[&id], kind, workers: &self.books.workers };
+        let Some(choice) = self.placement.choose(offer) else { return false };
+        let task = TaskId { job: id, kind, index: choice.index };
+        self.check(task, &choice);
+        let attempt = self.books.launch(task, choice.worker, choice.locality, line);
+        let reason = LaunchReason { grant, locality: choice.locality };
+        self.commands.push(Command::Launch { attempt, worker: choice.worker, reason });
+        true
+    }
+
+    fn lines(&mut self, station: Station, fractions: &[f64]) {
+        self.lines_drawn[station.index()] = true;
+        if station == Station::Shuffle {
+            self.shuffle.lines = fractions.to_vec();
+        } else {
+            self.books.lines[station.index()].split(fractions);
+        }
+    }
+
+    fn line_open(&self, station: Station, line: Line) -> bool {
+        self.books.lines[station.index()].open(line, self.capacity()[station.index()])
+    }
+
+    fn lane(&mut self, job: Handle, share: Share) -> bool {
+        if self.shuffle.grants.len() < SHUFFLE_ORDER_MAX {
+            self.shuffle.grants.push((self.job(job), share));
+        }
+        self.shuffle.grants.len() < SHUFFLE_ORDER_MAX
+    }
+}

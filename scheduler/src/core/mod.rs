@@ -1,0 +1,266 @@
+//! The whole master as a pure state machine: facts in, orders out.
+//!
+//! One call takes all facts of one instant: they are entered into the books, the policy observes what
+//! changed, plans once, and its plan is executed against the books as it is written.
+//!
+//! Not here: clocks, sockets, threads; and no cost per call that grows with all jobs or tasks, only with what
+//! changed.
+
+mod enter;
+mod execute;
+mod show;
+mod snapshot;
+
+pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
+
+use crate::command::Command;
+use crate::event::Event;
+use crate::ids::{AttemptId, JobId, WorkerId};
+use crate::ledger::{Books, Violation};
+use crate::placement::Placement;
+use crate::plan::{Plan, Share};
+use crate::policy::Policy;
+use crate::units::{Span, Time};
+use crate::view::{Row, Station};
+use execute::Executor;
+
+/// Most entries of the standing shuffle order: workers choose locally among the first few, so more would
+/// only make the order long.
+pub const SHUFFLE_ORDER_MAX: usize = 64;
+
+/// Limits of the core.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CoreConfig {
+    /// How long live jobs wait when there is no worker before they fail; 30 s by default.
+    pub no_workers_grace: Span,
+    /// Failures by a worker's fault after which a job gives it nothing more while there are others; 3.
+    pub troubles_bar: u32,
+    /// Failures by a worker's fault after which a job is given up, being the last resort of a job that has
+    /// only bad workers; 24.
+    pub troubles_max: u32,
+    /// Times that a map is made again because a home could not read its output; 8.
+    pub rereads_max: u32,
+    /// Workers that one task may lose while it runs; 8.
+    pub losses_max: u32,
+    /// Failures of one task by nobody's fault, lost workers not counted; 16.
+    pub uncharged_max: u32,
+    /// Ended jobs that can still be looked up; 1,000.
+    pub ended_jobs_max: usize,
+}
+
+impl Default for CoreConfig {
+    fn default() -> Self {
+        Self {
+            no_workers_grace: Span::whole_seconds(30),
+            troubles_bar: 3,
+            troubles_max: 24,
+            rereads_max: 8,
+            losses_max: 8,
+            uncharged_max: 16,
+            ended_jobs_max: 1000,
+        }
+    }
+}
+
+impl CoreConfig {
+    pub(crate) fn troubles(&self) -> (u32, u32) {
+        (self.troubles_bar, self.troubles_max)
+    }
+}
+
+/// Which jobs' segments go first, as the policy's last plan has it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ShuffleOrder {
+    /// Most urgent first, at most [`SHUFFLE_ORDER_MAX`]; jobs that are not named come after, by age.
+    pub grants: Vec<(JobId, Share)>,
+    /// Fractions of the lanes by line; empty when the policy draws no lines.
+    pub lines: Vec<f64>,
+}
+
+/// The brain.
+pub struct Core {
+    books: Books,
+    policy: Box<dyn Policy>,
+    placement: Box<dyn Placement>,
+    /// By handle.
+    rows: Vec<Row>,
+    /// The job of each handle.
+    handles: Vec<Option<JobId>>,
+    /// Handles that nobody has.
+    spare: Vec<u32>,
+    next_seq: u64,
+    /// The tick that was asked for last.
+    wake: Option<Time>,
+    shuffle: ShuffleOrder,
+}
+
+impl Core {
+    /// An empty core: no workers, no jobs.
+    ///
+    /// # Panics
+    /// If the policy preempts: attempts cannot be suspended yet.
+    #[must_use]
+    pub fn new(config: CoreConfig, policy: Box<dyn Policy>, placement: Box<dyn Placement>) -> Self {
+        assert!(!policy.preempts(), "policy {} preempts, which is not supported yet", policy.name());
+        Self {
+            books: Books::new(config),
+            policy,
+            placement,
+            rows: Vec::new(),
+            handles: Vec::new(),
+            spare: Vec::new(),
+            next_seq: 0,
+            wake: None,
+            shuffle: ShuffleOrder::default(),
+        }
+    }
+
+    /// Enters all facts of one instant, plans once and appends the orders that follow, to be carried out in
+    /// their order. Time never goes back: an earlier `now` counts as the last one.
+    ///
+    /// # Panics
+    /// On facts that only a bug of the driver can produce: an id that is used twice, a job that fails
+    /// [`JobSpec::check`](crate::job::JobSpec::check), a worker without slots, a map reported as a reduce.
+    pub fn handle(&mut self, now: Time, events: &[Event], commands: &mut Vec<Command>) {
+        let now = now.max(self.books.now);
+        let span = now.since(self.books.now);
+        let capacity = f64::from(self.books.workers.slots);
+        for lines in &mut self.books.lines {
+            lines.pass(span, capacity);
+        }
+        self.books.now = now;
+        // Another fact may overtake the tick, and its plan replace the wake: then this call is the tick.
+        let mut ticked = self.wake.take_if(|wake| *wake <= now).is_some();
+        for event in events {
+            ticked |= *event == Event::Tick;
+            self.books.enter(event, commands);
+        }
+        self.settle(commands);
+        self.observe(ticked);
+        let wish = self.plan(commands);
+        self.ask_for_wake(wish, commands);
+    }
+
+    /// Lets the policy plan and executes its plan.
+    fn plan(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+        self.shuffle.grants.clear();
+        self.shuffle.lines.clear();
+        let mut executor = Executor {
+            books: &mut self.books,
+            placement: &mut *self.placement,
+            handles: &self.handles,
+            shuffle: &mut self.shuffle,
+            commands,
+            lines_drawn: [false; 3],
+        };
+        let capacity = executor.capacity();
+        let view = show::view(executor.books.now, &self.rows, &[], capacity);
+        let mut plan = Plan::new(&mut executor);
+        self.policy.plan(view, &mut plan);
+        plan.finish();
+        let wish = plan.wished_wake();
+        executor.end();
+        wish
+    }
+
+    /// One standing wake: the earlier of the policy's wish and the end of the grace without workers.
+    fn ask_for_wake(&mut self, wish: Option<Time>, commands: &mut Vec<Command>) {
+        let now = self.books.now;
+        let wishes = [wish, self.books.grace_ends()];
+        let Some(time) = wishes.into_iter().flatten().filter(|&time| now < time).min() else { return };
+        if self.wake != Some(time) {
+            self.wake = Some(time);
+            commands.push(Command::WakeAt { time });
+        }
+    }
+
+    /// The standing order of the shuffle after the last call.
+    #[must_use]
+    pub fn shuffle_order(&self) -> &ShuffleOrder {
+        &self.shuffle
+    }
+
+    /// Checks every invariant of the books from scratch. Cost: all of the books; meant for tests.
+    ///
+    /// # Errors
+    /// What does not hold; a bug of this crate.
+    pub fn audit(&self) -> Result<(), Vec<Violation>> {
+        self.books.audit()
+    }
+
+    /// Facts that came too late to matter and were ignored.
+    #[must_use]
+    pub fn late_events(&self) -> u64 {
+        self.books.late
+    }
+
+    /// The name of the policy.
+    #[must_use]
+    pub fn policy_name(&self) -> &str {
+        self.policy.name()
+    }
+
+    /// The time of the last call.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.books.now
+    }
+
+    /// Slots of all live workers, and how many of them are free.
+    #[must_use]
+    pub fn slots(&self) -> (u32, u32) {
+        (self.books.workers.slots, self.books.workers.free)
+    }
+
+    /// This job, live or among the last that ended.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> Option<JobSnapshot> {
+        match self.books.jobs.get(&id) {
+            Some(job) => Some(JobSnapshot::of(job, None)),
+            None => self.books.ended.get(&id).cloned(),
+        }
+    }
+
+    /// The live jobs, in the order of arrival.
+    pub fn live_jobs(&self) -> impl Iterator<Item = JobSnapshot> {
+        self.books.jobs.values().map(|job| JobSnapshot::of(job, None))
+    }
+
+    /// The last jobs that ended, in the order of arrival.
+    pub fn ended_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
+        self.books.ended.values()
+    }
+
+    /// This worker, if it is live.
+    #[must_use]
+    pub fn worker(&self, id: WorkerId) -> Option<WorkerSnapshot> {
+        self.books.workers.get(id).map(|worker| WorkerSnapshot::of(worker, &self.books))
+    }
+
+    /// The live workers by id.
+    pub fn workers(&self) -> impl Iterator<Item = WorkerSnapshot> {
+        self.books.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.books))
+    }
+
+    /// The attempts that hold a slot, by id.
+    pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, AttemptSnapshot)> {
+        self.books.attempts.iter().map(|(&id, attempt)| (id, AttemptSnapshot::of(attempt)))
+    }
+
+    /// The worker that gathers this partition; `None` when there is none, or the part is done.
+    #[must_use]
+    pub fn home(&self, job: JobId, partition: u32) -> Option<WorkerId> {
+        self.books.jobs.get(&job)?.reduces.get(partition as usize)?.home
+    }
+
+    /// Capacity by station, as policies see it.
+    fn capacity(books: &Books) -> [f64; 3] {
+        let slots = f64::from(books.workers.slots);
+        let mut capacity = [slots; 3];
+        capacity[Station::Shuffle.index()] = 1.0;
+        capacity
+    }
+}
+
+#[cfg(test)]
+mod tests;

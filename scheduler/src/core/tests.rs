@@ -1,0 +1,10 @@
+//! What the core promises, rule by rule, and under random histories.
+
+mod commits;
+mod driver;
+mod ends;
+mod failures;
+mod outputs;
+mod placing;
+mod sharing;
+mod world;

@@ -1,0 +1,142 @@
+//! Drives a core by hand and reads its orders as text, one line each.
+
+use crate::command::{Command, LaunchReason};
+use crate::core::{Core, CoreConfig, JobSnapshot};
+use crate::event::{Event, Failure};
+use crate::ids::{AttemptId, HostId, JobId, TaskId, WorkerId};
+use crate::job::{JobSpec, MapSpec};
+use crate::placement::Pull;
+use crate::policy::{Fifo, Policy};
+use crate::units::{Bytes, Span, Time};
+
+pub(super) const JOB: JobId = JobId(1);
+
+/// The attempt of a map of the first job.
+pub(super) fn map(index: u32, epoch: u32) -> AttemptId {
+    TaskId::map(JOB, index).attempt(epoch)
+}
+
+/// The attempt of a reduce of the first job.
+pub(super) fn reduce(index: u32, epoch: u32) -> AttemptId {
+    TaskId::reduce(JOB, index).attempt(epoch)
+}
+
+/// A job of maps that may run anywhere.
+pub(super) fn plain(maps: usize, reduces: u32) -> JobSpec {
+    JobSpec::new(vec![MapSpec::anywhere(Bytes::mib(1)); maps], reduces)
+}
+
+/// A core and its clock.
+pub(super) struct Table {
+    pub(super) core: Core,
+    pub(super) now: Time,
+    jobs: u32,
+    workers: u32,
+    pub(super) reasons: Vec<LaunchReason>,
+}
+
+impl Table {
+    pub(super) fn new(policy: impl Policy + 'static) -> Self {
+        let core = Core::new(CoreConfig::default(), Box::new(policy), Box::new(Pull::new()));
+        Table { core, now: Time::ZERO, jobs: 0, workers: 0, reasons: Vec::new() }
+    }
+
+    /// Under fifo, with workers of these slots, each on its own host.
+    pub(super) fn with_workers(slots: &[u32]) -> Self {
+        let mut table = Self::new(Fifo::new());
+        for &slots in slots {
+            table.join(slots);
+        }
+        table
+    }
+
+    /// Enters facts a millisecond after the last, audits, and reads the orders.
+    pub(super) fn tell(&mut self, events: &[Event]) -> Vec<String> {
+        self.now = self.now + Span::milliseconds(1);
+        let mut commands = Vec::new();
+        self.core.handle(self.now, events, &mut commands);
+        if let Err(violations) = self.core.audit() {
+            panic!("after {events:?}: {violations:#?}");
+        }
+        for command in &commands {
+            if let Command::Launch { reason, .. } = command {
+                self.reasons.push(*reason);
+            }
+        }
+        commands.iter().map(words).collect()
+    }
+
+    pub(super) fn join(&mut self, slots: u32) -> Vec<String> {
+        self.join_host(slots, self.workers + 1)
+    }
+
+    pub(super) fn join_host(&mut self, slots: u32, host: u32) -> Vec<String> {
+        self.workers += 1;
+        let worker = WorkerId(self.workers);
+        self.tell(&[Event::WorkerJoined { worker, host: HostId(host), slots }])
+    }
+
+    pub(super) fn lose(&mut self, worker: u32) -> Vec<String> {
+        self.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: Vec::new() }])
+    }
+
+    pub(super) fn submit(&mut self, spec: JobSpec) -> Vec<String> {
+        self.jobs += 1;
+        self.tell(&[Event::JobArrived { job: JobId(self.jobs), spec }])
+    }
+
+    pub(super) fn map_done(&mut self, attempt: AttemptId) -> Vec<String> {
+        self.tell(&[Event::MapFinished { attempt, output_bytes: Bytes(10) }])
+    }
+
+    pub(super) fn reduce_done(&mut self, attempt: AttemptId) -> Vec<String> {
+        self.tell(&[Event::ReduceFinished { attempt, output_bytes: Bytes(5) }])
+    }
+
+    pub(super) fn ask_commit(&mut self, attempt: AttemptId) -> Vec<String> {
+        self.tell(&[Event::CommitRequested { attempt }])
+    }
+
+    pub(super) fn fail(&mut self, attempt: AttemptId, class: Failure) -> Vec<String> {
+        self.tell(&[Event::AttemptFailed { attempt, class }])
+    }
+
+    pub(super) fn fetched(&mut self, home: u32, map: AttemptId, partitions: &[u32]) -> Vec<String> {
+        let job = map.task.job;
+        self.tell(&[Event::Fetched { job, home: WorkerId(home), map, partitions: partitions.to_vec() }])
+    }
+
+    pub(super) fn fetch_failed(&mut self, home: u32, map: AttemptId, class: Failure) -> Vec<String> {
+        self.tell(&[Event::FetchFailed { job: map.task.job, home: WorkerId(home), map, class }])
+    }
+
+    pub(super) fn job(&self, id: JobId) -> JobSnapshot {
+        self.core.job(id).expect("a job that was submitted")
+    }
+}
+
+/// An order as a line of text; the first job goes without name.
+pub(super) fn words(command: &Command) -> String {
+    let text = match command {
+        Command::Launch { attempt, worker, .. } => format!("launch {attempt} on {worker}"),
+        Command::Kill { attempt, worker } => format!("kill {attempt} on {worker}"),
+        Command::Home { job, partition, worker } => format!("home {job}/{partition} at {worker}"),
+        Command::Unhome { job, partition, worker } => format!("unhome {job}/{partition} at {worker}"),
+        Command::Announce { map, from, to, .. } => format!("announce {map} from {from} to {to}"),
+        Command::Retract { map, to, .. } => format!("retract {map} to {to}"),
+        Command::GrantCommit { attempt, replace: false, .. } => format!("grant {attempt}"),
+        Command::GrantCommit { attempt, replace: true, .. } => format!("grant {attempt} replacing"),
+        Command::RefuseCommit { attempt, .. } => format!("refuse {attempt}"),
+        Command::Forget { job, worker } => format!("forget {job} at {worker}"),
+        Command::JobEnded { job, outcome } => format!("{job} {outcome}"),
+        Command::WakeAt { time } => format!("wake at {time}"),
+    };
+    text.replace("job-1/", "").replace("worker-", "w")
+}
+
+/// Checks the orders, written as lines.
+#[track_caller]
+pub(super) fn check(orders: &[String], expected: &str) {
+    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert_eq!(orders, expected);
+}

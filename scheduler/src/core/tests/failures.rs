@@ -1,0 +1,207 @@
+//! Who is charged for a failure, and what is tried next.
+
+use super::driver::{JOB, Table, check, map, plain, reduce};
+use crate::core::CoreConfig;
+use crate::event::{Event, Failure};
+use crate::ids::WorkerId;
+
+#[test]
+fn a_user_failure_is_tried_on_another_worker_and_ends_the_job_at_the_limit() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(1, 0));
+    check(&table.fail(map(0, 0), Failure::User), "launch map-0.1 on w2");
+    check(&table.fail(map(0, 1), Failure::User), "launch map-0.2 on w1");
+    check(&table.fail(map(0, 2), Failure::User), "launch map-0.3 on w1");
+    check(
+        &table.fail(map(0, 3), Failure::User),
+        "forget job-1 at w1
+         forget job-1 at w2
+         job-1 failed: user code of map-0 failed too often",
+    );
+    assert_eq!(table.job(JOB).attempts_failed[Failure::User.index()], 4);
+}
+
+#[test]
+fn a_retry_waits_for_a_worker_where_the_task_has_not_failed() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(2, 1));
+    check(&table.fail(map(0, 0), Failure::User), "");
+    check(&table.map_done(map(1, 0)), "announce map-1.0 from w2 to w1\nlaunch map-0.1 on w2");
+}
+
+#[test]
+fn a_retry_does_not_wait_when_the_other_worker_is_lost() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(2, 1));
+    check(&table.fail(map(0, 0), Failure::User), "");
+    check(&table.lose(2), "launch map-0.1 on w1");
+}
+
+#[test]
+fn a_job_with_one_attempt_fails_at_the_first_user_failure() {
+    let mut table = Table::with_workers(&[1]);
+    let mut spec = plain(1, 0);
+    spec.attempts_max = 1;
+    table.submit(spec);
+    check(
+        &table.fail(map(0, 0), Failure::User),
+        "forget job-1 at w1
+         job-1 failed: user code of map-0 failed too often",
+    );
+}
+
+#[test]
+fn input_and_configuration_failures_end_the_job_at_once() {
+    for (class, words) in [
+        (Failure::Input, "input of map-0 cannot be used"),
+        (Failure::Config, "map-0 found the configuration impossible"),
+    ] {
+        let mut table = Table::with_workers(&[1]);
+        table.submit(plain(1, 1));
+        let expected = format!("forget job-1 at w1\njob-1 failed: {words}");
+        check(&table.fail(map(0, 0), class), &expected);
+    }
+}
+
+#[test]
+fn a_lost_worker_charges_only_the_culprit() {
+    let mut table = Table::with_workers(&[2, 2]);
+    let mut spec = plain(4, 0);
+    spec.attempts_max = 2;
+    table.submit(spec);
+    // Maps 0 and 2 run on the first worker, as work goes to the emptier worker.
+    let lost = Event::WorkerLost { worker: WorkerId(1), culprit: vec![map(2, 0)] };
+    check(&table.tell(&[lost]), "");
+    let failed = table.job(JOB).attempts_failed;
+    assert_eq!((failed[Failure::User.index()], failed[Failure::Lost.index()]), (1, 1));
+    table.join(2);
+    check(
+        &table.fail(map(2, 1), Failure::User),
+        "kill map-0.1 on w3
+         kill map-1.0 on w2
+         kill map-3.0 on w2
+         forget job-1 at w2
+         forget job-1 at w3
+         job-1 failed: user code of map-2 failed too often",
+    );
+}
+
+#[test]
+fn losing_workers_is_not_charged_but_ends_the_job_when_a_task_outlives_too_many() {
+    let mut table = Table::with_workers(&[1]);
+    let mut spec = plain(1, 0);
+    spec.attempts_max = 1;
+    table.submit(spec);
+    let losses_max = CoreConfig::default().losses_max;
+    for worker in 1..losses_max {
+        table.lose(worker);
+        check(&table.join(1), &format!("launch map-0.{worker} on w{}", worker + 1));
+    }
+    check(&table.lose(losses_max), "job-1 failed: workers died too often while map-0 ran");
+}
+
+#[test]
+fn a_worker_that_fails_a_job_three_times_gets_no_more_of_it() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(8, 0));
+    check(&table.fail(map(0, 0), Failure::Worker), "launch map-2.0 on w1");
+    check(&table.fail(map(2, 0), Failure::Worker), "launch map-3.0 on w1");
+    check(&table.fail(map(3, 0), Failure::Worker), "");
+    assert_eq!(table.job(JOB).attempts_failed[Failure::Worker.index()], 3);
+    // Another job may use it, and this job as well once nobody else is left.
+    check(&table.submit(plain(1, 0)), "launch job-2/map-0.0 on w1");
+    check(
+        &table.fail(crate::ids::TaskId::map(crate::ids::JobId(2), 0).attempt(0), Failure::Cancelled),
+        "launch job-2/map-0.1 on w1",
+    );
+    table.tell(&[Event::JobCancelled { job: crate::ids::JobId(2) }]);
+    table.fail(crate::ids::TaskId::map(crate::ids::JobId(2), 0).attempt(1), Failure::Cancelled);
+    check(&table.lose(2), "launch map-0.1 on w1");
+}
+
+#[test]
+fn partitions_leave_a_barred_home_when_a_better_worker_joins() {
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(1, 1));
+    for epoch in 0..3 {
+        check(&table.fail(map(0, epoch), Failure::Worker), &format!("launch map-0.{} on w1", epoch + 1));
+    }
+    check(
+        &table.join(1),
+        "unhome 0 at w1
+         home 0 at w2",
+    );
+}
+
+#[test]
+fn a_job_gives_up_when_its_last_worker_only_makes_trouble() {
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(1, 0));
+    let uncharged_max = CoreConfig::default().uncharged_max;
+    for epoch in 0..uncharged_max - 1 {
+        table.fail(map(0, epoch), Failure::Worker);
+    }
+    check(
+        &table.fail(map(0, uncharged_max - 1), Failure::Worker),
+        "forget job-1 at w1
+         job-1 failed: no worker could do map-0 for lack of room or I/O errors",
+    );
+}
+
+#[test]
+fn a_job_gives_up_when_its_only_home_cannot_take_segments() {
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(1, 1));
+    table.map_done(map(0, 0));
+    for _ in 1..CoreConfig::default().troubles_max {
+        let again = table.fetch_failed(1, map(0, 0), Failure::Worker);
+        check(&again, "announce map-0.0 from w1 to w1");
+    }
+    check(
+        &table.fetch_failed(1, map(0, 0), Failure::Worker),
+        "forget job-1 at w1
+         job-1 failed: no worker could do map-0 for lack of room or I/O errors",
+    );
+}
+
+#[test]
+fn a_reduce_that_fails_stays_for_one_retry_and_then_moves() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(1, 1));
+    table.map_done(map(0, 0));
+    check(&table.fetched(1, map(0, 0), &[0]), "launch reduce-0.0 on w1");
+    check(&table.fail(reduce(0, 0), Failure::User), "launch reduce-0.1 on w1");
+    check(
+        &table.fail(reduce(0, 1), Failure::User),
+        "unhome 0 at w1
+         home 0 at w2
+         announce map-0.0 from w1 to w2",
+    );
+    check(&table.fetched(2, map(0, 0), &[0]), "launch reduce-0.2 on w2");
+    check(&table.fail(reduce(0, 2), Failure::User), "launch reduce-0.3 on w2");
+}
+
+#[test]
+fn a_reduce_that_fails_stays_when_there_is_nowhere_else() {
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(1, 1));
+    table.map_done(map(0, 0));
+    table.fetched(1, map(0, 0), &[0]);
+    for epoch in 0..3 {
+        check(&table.fail(reduce(0, epoch), Failure::User), &format!("launch reduce-0.{} on w1", epoch + 1));
+    }
+}
+
+#[test]
+fn late_facts_are_counted_and_change_nothing() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(1, 0));
+    table.lose(1);
+    check(&table.map_done(map(0, 0)), "");
+    check(&table.fail(map(0, 0), Failure::User), "");
+    check(&table.ask_commit(map(0, 0)), "");
+    check(&table.lose(1), "");
+    assert_eq!(table.core.late_events(), 4);
+    check(&table.tell(&[Event::JobCancelled { job: crate::ids::JobId(9) }]), "");
+    assert_eq!(table.core.late_events(), 5);
+}

@@ -1,0 +1,493 @@
+//! Random legal histories: simulated workers drive the core through failures, losses, late and doubled
+//! messages; the books are audited after each call, and when the faults stop every job must end.
+//!
+//! Messages to and from each worker keep their order, as on one connection, but wait for random times.
+
+use crate::command::{Command, Outcome};
+use crate::core::{Core, CoreConfig, JobState};
+use crate::event::{Event, External, Failure};
+use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use crate::job::{JobSpec, MapSpec};
+use crate::placement::Pull;
+use crate::policy::{Fair, Fifo, Policy};
+use crate::units::{Bytes, Span, Time};
+use proptest::prelude::*;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const WORKERS_MAX: usize = 6;
+const JOBS_MAX: u32 = 6;
+/// Far more than any history needs to come to its end without faults.
+const STEPS_MAX: u32 = 200_000;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Phase {
+    Working,
+    Asked,
+    Granted,
+}
+
+/// One simulated worker process.
+#[derive(Default)]
+struct Hand {
+    slots: usize,
+    inbox: VecDeque<Command>,
+    outbox: VecDeque<Event>,
+    running: BTreeMap<AttemptId, Phase>,
+    outputs: BTreeSet<AttemptId>,
+    /// Maps whose segment is here, by partition.
+    homes: BTreeMap<(JobId, u32), BTreeSet<u32>>,
+    /// Announced outputs, by map.
+    wanted: BTreeMap<(JobId, u32), (AttemptId, WorkerId)>,
+    /// Attempts launched and not reported to the core yet.
+    booked: BTreeSet<AttemptId>,
+}
+
+/// How wild a history is.
+#[derive(Clone, Copy, Debug)]
+struct Wildness {
+    steps: u32,
+    /// Chances out of 1,000 per step or attempt.
+    failure: u32,
+    loss: u32,
+    cancel: u32,
+}
+
+struct World {
+    rng: ChaCha8Rng,
+    core: Core,
+    now: Time,
+    wild: Wildness,
+    faults: bool,
+    hands: BTreeMap<WorkerId, Hand>,
+    specs: BTreeMap<JobId, JobSpec>,
+    outcomes: BTreeMap<JobId, Outcome>,
+    published: BTreeSet<(JobId, u32)>,
+    /// How often a worker was made home of a partition.
+    housed: BTreeMap<(JobId, u32, WorkerId), u32>,
+    /// Messages to be delivered late or twice.
+    stale: Vec<Event>,
+    joined: u32,
+    wake: Option<Time>,
+    log: Vec<Command>,
+}
+
+impl World {
+    fn new(seed: u64, fair: bool, wild: Wildness) -> Self {
+        let policy: Box<dyn Policy> = if fair { Box::new(Fair::new()) } else { Box::new(Fifo::new()) };
+        World {
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            core: Core::new(CoreConfig::default(), policy, Box::new(Pull::new())),
+            now: Time::ZERO,
+            wild,
+            faults: true,
+            hands: BTreeMap::new(),
+            specs: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            published: BTreeSet::new(),
+            housed: BTreeMap::new(),
+            stale: Vec::new(),
+            joined: 0,
+            wake: None,
+            log: Vec::new(),
+        }
+    }
+
+    fn chance(&mut self, of_thousand: u32) -> bool {
+        self.rng.random_range(0..1000) < of_thousand
+    }
+
+    fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+        (!items.is_empty()).then(|| items[self.rng.random_range(0..items.len())])
+    }
+
+    fn some_worker(&mut self) -> Option<WorkerId> {
+        let workers: Vec<WorkerId> = self.hands.keys().copied().collect();
+        self.pick(&workers)
+    }
+
+    /// Lets the core know, and takes its orders to the inboxes.
+    fn tell(&mut self, mut events: Vec<Event>) {
+        let jump = if self.chance(5) { 20_000 } else { 300 };
+        self.now = self.now + Span::milliseconds(self.rng.random_range(0..jump));
+        if self.wake.is_some_and(|wake| wake <= self.now) {
+            self.wake = None;
+            events.push(Event::Tick);
+        }
+        for event in &events {
+            let (Event::MapFinished { attempt, .. }
+            | Event::ReduceFinished { attempt, .. }
+            | Event::AttemptFailed { attempt, .. }) = event
+            else {
+                continue;
+            };
+            for hand in self.hands.values_mut() {
+                hand.booked.remove(attempt);
+            }
+        }
+        let mut commands = Vec::new();
+        self.core.handle(self.now, &events, &mut commands);
+        if let Err(violations) = self.core.audit() {
+            panic!("after {events:?}:\n{}", violations.iter().map(|v| format!("{v}\n")).collect::<String>());
+        }
+        for command in &commands {
+            self.take_order(command);
+        }
+        self.log.extend(commands);
+    }
+
+    fn take_order(&mut self, command: &Command) {
+        let (job, worker) = match command {
+            Command::Launch { attempt, worker, .. } => {
+                let hand = self.hands.get_mut(worker).expect("launched on a live worker");
+                assert!(hand.booked.insert(*attempt), "{attempt} launched twice");
+                assert!(hand.booked.len() <= hand.slots, "{worker} got more than its slots");
+                (attempt.task.job, worker)
+            }
+            Command::Kill { attempt, worker }
+            | Command::GrantCommit { attempt, worker, .. }
+            | Command::RefuseCommit { attempt, worker } => (attempt.task.job, worker),
+            Command::Home { job, worker, .. }
+            | Command::Unhome { job, worker, .. }
+            | Command::Forget { job, worker } => (*job, worker),
+            Command::Announce { job, to, .. } | Command::Retract { job, to, .. } => (*job, to),
+            Command::JobEnded { job, outcome } => {
+                let before = self.outcomes.insert(*job, *outcome);
+                assert_eq!(before, None, "{job} ended twice");
+                return;
+            }
+            Command::WakeAt { time } => {
+                assert!(self.now < *time, "asked to be woken in the past");
+                self.wake = Some(*time);
+                return;
+            }
+        };
+        let closing = matches!(command, Command::Forget { .. } | Command::RefuseCommit { .. });
+        assert!(closing || !self.outcomes.contains_key(&job), "{command:?} after the end of {job}");
+        self.hands.get_mut(worker).expect("orders go to live workers").inbox.push_back(command.clone());
+    }
+
+    fn join(&mut self) {
+        self.joined += 1;
+        let worker = WorkerId(self.joined);
+        let slots = self.rng.random_range(1..4);
+        self.hands.insert(worker, Hand { slots: slots as usize, ..Hand::default() });
+        let host = HostId(self.rng.random_range(0..3));
+        self.tell(vec![Event::WorkerJoined { worker, host, slots }]);
+    }
+
+    fn lose(&mut self, worker: WorkerId) {
+        let hand = self.hands.remove(&worker).expect("lost workers were live");
+        self.stale.extend(hand.outbox);
+        let running: Vec<AttemptId> = hand.running.keys().copied().collect();
+        let culprit = if self.chance(300) { self.pick(&running).into_iter().collect() } else { Vec::new() };
+        self.tell(vec![Event::WorkerLost { worker, culprit }]);
+    }
+
+    fn submit(&mut self) {
+        let job = JobId(self.specs.len() as u32 + 1);
+        let maps = self.rng.random_range(0..12);
+        let maps = (0..maps).map(|_| self.map_spec()).collect();
+        let mut spec = JobSpec::new(maps, self.rng.random_range(0..5));
+        spec.weight = f64::from(self.rng.random_range(1..5));
+        spec.pool = self.chance(400).then_some(self.rng.random_range(0..2));
+        spec.attempts_max = self.rng.random_range(1..5);
+        self.specs.insert(job, spec.clone());
+        self.tell(vec![Event::JobArrived { job, spec }]);
+    }
+
+    fn map_spec(&mut self) -> MapSpec {
+        let mut preferred = Vec::new();
+        while self.chance(400) {
+            preferred.extend(self.some_worker());
+        }
+        let pinned = !preferred.is_empty() && self.chance(100);
+        MapSpec { bytes: Bytes(self.rng.random_range(0..100)), preferred, pinned }
+    }
+
+    fn step(&mut self) {
+        match self.rng.random_range(0..100) {
+            0..30 => self.obey(),
+            30..55 => self.work(),
+            55..75 => self.fetch(),
+            75..97 => self.deliver(),
+            _ if self.faults => self.mischief(),
+            _ => {}
+        }
+        if self.faults
+            && self.chance(self.wild.loss)
+            && let Some(worker) = self.some_worker()
+        {
+            self.lose(worker);
+        }
+    }
+
+    fn mischief(&mut self) {
+        if self.hands.len() < WORKERS_MAX && self.chance(400) {
+            self.join();
+        }
+        if (self.specs.len() as u32) < JOBS_MAX && self.chance(300) {
+            self.submit();
+        }
+        let jobs: Vec<JobId> = self.specs.keys().copied().collect();
+        let job = self.pick(&jobs);
+        if let Some(job) = job.filter(|_| self.chance(self.wild.cancel)) {
+            let cause = External::ClientLost;
+            let gives_up = self.chance(500);
+            self.tell(vec![if gives_up {
+                Event::JobCancelled { job }
+            } else {
+                Event::JobFailed { job, cause }
+            }]);
+        }
+        if !self.stale.is_empty() && self.chance(500) {
+            let index = self.rng.random_range(0..self.stale.len());
+            let event = self.stale.swap_remove(index);
+            self.tell(vec![event]);
+        }
+    }
+
+    /// The core hears from some workers.
+    fn deliver(&mut self) {
+        let mut events = Vec::new();
+        for worker in self.hands.keys().copied().collect::<Vec<_>>() {
+            let count = self.rng.random_range(0..4);
+            for _ in 0..count {
+                events.extend(self.hands.get_mut(&worker).and_then(|hand| hand.outbox.pop_front()));
+            }
+        }
+        for event in &events {
+            let about_attempt = !matches!(event, Event::Fetched { .. } | Event::FetchFailed { .. });
+            if self.faults && about_attempt && self.chance(50) {
+                self.stale.push(event.clone());
+            }
+        }
+        self.tell(events);
+    }
+
+    /// Some worker takes note of an order.
+    fn obey(&mut self) {
+        let Some(worker) = self.some_worker() else { return };
+        let housed = &mut self.housed;
+        let hand = self.hands.get_mut(&worker).expect("picked among the live");
+        match hand.inbox.pop_front() {
+            Some(Command::Launch { attempt, .. }) => {
+                let (job, partition) = (attempt.task.job, attempt.task.index);
+                let maps = self.specs[&job].maps.len();
+                let has = hand.homes.get(&(job, partition)).map(BTreeSet::len);
+                if attempt.task.kind == TaskKind::Reduce && has != Some(maps) {
+                    // Only a partition that came back to a former home may be mistaken for complete.
+                    assert!(
+                        1 < housed[&(job, partition, worker)],
+                        "{attempt} has {has:?} of {maps} segments"
+                    );
+                    hand.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Fetch });
+                } else {
+                    hand.running.insert(attempt, Phase::Working);
+                }
+            }
+            Some(Command::Kill { attempt, .. }) => {
+                if hand.running.remove(&attempt).is_some() {
+                    hand.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
+                }
+            }
+            Some(Command::Home { job, partition, .. }) => {
+                hand.homes.insert((job, partition), BTreeSet::new());
+                *housed.entry((job, partition, worker)).or_default() += 1;
+            }
+            Some(Command::Unhome { job, partition, .. }) => {
+                hand.homes.remove(&(job, partition)).expect("unhomed where it was at home");
+            }
+            Some(Command::Announce { job, map, from, .. }) => {
+                hand.wanted.insert((job, map.task.index), (map, from));
+            }
+            Some(Command::Retract { job, map, .. }) => {
+                hand.wanted.retain(|&key, &mut (of, _)| key != (job, map.task.index) || of != map);
+            }
+            Some(Command::GrantCommit { attempt, replace, .. }) => {
+                if hand.running.get(&attempt) == Some(&Phase::Asked) {
+                    hand.running.insert(attempt, Phase::Granted);
+                    let new = self.published.insert((attempt.task.job, attempt.task.index));
+                    assert!(new || replace, "{attempt} published over another part");
+                }
+            }
+            Some(Command::RefuseCommit { attempt, .. }) => {
+                if hand.running.remove(&attempt).is_some() {
+                    hand.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
+                }
+            }
+            Some(Command::Forget { job, .. }) => {
+                hand.homes.retain(|key, _| key.0 != job);
+                hand.wanted.retain(|key, _| key.0 != job);
+                hand.outputs.retain(|output| output.task.job != job);
+            }
+            Some(Command::JobEnded { .. } | Command::WakeAt { .. }) | None => {}
+        }
+    }
+
+    /// Some attempt comes a step further.
+    fn work(&mut self) {
+        let Some(worker) = self.some_worker() else { return };
+        let running: Vec<AttemptId> = self.hands[&worker].running.keys().copied().collect();
+        let Some(attempt) = self.pick(&running) else { return };
+        let fails = self.faults && self.chance(self.wild.failure);
+        let class = self.failure();
+        let publishes = attempt.task.kind == TaskKind::Reduce || self.specs[&attempt.task.job].reduces == 0;
+        let hand = self.hands.get_mut(&worker).expect("picked among the live");
+        let phase = hand.running[&attempt];
+        if fails {
+            hand.running.remove(&attempt);
+            hand.outbox.push_back(Event::AttemptFailed { attempt, class });
+        } else if publishes && phase == Phase::Working {
+            hand.running.insert(attempt, Phase::Asked);
+            hand.outbox.push_back(Event::CommitRequested { attempt });
+        } else if !publishes || phase == Phase::Granted {
+            hand.running.remove(&attempt);
+            let output_bytes = Bytes(7);
+            hand.outbox.push_back(match attempt.task.kind {
+                TaskKind::Map => Event::MapFinished { attempt, output_bytes },
+                TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes },
+            });
+            if !publishes {
+                hand.outputs.insert(attempt);
+            }
+        }
+    }
+
+    fn failure(&mut self) -> Failure {
+        match self.rng.random_range(0..100) {
+            0..50 => Failure::User,
+            50..80 => Failure::Worker,
+            80..90 => Failure::Corrupt,
+            90..98 => Failure::Fetch,
+            98 => Failure::Input,
+            _ => Failure::Config,
+        }
+    }
+
+    /// Some home fetches, or fails to.
+    fn fetch(&mut self) {
+        let Some(worker) = self.some_worker() else { return };
+        let wanted: Vec<_> = self.hands[&worker].wanted.values().copied().collect();
+        let Some((map, from)) = self.pick(&wanted) else { return };
+        let job = map.task.job;
+        let there = self.hands.get(&from).is_some_and(|hand| hand.outputs.contains(&map));
+        let class = match self.rng.random_range(0..3) {
+            _ if !there => Failure::Fetch,
+            0 => Failure::Worker,
+            1 => Failure::Corrupt,
+            _ => Failure::Fetch,
+        };
+        let fails = !there || self.faults && self.chance(self.wild.failure);
+        let all = self.chance(700);
+        let hand = self.hands.get_mut(&worker).expect("picked among the live");
+        let index = map.task.index;
+        let lacking = hand.homes.iter_mut().filter(|(key, has)| key.0 == job && !has.contains(&index));
+        let mut lacking: Vec<_> = lacking.collect();
+        if lacking.is_empty() {
+            hand.wanted.remove(&(job, index));
+        } else if fails {
+            hand.wanted.remove(&(job, index));
+            hand.outbox.push_back(Event::FetchFailed { job, home: worker, map, class });
+        } else {
+            lacking.truncate(if all { usize::MAX } else { 1 });
+            let got = |(key, has): (&(JobId, u32), &mut BTreeSet<u32>)| {
+                has.insert(index);
+                key.1
+            };
+            let partitions = lacking.into_iter().map(got).collect();
+            hand.outbox.push_back(Event::Fetched { job, home: worker, map, partitions });
+        }
+    }
+
+    fn quiet(&self) -> bool {
+        let hands = self.hands.values();
+        self.outcomes.len() == self.specs.len()
+            && hands
+                .into_iter()
+                .all(|hand| hand.running.is_empty() && hand.outbox.is_empty() && hand.inbox.is_empty())
+    }
+
+    fn run(mut self) -> Self {
+        for _ in 0..3 {
+            self.join();
+        }
+        self.submit();
+        for _ in 0..self.wild.steps {
+            self.step();
+        }
+        self.faults = false;
+        if self.hands.is_empty() {
+            self.join();
+        }
+        let mut steps = 0;
+        while !self.quiet() {
+            self.step();
+            steps += 1;
+            let open: Vec<_> = self.core.live_jobs().collect();
+            assert!(steps < STEPS_MAX, "stuck with {open:#?}");
+        }
+        self.check_the_end();
+        self
+    }
+
+    fn check_the_end(&self) {
+        for (job, outcome) in &self.outcomes {
+            let snapshot = self.core.job(*job).expect("few enough to be remembered");
+            assert_eq!(snapshot.state, JobState::Ended(*outcome));
+            let spec = &self.specs[job];
+            let parts = if spec.reduces == 0 { spec.maps.len() as u32 } else { spec.reduces };
+            let published: Vec<u32> =
+                (0..parts).filter(|&part| self.published.contains(&(*job, part))).collect();
+            if *outcome == Outcome::Succeeded {
+                assert_eq!(published.len() as u32, parts, "{job} lacks parts");
+            }
+        }
+        assert_eq!(self.core.attempts().count(), 0, "slots leaked");
+        let (slots, free) = self.core.slots();
+        assert_eq!(slots, free, "slots leaked");
+        for (worker, hand) in &self.hands {
+            assert!(hand.outputs.is_empty() && hand.homes.is_empty(), "{worker} was not told to forget");
+        }
+    }
+}
+
+fn wildness() -> impl Strategy<Value = Wildness> {
+    let chance = |max: u32| prop_oneof![Just(0), 0..max];
+    (100..1500_u32, chance(200), chance(15), chance(100))
+        .prop_map(|(steps, failure, loss, cancel)| Wildness { steps, failure, loss, cancel })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn core_ends_every_job_and_keeps_its_books_whatever_happens(
+        seed: u64, fair: bool, wild in wildness(),
+    ) {
+        World::new(seed, fair, wild).run();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn core_gives_the_same_commands_when_the_history_is_the_same(
+        seed: u64, fair: bool, wild in wildness(),
+    ) {
+        let first = World::new(seed, fair, wild).run();
+        let second = World::new(seed, fair, wild).run();
+        prop_assert_eq!(first.log, second.log);
+    }
+}
+
+#[test]
+fn core_lets_jobs_succeed_in_most_mild_histories() {
+    let wild = Wildness { steps: 800, failure: 20, loss: 2, cancel: 0 };
+    let outcomes: Vec<Outcome> =
+        (0..20).flat_map(|seed| World::new(seed, true, wild).run().outcomes.into_values()).collect();
+    let succeeded = outcomes.iter().filter(|&&outcome| outcome == Outcome::Succeeded).count();
+    assert!(outcomes.len() / 2 < succeeded, "{succeeded} of {} jobs succeeded", outcomes.len());
+}

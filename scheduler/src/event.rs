@@ -1,0 +1,183 @@
+//! Facts that enter the core: what happened to jobs, tasks and workers.
+//!
+//! Not here: wire frames (the driver translates them) and the time of a fact, which is an argument of
+//! [`Core::handle`](crate::core::Core::handle). Facts may be late or doubled: what concerns an ended job, a
+//! lost worker or a superseded attempt is counted and otherwise ignored.
+
+use crate::ids::{AttemptId, HostId, JobId, WorkerId};
+use crate::job::JobSpec;
+use crate::units::Bytes;
+use std::fmt;
+
+/// Why an attempt or a fetch failed. The class decides who is charged and what is tried next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Failure {
+    /// Panic, error or hang of user code. Charged to the task's attempts.
+    User,
+    /// The worker could not do its part: disk full, I/O error. Not charged; the worker is avoided.
+    Worker,
+    /// The input is missing, changed or corrupt. The job fails at once.
+    Input,
+    /// The job's configuration cannot work. The job fails at once.
+    Config,
+    /// Bytes could not be had from another process. Not charged.
+    Fetch,
+    /// A segment's checksum was wrong. Not charged.
+    Corrupt,
+    /// The attempt was told to die, or the worker gave it up. Not charged.
+    Cancelled,
+    /// The worker was lost while the attempt ran. Not charged.
+    Lost,
+}
+
+impl Failure {
+    /// All classes, in the order of [`Failure::index`].
+    pub const ALL: [Failure; 8] = [
+        Failure::User,
+        Failure::Worker,
+        Failure::Input,
+        Failure::Config,
+        Failure::Fetch,
+        Failure::Corrupt,
+        Failure::Cancelled,
+        Failure::Lost,
+    ];
+
+    /// The place of this class in tables by class.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::User => "user code failed",
+            Failure::Worker => "worker trouble",
+            Failure::Input => "input unusable",
+            Failure::Config => "configuration unusable",
+            Failure::Fetch => "fetch failed",
+            Failure::Corrupt => "segment corrupt",
+            Failure::Cancelled => "cancelled",
+            Failure::Lost => "worker lost",
+        })
+    }
+}
+
+/// Why somebody outside the core ended a job. Details in words stay with whoever reported it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum External {
+    /// The input cannot be had any more.
+    InputGone,
+    /// The client that serves the input or takes the output is gone.
+    ClientLost,
+    /// The output directory cannot be written or published.
+    OutputUnavailable,
+    /// A limit of time or size that the submitter set was passed.
+    LimitPassed,
+    /// The driver itself failed.
+    Internal,
+}
+
+impl fmt::Display for External {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            External::InputGone => "the input is gone",
+            External::ClientLost => "the client is gone",
+            External::OutputUnavailable => "the output cannot be written",
+            External::LimitPassed => "a limit of the job was passed",
+            External::Internal => "the master failed",
+        })
+    }
+}
+
+/// A fact.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A worker process is ready to work. Its id is new: a process that was given up comes back as another.
+    WorkerJoined {
+        /// The new worker.
+        worker: WorkerId,
+        /// The machine it runs on.
+        host: HostId,
+        /// Attempts that it can run at once, maps and reduces alike; at least 1.
+        slots: u32,
+    },
+    /// A worker is gone for good, with all that it ran, kept and gathered.
+    WorkerLost {
+        /// The worker.
+        worker: WorkerId,
+        /// Attempts whose user code is known to have killed the process; charged like user failures.
+        culprit: Vec<AttemptId>,
+    },
+    /// A job was submitted and its input is split.
+    JobArrived {
+        /// The new job; ids rise with every arrival.
+        job: JobId,
+        /// It; [`JobSpec::check`] passed.
+        spec: JobSpec,
+    },
+    /// Somebody cancelled the job.
+    JobCancelled {
+        /// The job.
+        job: JobId,
+    },
+    /// The mechanism around the core has to give the job up.
+    JobFailed {
+        /// The job.
+        job: JobId,
+        /// Why.
+        cause: External,
+    },
+    /// A map attempt ended well: its output is kept on its worker, or, in a map-only job, published.
+    MapFinished {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Size of its output.
+        output_bytes: Bytes,
+    },
+    /// A reduce attempt ended well: its part is published.
+    ReduceFinished {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Size of its part.
+        output_bytes: Bytes,
+    },
+    /// An attempt ended without result and has released its slot.
+    AttemptFailed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        class: Failure,
+    },
+    /// A home has these partitions of a map output, verified.
+    Fetched {
+        /// The job.
+        job: JobId,
+        /// The worker that fetched.
+        home: WorkerId,
+        /// The map attempt whose output it is.
+        map: AttemptId,
+        /// The partitions that are complete now.
+        partitions: Vec<u32>,
+    },
+    /// A home gave up fetching from a map output, after its own retries.
+    FetchFailed {
+        /// The job.
+        job: JobId,
+        /// The worker that tried.
+        home: WorkerId,
+        /// The map attempt whose output it is.
+        map: AttemptId,
+        /// [`Failure::Worker`] blames the home, every other class the output.
+        class: Failure,
+    },
+    /// An attempt has built its part and asks to publish it.
+    CommitRequested {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// The time of the last [`WakeAt`](crate::command::Command::WakeAt) has come.
+    Tick,
+}

@@ -1,0 +1,182 @@
+//! Names of things: jobs, tasks, attempts, workers, hosts. Newtypes, so that swapping two does not compile.
+//!
+//! Not here: the dense reusable handles that policies see (`view::Handle`); those never leave the scheduler.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// One job of one master, numbered from 1 in the order of arrival; never reused. Prints as `job-7`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct JobId(pub u32);
+
+/// One worker process of one master, numbered from 1 in the order of joining; never reused, so a process
+/// that comes back after it was given up is another worker. Prints as `worker-3`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct WorkerId(pub u32);
+
+/// One machine (or network namespace that calls itself one): workers with the same host share a disk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct HostId(pub u32);
+
+/// Which of the two kinds of task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum TaskKind {
+    /// Reads one split and emits records.
+    Map,
+    /// Merges one partition of all map outputs and writes one part.
+    Reduce,
+}
+
+/// One task of one job. `index` is the map index (order of the input) or the partition number.
+/// Prints as `job-7/map-12` or `job-7/reduce-0`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct TaskId {
+    /// The job it belongs to.
+    pub job: JobId,
+    /// Map or reduce.
+    pub kind: TaskKind,
+    /// From 0, dense within the job and kind.
+    pub index: u32,
+}
+
+/// One try of a task. `epoch` counts the tries of this task from 0, in the order of launching.
+/// Prints as `job-7/map-12.0`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct AttemptId {
+    /// The task it tries.
+    pub task: TaskId,
+    /// From 0, in the order of launching.
+    pub epoch: u32,
+}
+
+impl TaskId {
+    /// The map task with this index.
+    #[must_use]
+    pub fn map(job: JobId, index: u32) -> Self {
+        Self { job, kind: TaskKind::Map, index }
+    }
+
+    /// The reduce task of this partition.
+    #[must_use]
+    pub fn reduce(job: JobId, index: u32) -> Self {
+        Self { job, kind: TaskKind::Reduce, index }
+    }
+
+    /// The try of this task with this number.
+    #[must_use]
+    pub fn attempt(self, epoch: u32) -> AttemptId {
+        AttemptId { task: self, epoch }
+    }
+}
+
+impl AttemptId {
+    /// A name for files: `map-12.0` or `reduce-0.1`; unique within the job.
+    #[must_use]
+    pub fn file_name(self) -> String {
+        format!("{}-{}.{}", self.task.kind, self.task.index, self.epoch)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job-{}", self.0)
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "worker-{}", self.0)
+    }
+}
+
+impl fmt::Display for HostId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host-{}", self.0)
+    }
+}
+
+impl fmt::Display for TaskKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TaskKind::Map => "map",
+            TaskKind::Reduce => "reduce",
+        })
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}-{}", self.job, self.kind, self.index)
+    }
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.task, self.epoch)
+    }
+}
+
+/// Text that is not an id of the expected kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseIdError {
+    /// What was expected, with an example.
+    pub expected: &'static str,
+    /// The text as given.
+    pub found: String,
+}
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not {}", self.found, self.expected)
+    }
+}
+
+impl std::error::Error for ParseIdError {}
+
+/// A number after a prefix: digits only, no sign, no leading zero.
+fn number(text: &str) -> Option<u32> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    if plain { text.parse().ok() } else { None }
+}
+
+impl FromStr for JobId {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        text.strip_prefix("job-")
+            .and_then(number)
+            .map(JobId)
+            .ok_or_else(|| ParseIdError { expected: "a job id such as job-7", found: text.to_owned() })
+    }
+}
+
+impl FromStr for WorkerId {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        text.strip_prefix("worker-")
+            .and_then(number)
+            .map(WorkerId)
+            .ok_or_else(|| ParseIdError { expected: "a worker id such as worker-3", found: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_print_as_names_people_type() {
+        let task = TaskId::map(JobId(7), 12);
+        assert_eq!(task.attempt(1).to_string(), "job-7/map-12.1");
+        assert_eq!(task.attempt(1).file_name(), "map-12.1");
+        assert_eq!("job-7".parse(), Ok(JobId(7)));
+        assert_eq!("worker-3".parse(), Ok(WorkerId(3)));
+    }
+
+    #[test]
+    fn ids_refuse_text_that_is_almost_an_id() {
+        for text in ["job-", "job-07", "job-+7", "7", "job-7 ", "../job-7", "job-99999999999"] {
+            assert!(text.parse::<JobId>().is_err(), "{text} was taken for a job id");
+        }
+    }
+}

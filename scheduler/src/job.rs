@@ -1,0 +1,148 @@
+//! What a job is when it arrives: its maps with their input places, its reduces, its weight and limits.
+//!
+//! Not here: what the job does (the worker knows its code) and how far it has come (`ledger`).
+
+use crate::ids::WorkerId;
+use crate::units::{Bytes, Time};
+use std::fmt;
+
+/// Charged failures of one task after which its job fails, unless the job says otherwise.
+pub const ATTEMPTS_MAX_DEFAULT: u32 = 4;
+
+/// Most segments (maps times reduces) of one job; the books keep one bit for each, so this is 512 MiB.
+pub const SEGMENTS_MAX: u64 = 1 << 32;
+
+/// One map task: how much it reads and where its input is near.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MapSpec {
+    /// Input of this map, as far as known; packed and compressed inputs count their bytes on disk.
+    pub bytes: Bytes,
+    /// Workers that have the input on their own disk; empty when all workers are equally far.
+    pub preferred: Vec<WorkerId>,
+    /// The map must run on a preferred worker, because no other can read the input.
+    pub pinned: bool,
+}
+
+impl MapSpec {
+    /// A map that may run anywhere equally well.
+    #[must_use]
+    pub fn anywhere(bytes: Bytes) -> Self {
+        Self { bytes, preferred: Vec::new(), pinned: false }
+    }
+}
+
+/// One job as it is submitted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobSpec {
+    /// The maps, in the order of the input.
+    pub maps: Vec<MapSpec>,
+    /// Number of partitions and reduce tasks; 0 means that the maps write the output parts themselves.
+    pub reduces: u32,
+    /// Share of the cluster relative to other jobs under a fair policy; above 0 and finite, 1 by default.
+    pub weight: f64,
+    /// The pool that the job shares with others under a fair policy; `None` is a pool of its own.
+    pub pool: Option<u32>,
+    /// Charged failures of one task after which the job fails; at least 1.
+    pub attempts_max: u32,
+    /// When the submitter would like it to end; `None` is no wish. A hint to policies, not a limit.
+    pub goal: Option<Time>,
+}
+
+impl JobSpec {
+    /// A job with weight 1, a pool of its own, [`ATTEMPTS_MAX_DEFAULT`] and no goal.
+    #[must_use]
+    pub fn new(maps: Vec<MapSpec>, reduces: u32) -> Self {
+        Self { maps, reduces, weight: 1.0, pool: None, attempts_max: ATTEMPTS_MAX_DEFAULT, goal: None }
+    }
+
+    /// Whether the books can take this job.
+    ///
+    /// # Errors
+    /// [`SpecError`] names the first field that is out of range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if !(self.weight.is_finite() && 0.0 < self.weight) {
+            return Err(SpecError::Weight { weight: self.weight });
+        }
+        if self.attempts_max == 0 {
+            return Err(SpecError::NoAttempts);
+        }
+        let maps = self.maps.len() as u64;
+        let segments = maps.saturating_mul(u64::from(self.reduces.max(1)));
+        if SEGMENTS_MAX < segments {
+            return Err(SpecError::TooManySegments { maps, reduces: self.reduces });
+        }
+        match self.maps.iter().position(|map| map.pinned && map.preferred.is_empty()) {
+            Some(index) => Err(SpecError::PinnedNowhere { index: index as u32 }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A job that the books refuse.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The weight is not a number above zero.
+    Weight {
+        /// As given.
+        weight: f64,
+    },
+    /// `attempts_max` is zero, so no task could ever be tried.
+    NoAttempts,
+    /// More than [`SEGMENTS_MAX`] segments.
+    TooManySegments {
+        /// Number of maps.
+        maps: u64,
+        /// Number of reduces.
+        reduces: u32,
+    },
+    /// A map is pinned but names no worker.
+    PinnedNowhere {
+        /// Index of the map.
+        index: u32,
+    },
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::Weight { weight } => write!(f, "weight {weight} is not a number above zero"),
+            SpecError::NoAttempts => f.write_str("attempts_max 0 leaves no try for any task"),
+            SpecError::TooManySegments { maps, reduces } => {
+                write!(f, "{maps} maps times {reduces} reduces are more than {SEGMENTS_MAX} segments")
+            }
+            SpecError::PinnedNowhere { index } => write!(f, "map {index} is pinned but names no worker"),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl FnOnce(&mut JobSpec), expected: &Result<(), SpecError>) {
+        let mut spec = JobSpec::new(vec![MapSpec::anywhere(Bytes(1))], 1);
+        change(&mut spec);
+        assert_eq!(&spec.check(), expected);
+    }
+
+    #[test]
+    fn a_spec_is_refused_when_the_books_could_not_keep_it() {
+        check(|_| {}, &Ok(()));
+        check(|spec| spec.weight = 0.0, &Err(SpecError::Weight { weight: 0.0 }));
+        check(|spec| spec.attempts_max = 0, &Err(SpecError::NoAttempts));
+        check(|spec| spec.maps[0].pinned = true, &Err(SpecError::PinnedNowhere { index: 0 }));
+        check(
+            |spec| {
+                spec.maps = vec![MapSpec::anywhere(Bytes(1)); 2];
+                spec.reduces = u32::MAX;
+            },
+            &Err(SpecError::TooManySegments { maps: 2, reduces: u32::MAX }),
+        );
+        let mut endless = JobSpec::new(Vec::new(), 0);
+        endless.weight = f64::NAN;
+        assert!(endless.check().is_err(), "a weight that is not a number was taken");
+    }
+}

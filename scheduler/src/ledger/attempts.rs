@@ -1,0 +1,249 @@
+//! Attempts: launched, finished, failed, allowed to publish. The rules of who is charged stand here.
+//!
+//! Not here: which attempt is launched where (`core`, with policy and placement).
+//!
+//! Invariant: a task has at most one attempt in the table that is not dying, and it is the current one.
+
+use crate::command::{Cause, Command, Outcome};
+use crate::event::Failure;
+use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
+use crate::ledger::Books;
+use crate::ledger::jobs::Job;
+use crate::ledger::tasks::{MapState, ReduceState};
+use crate::ledger::workers::Workers;
+use crate::placement::Locality;
+use crate::plan::Line;
+use crate::units::{Bytes, Time};
+use crate::view::Station;
+
+/// One try that holds a slot.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) worker: WorkerId,
+    pub(crate) started: Time,
+    /// The line it was granted in.
+    pub(crate) line: Option<Line>,
+    /// Told to die because its job ended; nothing is expected of it but to release its slot.
+    pub(crate) dying: bool,
+}
+
+/// The station of a kind of task.
+pub(crate) fn station_of(kind: TaskKind) -> Station {
+    match kind {
+        TaskKind::Map => Station::Map,
+        TaskKind::Reduce => Station::Reduce,
+    }
+}
+
+impl Books {
+    /// Starts the next try of a waiting map or ready reduce on a worker with a free slot.
+    pub(crate) fn launch(
+        &mut self,
+        task: TaskId,
+        worker: WorkerId,
+        locality: Locality,
+        line: Option<Line>,
+    ) -> AttemptId {
+        let job = self.jobs.get_mut(&task.job).expect("launches are for live jobs");
+        match task.kind {
+            TaskKind::Map => {
+                let spec = &job.maps[task.index as usize].spec;
+                job.queue.remove(task.index, spec, &self.workers);
+                job.set_map(task.index, MapState::Running);
+            }
+            TaskKind::Reduce => {
+                let found = job.ready.remove(worker, task.index, &self.workers);
+                assert!(found, "{task} launched on {worker}, where it is not ready");
+                job.set_reduce(task.index, ReduceState::Running);
+            }
+        }
+        let tries = job.tries_mut(task);
+        let attempt = task.attempt(tries.launched);
+        tries.launched += 1;
+        job.tally.launched += 1;
+        job.tally.first_launch.get_or_insert(self.now);
+        job.tally.localities[locality as usize] += 1;
+        job.running.insert(attempt);
+        job.told.insert(worker);
+        self.workers.tell(worker, task.job);
+        self.workers.take_slot(worker, attempt);
+        if let Some(line) = line {
+            self.lines[station_of(task.kind).index()].take(line);
+        }
+        self.attempts.insert(attempt, Attempt { worker, started: self.now, line, dying: false });
+        self.dirty.insert(task.job);
+        attempt
+    }
+
+    /// Takes an attempt out of the table and gives its slot back, if its worker is live.
+    pub(crate) fn release(&mut self, attempt: AttemptId) -> Option<Attempt> {
+        let record = self.attempts.remove(&attempt)?;
+        if self.workers.is_live(record.worker) {
+            self.workers.release_slot(record.worker, attempt);
+        }
+        if let Some(line) = record.line {
+            self.lines[station_of(attempt.task.kind).index()].give_back(line);
+        }
+        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+            job.running.remove(&attempt);
+            self.dirty.insert(attempt.task.job);
+        }
+        Some(record)
+    }
+
+    /// An attempt ended well.
+    pub(crate) fn finished(
+        &mut self,
+        attempt: AttemptId,
+        kind: TaskKind,
+        output: Bytes,
+        out: &mut Vec<Command>,
+    ) {
+        assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
+        let Some(record) = self.release(attempt) else { return self.late() };
+        if record.dying {
+            // It was faster than the order to die: what it left behind goes as well.
+            out.push(Command::Forget { job: attempt.task.job, worker: record.worker });
+            return;
+        }
+        let now = self.now;
+        let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
+        let publishes = kind == TaskKind::Reduce || job.map_only();
+        if publishes && job.tries(attempt.task).permit != Some(attempt.epoch) {
+            // Whatever it published, it was not allowed to; its word is worth nothing.
+            return self.stopped(attempt, record.worker, Failure::Worker, out);
+        }
+        match kind {
+            TaskKind::Map => {
+                job.tally.map_bytes += output;
+                job.tally.map_time += now.since(record.started);
+                if publishes {
+                    job.set_map(attempt.task.index, MapState::Done { output: None });
+                } else {
+                    job.gain_output(attempt.task.index, record.worker, out);
+                }
+                if job.maps_done as usize == job.maps.len() {
+                    job.tally.maps_done_at = Some(now);
+                }
+            }
+            TaskKind::Reduce => {
+                job.tally.reduce_bytes += output;
+                job.finish_reduce(attempt.task.index);
+            }
+        }
+        if job.complete() {
+            self.end(attempt.task.job, Outcome::Succeeded, out);
+        }
+    }
+
+    /// An attempt ended without result.
+    pub(crate) fn failed(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
+        let Some(record) = self.release(attempt) else { return self.late() };
+        if !record.dying {
+            self.stopped(attempt, record.worker, class, out);
+        }
+    }
+
+    /// What follows from a failure, after the attempt left the table.
+    pub(crate) fn stopped(
+        &mut self,
+        attempt: AttemptId,
+        worker: WorkerId,
+        class: Failure,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.tally.failed[class.index()] += 1;
+        job.tries_mut(attempt.task).drop_permit();
+        let limits = Limits {
+            losses_max: self.config.losses_max,
+            uncharged_max: self.config.uncharged_max,
+            troubles: self.config.troubles(),
+        };
+        if let Err(cause) = job.retry(attempt.task, worker, class, limits, &mut self.workers, out) {
+            self.end(attempt.task.job, Outcome::Failed { cause }, out);
+        }
+    }
+
+    /// An attempt asks to publish.
+    pub(crate) fn commit(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(record) = self.attempts.get(&attempt) else { return self.late() };
+        let worker = record.worker;
+        let job = self.jobs.get_mut(&attempt.task.job).filter(|_| !record.dying);
+        let publishes = attempt.task.kind == TaskKind::Reduce;
+        let Some(job) = job.filter(|job| publishes || job.map_only()) else {
+            out.push(Command::RefuseCommit { attempt, worker });
+            return;
+        };
+        let tries = job.tries_mut(attempt.task);
+        if *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch {
+            out.push(Command::GrantCommit { attempt, worker, replace: tries.replace });
+        } else {
+            out.push(Command::RefuseCommit { attempt, worker });
+        }
+    }
+}
+
+/// Limits of retries, from the configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    losses_max: u32,
+    uncharged_max: u32,
+    troubles: (u32, u32),
+}
+
+impl Job {
+    /// Charges a failure to whom it belongs and puts the task in line again.
+    ///
+    /// # Errors
+    /// The job has to be given up.
+    fn retry(
+        &mut self,
+        task: TaskId,
+        worker: WorkerId,
+        class: Failure,
+        limits: Limits,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
+        let attempts_max = self.attempts_max;
+        let tries = self.tries_mut(task);
+        match class {
+            Failure::Input => return Err(Cause::Input { task }),
+            Failure::Config => return Err(Cause::Config { task }),
+            Failure::User => {
+                tries.charged += 1;
+                tries.avoid(worker);
+                if attempts_max <= tries.charged {
+                    return Err(Cause::UserCode { task });
+                }
+            }
+            Failure::Lost => {
+                tries.lost += 1;
+                if limits.losses_max <= tries.lost {
+                    return Err(Cause::WorkersLost { task });
+                }
+            }
+            Failure::Worker | Failure::Fetch | Failure::Corrupt | Failure::Cancelled => {
+                tries.uncharged += 1;
+                if limits.uncharged_max <= tries.uncharged {
+                    return Err(match class {
+                        Failure::Fetch | Failure::Corrupt => Cause::OutputUnreadable { task },
+                        _ => Cause::WorkersUnfit { task },
+                    });
+                }
+                if class == Failure::Worker {
+                    tries.avoid(worker);
+                }
+            }
+        }
+        match task.kind {
+            TaskKind::Map => self.map_waits(task.index, workers)?,
+            TaskKind::Reduce => self.reduce_stopped(task.index, class, workers, out),
+        }
+        match class {
+            Failure::Worker => self.trouble(worker, task, limits.troubles, workers, out),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Every invariant of the books, recounted from scratch: what tests ask after each event.
+//!
+//! Not here: repair; a violation is a bug of ours. Cost: all of the books, so the live master never calls it.
+
+use crate::ids::{TaskId, TaskKind, WorkerId};
+use crate::ledger::Books;
+use crate::ledger::jobs::Job;
+use crate::ledger::queue::{Bound, live};
+use crate::ledger::tasks::{MapState, ReduceState};
+use crate::ledger::workers::Workers;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// An invariant that does not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// Whose: a job, task, attempt, worker.
+    pub subject: String,
+    /// What should hold.
+    pub rule: &'static str,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.rule)
+    }
+}
+
+/// Collects what does not hold.
+#[derive(Default)]
+struct Findings(Vec<Violation>);
+
+impl Findings {
+    fn rule(&mut self, holds: bool, subject: impl fmt::Display, rule: &'static str) {
+        if !holds {
+            self.0.push(Violation { subject: subject.to_string(), rule });
+        }
+    }
+}
+
+impl Books {
+    /// Recounts everything.
+    ///
+    /// # Errors
+    /// The invariants that do not hold.
+    pub(crate) fn audit(&self) -> Result<(), Vec<Violation>> {
+        let mut findings = Findings::default();
+        self.audit_workers(&mut findings);
+        self.audit_attempts(&mut findings);
+        for job in self.jobs.values() {
+            audit_counts(job, &mut findings);
+            audit_maps(job, &self.workers, &mut findings);
+            audit_reduces(job, &self.workers, &mut findings);
+            self.audit_marks(job, &mut findings);
+        }
+        if findings.0.is_empty() { Ok(()) } else { Err(findings.0) }
+    }
+
+    fn audit_workers(&self, findings: &mut Findings) {
+        let workers = &self.workers;
+        let mut idle = BTreeSet::new();
+        for (id, worker) in &workers.live {
+            findings.rule(*id == worker.id, id, "is filed under its own id");
+            findings.rule(worker.running.len() as u32 <= worker.slots, id, "runs no more than its slots");
+            findings.rule(
+                worker
+                    .running
+                    .iter()
+                    .all(|a| self.attempts.get(a).is_some_and(|record| record.worker == *id)),
+                id,
+                "runs only attempts of the table",
+            );
+            let known = worker.jobs.iter().chain(&worker.bound).chain(&worker.named);
+            findings.rule(
+                known.into_iter().all(|job| self.jobs.contains_key(job)),
+                id,
+                "knows only live jobs",
+            );
+            if 0 < worker.free() {
+                idle.insert((Reverse(worker.free()), *id));
+            }
+        }
+        findings.rule(idle == workers.idle, "idle", "lists exactly the workers with free slots");
+        let free: u32 = workers.iter().map(|worker| worker.free()).sum();
+        findings.rule(free == workers.free, "workers", "free slots are counted");
+        let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
+        findings.rule(slots == workers.slots, "workers", "slots are counted");
+    }
+
+    fn audit_attempts(&self, findings: &mut Findings) {
+        let mut held: [BTreeMap<u32, u32>; 3] = Default::default();
+        for (attempt, record) in &self.attempts {
+            let worker = self.workers.get(record.worker);
+            findings.rule(
+                worker.is_some_and(|worker| worker.running.contains(attempt)),
+                attempt,
+                "holds a slot of a live worker",
+            );
+            if let Some(line) = record.line {
+                let station = super::attempts::station_of(attempt.task.kind);
+                *held[station.index()].entry(line.0).or_default() += 1;
+            }
+            let Some(job) = self.jobs.get(&attempt.task.job) else {
+                findings.rule(record.dying, attempt, "is dying, as its job is over");
+                continue;
+            };
+            let tries = job.tries(attempt.task);
+            findings.rule(!record.dying, attempt, "is not dying, as its job is live");
+            findings.rule(attempt.epoch + 1 == tries.launched, attempt, "is the current attempt");
+            findings.rule(job.running.contains(attempt), attempt, "is known to its job");
+            let running = match attempt.task.kind {
+                TaskKind::Map => job.maps[attempt.task.index as usize].state == MapState::Running,
+                TaskKind::Reduce => {
+                    let reduce = &job.reduces[attempt.task.index as usize];
+                    reduce.state == ReduceState::Running && reduce.home == Some(record.worker)
+                }
+            };
+            findings.rule(running, attempt, "belongs to a task that runs, a reduce at its home");
+        }
+        for (station, lines) in self.lines.iter().enumerate() {
+            let counted = lines.held.iter().enumerate();
+            let right = counted
+                .into_iter()
+                .all(|(line, &n)| held[station].get(&(line as u32)).copied().unwrap_or(0) == n);
+            findings.rule(right, "lines", "hold the attempts granted in them");
+        }
+    }
+
+    fn audit_marks(&self, job: &Job, findings: &mut Findings) {
+        let told: BTreeSet<WorkerId> = self
+            .workers
+            .iter()
+            .filter(|worker| worker.jobs.contains(&job.id))
+            .map(|worker| worker.id)
+            .collect();
+        findings.rule(told == job.told, job.id, "and the workers agree on who was told of it");
+        let touches = job.homes.keys().chain(job.outputs.keys());
+        findings.rule(
+            touches.into_iter().all(|worker| told.contains(worker)),
+            job.id,
+            "lives only on workers told of it",
+        );
+        findings.rule(!job.complete(), job.id, "is not complete, as it is live");
+        findings.rule(
+            job.running.iter().all(|attempt| self.attempts.contains_key(attempt)),
+            job.id,
+            "runs only attempts of the table",
+        );
+        let running = job.maps_running + job.reduce_counts[ReduceState::Running as usize];
+        findings.rule(job.running.len() as u32 == running, job.id, "has one attempt for each running task");
+        let settled = self.workers.count() == 0 || job.homeless.is_empty();
+        findings.rule(settled, job.id, "has a home for every partition while there are workers");
+        findings.rule(
+            job.barred.iter().all(|&worker| self.workers.is_live(worker)),
+            job.id,
+            "bars only live workers",
+        );
+    }
+}
+
+fn audit_counts(job: &Job, findings: &mut Findings) {
+    let maps =
+        |wanted: fn(&MapState) -> bool| job.maps.iter().filter(|map| wanted(&map.state)).count() as u32;
+    let waiting = maps(|state| *state == MapState::Waiting);
+    let running = maps(|state| *state == MapState::Running);
+    let done = maps(|state| matches!(state, MapState::Done { .. }));
+    let counted = (job.maps_waiting, job.maps_running, job.maps_done);
+    findings.rule(counted == (waiting, running, done), job.id, "counts its maps by state");
+    let mut states = [0; 4];
+    for reduce in &job.reduces {
+        states[reduce.state as usize] += 1;
+    }
+    findings.rule(states == job.reduce_counts, job.id, "counts its reduces by state");
+    let fetched: u64 = job.reduces.iter().map(|reduce| u64::from(reduce.gathered.count())).sum();
+    findings.rule(fetched == job.segments_fetched, job.id, "counts its segments");
+}
+
+fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) {
+    let mut outputs: BTreeMap<WorkerId, BTreeSet<u32>> = BTreeMap::new();
+    for (index, map) in job.maps.iter().enumerate() {
+        let index = index as u32;
+        let task = TaskId::map(job.id, index);
+        let lacking = job.reduces.iter().filter(|reduce| !reduce.gathered.get(index)).count() as u32;
+        findings.rule(map.lacking == lacking, task, "counts the partitions that lack it");
+        let queue = &job.queue;
+        let pinned = queue.pinned.at.iter().filter(|(_, line)| line.contains(&index)).count();
+        let places = [
+            queue.open.contains(&index),
+            queue.preferring.contains(&index),
+            queue.wary.contains(&index),
+            0 < pinned,
+        ];
+        let waits = usize::from(map.state == MapState::Waiting);
+        let stands = places.iter().filter(|&&stands| stands).count();
+        findings.rule(stands == waits, task, "stands in line once if it waits, else not");
+        if 0 < pinned {
+            findings.rule(
+                pinned == live(&map.spec, workers).len(),
+                task,
+                "waits at all its live workers, as it is pinned",
+            );
+        }
+        for (worker, line) in &queue.near {
+            let near = places[1] && map.spec.preferred.contains(worker);
+            // A worker that joined after the map was put in line is not in its index.
+            findings.rule(!line.contains(&index) || near, task, "waits near its input only");
+            findings.rule(workers.is_live(*worker), worker, "is live, as maps wait near it");
+        }
+        if let MapState::Done { output } = map.state {
+            match output {
+                Some(worker) => {
+                    outputs.entry(worker).or_default().insert(index);
+                }
+                None if !job.map_only() && 0 < map.lacking => {
+                    findings.rule(!job.homeless.is_empty(), task, "is made again, as a home lacks it");
+                }
+                None => {}
+            }
+        }
+        let permit = map.tries.permit.is_none_or(|epoch| epoch + 1 == map.tries.launched && job.map_only());
+        findings.rule(permit, task, "gave its permit to its current attempt");
+    }
+    findings.rule(outputs == job.outputs, job.id, "knows who keeps its outputs");
+    findings.rule(
+        outputs.keys().all(|&worker| workers.is_live(worker)),
+        job.id,
+        "keeps outputs on live workers",
+    );
+    audit_bound(job, &job.queue.pinned, workers, findings);
+}
+
+fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
+    let mut homes: BTreeMap<WorkerId, BTreeSet<u32>> = BTreeMap::new();
+    let mut homeless = BTreeSet::new();
+    for (partition, reduce) in job.reduces.iter().enumerate() {
+        let partition = partition as u32;
+        let task = TaskId::reduce(job.id, partition);
+        let complete = reduce.gathered.count() as usize == job.maps.len() && reduce.home.is_some();
+        let ready =
+            reduce.home.is_some_and(|home| job.ready.at.get(&home).is_some_and(|l| l.contains(&partition)));
+        findings.rule(ready == (reduce.state == ReduceState::Ready), task, "stands in line if it is ready");
+        match (reduce.state, reduce.home) {
+            (ReduceState::Done, home) => findings.rule(home.is_none(), task, "has no home, as it is done"),
+            (state, Some(home)) => {
+                homes.entry(home).or_default().insert(partition);
+                findings.rule(
+                    complete == (state != ReduceState::Gathering),
+                    task,
+                    "gathers until it is complete",
+                );
+                findings.rule(workers.is_live(home), task, "has a live home");
+                let good = job.may_use(home, workers) || state == ReduceState::Running;
+                findings.rule(good, task, "is not gathered on a barred worker");
+            }
+            (state, None) => {
+                homeless.insert(partition);
+                findings.rule(state == ReduceState::Gathering, task, "gathers, as it has no home");
+                findings.rule(reduce.gathered.count() == 0, task, "has nothing, as it has no home");
+            }
+        }
+        let permit = reduce.tries.permit;
+        let held_right = permit.is_none_or(|epoch| epoch + 1 == reduce.tries.launched);
+        findings.rule(held_right, task, "gave its permit to its current attempt");
+        let published = reduce.state != ReduceState::Done || permit.is_some();
+        findings.rule(published, task, "was allowed to publish, as it is done");
+    }
+    findings.rule(homes == job.homes, job.id, "knows its homes");
+    findings.rule(homeless == job.homeless, job.id, "knows its homeless partitions");
+    audit_bound(job, &job.ready, workers, findings);
+}
+
+fn audit_bound(job: &Job, bound: &Bound, workers: &Workers, findings: &mut Findings) {
+    let mut startable = 0;
+    for (worker, line) in &bound.at {
+        let record = workers.get(*worker);
+        findings.rule(!line.is_empty(), job.id, "keeps no empty lines");
+        findings.rule(
+            record.is_some_and(|record| record.bound.contains(&job.id)),
+            job.id,
+            "is known to workers that its tasks are bound to",
+        );
+        if workers.shown_idle(*worker) {
+            startable += line.len() as u32;
+        }
+    }
+    findings.rule(startable == bound.startable, job.id, "counts its bound tasks at idle workers");
+}

@@ -1,0 +1,391 @@
+//! One live job in the books: its tasks, where they wait, where its partitions are gathered.
+//!
+//! Not here: map outputs and segments (`outputs`), what failures cost (`attempts`).
+//!
+//! Invariants: the counts equal the states of the tasks; every unfinished reduce has a home or stands in
+//! `homeless`; `barred` names live workers only.
+
+use crate::command::{Cause, Command};
+use crate::event::Failure;
+use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
+use crate::job::{JobSpec, MapSpec};
+use crate::ledger::queue::{Bound, Queue, live};
+use crate::ledger::tasks::{Bits, MapState, MapTask, ReduceState, ReduceTask, Tries};
+use crate::ledger::workers::{Worker, Workers};
+use crate::units::{Bytes, Span, Time};
+use crate::view::Handle;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Numbers of a job that only grow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) launched: u32,
+    pub(crate) failed: [u32; Failure::ALL.len()],
+    pub(crate) localities: [u32; 4],
+    pub(crate) map_bytes: Bytes,
+    pub(crate) reduce_bytes: Bytes,
+    pub(crate) map_time: Span,
+    pub(crate) first_launch: Option<Time>,
+    pub(crate) maps_done_at: Option<Time>,
+}
+
+/// One live job.
+#[derive(Debug)]
+pub struct Job {
+    pub(crate) id: JobId,
+    pub(crate) arrival: Time,
+    pub(crate) weight: f64,
+    pub(crate) pool: Option<u32>,
+    pub(crate) attempts_max: u32,
+    pub(crate) goal: Option<Time>,
+    /// The row it has in the policies' view, once they know it.
+    pub(crate) handle: Option<Handle>,
+    pub(crate) maps: Vec<MapTask>,
+    pub(crate) reduces: Vec<ReduceTask>,
+    pub(crate) maps_waiting: u32,
+    pub(crate) maps_running: u32,
+    pub(crate) maps_done: u32,
+    /// By [`ReduceState`].
+    pub(crate) reduce_counts: [u32; 4],
+    /// Segments at their homes or used by finished reduces.
+    pub(crate) segments_fetched: u64,
+    pub(crate) queue: Queue,
+    /// Ready reduces at their homes.
+    pub(crate) ready: Bound,
+    /// Partitions of unfinished reduces by home.
+    pub(crate) homes: BTreeMap<WorkerId, BTreeSet<u32>>,
+    pub(crate) homeless: BTreeSet<u32>,
+    /// Maps whose output a live worker keeps.
+    pub(crate) outputs: BTreeMap<WorkerId, BTreeSet<u32>>,
+    /// Failures by a worker's fault.
+    pub(crate) troubles: BTreeMap<WorkerId, u32>,
+    /// Live workers that get nothing more of this job while there are others.
+    pub(crate) barred: BTreeSet<WorkerId>,
+    /// Attempts that hold a slot.
+    pub(crate) running: BTreeSet<AttemptId>,
+    /// Workers that were told of the job, lost ones removed.
+    pub(crate) told: BTreeSet<WorkerId>,
+    pub(crate) tally: Tally,
+}
+
+/// What placements may look at.
+impl Job {
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// Whether this worker may get something of this job: it is fit for it, or no live worker is.
+    #[must_use]
+    pub fn may_use(&self, worker: WorkerId, workers: &Workers) -> bool {
+        !self.barred.contains(&worker) || self.barred.len() == workers.count()
+    }
+
+    /// The first waiting map that must run on one of some workers, this among them.
+    #[must_use]
+    pub fn first_pinned(&self, worker: WorkerId) -> Option<u32> {
+        self.queue.pinned.first(worker)
+    }
+
+    /// The first waiting map whose input is on this worker, and which may run anywhere.
+    #[must_use]
+    pub fn first_near(&self, worker: WorkerId) -> Option<u32> {
+        self.queue.near.get(&worker).and_then(|line| line.first().copied())
+    }
+
+    /// The first waiting map whose input is on this machine, and which may run anywhere.
+    #[must_use]
+    pub fn first_near_host(&self, host: HostId) -> Option<u32> {
+        self.queue.near_host.get(&host).and_then(|line| line.first().copied())
+    }
+
+    /// The first waiting map that may run anywhere equally well.
+    #[must_use]
+    pub fn first_open(&self) -> Option<u32> {
+        self.queue.open.first().copied()
+    }
+
+    /// The first waiting map that may run anywhere but has its input somewhere.
+    #[must_use]
+    pub fn first_preferring(&self) -> Option<u32> {
+        self.queue.preferring.first().copied()
+    }
+
+    /// Whether any waiting map is indexed by a live worker that has its input.
+    #[must_use]
+    pub fn has_near(&self) -> bool {
+        !self.queue.near.is_empty() || !self.queue.pinned.at.is_empty()
+    }
+
+    /// Waiting maps that failed somewhere: they are found here only, pinned or not.
+    pub fn wary(&self) -> impl Iterator<Item = u32> {
+        self.queue.wary.iter().copied()
+    }
+
+    /// What this map is.
+    ///
+    /// # Panics
+    /// If there is no such map.
+    #[must_use]
+    pub fn map_spec(&self, index: u32) -> &MapSpec {
+        &self.maps[index as usize].spec
+    }
+
+    /// Homes at which a reduce is ready to run, by id.
+    pub fn ready_homes(&self) -> impl Iterator<Item = WorkerId> {
+        self.ready.at.keys().copied()
+    }
+
+    /// The first reduce that is ready to run at this home.
+    #[must_use]
+    pub fn first_ready(&self, home: WorkerId) -> Option<u32> {
+        self.ready.first(home)
+    }
+
+    /// Number of unfinished partitions that have their home at this worker.
+    #[must_use]
+    pub fn homes_at(&self, worker: WorkerId) -> u32 {
+        self.homes.get(&worker).map_or(0, |partitions| partitions.len() as u32)
+    }
+
+    /// Whether this task should stay away from this worker, where it failed; pays no regard to whether
+    /// there is another.
+    #[must_use]
+    pub fn avoids(&self, kind: TaskKind, index: u32, worker: WorkerId) -> bool {
+        self.tries(TaskId { job: self.id, kind, index }).avoids.contains(&worker)
+    }
+
+    /// Whether this map may start on this worker now, as far as it is not a matter of taste.
+    #[must_use]
+    pub fn fits(&self, index: u32, worker: WorkerId, workers: &Workers) -> bool {
+        let task = &self.maps[index as usize];
+        if !task.spec.pinned {
+            return self.may_use(worker, workers)
+                && (!task.tries.avoids.contains(&worker) || !self.has_elsewhere(&task.tries, None, workers));
+        }
+        // A pinned map has no choice but among its own workers.
+        let better = |&other: &WorkerId| !self.barred.contains(&other) && !task.tries.avoids.contains(&other);
+        let places = live(&task.spec, workers);
+        places.contains(&worker) && (better(&worker) || !places.iter().any(better))
+    }
+}
+
+impl Job {
+    /// The job on arrival; no task waits yet.
+    pub(crate) fn new(id: JobId, spec: JobSpec, now: Time) -> Self {
+        let reduces = spec.reduces;
+        let map = |spec| MapTask {
+            spec,
+            state: MapState::Waiting,
+            tries: Tries::default(),
+            lacking: reduces,
+            unreadable: 0,
+        };
+        let reduce = |_| ReduceTask {
+            state: ReduceState::Gathering,
+            tries: Tries::default(),
+            home: None,
+            gathered: Bits::default(),
+        };
+        let maps: Vec<MapTask> = spec.maps.into_iter().map(map).collect();
+        Self {
+            id,
+            arrival: now,
+            weight: spec.weight,
+            pool: spec.pool,
+            attempts_max: spec.attempts_max,
+            goal: spec.goal,
+            handle: None,
+            maps_waiting: maps.len() as u32,
+            maps_running: 0,
+            maps_done: 0,
+            maps,
+            reduces: (0..reduces).map(reduce).collect(),
+            reduce_counts: [reduces, 0, 0, 0],
+            segments_fetched: 0,
+            queue: Queue::default(),
+            ready: Bound::default(),
+            homes: BTreeMap::new(),
+            homeless: (0..reduces).collect(),
+            outputs: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            barred: BTreeSet::new(),
+            running: BTreeSet::new(),
+            told: BTreeSet::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Whether maps publish parts themselves.
+    pub(crate) fn map_only(&self) -> bool {
+        self.reduces.is_empty()
+    }
+
+    /// Whether nothing is left to do.
+    pub(crate) fn complete(&self) -> bool {
+        if self.map_only() {
+            self.maps_done as usize == self.maps.len()
+        } else {
+            self.reduce_counts[ReduceState::Done as usize] as usize == self.reduces.len()
+        }
+    }
+
+    pub(crate) fn tries(&self, task: TaskId) -> &Tries {
+        match task.kind {
+            TaskKind::Map => &self.maps[task.index as usize].tries,
+            TaskKind::Reduce => &self.reduces[task.index as usize].tries,
+        }
+    }
+
+    pub(crate) fn tries_mut(&mut self, task: TaskId) -> &mut Tries {
+        match task.kind {
+            TaskKind::Map => &mut self.maps[task.index as usize].tries,
+            TaskKind::Reduce => &mut self.reduces[task.index as usize].tries,
+        }
+    }
+
+    /// The attempt of this map that was launched last.
+    pub(crate) fn current_map(&self, index: u32) -> AttemptId {
+        let launched = self.maps[index as usize].tries.launched;
+        assert!(0 < launched, "{}: map {index} was never launched", self.id);
+        TaskId::map(self.id, index).attempt(launched - 1)
+    }
+
+    pub(crate) fn set_map(&mut self, index: u32, state: MapState) {
+        let before = std::mem::replace(&mut self.maps[index as usize].state, state);
+        *self.map_count(before) -= 1;
+        *self.map_count(state) += 1;
+    }
+
+    fn map_count(&mut self, state: MapState) -> &mut u32 {
+        match state {
+            MapState::Waiting => &mut self.maps_waiting,
+            MapState::Running => &mut self.maps_running,
+            MapState::Done { .. } => &mut self.maps_done,
+        }
+    }
+
+    pub(crate) fn set_reduce(&mut self, partition: u32, state: ReduceState) {
+        let before = std::mem::replace(&mut self.reduces[partition as usize].state, state);
+        self.reduce_counts[before as usize] -= 1;
+        self.reduce_counts[state as usize] += 1;
+    }
+
+    /// Puts a map in line, on arrival or again.
+    ///
+    /// # Errors
+    /// The job cannot go on: the map is pinned and all its workers are gone.
+    pub(crate) fn map_waits(&mut self, index: u32, workers: &mut Workers) -> Result<(), Cause> {
+        self.set_map(index, MapState::Waiting);
+        let task = &self.maps[index as usize];
+        if task.spec.pinned && live(&task.spec, workers).is_empty() {
+            return Err(self.orphan(index));
+        }
+        let wary = !task.tries.avoids.is_empty();
+        self.queue.insert(self.id, index, &task.spec, wary, workers);
+        Ok(())
+    }
+
+    fn orphan(&self, index: u32) -> Cause {
+        Cause::Input { task: TaskId::map(self.id, index) }
+    }
+
+    /// Whether a live worker may be used that this task does not avoid and that is not `home`.
+    pub(crate) fn has_elsewhere(&self, tries: &Tries, home: Option<WorkerId>, workers: &Workers) -> bool {
+        let all_barred = self.barred.len() == workers.count();
+        let usable = if all_barred { workers.count() } else { workers.count() - self.barred.len() };
+        let counts =
+            |worker: &WorkerId| workers.is_live(*worker) && (all_barred || !self.barred.contains(worker));
+        let avoided = tries.avoids.iter().filter(|&worker| counts(worker)).count();
+        let at_home = home.filter(|home| !tries.avoids.contains(home) && counts(home)).iter().count();
+        avoided + at_home < usable
+    }
+
+    /// A worker failed this job by its own fault; after `bar` times it gets no more, after `max` the job
+    /// gives up.
+    pub(crate) fn trouble(
+        &mut self,
+        worker: WorkerId,
+        task: TaskId,
+        (bar, max): (u32, u32),
+        workers: &Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
+        let troubles = self.troubles.entry(worker).or_default();
+        *troubles += 1;
+        if max <= *troubles {
+            return Err(Cause::WorkersUnfit { task });
+        }
+        if bar <= *troubles && workers.is_live(worker) && self.barred.insert(worker) {
+            self.leave_barred(workers, out);
+        }
+        Ok(())
+    }
+
+    /// Takes partitions away from barred homes while there are better ones; running reduces may end there.
+    pub(crate) fn leave_barred(&mut self, workers: &Workers, out: &mut Vec<Command>) {
+        if self.barred.len() == workers.count() {
+            return;
+        }
+        for worker in self.barred.clone() {
+            for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
+                if self.reduces[partition as usize].state != ReduceState::Running {
+                    self.unhome(partition, workers, out);
+                }
+            }
+        }
+    }
+
+    /// Moves partitions to a worker that has just joined, while that costs nothing: no map has finished.
+    pub(crate) fn share_homes(&mut self, with: WorkerId, workers: &Workers, out: &mut Vec<Command>) {
+        let begun = 0 < self.maps_done || 0 < self.segments_fetched;
+        if begun || self.maps.is_empty() || !self.homeless.is_empty() {
+            return;
+        }
+        let slots = |worker: WorkerId| workers.get(worker).map_or(0, Worker::slots);
+        let load = |homes: u32, worker: WorkerId| (u64::from(homes) << 32) / u64::from(slots(worker).max(1));
+        let mut given = 0;
+        while let Some((_, from)) = self.homes.keys().map(|&w| (load(self.homes_at(w), w), w)).max() {
+            // A move must leave the giver at least as loaded as the taker, or it would go back and forth.
+            if load(self.homes_at(from) - 1, from) < load(given + 1, with) {
+                return;
+            }
+            let last = self.homes[&from].last().copied().expect("a home without partitions is removed");
+            self.unhome(last, workers, out);
+            given += 1;
+        }
+    }
+
+    /// A worker is gone, and its attempts were stopped before; `was_idle` in the eyes of the rows.
+    ///
+    /// # Errors
+    /// The job cannot go on without it.
+    pub(crate) fn lose_worker(
+        &mut self,
+        worker: WorkerId,
+        was_idle: bool,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
+        self.troubles.remove(&worker);
+        self.barred.remove(&worker);
+        self.told.remove(&worker);
+        self.ready.lose(worker, was_idle);
+        for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
+            self.unhome(partition, workers, out);
+        }
+        let pinned = self.queue.lose(worker, was_idle);
+        let orphan = |&index: &u32| {
+            let spec = &self.maps[index as usize].spec;
+            spec.pinned && live(spec, workers).is_empty()
+        };
+        if let Some(&index) = pinned.iter().chain(&self.queue.wary).find(|index| orphan(index)) {
+            return Err(self.orphan(index));
+        }
+        for map in self.outputs.get(&worker).cloned().unwrap_or_default() {
+            self.lose_output(map, workers, out)?;
+        }
+        Ok(())
+    }
+}

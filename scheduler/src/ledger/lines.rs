@@ -1,0 +1,69 @@
+//! How much each line of a station holds, and was due, over time.
+//!
+//! Not here: who belongs to which line; policies say that with every grant.
+//!
+//! Invariant: `held` counts exactly the running attempts that were granted in the line.
+
+use crate::plan::Line;
+use crate::units::Span;
+
+/// A line that asks for nothing saves up no more than this, in slot-seconds, so that it cannot shut out the
+/// others for long when it returns.
+const CREDIT_MAX: f64 = 60.0;
+
+/// Parts of a slot smaller than this are rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The lines of one station.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    wanted: Vec<f64>,
+    pub(crate) held: Vec<u32>,
+    /// Slot-seconds that the line was due and did not hold.
+    credit: Vec<f64>,
+}
+
+impl Lines {
+    /// Sets the fractions in force; lines not named get nothing.
+    pub(crate) fn split(&mut self, fractions: &[f64]) {
+        let lines = self.held.len().max(fractions.len());
+        self.held.resize(lines, 0);
+        self.credit.resize(lines, 0.0);
+        self.wanted.clear();
+        self.wanted.extend_from_slice(fractions);
+        self.wanted.resize(lines, 0.0);
+    }
+
+    /// Time passed with the held slots as they are.
+    pub(crate) fn pass(&mut self, span: Span, capacity: f64) {
+        for line in 0..self.wanted.len() {
+            if self.wanted[line] <= 0.0 {
+                self.credit[line] = 0.0;
+                continue;
+            }
+            let due = self.wanted[line] * capacity - f64::from(self.held[line]);
+            self.credit[line] = (self.credit[line] + due * span.seconds()).clamp(-CREDIT_MAX, CREDIT_MAX);
+        }
+    }
+
+    /// Whether the line may hold one more slot: a whole one of its own, or the one that it shares with
+    /// others when none of those had less than its due by more.
+    pub(crate) fn open(&self, line: Line, capacity: f64) -> bool {
+        let room = |line: usize| self.wanted[line] * capacity - f64::from(self.held[line]);
+        let broken = |line: usize| ROUNDING < room(line) && room(line) < 1.0 - ROUNDING;
+        let line = line.0 as usize;
+        if self.wanted.len() <= line || room(line) <= ROUNDING {
+            return false;
+        }
+        let ahead = |other: usize| self.credit[line] < self.credit[other];
+        !broken(line) || !(0..self.wanted.len()).any(|other| broken(other) && ahead(other))
+    }
+
+    pub(crate) fn take(&mut self, line: Line) {
+        self.held[line.0 as usize] += 1;
+    }
+
+    pub(crate) fn give_back(&mut self, line: Line) {
+        self.held[line.0 as usize] -= 1;
+    }
+}

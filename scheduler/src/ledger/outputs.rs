@@ -1,0 +1,256 @@
+//! Map outputs and segments: who keeps what, who lacks what, what must be made again.
+//!
+//! Not here: bytes; they never pass the master.
+//!
+//! Invariant: `lacking` of a map is the number of partitions without its segment; a lost output that somebody
+//! lacks is waiting, running, or lacked by homeless partitions only.
+
+use crate::command::{Cause, Command};
+use crate::event::Failure;
+use crate::ids::{AttemptId, WorkerId};
+use crate::ledger::jobs::Job;
+use crate::ledger::tasks::{Bits, MapState, ReduceState};
+use crate::ledger::workers::Workers;
+use std::collections::BTreeSet;
+
+impl Job {
+    /// A map's output is kept at this worker from now on; homes that lack it are told.
+    pub(crate) fn gain_output(&mut self, map: u32, worker: WorkerId, out: &mut Vec<Command>) {
+        self.set_map(map, MapState::Done { output: Some(worker) });
+        self.outputs.entry(worker).or_default().insert(map);
+        let attempt = self.current_map(map);
+        for to in self.lacking_homes(map) {
+            out.push(Command::Announce { job: self.id, map: attempt, from: worker, to });
+        }
+    }
+
+    /// A map's output is gone: it is made again if anybody lacks it.
+    ///
+    /// # Errors
+    /// The job cannot go on: the map cannot run again.
+    pub(crate) fn lose_output(
+        &mut self,
+        map: u32,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
+        let MapState::Done { output: Some(worker) } = self.maps[map as usize].state else {
+            panic!("{}: map {map} lost an output that it does not have", self.id);
+        };
+        if let Some(maps) = self.outputs.get_mut(&worker) {
+            maps.remove(&map);
+            if maps.is_empty() {
+                self.outputs.remove(&worker);
+            }
+        }
+        self.set_map(map, MapState::Done { output: None });
+        if self.maps[map as usize].lacking == 0 {
+            return Ok(());
+        }
+        let attempt = self.current_map(map);
+        for to in self.lacking_homes(map) {
+            out.push(Command::Retract { job: self.id, map: attempt, to });
+        }
+        self.map_waits(map, workers)
+    }
+
+    /// Homes with a partition that lacks this map.
+    fn lacking_homes(&self, map: u32) -> Vec<WorkerId> {
+        if self.maps[map as usize].lacking == 0 {
+            return Vec::new();
+        }
+        self.homes.keys().copied().filter(|&home| self.home_lacks(home, map)).collect()
+    }
+
+    fn home_lacks(&self, home: WorkerId, map: u32) -> bool {
+        self.homes.get(&home).is_some_and(|partitions| {
+            partitions.iter().any(|&partition| !self.reduces[partition as usize].gathered.get(map))
+        })
+    }
+
+    /// A home has these segments; says whether any of them was news. Segments of an earlier attempt of the
+    /// map count as well: the home has verified bytes, and every attempt of a map makes the same.
+    pub(crate) fn fetched(
+        &mut self,
+        home: WorkerId,
+        map: AttemptId,
+        partitions: &[u32],
+        workers: &mut Workers,
+    ) -> bool {
+        let index = map.task.index;
+        let Some(task) = self.maps.get(index as usize) else { return false };
+        let still_running = map.epoch + 1 == task.tries.launched && task.state == MapState::Running;
+        if task.tries.launched <= map.epoch || still_running {
+            return false;
+        }
+        let mut news = false;
+        for &partition in partitions {
+            let Some(reduce) = self.reduces.get_mut(partition as usize) else { continue };
+            if reduce.home != Some(home) || !reduce.gathered.set(index) {
+                continue;
+            }
+            news = true;
+            let complete = reduce.gathered.count() as usize == self.maps.len();
+            self.maps[index as usize].lacking -= 1;
+            self.segments_fetched += 1;
+            if complete {
+                self.make_ready(partition, home, workers);
+            }
+        }
+        let task = &self.maps[index as usize];
+        if news && task.lacking == 0 && task.state == MapState::Waiting {
+            // It waited to be made again for those who just got it from the old output after all.
+            self.queue.remove(index, &task.spec, workers);
+            self.set_map(index, MapState::Done { output: None });
+        }
+        news
+    }
+
+    /// A home could not read an output. `None` when the news is too old to matter; else whether the home is
+    /// to blame, or the output was given up.
+    pub(crate) fn fetch_failed(
+        &mut self,
+        home: WorkerId,
+        map: AttemptId,
+        class: Failure,
+        (rereads_max, troubles): (u32, (u32, u32)),
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Option<Result<(), Cause>> {
+        let index = map.task.index;
+        let task = self.maps.get_mut(index as usize)?;
+        let MapState::Done { output: Some(from) } = task.state else { return None };
+        if map.epoch + 1 != task.tries.launched || !self.home_lacks(home, index) {
+            return None;
+        }
+        if class == Failure::Worker {
+            let blame = self.trouble(home, map.task, troubles, workers, out);
+            if blame.is_ok() && self.home_lacks(home, index) {
+                out.push(Command::Announce { job: self.id, map, from, to: home });
+            }
+            return Some(blame);
+        }
+        let task = &mut self.maps[index as usize];
+        task.unreadable += 1;
+        task.tries.avoid(from);
+        if rereads_max < task.unreadable {
+            return Some(Err(Cause::OutputUnreadable { task: map.task }));
+        }
+        Some(self.lose_output(index, workers, out))
+    }
+
+    fn make_ready(&mut self, partition: u32, home: WorkerId, workers: &mut Workers) {
+        self.set_reduce(partition, ReduceState::Ready);
+        self.ready.insert(self.id, home, partition, workers);
+    }
+
+    /// Gives a homeless partition a home, which begins with nothing.
+    pub(crate) fn set_home(
+        &mut self,
+        partition: u32,
+        worker: WorkerId,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) {
+        assert!(self.homeless.remove(&partition), "{}: partition {partition} has a home", self.id);
+        self.reduces[partition as usize].home = Some(worker);
+        self.homes.entry(worker).or_default().insert(partition);
+        self.told.insert(worker);
+        workers.tell(worker, self.id);
+        out.push(Command::Home { job: self.id, partition, worker });
+        if self.maps.is_empty() {
+            self.make_ready(partition, worker, workers);
+        }
+    }
+
+    /// Announces what there is to homes that took over partitions, and makes again what there is not.
+    ///
+    /// # Errors
+    /// The job cannot go on: a map cannot run again.
+    pub(crate) fn supply(
+        &mut self,
+        homes: &BTreeSet<WorkerId>,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
+        if self.maps_done == 0 {
+            return Ok(());
+        }
+        for map in 0..self.maps.len() as u32 {
+            match self.maps[map as usize].state {
+                MapState::Done { output: Some(from) } => {
+                    let attempt = self.current_map(map);
+                    for &to in homes {
+                        out.push(Command::Announce { job: self.id, map: attempt, from, to });
+                    }
+                }
+                MapState::Done { output: None } if 0 < self.maps[map as usize].lacking => {
+                    self.map_waits(map, workers)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a partition from its home, with all that was gathered; a live home is told.
+    pub(crate) fn unhome(&mut self, partition: u32, workers: &Workers, out: &mut Vec<Command>) {
+        let reduce = &mut self.reduces[partition as usize];
+        assert!(reduce.state != ReduceState::Done, "{}: finished partition {partition} moved", self.id);
+        let home = reduce.home.take().expect("only partitions with a home lose it");
+        let gathered: Bits = std::mem::take(&mut reduce.gathered);
+        self.segments_fetched -= u64::from(gathered.count());
+        for map in gathered.iter() {
+            self.maps[map as usize].lacking += 1;
+        }
+        self.set_reduce(partition, ReduceState::Gathering);
+        self.ready.remove(home, partition, workers);
+        self.leave_home(home, partition);
+        self.homeless.insert(partition);
+        if workers.is_live(home) {
+            out.push(Command::Unhome { job: self.id, partition, worker: home });
+        }
+    }
+
+    fn leave_home(&mut self, home: WorkerId, partition: u32) {
+        if let Some(partitions) = self.homes.get_mut(&home) {
+            partitions.remove(&partition);
+            if partitions.is_empty() {
+                self.homes.remove(&home);
+            }
+        }
+    }
+
+    /// A reduce is done: nothing is gathered for it any more.
+    pub(crate) fn finish_reduce(&mut self, partition: u32) {
+        self.set_reduce(partition, ReduceState::Done);
+        let home = self.reduces[partition as usize].home.take().expect("a running reduce has a home");
+        self.leave_home(home, partition);
+    }
+
+    /// A reduce attempt ended without result: run it again where its segments are, or move it when that
+    /// place is no good.
+    pub(crate) fn reduce_stopped(
+        &mut self,
+        partition: u32,
+        class: Failure,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) {
+        let home = self.reduces[partition as usize].home.expect("a running reduce has a home");
+        let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt);
+        if gathered_is_bad {
+            self.reduces[partition as usize].tries.avoid(home);
+        }
+        let tries = &self.reduces[partition as usize].tries;
+        // The first retry stays with the segments; after that the place itself is under suspicion.
+        let try_elsewhere =
+            class == Failure::User && 2 <= tries.charged && self.has_elsewhere(tries, Some(home), workers);
+        let home_is_good = workers.is_live(home) && self.may_use(home, workers);
+        if home_is_good && !gathered_is_bad && !try_elsewhere {
+            self.make_ready(partition, home, workers);
+        } else {
+            self.unhome(partition, workers, out);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! One map or reduce task: its state, its tries and its commit permit.
+//!
+//! Not here: what a change of state means to the job's indexes (`jobs`) and the rules of failure
+//! (`attempts`).
+
+use crate::ids::WorkerId;
+use crate::job::MapSpec;
+
+/// Where a map stands. Legal: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed or
+/// the output was lost while somebody lacks it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MapState {
+    Waiting,
+    Running,
+    /// `output` is the worker that keeps it; `None` when it was published (map-only) or is lost and lacked
+    /// by nobody.
+    Done {
+        output: Option<WorkerId>,
+    },
+}
+
+/// Where a reduce stands. Legal: `Gathering -> Ready -> Running -> Done`; `Running -> Ready` when the attempt
+/// failed; `Ready -> Gathering` when it moves to another home.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum ReduceState {
+    /// Segments are missing, or there is no home.
+    Gathering,
+    Ready,
+    Running,
+    Done,
+}
+
+/// The tries of one task.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    /// Attempts launched; the current epoch is one less.
+    pub(crate) launched: u32,
+    /// Failures by user code.
+    pub(crate) charged: u32,
+    /// Failures by nobody's or a worker's fault, lost workers not counted.
+    pub(crate) uncharged: u32,
+    /// Attempts whose worker was lost, culprits not counted.
+    pub(crate) lost: u32,
+    /// Workers that the next try avoids, each once.
+    pub(crate) avoids: Vec<WorkerId>,
+    /// The epoch that may publish; at most one at a time.
+    pub(crate) permit: Option<u32>,
+    /// Some earlier holder of the permit went away and may have published.
+    pub(crate) replace: bool,
+}
+
+impl Tries {
+    pub(crate) fn avoid(&mut self, worker: WorkerId) {
+        if !self.avoids.contains(&worker) {
+            self.avoids.push(worker);
+        }
+    }
+
+    /// The current attempt ended without result: its permit, if it held one, goes to the next.
+    pub(crate) fn drop_permit(&mut self) {
+        if self.permit.take().is_some() {
+            self.replace = true;
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct MapTask {
+    pub(crate) spec: MapSpec,
+    pub(crate) state: MapState,
+    pub(crate) tries: Tries,
+    /// Partitions that do not have their segment of this map; those of finished reduces do.
+    pub(crate) lacking: u32,
+    /// Times that a home could not read the output.
+    pub(crate) unreadable: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct ReduceTask {
+    pub(crate) state: ReduceState,
+    pub(crate) tries: Tries,
+    /// The worker that gathers and will run it; `None` while there is none, and when done.
+    pub(crate) home: Option<WorkerId>,
+    /// The maps whose segment is at the home.
+    pub(crate) gathered: Bits,
+}
+
+/// A set of small integers, one bit each, that knows its size.
+#[derive(Debug, Default)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    count: u32,
+}
+
+impl Bits {
+    pub(crate) fn get(&self, index: u32) -> bool {
+        self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    /// Adds; says whether it was new.
+    pub(crate) fn set(&mut self, index: u32) -> bool {
+        let word = index as usize / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] >> (index % 64) & 1 == 0;
+        self.words[word] |= 1 << (index % 64);
+        self.count += u32::from(new);
+        new
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..self.words.len() as u32 * 64).filter(|&index| self.get(index))
+    }
+}

@@ -1,0 +1,88 @@
+//! Which worker gets a task of the job that was granted a slot, and where partitions are gathered.
+//!
+//! Not here: which job comes next (`policy`). A placement reads the books and cannot change them; the core
+//! checks every choice.
+
+pub mod pull;
+
+pub use pull::Pull;
+
+use crate::ids::{TaskKind, WorkerId};
+use crate::ledger::{Job, Workers};
+use std::fmt;
+
+/// How near an attempt is to its input.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Locality {
+    /// On the worker that has the input; reduces always are.
+    Local,
+    /// On another worker of the same machine.
+    SameHost,
+    /// Elsewhere.
+    Remote,
+    /// The input is equally far from everywhere.
+    NoPreference,
+}
+
+impl Locality {
+    /// All, in the order of tables by locality.
+    pub const ALL: [Locality; 4] =
+        [Locality::Local, Locality::SameHost, Locality::Remote, Locality::NoPreference];
+}
+
+impl fmt::Display for Locality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Locality::Local => "on the worker that has the input",
+            Locality::SameHost => "on the host that has the input",
+            Locality::Remote => "away from the input",
+            Locality::NoPreference => "anywhere",
+        })
+    }
+}
+
+/// A slot for one task of this job.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// The job that was granted the slot.
+    pub job: &'a Job,
+    /// Which kind of task.
+    pub kind: TaskKind,
+    /// The workers.
+    pub workers: &'a Workers,
+}
+
+/// What a placement made of an offer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// A worker with a free slot.
+    pub worker: WorkerId,
+    /// A waiting map that may run there, or a ready reduce whose home it is.
+    pub index: u32,
+    /// How near it is to its input.
+    pub locality: Locality,
+}
+
+/// A partition that needs a home.
+#[derive(Clone, Copy, Debug)]
+pub struct HomeRequest<'a> {
+    /// Its job.
+    pub job: &'a Job,
+    /// The partition.
+    pub partition: u32,
+    /// The workers; at least one is live.
+    pub workers: &'a Workers,
+}
+
+/// Chooses workers.
+pub trait Placement: Send {
+    /// Its name, as in `--placement`.
+    fn name(&self) -> &'static str;
+
+    /// The task to start and where; `None` if no idle worker can take one now. Must find a task if there is
+    /// one that [`Job::fits`] an idle worker or is ready at one, or jobs would stand still.
+    fn choose(&mut self, offer: Offer<'_>) -> Option<Choice>;
+
+    /// The live worker that gathers this partition; one that [`Job::may_use`] allows.
+    fn home(&mut self, request: HomeRequest<'_>) -> WorkerId;
+}

@@ -1,0 +1,126 @@
+//! Pull placement: an idle worker takes the nearest waiting task; work and homes are spread by free slots.
+//!
+//! It favours locality over order: among the maps of a job the one near an idle worker goes first. It harms
+//! nobody, as it never leaves a slot idle for a better place (that would be delay scheduling, which it is
+//! not). A retry goes where the task has not failed yet, and waits for such a worker if one is live.
+
+use crate::ids::{HostId, TaskKind, WorkerId};
+use crate::ledger::{Job, Workers};
+use crate::placement::{Choice, HomeRequest, Locality, Offer, Placement};
+use std::cmp::Reverse;
+
+/// Pull placement. Its only state is where the last home was given, so that ties rotate over the workers.
+#[derive(Debug, Default)]
+pub struct Pull {
+    last_home: Option<WorkerId>,
+}
+
+impl Pull {
+    /// A placement that has given no home yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Placement for Pull {
+    fn name(&self) -> &'static str {
+        "pull"
+    }
+
+    fn choose(&mut self, offer: Offer<'_>) -> Option<Choice> {
+        match offer.kind {
+            TaskKind::Map => choose_map(offer.job, offer.workers),
+            TaskKind::Reduce => choose_reduce(offer.job, offer.workers),
+        }
+    }
+
+    /// The worker with the fewest homes of this job for its slots; among equals the next after the last one
+    /// given, over all jobs. Workers where the reduce failed are avoided.
+    fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
+        let HomeRequest { job, partition, workers } = request;
+        let key = |id: WorkerId, slots: u32| {
+            let load = ((u64::from(job.homes_at(id)) + 1) << 32) / u64::from(slots);
+            let avoided = job.avoids(TaskKind::Reduce, partition, id);
+            (avoided, load, self.last_home.is_some_and(|last| id <= last), id)
+        };
+        let home = workers
+            .iter()
+            .filter(|worker| job.may_use(worker.id(), workers))
+            .min_by_key(|worker| key(worker.id(), worker.slots()))
+            .expect("homes are asked for while there are workers")
+            .id();
+        self.last_home = Some(home);
+        home
+    }
+}
+
+fn choose_map(job: &Job, workers: &Workers) -> Option<Choice> {
+    choose_wary(job, workers)
+        .or_else(|| choose_local(job, workers))
+        .or_else(|| choose_host(job, workers))
+        .or_else(|| choose_any(job, workers))
+}
+
+/// Retries first: a task that fails for good should say so early.
+fn choose_wary(job: &Job, workers: &Workers) -> Option<Choice> {
+    for index in job.wary() {
+        let fitting = workers.idle().filter(|worker| job.fits(index, worker.id(), workers));
+        // `min_by_key` takes the first of equals, so the order of idleness decides among equally near ones.
+        let nearest = fitting.map(|worker| (locality(job, index, worker.id(), workers), worker.id()));
+        if let Some((locality, worker)) = nearest.min_by_key(|&(locality, _)| locality) {
+            return Some(Choice { worker, index, locality });
+        }
+    }
+    None
+}
+
+fn choose_local(job: &Job, workers: &Workers) -> Option<Choice> {
+    if !job.has_near() {
+        return None;
+    }
+    workers.idle().find_map(|worker| {
+        let worker = worker.id();
+        let pinned = job.first_pinned(worker).filter(|&index| job.fits(index, worker, workers));
+        let near = || job.first_near(worker).filter(|_| job.may_use(worker, workers));
+        let index = pinned.or_else(near)?;
+        Some(Choice { worker, index, locality: Locality::Local })
+    })
+}
+
+fn choose_host(job: &Job, workers: &Workers) -> Option<Choice> {
+    job.first_preferring()?;
+    workers.idle().filter(|worker| job.may_use(worker.id(), workers)).find_map(|worker| {
+        let index = job.first_near_host(worker.host())?;
+        Some(Choice { worker: worker.id(), index, locality: Locality::SameHost })
+    })
+}
+
+fn choose_any(job: &Job, workers: &Workers) -> Option<Choice> {
+    // Maps that prefer nobody go first: they lose nothing by it.
+    let open = job.first_open().map(|index| (index, Locality::NoPreference));
+    let (index, locality) = open.or_else(|| Some((job.first_preferring()?, Locality::Remote)))?;
+    let worker = workers.idle().find(|worker| job.may_use(worker.id(), workers))?.id();
+    Some(Choice { worker, index, locality })
+}
+
+fn choose_reduce(job: &Job, workers: &Workers) -> Option<Choice> {
+    let free = |home: WorkerId| workers.get(home).map_or(0, |worker| worker.free());
+    let home =
+        job.ready_homes().filter(|&home| 0 < free(home)).min_by_key(|&home| (Reverse(free(home)), home))?;
+    let index = job.first_ready(home)?;
+    Some(Choice { worker: home, index, locality: Locality::Local })
+}
+
+fn locality(job: &Job, index: u32, worker: WorkerId, workers: &Workers) -> Locality {
+    let preferred = &job.map_spec(index).preferred;
+    if preferred.contains(&worker) {
+        return Locality::Local;
+    }
+    let hosts: Vec<HostId> = preferred.iter().filter_map(|&other| workers.host(other)).collect();
+    match workers.host(worker) {
+        _ if hosts.is_empty() => Locality::NoPreference,
+        Some(host) if hosts.contains(&host) => Locality::SameHost,
+        _ => Locality::Remote,
+    }
+}

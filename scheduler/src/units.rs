@@ -1,0 +1,179 @@
+//! Quantities with their unit in the type: times, spans, bytes.
+//!
+//! Not here: wall-clock time. [`Time`] counts from the start of the master that gives it meaning.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A moment, in nanoseconds since the master (or the simulation) started.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Time(pub u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Span(pub u64);
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Bytes(pub u64);
+
+impl Time {
+    /// The start of the master.
+    pub const ZERO: Time = Time(0);
+
+    /// Time passed since `earlier`; zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds since the start of the master.
+    #[must_use]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Span {
+    /// A span of whole milliseconds.
+    #[must_use]
+    pub const fn milliseconds(ms: u64) -> Span {
+        Span(ms * 1_000_000)
+    }
+
+    /// A span of whole seconds.
+    #[must_use]
+    pub const fn whole_seconds(s: u64) -> Span {
+        Span(s * 1_000_000_000)
+    }
+
+    /// The span in seconds.
+    #[must_use]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        *self = *self + other;
+    }
+}
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Bytes = Bytes(0);
+
+    /// Whole kibibytes (1,024 bytes).
+    #[must_use]
+    pub const fn kib(n: u64) -> Bytes {
+        Bytes(n << 10)
+    }
+
+    /// Whole mebibytes (1,048,576 bytes).
+    #[must_use]
+    pub const fn mib(n: u64) -> Bytes {
+        Bytes(n << 20)
+    }
+
+    /// Whole gibibytes (1,073,741,824 bytes).
+    #[must_use]
+    pub const fn gib(n: u64) -> Bytes {
+        Bytes(n << 30)
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Bytes) {
+        *self = *self + other;
+    }
+}
+
+impl std::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(all: I) -> Bytes {
+        all.fold(Bytes::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} s", self.seconds())
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ns if ns < 1_000 => write!(f, "{ns} ns"),
+            ns if ns < 1_000_000 => write!(f, "{:.1} µs", ns as f64 / 1e3),
+            ns if ns < 1_000_000_000 => write!(f, "{:.1} ms", ns as f64 / 1e6),
+            ns => write!(f, "{:.2} s", ns as f64 / 1e9),
+        }
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// Binary units with one decimal, `1.5 MiB`; whole bytes below 1 KiB.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        while value >= 1023.95 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{value:.1} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_print_with_the_unit_a_person_would_choose() {
+        assert_eq!(Bytes(999).to_string(), "999 B");
+        assert_eq!(Bytes::mib(64).to_string(), "64.0 MiB");
+        assert_eq!(Bytes((1 << 20) - 1).to_string(), "1.0 MiB");
+        assert_eq!(Span::milliseconds(1500).to_string(), "1.50 s");
+        assert_eq!(Span(42_000).to_string(), "42.0 µs");
+    }
+}

@@ -1,0 +1,113 @@
+//! What a policy sees: one row per live job, under a dense handle that is used again when the job has left.
+//!
+//! Not here: tasks, attempts and workers; a policy decides which job, never where. A view cannot change
+//! anything.
+
+use crate::units::Time;
+
+/// One of the three places where jobs wait and hold capacity.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Station {
+    /// Slots for map attempts.
+    Map,
+    /// Lanes between workers.
+    Shuffle,
+    /// Slots for reduce attempts.
+    Reduce,
+}
+
+impl Station {
+    /// All stations, in the order in which a job passes them.
+    pub const ALL: [Station; 3] = [Station::Map, Station::Shuffle, Station::Reduce];
+
+    /// The place of this station in `[_; 3]` tables.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A job in a view: an index into [`View::rows`]. It is used again after the job left; order and ties go by
+/// [`Row::seq`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Handle(pub u32);
+
+impl Handle {
+    /// The index into [`View::rows`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One job. Tables of three are by [`Station::index`].
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Row {
+    /// Order of arrival; unique, never used again.
+    pub seq: u64,
+    /// When it arrived.
+    pub arrival: Time,
+    /// When it should end; `None` is no wish.
+    pub goal: Option<Time>,
+    /// Its weight, above 0.
+    pub weight: f64,
+    /// The pool it shares; `None` is one of its own.
+    pub pool: Option<u32>,
+    /// Whether any task of it was ever launched.
+    pub started: bool,
+    /// Whether this row stands for a job at present.
+    pub live: bool,
+    /// All its work. As there is no estimator of sizes yet, counted in maps, segments and reduces.
+    pub whole: [f64; 3],
+    /// Its work not done yet, in the unit of `whole`.
+    pub left: [f64; 3],
+    /// Tasks that could start now beyond those held. Zero is exact for tasks bound to one worker (a reduce
+    /// whose home has no idle slot is not counted); else an upper bound, since retries avoid some workers.
+    pub can: [f64; 3],
+    /// Slots held by its attempts; 0 at the shuffle.
+    pub held: [f64; 3],
+    /// Tasks (segments at the shuffle) neither done nor running.
+    pub pend: [u32; 3],
+    /// Maps that finished.
+    pub done: u32,
+    /// Sum of the running times of finished map attempts, in seconds.
+    pub done_time: f64,
+    /// Shuffle inflow per unit of map work, in segments: the number of reduces.
+    pub feed: f64,
+}
+
+/// The whole picture at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The time.
+    pub now: Time,
+    /// One row per handle; those with `live == false` stand for nobody.
+    pub rows: &'a [Row],
+    /// The jobs whose rows changed since the policy looked last; none of them is dead.
+    pub touched: &'a [Handle],
+    /// Capacity of each station: slots of live workers; the shuffle counts as 1 whole.
+    pub cap: [f64; 3],
+    /// Maps and reduces draw on the same slots; then both capacities are that one number.
+    pub unified: bool,
+}
+
+impl View<'_> {
+    /// The row of this job.
+    #[must_use]
+    pub fn row(&self, job: Handle) -> &Row {
+        &self.rows[job.index()]
+    }
+}
+
+/// What a policy is told; the rows that changed stand in [`View::touched`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A job is new.
+    Arrived(Handle),
+    /// A job is over; its row still stands, but its handle may be used again right after this.
+    Left(Handle),
+    /// Rows in `touched` changed.
+    Progress,
+    /// The time asked for with [`Plan::wake`](crate::plan::Plan::wake) has come.
+    Tick,
+}

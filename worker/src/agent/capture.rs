@@ -1,0 +1,62 @@
+//! What user code writes to stdout and stderr: caught in a file, handed out by attempt.
+//!
+//! Both descriptors of the process point to one file in the spill directory (a pipe would lose the last words
+//! of a process that aborts; the supervisor reads them from the file). The worker's own log goes to the
+//! descriptor that stderr was before. Not here: storing logs (the master does, capped).
+//!
+//! Invariant: the file never grows much beyond [`FILE_BYTES_MAX`].
+
+use rustix::fs::{Mode, OFlags, ftruncate, open};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Name of the file in the worker's first spill directory.
+pub const FILE_NAME: &str = "user-output";
+
+/// The file is emptied when it is longer than this and has been read.
+pub const FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// The file, read up to a point.
+pub struct Capture {
+    file: File,
+    read: u64,
+}
+
+impl Capture {
+    /// Points stdout and stderr of this process to the file and returns it with the old stderr.
+    ///
+    /// # Errors
+    /// A file that cannot be made.
+    pub fn start(directory: &Path) -> io::Result<(Self, OwnedFd)> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+        let file = open(directory.join(FILE_NAME), flags, Mode::RUSR | Mode::WUSR)?;
+        let before = rustix::io::dup(io::stderr().as_fd())?;
+        rustix::stdio::dup2_stdout(&file)?;
+        rustix::stdio::dup2_stderr(&file)?;
+        Ok((Self { file: File::from(file), read: 0 }, before))
+    }
+
+    /// What has been written since the last call, at most `limit` bytes; the rest comes with the next calls.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn take(&mut self, limit: usize) -> io::Result<Vec<u8>> {
+        let length = self.file.metadata()?.len();
+        if length <= self.read {
+            return Ok(Vec::new());
+        }
+        let mut bytes = vec![0; (length - self.read).min(limit as u64) as usize];
+        let got = self.file.read_at(&mut bytes, self.read)?;
+        bytes.truncate(got);
+        self.read += got as u64;
+        if FILE_BYTES_MAX < length {
+            // Output that comes faster than it is read is dropped; a runaway loop must not fill the disk.
+            ftruncate(&self.file, 0)?;
+            self.read = 0;
+        }
+        Ok(bytes)
+    }
+}

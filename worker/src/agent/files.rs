@@ -1,0 +1,210 @@
+//! Files of other machines: reading ranges over HTTP, and serving them.
+//!
+//! A worker that sees the submitter's files reads them directly; one that does not asks the attached
+//! submitter. Files named on a worker are served by that worker. Both sides use the same two routes,
+//! `POST /files/JOB` for a range and `POST /list` for names. Not here: planning splits (`input`).
+
+use crate::answer;
+use crate::codec;
+use crate::http::{self, Body, Endpoint, HttpError, Pool, Secret};
+use crate::input::{FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead};
+use bytes::Bytes;
+use gristmill_scheduler::ids::{JobId, WorkerId};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Bytes of one range request.
+pub const RANGE_BYTES_MAX: u64 = 8 << 20;
+
+/// Longest request for a range or a listing.
+pub const REQUEST_BYTES_MAX: usize = 1 << 20;
+
+/// Where a worker serves its files to a submitter that has no job yet: to look at headers and to sample keys.
+pub const SAMPLE_ROUTE: &str = "/files/sample";
+
+/// The route on which the files of a job are served.
+#[must_use]
+pub fn job_route(job: JobId) -> String {
+    format!("/files/{job}")
+}
+
+/// One range of one file. Body of `POST /files/JOB`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RangeRequest {
+    /// The file, absolute.
+    pub path: FilePath,
+    /// What it must look like.
+    pub stamp: FileStamp,
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes, at most [`RANGE_BYTES_MAX`].
+    pub length: u64,
+}
+
+/// Which files may be read.
+#[derive(Clone, Debug)]
+pub enum Served {
+    /// Any file this process can read: on a worker, whoever has a job's key runs code there anyway.
+    Any,
+    /// These alone: on a submitter.
+    Listed(std::sync::Arc<BTreeSet<FilePath>>),
+}
+
+/// Answers `POST /files/JOB`: 200 with the bytes, 404 if there is no such file, 409 if it has changed.
+pub async fn serve_range(served: Served, request: Request<Incoming>) -> Response<Body> {
+    let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
+        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let Ok(range) = codec::decode::<RangeRequest>(&body, 4 * REQUEST_BYTES_MAX) else {
+        return answer::status(StatusCode::BAD_REQUEST);
+    };
+    if RANGE_BYTES_MAX < range.length {
+        return answer::status(StatusCode::RANGE_NOT_SATISFIABLE);
+    }
+    if let Served::Listed(files) = &served
+        && !files.contains(&range.path)
+    {
+        return answer::status(StatusCode::NOT_FOUND);
+    }
+    let read = tokio::task::spawn_blocking(move || read_range(&range)).await;
+    match read {
+        Ok(Ok(bytes)) => answer::bytes(StatusCode::OK, bytes),
+        Ok(Err(status)) => answer::status(status),
+        Err(_) => answer::status(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+fn read_range(range: &RangeRequest) -> Result<Bytes, StatusCode> {
+    let path = range.path.to_path();
+    let file = File::open(path).map_err(|_| StatusCode::NOT_FOUND)?;
+    let same = || file.metadata().is_ok_and(|now| now.is_file() && FileStamp::of(&now) == range.stamp);
+    if !same() {
+        return Err(StatusCode::CONFLICT);
+    }
+    let mut bytes = vec![0; range.length as usize];
+    file.read_exact_at(&mut bytes, range.offset).map_err(|_| StatusCode::CONFLICT)?;
+    if !same() {
+        return Err(StatusCode::CONFLICT);
+    }
+    Ok(Bytes::from(bytes))
+}
+
+/// Where a worker finds the files of one job, and a submitter those of workers.
+pub struct JobFiles {
+    /// Where others serve them: `/files/JOB`, or [`SAMPLE_ROUTE`].
+    pub route: String,
+    /// This worker; `None` on a submitter.
+    pub worker: Option<WorkerId>,
+    /// What opens the route.
+    pub key: Secret,
+    /// The attached submitter, if it serves its files.
+    pub submitter: Option<Endpoint>,
+    /// Workers that files are named on.
+    pub peers: BTreeMap<WorkerId, Endpoint>,
+    /// Connections.
+    pub pool: Pool,
+    /// The runtime that drives the connections; tasks wait on it from their own threads.
+    pub runtime: tokio::runtime::Handle,
+}
+
+impl JobFiles {
+    fn remote(&self, endpoint: &Endpoint, piece: &Piece) -> OpenFile {
+        OpenFile::Remote(Box::new(RemoteFile {
+            path: self.route.clone(),
+            file: piece.path.clone(),
+            stamp: piece.stamp,
+            endpoint: endpoint.clone(),
+            key: self.key.clone(),
+            pool: self.pool.clone(),
+            runtime: self.runtime.clone(),
+        }))
+    }
+}
+
+impl FileAccess for JobFiles {
+    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+        match piece.place {
+            Place::Worker(worker) if Some(worker) == self.worker => LocalFiles.open(piece),
+            Place::Worker(worker) => match self.peers.get(&worker) {
+                Some(endpoint) => Ok(self.remote(endpoint, piece)),
+                None => Err(InputError::Remote {
+                    path: piece.name.clone(),
+                    offset: piece.offset,
+                    source: format!("{worker} is not known here").into(),
+                }),
+            },
+            Place::Submitter => match (LocalFiles.open(piece), &self.submitter) {
+                (Ok(file), _) => Ok(file),
+                // Not the same file here: the submitter's word decides, and it checks the stamp too.
+                (Err(_), Some(endpoint)) => Ok(self.remote(endpoint, piece)),
+                (Err(error), None) => Err(error),
+            },
+        }
+    }
+}
+
+struct RemoteFile {
+    path: String,
+    file: FilePath,
+    stamp: FileStamp,
+    endpoint: Endpoint,
+    key: Secret,
+    pool: Pool,
+    runtime: tokio::runtime::Handle,
+}
+
+impl RemoteFile {
+    async fn range(&self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| InputError::Remote {
+            path: self.file.clone(),
+            offset,
+            source,
+        };
+        let request = RangeRequest {
+            path: self.file.clone(),
+            stamp: self.stamp,
+            offset,
+            length: buffer.len() as u64,
+        };
+        let mut body = Vec::new();
+        codec::encode(&request, &mut body);
+        let response =
+            self.pool.request(&self.endpoint, Some(&self.key), Method::POST, &self.path, http::full(body)).await;
+        let mut response = match response {
+            Ok(response) => response,
+            Err(HttpError::Status { status: StatusCode::CONFLICT, .. }) => {
+                return Err(InputError::Changed { path: self.file.clone(), was: self.stamp, now: None });
+            }
+            Err(HttpError::Status { status: StatusCode::NOT_FOUND, .. }) => {
+                return Err(InputError::Missing { path: self.file.clone() });
+            }
+            Err(source) => return Err(failed(Box::new(source))),
+        };
+        let bytes = response
+            .body_mut()
+            .collect(RANGE_BYTES_MAX as usize)
+            .await
+            .map_err(|source| failed(Box::new(source)))?;
+        if bytes.len() != buffer.len() {
+            let text = format!("{} bytes came instead of {}", bytes.len(), buffer.len());
+            return Err(failed(text.into()));
+        }
+        buffer.copy_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+impl RangeRead for RemoteFile {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+        let mut at = offset;
+        for chunk in buffer.chunks_mut(RANGE_BYTES_MAX as usize) {
+            self.runtime.clone().block_on(self.range(at, chunk))?;
+            at += chunk.len() as u64;
+        }
+        Ok(())
+    }
+}

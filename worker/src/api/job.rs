@@ -1,0 +1,57 @@
+//! A job: named parameters that know how to become a plan.
+//!
+//! Not here: the command line's view of a job (the `gristmill` crate's registry adds that).
+
+use super::error::PlanError;
+use super::plan::{Input, JobPlan};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A job is its parameters: a struct that travels to every worker, where `plan` turns it into the same
+/// functions. `plan` must depend on nothing but `self`.
+pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The name people type: lower case, digits and hyphens.
+    const NAME: &'static str;
+
+    /// Called once, where the job is submitted, before its parameters travel: look at the inputs (a header,
+    /// the size of a side) and write what you find into yourself.
+    ///
+    /// # Errors
+    /// Inputs or parameters that the job cannot use.
+    fn prepare(&mut self, _submitter: &dyn Submitter) -> Result<(), PlanError> {
+        Ok(())
+    }
+
+    /// Inputs, mappers, combiner, order and reducer of this job. Called where the job is submitted and on
+    /// every worker.
+    ///
+    /// # Errors
+    /// Parameters that do not make sense.
+    fn plan(&self) -> Result<JobPlan, PlanError>;
+
+    /// What the columns of the output mean, for `_SUCCESS`; parts carry no header of their own.
+    fn columns(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Remarks for the summary, such as which strategy was chosen.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What [`Job::prepare`] may look at: the inputs as the submitter sees them.
+pub trait Submitter {
+    /// Total size in bytes of the files of an input, after directories are listed. Compressed files count
+    /// with their compressed size.
+    ///
+    /// # Errors
+    /// A path that is missing or unreadable.
+    fn size(&self, input: &Input) -> Result<u64, PlanError>;
+
+    /// The first record of the first file of an input, without its line end; empty if there is none.
+    ///
+    /// # Errors
+    /// A path that is missing or unreadable, or a first record over the limit.
+    fn first_record(&self, input: &Input) -> Result<Vec<u8>, PlanError>;
+}

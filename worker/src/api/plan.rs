@@ -1,0 +1,332 @@
+//! How a job is put together: inputs with their mappers, combiner, partitioning, order, reducer.
+//!
+//! A [`JobPlan`] is what both the submitter (which needs inputs, formats and order) and the workers (which
+//! need the functions) read. The types of key and value are erased at the border of a task: inside a task
+//! everything is monomorphic, outside one virtual call per task starts it.
+//!
+//! Not here: splits (`input`), scheduling, anything that depends on a worker.
+
+use super::task::{Combiner, MapOnly, Mapper, Partitioner, Reducer};
+use super::{TaskContext, TaskResult};
+use crate::collect::{CombineFactory, Emitter};
+use crate::input::Blocks;
+use crate::key::Key;
+use crate::output::Output;
+use crate::record::RecordFormat;
+use crate::task::{MapReduceWork, TaskFailure};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// Files and how they fall into records. A path may be a file, or a directory whose files are taken in the
+/// order of their names; `worker-3:/path` names a file on that worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// As the user wrote them.
+    pub paths: Vec<String>,
+    /// How the files fall into records.
+    pub format: RecordFormat,
+    /// Map tasks without any records, for mappers that make their own: they see only `setup` and `finish`.
+    pub bare_tasks: u32,
+}
+
+impl Input {
+    /// Lines of text: a record is a line without its `\n`. A `\r` stays part of the line.
+    pub fn lines<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
+        Self::new(paths, RecordFormat::Lines)
+    }
+
+    /// Comma-separated values as in RFC 4180, also with line breaks inside quotes. With `header`, the first
+    /// record of each file is not handed to the mapper.
+    pub fn csv<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, delimiter: u8, header: bool) -> Self {
+        Self::new(paths, RecordFormat::Csv { delimiter, header })
+    }
+
+    /// Records of exactly `length` bytes; a file whose size is no multiple of it is an input error.
+    pub fn fixed<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, length: u32) -> Self {
+        Self::new(paths, RecordFormat::Fixed { length })
+    }
+
+    /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
+    #[must_use]
+    pub fn bare_tasks(count: u32) -> Self {
+        Self { paths: Vec::new(), format: RecordFormat::Lines, bare_tasks: count }
+    }
+
+    fn new<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, format: RecordFormat) -> Self {
+        let paths = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
+        Self { paths, format, bare_tasks: 0 }
+    }
+}
+
+/// In which order keys lie over the parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// Each part is sorted; a key's part is chosen by hash or by the job's partitioner.
+    #[default]
+    EachPart,
+    /// The parts one after another are sorted: partitions are ranges of keys, cut by a seeded sample that is
+    /// taken where the job is submitted.
+    Total,
+}
+
+/// How many bytes of an encoded key make up its group (secondary sort).
+pub type GroupPrefix = fn(&[u8]) -> usize;
+
+/// A whole job, ready to be split into tasks.
+#[derive(Clone)]
+pub struct JobPlan {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) side: Vec<Input>,
+    pub(crate) work: Work,
+    pub(crate) reduces: Option<u32>,
+    pub(crate) order: Order,
+}
+
+/// The functions of a job with their types erased.
+#[derive(Clone)]
+pub(crate) enum Work {
+    MapOnly(Vec<MapOnlyFactory>),
+    MapReduce(Arc<dyn MapReduceWork>),
+}
+
+/// Makes what runs one map-only task.
+pub(crate) type MapOnlyFactory = Arc<dyn Fn() -> Box<dyn MapOnlyRun> + Send + Sync>;
+
+/// One map-only task from setup to finish.
+pub(crate) trait MapOnlyRun {
+    fn run(
+        &mut self,
+        context: &TaskContext,
+        blocks: &mut dyn Blocks,
+        out: &mut Output,
+    ) -> Result<(), TaskFailure>;
+}
+
+impl JobPlan {
+    /// Starts a job with a reduce: `mapper` makes a fresh mapper for each map task over `input`.
+    pub fn map<M, F>(input: Input, mapper: F) -> MapReducePlan<M::Key, M::Value>
+    where
+        M: Mapper + 'static,
+        F: Fn() -> M + Send + Sync + 'static,
+    {
+        MapReducePlan {
+            inputs: Vec::new(),
+            mappers: Vec::new(),
+            combine: None,
+            partition: None,
+            group: None,
+            order: Order::EachPart,
+            reduces: None,
+            side: Vec::new(),
+        }
+        .map(input, mapper)
+    }
+
+    /// A job without a reduce: each split becomes one part, in input order.
+    pub fn map_only<M, F>(input: Input, mapper: F) -> Self
+    where
+        M: MapOnly + 'static,
+        F: Fn() -> M + Send + Sync + 'static,
+    {
+        struct Run<M>(M);
+        impl<M: MapOnly> MapOnlyRun for Run<M> {
+            fn run(
+                &mut self,
+                context: &TaskContext,
+                blocks: &mut dyn Blocks,
+                out: &mut Output,
+            ) -> Result<(), TaskFailure> {
+                self.0.setup(context)?;
+                while let Some(block) = blocks.next_block()? {
+                    self.0.block(block, out)?;
+                    out.check()?;
+                }
+                self.0.finish(out)?;
+                Ok(())
+            }
+        }
+        Self {
+            inputs: vec![input],
+            side: Vec::new(),
+            work: Work::MapOnly(vec![Arc::new(move || Box::new(Run(mapper())))]),
+            reduces: Some(0),
+            order: Order::EachPart,
+        }
+    }
+
+    /// Adds a side input: files that every task may read as a whole through [`TaskContext::side`]. For
+    /// lookup tables that fit in memory.
+    #[must_use]
+    pub fn side(mut self, input: Input) -> Self {
+        self.side.push(input);
+        self
+    }
+
+    /// The inputs, in the order in which they were added.
+    #[must_use]
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The side inputs, in the order in which they were added.
+    #[must_use]
+    pub fn side_inputs(&self) -> &[Input] {
+        &self.side
+    }
+
+    /// The number of parts the job insists on; 0 for a map-only job, `None` if the submitter chooses.
+    #[must_use]
+    pub fn reduces(&self) -> Option<u32> {
+        self.reduces
+    }
+
+    /// In which order keys lie over the parts.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether the job has no reduce.
+    #[must_use]
+    pub fn is_map_only(&self) -> bool {
+        matches!(self.work, Work::MapOnly(_))
+    }
+}
+
+/// A job with a reduce, still without its reducer. `K` and `V` are the key and value of all its mappers.
+pub struct MapReducePlan<K: Key, V: Value> {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) mappers: Vec<MapperFactory<K, V>>,
+    pub(crate) combine: Option<CombineFactory<V>>,
+    pub(crate) partition: Option<Arc<dyn Partitioner<Key = K>>>,
+    pub(crate) group: Option<GroupPrefix>,
+    pub(crate) order: Order,
+    pub(crate) reduces: Option<u32>,
+    pub(crate) side: Vec<Input>,
+}
+
+/// Makes what runs one map task.
+pub(crate) type MapperFactory<K, V> = Arc<dyn Fn() -> Box<dyn MapperRun<K, V>> + Send + Sync>;
+
+/// One map task from setup to finish: the one virtual call per task.
+pub(crate) trait MapperRun<K: Key, V: Value> {
+    fn run(
+        &mut self,
+        context: &TaskContext,
+        blocks: &mut dyn Blocks,
+        out: &mut Emitter<K, V>,
+    ) -> Result<(), TaskFailure>;
+}
+
+struct RunMapper<M>(M);
+
+impl<M: Mapper> MapperRun<M::Key, M::Value> for RunMapper<M> {
+    fn run(
+        &mut self,
+        context: &TaskContext,
+        blocks: &mut dyn Blocks,
+        out: &mut Emitter<M::Key, M::Value>,
+    ) -> Result<(), TaskFailure> {
+        self.0.setup(context)?;
+        while let Some(block) = blocks.next_block()? {
+            self.0.block(block, out)?;
+            out.end_block()?;
+        }
+        self.0.finish(out)?;
+        out.end_block()?;
+        Ok(())
+    }
+}
+
+impl<K: Key, V: Value> MapReducePlan<K, V> {
+    /// Adds an input with its own mapper. Values of equal keys reach the reducer in the order of inputs, then
+    /// of position within them.
+    #[must_use]
+    pub fn map<M, F>(mut self, input: Input, mapper: F) -> Self
+    where
+        M: Mapper<Key = K, Value = V> + 'static,
+        F: Fn() -> M + Send + Sync + 'static,
+    {
+        self.inputs.push(input);
+        self.mappers.push(Arc::new(move || Box::new(RunMapper(mapper()))));
+        self
+    }
+
+    /// Merges values of equal keys before they travel. The reducer then sees one value per key. Not together
+    /// with [`group_by_first`](MapReducePlan::group_by_first).
+    #[must_use]
+    pub fn combine<C, F>(mut self, combiner: F) -> Self
+    where
+        C: Combiner<Value = V> + 'static,
+        F: Fn() -> C + Send + Sync + 'static,
+    {
+        self.combine = Some(CombineFactory::new(combiner));
+        self
+    }
+
+    /// Chooses partitions by the user's own rule.
+    #[must_use]
+    pub fn partition(mut self, partitioner: impl Partitioner<Key = K>) -> Self {
+        self.partition = Some(Arc::new(partitioner));
+        self
+    }
+
+    /// The parts one after another are sorted: partitions are ranges of keys, from a seeded sample.
+    #[must_use]
+    pub fn total_order(mut self) -> Self {
+        self.order = Order::Total;
+        self
+    }
+
+    /// Secondary sort: values are sorted by the whole key, but one call of the reducer gets all keys that
+    /// share the first component. Partitions are chosen by that component too.
+    #[must_use]
+    pub fn group_by_first(mut self) -> Self
+    where
+        K: crate::key::CompositeKey,
+    {
+        self.group = Some(K::first_length);
+        self
+    }
+
+    /// Fixes the number of parts; `--reduces` then has no effect.
+    #[must_use]
+    pub fn reduces(mut self, parts: u32) -> Self {
+        self.reduces = Some(parts.max(1));
+        self
+    }
+
+    /// Adds a side input; see [`JobPlan::side`].
+    #[must_use]
+    pub fn side(mut self, input: Input) -> Self {
+        self.side.push(input);
+        self
+    }
+
+    /// Ends the plan: `reducer` makes a fresh reducer for each partition.
+    pub fn reduce<R, F>(self, reducer: F) -> JobPlan
+    where
+        R: Reducer<Key = K, Value = V> + 'static,
+        F: Fn() -> R + Send + Sync + 'static,
+    {
+        JobPlan {
+            inputs: self.inputs.clone(),
+            side: self.side.clone(),
+            reduces: self.reduces,
+            order: self.order,
+            work: Work::MapReduce(crate::task::erase(self, reducer)),
+        }
+    }
+}
+
+/// Checks what the types cannot: called by [`JobPlan`] users before planning splits.
+impl JobPlan {
+    /// # Errors
+    /// A combination of settings that has no meaning.
+    pub fn validate(&self) -> TaskResult {
+        match &self.work {
+            Work::MapOnly(_) => Ok(()),
+            Work::MapReduce(work) => work.validate(),
+        }
+    }
+}

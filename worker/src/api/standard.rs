@@ -1,0 +1,134 @@
+//! Ready-made combiners and a reducer for what most jobs do with numbers: sum, least, greatest.
+//!
+//! Not here: averages and sums of floats. They are not exactly associative; compute them in a reducer.
+
+use super::context::TaskContext;
+use super::error::TaskResult;
+use super::task::{Combiner, Reducer};
+use crate::key::Key;
+use crate::merge::Values;
+use crate::output::{Field, Output};
+use crate::value::Value;
+use std::marker::PhantomData;
+
+/// The sum of all values of a key. Unsigned sums stop at the largest number; signed ones wrap around, because
+/// stopping would make the result depend on the order.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum<T>(PhantomData<T>);
+
+/// The greatest value of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Max<T>(PhantomData<T>);
+
+/// The least value of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Min<T>(PhantomData<T>);
+
+macro_rules! constructors {
+    ($($name:ident),*) => {$(
+        impl<T> $name<T> {
+            /// The combiner; there is nothing to choose.
+            #[must_use]
+            pub fn new() -> Self {
+                Self(PhantomData)
+            }
+        }
+
+        impl<T> Default for $name<T> {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+    )*};
+}
+constructors!(Sum, Max, Min);
+
+macro_rules! sums {
+    ($($type:ident by $add:ident),*) => {$(
+        impl Combiner for Sum<$type> {
+            type Value = $type;
+
+            #[inline]
+            fn combine(&mut self, total: &mut $type, value: $type) {
+                *total = total.$add(value);
+            }
+        }
+    )*};
+}
+sums!(
+    u32 by saturating_add, u64 by saturating_add, u128 by saturating_add,
+    i32 by wrapping_add, i64 by wrapping_add, i128 by wrapping_add
+);
+
+impl<T: Value + Ord> Combiner for Max<T> {
+    type Value = T;
+
+    #[inline]
+    fn combine(&mut self, total: &mut T, value: T) {
+        if *total < value {
+            *total = value;
+        }
+    }
+}
+
+impl<T: Value + Ord> Combiner for Min<T> {
+    type Value = T;
+
+    #[inline]
+    fn combine(&mut self, total: &mut T, value: T) {
+        if value < *total {
+            *total = value;
+        }
+    }
+}
+
+/// Writes `key TAB total` for each key; the total is what a combiner makes of the values, whether or not the
+/// job combines before.
+#[derive(Clone, Debug)]
+pub struct WriteTotal<K, C> {
+    combiner: C,
+    key: PhantomData<fn() -> K>,
+}
+
+impl<K, C> WriteTotal<K, C> {
+    /// Totals by `combiner`.
+    pub fn new(combiner: C) -> Self {
+        Self { combiner, key: PhantomData }
+    }
+}
+
+impl<K, C: Default> Default for WriteTotal<K, C> {
+    fn default() -> Self {
+        Self::new(C::default())
+    }
+}
+
+impl<K, C> Reducer for WriteTotal<K, C>
+where
+    K: Key,
+    for<'a> K::View<'a>: Field,
+    C: Combiner,
+    C::Value: Field,
+{
+    type Key = K;
+    type Value = C::Value;
+
+    fn setup(&mut self, _: &TaskContext, _: &mut Output) -> TaskResult {
+        Ok(())
+    }
+
+    fn reduce(
+        &mut self,
+        key: K::View<'_>,
+        values: &mut Values<'_, K, C::Value>,
+        out: &mut Output,
+    ) -> TaskResult {
+        let mut values = values.iter();
+        let Some(mut total) = values.next() else { return Ok(()) };
+        for value in values {
+            self.combiner.combine(&mut total, value);
+        }
+        out.pair(key, total);
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! The traits of user code: what happens to a record, to two values of a key, to a group.
+//!
+//! Not here: how a job is put together from them ([`JobPlan`](super::JobPlan)).
+
+use super::context::TaskContext;
+use super::error::TaskResult;
+use crate::collect::Emitter;
+use crate::key::Key;
+use crate::merge::Values;
+use crate::output::Output;
+use crate::record::{Block, Record};
+use crate::value::Value;
+
+/// Turns records into key-value pairs. One object serves one map task; it lives on one thread.
+pub trait Mapper {
+    /// What the pairs are grouped and ordered by.
+    type Key: Key;
+    /// What is carried along.
+    type Value: Value;
+
+    /// Called once before the first record: read parameters, create counters, load side inputs.
+    fn setup(&mut self, _task: &TaskContext) -> TaskResult {
+        Ok(())
+    }
+
+    /// One record. Emit any number of pairs.
+    fn map(&mut self, record: Record<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult;
+
+    /// A block of whole records, in input order. The default calls [`map`](Mapper::map) for each; a mapper that
+    /// can work on many records at once (a tokeniser that does not care about lines) overrides it and may
+    /// then leave `map` unused.
+    fn block(&mut self, block: Block<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult {
+        for record in block.records() {
+            self.map(record, out)?;
+        }
+        Ok(())
+    }
+
+    /// Called once after the last record. May still emit.
+    fn finish(&mut self, _out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult {
+        Ok(())
+    }
+}
+
+/// Turns records into output bytes without a reduce: one part for each split, in input order.
+pub trait MapOnly {
+    /// Called once before the first record.
+    fn setup(&mut self, _task: &TaskContext) -> TaskResult {
+        Ok(())
+    }
+
+    /// One record.
+    fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult;
+
+    /// A block of whole records; see [`Mapper::block`].
+    fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {
+        for record in block.records() {
+            self.map(record, out)?;
+        }
+        Ok(())
+    }
+
+    /// Called once after the last record.
+    fn finish(&mut self, _out: &mut Output) -> TaskResult {
+        Ok(())
+    }
+}
+
+/// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the
+/// mapper and at the reducer: it must be exactly associative and commutative. Sums of floats are not;
+/// they belong in the [`Reducer`].
+pub trait Combiner {
+    /// The value of the job's mappers.
+    type Value: Value;
+
+    /// Folds `value` into `total`.
+    fn combine(&mut self, total: &mut Self::Value, value: Self::Value);
+}
+
+/// Turns a key and the stream of its values into output. One object serves one partition; keys come in
+/// ascending order of their bytes.
+pub trait Reducer {
+    /// The key of the job's mappers.
+    type Key: Key;
+    /// The value of the job's mappers.
+    type Value: Value;
+
+    /// Called once before the first group.
+    fn setup(&mut self, _task: &TaskContext, _out: &mut Output) -> TaskResult {
+        Ok(())
+    }
+
+    /// One group. `values` streams: a group is never held in memory as a whole. Values not read are skipped.
+    /// With a group prefix, `key` is the first whole key of the group and [`Values::key`] the current one.
+    fn reduce(
+        &mut self,
+        key: <Self::Key as Key>::View<'_>,
+        values: &mut Values<'_, Self::Key, Self::Value>,
+        out: &mut Output,
+    ) -> TaskResult;
+
+    /// Called once after the last group.
+    fn finish(&mut self, _out: &mut Output) -> TaskResult {
+        Ok(())
+    }
+}
+
+/// Chooses the partition of a key. The default is a hash of the key's bytes (or of its group prefix).
+pub trait Partitioner: Send + Sync + 'static {
+    /// The key of the job's mappers.
+    type Key: Key;
+
+    /// A number below `partitions`; anything else fails the task with a message that names both.
+    /// Must depend on nothing but its arguments.
+    fn partition(&self, key: <Self::Key as Key>::View<'_>, partitions: u32) -> u32;
+}

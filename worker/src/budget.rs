@@ -1,0 +1,129 @@
+//! A worker's memory as a number: who wants to keep bytes asks first and spills if refused.
+//!
+//! It counts, it does not allocate: a reservation is a promise to hold at most so many bytes. Counted are map
+//! outputs and gathered segments. Not counted are collectors, merge tables and buffers, which have fixed limits
+//! per task (`task::TaskSettings`).
+//!
+//! Invariant: the bytes in use are the sum of all living reservations and never exceed the limit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Memory for what a worker keeps between tasks. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Books>);
+
+#[derive(Debug)]
+struct Books {
+    limit_bytes: usize,
+    used_bytes: AtomicUsize,
+    peak_bytes: AtomicUsize,
+}
+
+impl Budget {
+    /// A budget of this many bytes; with 0 everything is refused.
+    #[must_use]
+    pub fn new(limit_bytes: usize) -> Self {
+        Self(Arc::new(Books {
+            limit_bytes,
+            used_bytes: AtomicUsize::new(0),
+            peak_bytes: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Sets `bytes` aside until the reservation is dropped; `None` if they are not there.
+    #[must_use]
+    pub fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
+        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
+        reservation.try_grow(bytes).then_some(reservation)
+    }
+
+    /// Bytes reserved at this moment.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        self.0.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Most bytes that were ever reserved at once.
+    #[must_use]
+    pub fn peak_bytes(&self) -> usize {
+        self.0.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may be reserved in all.
+    #[must_use]
+    pub fn limit_bytes(&self) -> usize {
+        self.0.limit_bytes
+    }
+}
+
+/// Bytes set aside; given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Adds `more` bytes. Answers false, and changes nothing, if they are not there.
+    #[must_use]
+    pub fn try_grow(&mut self, more: usize) -> bool {
+        let books = &self.budget.0;
+        let grown = books.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(more).filter(|sum| *sum <= books.limit_bytes)
+        });
+        let Ok(before) = grown else { return false };
+        books.peak_bytes.fetch_max(before + more, Ordering::Relaxed);
+        self.bytes += more;
+        true
+    }
+
+    /// Gives back what is over `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if bytes < self.bytes {
+            self.budget.0.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.bytes = bytes;
+        }
+    }
+
+    /// Bytes set aside.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budget_grants_up_to_its_limit_and_takes_back_what_is_dropped() {
+        let budget = Budget::new(100);
+        let first = budget.try_reserve(60).unwrap();
+        assert!(budget.try_reserve(41).is_none());
+        let second = budget.try_reserve(40).unwrap();
+        assert_eq!((budget.used_bytes(), budget.peak_bytes()), (100, 100));
+        drop(first);
+        assert_eq!((budget.used_bytes(), budget.peak_bytes()), (40, 100));
+        drop(second);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn reservation_is_unchanged_when_it_may_not_grow() {
+        let budget = Budget::new(10);
+        let mut reservation = budget.try_reserve(4).unwrap();
+        assert!(!reservation.try_grow(7));
+        assert!(!reservation.try_grow(usize::MAX));
+        assert!(reservation.try_grow(6));
+        reservation.shrink_to(1);
+        assert_eq!((reservation.bytes(), budget.used_bytes()), (1, 1));
+    }
+}

@@ -1,0 +1,232 @@
+//! The combining collector: totals of values by key in a table, in batches behind prefetches.
+//!
+//! Used by map tasks of jobs with a combiner and by their reduce tasks. The type of the combiner is known only
+//! behind one virtual call per batch, so that `Emitter` needs no third type. Not here: what happens when the
+//! table is full (`collect`, `task`).
+
+use super::hash::{INLINE_BYTES_MAX, Packed, long_hash};
+use super::table::{Slot, Table};
+use crate::api::Combiner;
+use crate::codec::CodecError;
+use crate::value::Value;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Keys that come in the order of their hashes would fill a table that is too small for all of them from its
+/// beginning, and probe for ever before it counts as full. Such a table is filled all over: by hashes times
+/// this odd number.
+const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Values on their way into the table. Enough to hide the time of a memory access, few enough for the
+/// first-level cache.
+const BATCH: usize = 32;
+/// Long keys on their way into the table, bytes; beyond them a batch ends early.
+const BATCH_LONG_BYTES: usize = 64 << 10;
+/// Slots of a fresh table; grows with what comes.
+const SLOTS_FIRST: usize = 1 << 12;
+/// Below this many slots a table grows fourfold: tables of words soon do.
+const SLOTS_FAST_GROWTH: usize = 1 << 18;
+
+/// Makes combiners: one for each task.
+pub struct CombineFactory<V>(Arc<dyn Fn() -> Box<dyn CombineRun<V>> + Send + Sync>);
+
+impl<V> Clone for CombineFactory<V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<V: Value> CombineFactory<V> {
+    /// Calls `combiner` once for each task.
+    pub fn new<C, F>(combiner: F) -> Self
+    where
+        C: Combiner<Value = V> + 'static,
+        F: Fn() -> C + Send + Sync + 'static,
+    {
+        Self(Arc::new(move || Box::new(Run(combiner(), PhantomData))))
+    }
+
+    pub(crate) fn make(&self) -> Box<dyn CombineRun<V>> {
+        (self.0)()
+    }
+}
+
+/// A combiner behind one virtual call per batch.
+pub(crate) trait CombineRun<V> {
+    /// Empties the batch into the table, which has room for it.
+    fn flush(&mut self, table: &mut Table<V>, batch: &mut Vec<Slot<V>>, long: &[u8]);
+
+    /// Folds one value.
+    fn fold(&mut self, total: &mut V, value: V);
+}
+
+struct Run<C, V>(C, PhantomData<V>);
+
+impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for Run<C, V> {
+    fn flush(&mut self, table: &mut Table<V>, batch: &mut Vec<Slot<V>>, long: &[u8]) {
+        for item in batch.drain(..) {
+            table.add(item, long, |total, value| self.0.combine(total, value));
+        }
+    }
+
+    fn fold(&mut self, total: &mut V, value: V) {
+        self.0.combine(total, value);
+    }
+}
+
+/// Totals by key, within a limit of memory.
+///
+/// Counted are slots, long keys and, for values that own memory, their encoded size twice: in memory they tend
+/// to be larger than encoded. That is an estimate; it is taken anew from the totals before it causes a spill.
+pub(crate) struct Combining<V: Value> {
+    table: Table<V>,
+    batch: Vec<Slot<V>>,
+    batch_long: Vec<u8>,
+    combiner: Box<dyn CombineRun<V>>,
+    limit_bytes: usize,
+    /// Of the tables to come, after this one was taken.
+    spread_next: u64,
+    /// Estimated bytes that values own.
+    owned_bytes: usize,
+    scratch: Vec<u8>,
+}
+
+/// Whether a collector takes more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Room {
+    /// It does.
+    Left,
+    /// It must be emptied first.
+    Full,
+}
+
+impl<V: Value> Combining<V> {
+    /// A table within `limit_bytes` (or one small batch, whatever the limit).
+    pub fn new(combiner: Box<dyn CombineRun<V>>, limit_bytes: usize) -> Self {
+        Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (1, 1))
+    }
+
+    /// A table for the keys of one partition, which come in the order of their hashes. `keys` different ones
+    /// are expected; `partitions` is the number of shares of the hash space, or 1 if they come from all of it.
+    pub fn for_partition(
+        combiner: Box<dyn CombineRun<V>>,
+        limit_bytes: usize,
+        keys: usize,
+        partitions: u32,
+    ) -> Self {
+        let slots = Table::<V>::slots_for(keys);
+        if Table::<V>::bytes_of(slots) <= limit_bytes {
+            return Self::with_slots(combiner, limit_bytes, slots, (u64::from(partitions), SCATTER));
+        }
+        Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (SCATTER, SCATTER))
+    }
+
+    fn with_slots(
+        combiner: Box<dyn CombineRun<V>>,
+        limit_bytes: usize,
+        slots: usize,
+        (spread, spread_next): (u64, u64),
+    ) -> Self {
+        let slots_max = (limit_bytes / size_of::<Option<Slot<V>>>()).max(Table::<V>::SLOTS_MIN);
+        let slots = slots.min(1 << slots_max.ilog2());
+        Self {
+            table: Table::new(slots, spread),
+            batch: Vec::with_capacity(BATCH),
+            batch_long: Vec::new(),
+            combiner,
+            limit_bytes,
+            spread_next,
+            owned_bytes: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Adds one value.
+    ///
+    /// # Errors
+    /// A value that owns memory and refuses to be encoded.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], value: V) -> Result<Room, CodecError> {
+        let (key, hash) = if key.len() <= INLINE_BYTES_MAX {
+            let key = Packed::short(key);
+            (key, key.short_hash())
+        } else {
+            let at = self.batch_long.len();
+            self.batch_long.extend_from_slice(key);
+            (Packed::long(at, key.len()), long_hash(key))
+        };
+        self.table.prefetch(hash);
+        if std::mem::needs_drop::<V>() {
+            self.owned_bytes += self.owned(&value)?;
+        }
+        self.batch.push(Slot { key, hash, value });
+        if self.batch.len() == BATCH || BATCH_LONG_BYTES <= self.batch_long.len() {
+            return self.flush();
+        }
+        Ok(Room::Left)
+    }
+
+    fn owned(&mut self, value: &V) -> Result<usize, CodecError> {
+        self.scratch.clear();
+        value.encode_owned(&mut self.scratch)?;
+        Ok(2 * self.scratch.len())
+    }
+
+    /// Empties the batch into the table.
+    #[inline(never)]
+    pub fn flush(&mut self) -> Result<Room, CodecError> {
+        self.combiner.flush(&mut self.table, &mut self.batch, &self.batch_long);
+        self.batch_long.clear();
+        let mut slots = self.table.slots();
+        let growth = if slots < SLOTS_FAST_GROWTH { 4 } else { 2 };
+        let full = self.table.is_full();
+        if full {
+            slots *= growth;
+        }
+        // While it grows there are two tables.
+        let others = self.table.bytes() - Table::<V>::bytes_of(self.table.slots());
+        let growing = if full { self.table.slots() } else { 0 };
+        if self.limit_bytes < Table::<V>::bytes_of(slots + growing) + others + self.owned_bytes {
+            return self.over_limit(full);
+        }
+        if full {
+            self.table.grow(growth);
+        }
+        Ok(Room::Left)
+    }
+
+    /// The limit is passed by the estimate of what values own, or because the table would have to grow.
+    #[cold]
+    fn over_limit(&mut self, full: bool) -> Result<Room, CodecError> {
+        if std::mem::needs_drop::<V>() && !full {
+            let (mut owned, mut scratch) = (0, std::mem::take(&mut self.scratch));
+            for value in self.table.values() {
+                scratch.clear();
+                value.encode_owned(&mut scratch)?;
+                owned += 2 * scratch.len();
+            }
+            (self.owned_bytes, self.scratch) = (owned, scratch);
+            // Less than half full, or the next value would ask again.
+            if 2 * (self.table.bytes() + owned) < self.limit_bytes {
+                return Ok(Room::Left);
+            }
+        }
+        let enough =
+            full || Table::<V>::SLOTS_MIN / 2 <= self.table.len() || self.limit_bytes < self.owned_bytes;
+        Ok(if enough { Room::Full } else { Room::Left })
+    }
+
+    /// The table with everything in it, which leaves an empty one here.
+    pub fn take(&mut self) -> Table<V> {
+        self.combiner.flush(&mut self.table, &mut self.batch, &self.batch_long);
+        self.batch_long.clear();
+        self.owned_bytes = 0;
+        let slots = self.table.slots().min(SLOTS_FIRST);
+        std::mem::replace(&mut self.table, Table::new(slots, self.spread_next))
+    }
+
+    /// The combiner, for values that meet outside the table.
+    pub fn combiner(&mut self) -> &mut dyn CombineRun<V> {
+        &mut *self.combiner
+    }
+}

@@ -1,0 +1,276 @@
+//! Collectors: what a mapper emits, gathered, combined or sorted, and written as one map output.
+//!
+//! Jobs with a combiner total values in a table; others sort. Either spills runs when its memory is full and
+//! merges them at the end. Not here: reading input and calling the mapper (`task`), merging (`merge`).
+
+mod combine;
+pub(crate) mod hash;
+mod partition;
+mod prefetch;
+mod sort;
+pub(crate) mod table;
+
+pub use combine::CombineFactory;
+pub(crate) use combine::{CombineRun, Combining, Room};
+pub(crate) use partition::Partitioning;
+pub(crate) use sort::Sorting;
+
+use crate::budget::Budget;
+use crate::key::Key;
+use crate::merge;
+use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
+use crate::task::{KeySample, Progress, TaskFailure};
+use crate::value::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use table::{Slot, Table, key_bytes};
+
+/// Takes what a mapper emits.
+///
+/// Emitting never fails where it stands: a failure (a full disk, a value that refuses to be encoded) is kept,
+/// what is emitted after it is dropped, and the task ends with the block.
+pub struct Emitter<K: Key, V: Value> {
+    target: Target<V>,
+    partitioning: Partitioning<K>,
+    setting: EmitterSetting,
+    runs: Vec<MapOutput>,
+    key_scratch: Vec<u8>,
+    value_scratch: Vec<u8>,
+    emitted: u64,
+    failure: Option<TaskFailure>,
+}
+
+/// Where pairs go.
+pub(crate) enum Target<V: Value> {
+    /// Sorted by key.
+    Sort(Sorting),
+    /// Totalled by key.
+    Combine(Combining<V>),
+    /// Keys alone, for cutting ranges; also where pairs go after a failure, with no sample.
+    Sample(Option<KeySample>),
+}
+
+/// What an emitter needs to know of its task.
+pub(crate) struct EmitterSetting {
+    pub write: WriteSetting,
+    pub fan_in_max: usize,
+    pub progress: Arc<Progress>,
+}
+
+impl<K: Key, V: Value> Emitter<K, V> {
+    pub(crate) fn new(target: Target<V>, partitioning: Partitioning<K>, setting: EmitterSetting) -> Self {
+        Self {
+            target,
+            partitioning,
+            setting,
+            runs: Vec::new(),
+            key_scratch: Vec::new(),
+            value_scratch: Vec::new(),
+            emitted: 0,
+            failure: None,
+        }
+    }
+
+    /// Emits one pair.
+    #[inline]
+    pub fn emit(&mut self, key: K::View<'_>, value: V::View<'_>) {
+        self.emitted += 1;
+        let added = match &mut self.target {
+            Target::Combine(combining) => {
+                let value = V::own(value);
+                K::with_bytes(key, &mut self.key_scratch, |key| combining.add(key, value))
+                    .map_err(TaskFailure::from)
+            }
+            Target::Sort(sorting) => {
+                let (partitioning, partitions) = (&self.partitioning, self.setting.write.partitions);
+                let value_scratch = &mut self.value_scratch;
+                K::with_bytes(key, &mut self.key_scratch, |key| {
+                    let partition = partitioning.of(key, partitions)?;
+                    let added =
+                        V::with_bytes(value, value_scratch, |value| sorting.add(partition, key, value));
+                    Ok(added??)
+                })
+            }
+            Target::Sample(sample) => {
+                if let Some(sample) = sample {
+                    K::with_bytes(key, &mut self.key_scratch, |key| sample.add(key));
+                }
+                Ok(Room::Left)
+            }
+        };
+        if !matches!(added, Ok(Room::Left)) {
+            self.spill_or_fail(added);
+        }
+    }
+
+    /// Whether the task is not wanted any more. Only code that runs long without emitting need ask: the engine
+    /// looks after each block of input.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.setting.progress.cancelled.load(Relaxed)
+    }
+
+    /// The end of a block of input: reports what failed since the last one, and whether the task is cancelled.
+    pub(crate) fn end_block(&mut self) -> Result<(), TaskFailure> {
+        let progress = &self.setting.progress;
+        progress.records_out.store(self.emitted, Relaxed);
+        progress.check()?;
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// The sample that was collected.
+    pub(crate) fn into_sample(self) -> Option<KeySample> {
+        match self.target {
+            Target::Sample(sample) => sample,
+            _ => None,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spill_or_fail(&mut self, added: Result<Room, TaskFailure>) {
+        if let Err(failure) = added.and_then(|_| self.spill()) {
+            self.failure.get_or_insert(failure);
+            self.target = Target::Sample(None);
+        }
+    }
+
+    /// Writes everything collected so far as a run.
+    fn spill(&mut self) -> Result<(), TaskFailure> {
+        self.setting.progress.check()?;
+        let mut writer = SegmentsWriter::on_disk(self.setting.write.clone())?;
+        match &mut self.target {
+            Target::Sort(sorting) => sorting.drain(&mut writer)?,
+            Target::Combine(combining) => {
+                let (slots, long) = combining.take().into_sorted_by_hash();
+                let partitions = self.setting.write.partitions;
+                write_slots(&slots, &long, &self.partitioning, partitions, &mut writer)?;
+            }
+            Target::Sample(_) => {}
+        }
+        let run = writer.finish()?;
+        self.setting.progress.spilled(run.bytes());
+        self.runs.push(run);
+        if self.setting.fan_in_max <= self.runs.len() {
+            // More runs than may be merged at once become one, so that the last merge opens few files.
+            let writer = SegmentsWriter::on_disk(self.setting.write.clone())?;
+            let merged = self.merge_runs(writer)?;
+            self.setting.progress.spilled(merged.bytes());
+            self.runs.push(merged);
+        }
+        Ok(())
+    }
+
+    /// Merges all runs into `writer`; the runs are gone then.
+    fn merge_runs(&mut self, mut writer: SegmentsWriter) -> Result<MapOutput, TaskFailure> {
+        let runs = std::mem::take(&mut self.runs);
+        let mut combining = match &mut self.target {
+            Target::Combine(combining) => Some(combining),
+            _ => None,
+        };
+        for partition in 0..self.setting.write.partitions {
+            let segments: Vec<_> = runs
+                .iter()
+                .filter_map(|run| run.segment(partition))
+                .filter(|data| !data.is_empty())
+                .collect();
+            self.setting.progress.check()?;
+            match &mut combining {
+                Some(combining) => {
+                    merge::merge_combining::<V>(segments, partition, combining.combiner(), &mut writer)?;
+                }
+                None => merge::merge_into(segments, partition, &mut writer)?,
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Ends the collection: the map's output, in memory if `budget` grants it.
+    pub(crate) fn finish(mut self, budget: &Budget) -> Result<MapOutput, TaskFailure> {
+        self.end_block()?;
+        if !self.runs.is_empty() {
+            self.spill()?;
+            let most: u64 = self.runs.iter().map(MapOutput::bytes).sum();
+            let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most as usize)?;
+            return self.merge_runs(writer);
+        }
+        let write = self.setting.write.clone();
+        let partitions = write.partitions;
+        match &mut self.target {
+            Target::Sort(sorting) => {
+                let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
+                let mut writer = SegmentsWriter::in_memory(write, budget, bytes)?;
+                sorting.drain(&mut writer)?;
+                Ok(writer.finish()?)
+            }
+            Target::Combine(combining) => {
+                let table = combining.take();
+                let mut writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
+                write_table(&table, &self.partitioning, partitions, &mut writer)?;
+                Ok(writer.finish()?)
+            }
+            Target::Sample(_) => Ok(SegmentsWriter::in_memory(write, budget, 0)?.finish()?),
+        }
+    }
+}
+
+/// The order in which the segments of a job lie.
+pub(crate) fn segment_order(combines: bool) -> SegmentOrder {
+    if combines { SegmentOrder::Hash } else { SegmentOrder::Key }
+}
+
+/// What a table will have as segments if keys and values are short. More is asked for as it turns out.
+fn estimated_bytes<V>(table: &Table<V>) -> usize {
+    const PAIR_BYTES: usize = 12;
+    if table.len() == 0 { 0 } else { table.len() * PAIR_BYTES + table.long_bytes() + 256 }
+}
+
+/// Writes a whole table in partition order; within a partition roughly in hash order.
+fn write_table<K: Key, V: Value>(
+    table: &Table<V>,
+    partitioning: &Partitioning<K>,
+    partitions: u32,
+    writer: &mut SegmentsWriter,
+) -> Result<(), TaskFailure> {
+    let (mut buffer, mut encoded) = ([0; 16], Vec::new());
+    let mut write = |partition: u32, slot: &Slot<V>| {
+        encoded.clear();
+        slot.value.encode_owned(&mut encoded)?;
+        Ok(writer.pair(partition, table.key(slot, &mut buffer), &encoded)?)
+    };
+    if matches!(partitioning, Partitioning::Hash) {
+        return table.for_each_by_share(partitions, write);
+    }
+    let mut placed = Vec::with_capacity(table.len());
+    let mut key_buffer = [0; 16];
+    for slot in table.iter() {
+        placed.push((partitioning.of(table.key(slot, &mut key_buffer), partitions)?, slot));
+    }
+    placed.sort_by_key(|(partition, _)| *partition);
+    placed.into_iter().try_for_each(|(partition, slot)| write(partition, slot))
+}
+
+/// Writes slots, sorted by hash and key, in partition order.
+fn write_slots<K: Key, V: Value>(
+    slots: &[Slot<V>],
+    long: &[u8],
+    partitioning: &Partitioning<K>,
+    partitions: u32,
+    writer: &mut SegmentsWriter,
+) -> Result<(), TaskFailure> {
+    let (mut buffer, mut encoded) = ([0; 16], Vec::new());
+    let mut placed = Vec::with_capacity(slots.len());
+    for slot in slots {
+        placed.push((partitioning.of(key_bytes(long, slot.key, &mut buffer), partitions)?, slot));
+    }
+    placed.sort_by_key(|(partition, _)| *partition);
+    for (partition, slot) in placed {
+        encoded.clear();
+        slot.value.encode_owned(&mut encoded)?;
+        writer.pair(partition, key_bytes(long, slot.key, &mut buffer), &encoded)?;
+    }
+    Ok(())
+}

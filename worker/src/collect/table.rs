@@ -1,0 +1,358 @@
+//! An open-addressing table from key bytes to values, made for counting.
+//!
+//! A slot holds keys up to 15 bytes itself; longer ones lie in a side arena. With an eight-byte value a slot has
+//! 32 bytes, half a cache line: emptiness is told by the hash, which is never zero. The home of a key is given
+//! by the top bits of its hash times `spread`, so that a scan of the table meets hashes nearly in order.
+//!
+//! Not here: when the table is too large and what then happens (`combine`).
+//!
+//! Invariant: `used` slots are full, fewer than all; between a key's home and its slot there is no empty one.
+
+use super::hash::{Packed, hash_share};
+use super::prefetch::prefetch;
+use std::cmp::Ordering;
+use std::num::NonZeroU64;
+
+/// One key with its value, or with one more value on its way into the table.
+pub(crate) struct Slot<V> {
+    pub key: Packed,
+    pub hash: NonZeroU64,
+    pub value: V,
+}
+
+/// The table.
+pub(crate) struct Table<V> {
+    slots: Vec<Option<Slot<V>>>,
+    shift: u32,
+    spread: u64,
+    used: usize,
+    /// Bytes of long keys, one after another.
+    long: Vec<u8>,
+}
+
+impl<V> Table<V> {
+    /// Fewest slots, so that a batch always fits behind the fill limit.
+    pub const SLOTS_MIN: usize = 128;
+
+    /// A table of at least `slots` slots. `spread` is odd or the number of partitions whose share of the hash
+    /// space the keys come from: then they spread over the whole table.
+    pub fn new(slots: usize, spread: u64) -> Self {
+        let slots = slots.max(Self::SLOTS_MIN).next_power_of_two();
+        let mut all = Vec::new();
+        all.resize_with(slots, || None);
+        Self { slots: all, shift: 64 - slots.ilog2(), spread, used: 0, long: Vec::new() }
+    }
+
+    /// Slots that suffice for `keys` different keys.
+    pub fn slots_for(keys: usize) -> usize {
+        (keys.saturating_mul(8) / 5 + 1).max(Self::SLOTS_MIN).checked_next_power_of_two().unwrap_or(1 << 62)
+    }
+
+    /// Different keys.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes of slots and long keys.
+    pub fn bytes(&self) -> usize {
+        Self::bytes_of(self.slots.len()) + self.long.len()
+    }
+
+    /// Bytes of long keys.
+    pub fn long_bytes(&self) -> usize {
+        self.long.len()
+    }
+
+    /// Bytes of so many slots.
+    pub fn bytes_of(slots: usize) -> usize {
+        slots.saturating_mul(size_of::<Option<Slot<V>>>())
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether five of eight slots are full: time to grow.
+    pub fn is_full(&self) -> bool {
+        self.slots.len() / 8 * 5 <= self.used
+    }
+
+    #[inline]
+    fn home(&self, hash: NonZeroU64) -> usize {
+        (hash.get().wrapping_mul(self.spread) >> self.shift) as usize
+    }
+
+    /// Begins to load the home of a hash.
+    #[inline]
+    pub fn prefetch(&self, hash: NonZeroU64) {
+        prefetch(&self.slots, self.home(hash));
+    }
+
+    /// Adds a value under a key. `long` is the arena that a long key of `item` points into.
+    #[inline]
+    pub fn add(&mut self, item: Slot<V>, long: &[u8], combine: impl FnOnce(&mut V, V)) {
+        if item.key.is_long() {
+            return self.add_long(item, long, combine);
+        }
+        let mask = self.slots.len() - 1;
+        let mut index = self.home(item.hash);
+        loop {
+            match &mut self.slots[index] {
+                Some(slot) if slot.key == item.key => return combine(&mut slot.value, item.value),
+                Some(_) => index = (index + 1) & mask,
+                empty => {
+                    *empty = Some(item);
+                    self.used += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn add_long(&mut self, mut item: Slot<V>, long: &[u8], combine: impl FnOnce(&mut V, V)) {
+        let length = item.key.long_length();
+        let at = |key: Packed| key.low as usize..key.low as usize + length;
+        let key = &long[at(item.key)];
+        let mask = self.slots.len() - 1;
+        let mut index = self.home(item.hash);
+        loop {
+            match &mut self.slots[index] {
+                Some(slot)
+                    if slot.hash == item.hash
+                        && slot.key.high == item.key.high
+                        && &self.long[at(slot.key)] == key =>
+                {
+                    return combine(&mut slot.value, item.value);
+                }
+                Some(_) => index = (index + 1) & mask,
+                empty => {
+                    item.key = Packed::long(self.long.len(), length);
+                    self.long.extend_from_slice(key);
+                    *empty = Some(item);
+                    self.used += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Makes the table `factor` times as large, a power of two.
+    pub fn grow(&mut self, factor: usize) {
+        let slots = self.slots.len() * factor;
+        let mut grown = Vec::new();
+        grown.resize_with(slots, || None);
+        let old = std::mem::replace(&mut self.slots, grown);
+        self.shift = 64 - slots.ilog2();
+        for slot in old.into_iter().flatten() {
+            let mut index = self.home(slot.hash);
+            while self.slots[index].is_some() {
+                index = (index + 1) & (slots - 1);
+            }
+            self.slots[index] = Some(slot);
+        }
+    }
+
+    /// The key of a slot: from the arena, or from `buffer`, into which a short one is unpacked.
+    #[inline]
+    pub fn key<'a>(&'a self, slot: &Slot<V>, buffer: &'a mut [u8; 16]) -> &'a [u8] {
+        key_bytes(&self.long, slot.key, buffer)
+    }
+
+    /// The full slots in the order in which they lie.
+    pub fn iter(&self) -> impl Iterator<Item = &Slot<V>> {
+        self.slots.iter().flatten()
+    }
+
+    /// Values alone, in no particular order.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|slot| &slot.value)
+    }
+
+    /// Visits the slots share by share of the hash space (of `shares` equal ones), which a plain scan does not
+    /// do: near a border, a probe run mixes keys of two shares, and the last run goes on at the beginning.
+    /// Needs a table whose spread is 1.
+    pub fn for_each_by_share<E>(
+        &self,
+        shares: u32,
+        mut visit: impl FnMut(u32, &Slot<V>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let slots = self.slots.len();
+        let first_home = |share: u32| {
+            // The least hash of a share is the border rounded up.
+            let least = (u128::from(share) << 64).div_ceil(u128::from(shares));
+            u64::try_from(least).map_or(slots, |least| (least >> self.shift) as usize)
+        };
+        for share in 0..shares {
+            let (mut index, end) = (first_home(share), first_home(share + 1));
+            // Keys lie at or behind their homes, with no empty slot between. So the share ends with the first
+            // empty slot at or behind the next share's first home, perhaps beyond the end of the table.
+            loop {
+                let place = index & (slots - 1);
+                match &self.slots[place] {
+                    Some(slot) => {
+                        let beyond_the_end = place < self.home(slot.hash);
+                        let visited_now = beyond_the_end == (slots <= index);
+                        if visited_now && hash_share(slot.hash, shares) == share {
+                            visit(share, slot)?;
+                        }
+                    }
+                    None if end <= index => break,
+                    None => {}
+                }
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all slots out, sorted by key.
+    pub fn into_sorted_by_key(self) -> (Vec<Slot<V>>, Vec<u8>) {
+        let long = self.long;
+        let mut slots: Vec<Slot<V>> = self.slots.into_iter().flatten().collect();
+        slots.sort_unstable_by(|a, b| compare_keys(&long, a.key, b.key));
+        (slots, long)
+    }
+
+    /// Takes all slots out, sorted by hash and then by key.
+    pub fn into_sorted_by_hash(self) -> (Vec<Slot<V>>, Vec<u8>) {
+        let long = self.long;
+        let mut slots: Vec<Slot<V>> = self.slots.into_iter().flatten().collect();
+        slots.sort_unstable_by(|a, b| a.hash.cmp(&b.hash).then_with(|| compare_keys(&long, a.key, b.key)));
+        (slots, long)
+    }
+}
+
+/// The bytes of a packed key whose long form lies in `long`.
+#[inline]
+pub(crate) fn key_bytes<'a>(long: &'a [u8], key: Packed, buffer: &'a mut [u8; 16]) -> &'a [u8] {
+    if key.is_long() {
+        let from = key.low as usize;
+        return &long[from..from + key.long_length()];
+    }
+    let (bytes, length) = key.unpack();
+    *buffer = bytes;
+    &buffer[..length]
+}
+
+/// Compares packed keys by their bytes.
+#[inline]
+fn compare_keys(long: &[u8], a: Packed, b: Packed) -> Ordering {
+    if !a.is_long() && !b.is_long() {
+        return a.short_rank().cmp(&b.short_rank());
+    }
+    let (mut x, mut y) = ([0; 16], [0; 16]);
+    key_bytes(long, a, &mut x).cmp(key_bytes(long, b, &mut y))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash::{INLINE_BYTES_MAX, key_hash};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn item(key: &[u8], value: u64) -> Slot<u64> {
+        let packed = match key.len() {
+            ..=INLINE_BYTES_MAX => Packed::short(key),
+            length => Packed::long(0, length),
+        };
+        Slot { key: packed, hash: key_hash(key), value }
+    }
+
+    fn table_of(keys: &[Vec<u8>], spread: u64) -> (Table<u64>, BTreeMap<Vec<u8>, u64>) {
+        let mut table = Table::new(0, spread);
+        let mut oracle = BTreeMap::new();
+        for (number, key) in keys.iter().enumerate() {
+            if table.is_full() {
+                table.grow(2);
+            }
+            table.add(item(key, number as u64), key, |total, value| *total += value);
+            *oracle.entry(key.clone()).or_insert(0) += number as u64;
+        }
+        (table, oracle)
+    }
+
+    fn found(long: &[u8], slot: &Slot<u64>) -> (Vec<u8>, u64) {
+        (key_bytes(long, slot.key, &mut [0; 16]).to_vec(), slot.value)
+    }
+
+    /// Keys of 8 to 15 bytes that all have the same hash: their first half is the one that mixes to zero.
+    fn colliding(tail: u8) -> Vec<u8> {
+        let mut key = 0x6A09_E667_F3BC_C909_u64.to_le_bytes().to_vec();
+        key.push(tail);
+        key
+    }
+
+    fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let key = prop_oneof![
+            6 => proptest::collection::vec(any::<u8>(), 0..20),
+            2 => proptest::collection::vec(0u8..2, 0..18),
+            1 => any::<u8>().prop_map(colliding),
+        ];
+        proptest::collection::vec(key, 0..400)
+    }
+
+    proptest! {
+        #[test]
+        fn table_totals_what_a_map_totals_and_sorts_like_it(keys in keys(), spread in prop_oneof![Just(1u64), Just(3)]) {
+            let (table, oracle) = table_of(&keys, spread);
+            prop_assert_eq!(table.len(), oracle.len());
+            let (slots, long) = table.into_sorted_by_key();
+            let sorted: Vec<_> = slots.iter().map(|slot| found(&long, slot)).collect();
+            prop_assert_eq!(sorted, oracle.into_iter().collect::<Vec<_>>());
+            let (slots, long) = table_of(&keys, spread).0.into_sorted_by_hash();
+            let ranks: Vec<_> = slots.iter().map(|slot| (slot.hash, found(&long, slot).0)).collect();
+            prop_assert!(ranks.is_sorted());
+        }
+
+        #[test]
+        fn table_scan_by_share_meets_each_key_once_in_its_share(keys in keys(), shares in 1u32..300) {
+            let (table, oracle) = table_of(&keys, 1);
+            let mut seen = Vec::new();
+            let mut last = 0;
+            table.for_each_by_share(shares, |share, slot| {
+                assert!(last <= share);
+                last = share;
+                let (key, value) = found(&table.long, slot);
+                assert_eq!(hash_share(key_hash(&key), shares), share);
+                seen.push((key, value));
+                Ok::<(), ()>(())
+            }).unwrap();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, oracle.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn slots_of_counters_are_half_a_cache_line() {
+        assert_eq!(size_of::<Option<Slot<u64>>>(), 32);
+    }
+
+    #[test]
+    fn table_scan_by_share_meets_keys_that_wrapped_around_the_end() {
+        // Many keys whose home is the last slot: the run goes on at the beginning.
+        let mut keys = Vec::new();
+        for number in 0u64.. {
+            let key = number.to_be_bytes().to_vec();
+            if key_hash(&key).get() >> 57 == 127 {
+                keys.push(key);
+            }
+            if keys.len() == 40 {
+                break;
+            }
+        }
+        let (table, oracle) = table_of(&keys, 1);
+        assert_eq!(table.slots(), Table::<u64>::SLOTS_MIN);
+        for shares in [1, 2, 5, 128, 1000] {
+            let mut count = 0;
+            let visit = |_, _: &Slot<u64>| {
+                count += 1;
+                Ok::<(), ()>(())
+            };
+            table.for_each_by_share(shares, visit).unwrap();
+            assert_eq!(count, oracle.len(), "{shares} shares");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Who may listen where: the rules that keep a listener on loopback unless somebody said so.
+//!
+//! Each rule a request breaks is an error of its own that names the flag which lifts it, so that a
+//! person decides with the risk in front of them. It reads no flags and no configuration itself.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+
+use super::tls::Identity;
+
+/// How the bytes of a listener travel.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// Unencrypted HTTP.
+    Plain,
+    /// TLS 1.3 under this key.
+    Tls(Identity),
+}
+
+/// What the person who starts a listener has explicitly allowed; nothing by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Permissions {
+    /// `--insecure-plaintext`: secrets and data cross the network readable.
+    pub insecure_plaintext: bool,
+    /// `--listen-everywhere`: every network interface, present and future.
+    pub listen_everywhere: bool,
+    /// `--allow-root`: whoever holds the secret runs code as root.
+    pub allow_root: bool,
+}
+
+/// A wish to listen.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// Where; port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// Encrypted or not.
+    pub transport: Transport,
+    /// What was explicitly allowed.
+    pub permissions: Permissions,
+}
+
+/// Why a listener was refused or could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Plain HTTP beyond this machine.
+    #[error(
+        "refused to listen on {address} without TLS: the secret and all data would cross the network readable; use TLS, or allow it with --insecure-plaintext"
+    )]
+    Plaintext {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// All interfaces at once.
+    #[error(
+        "refused to listen on {address}, which is every network this machine is in; name one address, or allow it with --listen-everywhere"
+    )]
+    Everywhere {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// Root beyond this machine.
+    #[error(
+        "refused to listen on {address} as root: jobs from the network would run as root; use another user, or allow it with --allow-root"
+    )]
+    Root {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// Another process listens there.
+    #[error("cannot listen on {address}: address in use")]
+    InUse {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// Any other failure of the system.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Bind {
+    /// A plain listener on a loopback port chosen by the system, which needs no permission.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Bind {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            transport: Transport::Plain,
+            permissions: Permissions::default(),
+        }
+    }
+
+    /// Whether the rules allow this listener for a process that is or is not root.
+    ///
+    /// # Errors
+    /// The first rule broken, in the order everywhere, plaintext, root.
+    pub fn validate(&self, is_root: bool) -> Result<(), BindError> {
+        let Bind { address, permissions, .. } = *self;
+        let ip = address.ip().to_canonical();
+        if ip.is_loopback() {
+            return Ok(());
+        }
+        if ip.is_unspecified() && !permissions.listen_everywhere {
+            return Err(BindError::Everywhere { address });
+        }
+        if matches!(self.transport, Transport::Plain) && !permissions.insecure_plaintext {
+            return Err(BindError::Plaintext { address });
+        }
+        if is_root && !permissions.allow_root {
+            return Err(BindError::Root { address });
+        }
+        Ok(())
+    }
+
+    /// Validates and opens the listener.
+    ///
+    /// # Errors
+    /// As [`Bind::validate`], or if the system refuses; [`BindError::InUse`] for a port in use.
+    pub async fn listen(&self) -> Result<TcpListener, BindError> {
+        self.validate(rustix::process::geteuid().is_root())?;
+        let address = self.address;
+        TcpListener::bind(address).await.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { address },
+            _ => BindError::Listen { address, source },
+        })
+    }
+}

@@ -1,0 +1,529 @@
+//! The client: one connection to one peer, plain or TLS with a pinned key, and its time limits.
+//!
+//! Every failure has a type, so that a caller can tell a peer that cannot be reached from one that
+//! refuses the secret and from a body that broke off. It never retries and follows no redirects:
+//! both are decisions of the caller. [`super::Pool`] keeps connections for further requests.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsConnector;
+use tracing::debug;
+
+use super::body::{Body, empty};
+use super::endpoint::Endpoint;
+use super::limits::{
+    CONNECT_TIME, ERROR_BODY_BYTES_MAX, HEAD_BYTES_MAX, HEAD_FIELDS_MAX, RESPONSE_TIME, STALL_TIME,
+};
+use super::pool::Home;
+use super::secret::Secret;
+use super::tls::{client_config, is_pin_mismatch, server_name};
+use super::upgrade::{Duplex, duplex, names_protocol};
+
+/// How long a client waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For the connection, name lookup and TLS included.
+    pub connect: Duration,
+    /// For the head of the answer, counted from when the last piece of the request was taken.
+    pub head: Duration,
+    /// For the next piece of the answer's body.
+    pub stall: Duration,
+}
+
+impl Default for Timeouts {
+    /// 5 s to connect, 30 s for a head, 30 s between pieces.
+    fn default() -> Self {
+        Timeouts { connect: CONNECT_TIME, head: RESPONSE_TIME, stall: STALL_TIME }
+    }
+}
+
+/// What a client was waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The connection.
+    Connect,
+    /// The head of the answer.
+    Head,
+    /// The next piece of the answer's body.
+    Body,
+}
+
+/// Why a request failed. `peer` is the `host:port` it was meant for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// Nobody reachable listens there.
+    #[error("could not connect to {peer}")]
+    Connect {
+        /// The peer.
+        peer: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The TLS handshake failed; the peer may speak plain HTTP.
+    #[error("could not agree on TLS with {peer}")]
+    Tls {
+        /// The peer.
+        peer: String,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
+    /// The peer has another key than the one it is known by: another server, or an impostor.
+    #[error("refused {peer}: it has another key than the pinned one")]
+    PinMismatch {
+        /// The peer.
+        peer: String,
+    },
+    /// It took too long.
+    #[error("gave up on {peer} after {} ms without progress ({phase:?})", limit.as_millis())]
+    Timeout {
+        /// The peer.
+        peer: String,
+        /// What was awaited.
+        phase: Phase,
+        /// For how long.
+        limit: Duration,
+    },
+    /// The peer refused our secret: it belongs to another cluster, job or door.
+    #[error("{peer} refused the secret for {method} {path}")]
+    Unauthorized {
+        /// The peer.
+        peer: String,
+        /// The method.
+        method: Method,
+        /// The path.
+        path: String,
+    },
+    /// The peer answered with a status that is no success.
+    #[error("{peer} answered {method} {path} with {status}: {message}")]
+    Status {
+        /// The peer.
+        peer: String,
+        /// The method.
+        method: Method,
+        /// The path.
+        path: String,
+        /// The status.
+        status: StatusCode,
+        /// The start of the answer's body, made printable.
+        message: String,
+    },
+    /// The connection ended before an answer; whether the request had an effect is unknown.
+    #[error("{peer} closed the connection before it answered")]
+    Closed {
+        /// The peer.
+        peer: String,
+        /// What went wrong.
+        #[source]
+        source: hyper::Error,
+    },
+    /// The answer is not HTTP, or its head is beyond our limits; the peer may speak TLS.
+    #[error("{peer} sent something that is not an HTTP answer within our limits")]
+    NotHttp {
+        /// The peer.
+        peer: String,
+        /// What went wrong.
+        #[source]
+        source: hyper::Error,
+    },
+    /// The body of the answer broke off.
+    #[error("{peer} broke its answer off")]
+    Truncated {
+        /// The peer.
+        peer: String,
+        /// What went wrong.
+        #[source]
+        source: hyper::Error,
+    },
+    /// The body of the answer is longer than the caller allows.
+    #[error("refused an answer of {peer} with more than {bytes_max} bytes")]
+    TooLarge {
+        /// The peer.
+        peer: String,
+        /// The limit in bytes.
+        bytes_max: usize,
+    },
+    /// The peer did not switch to the protocol asked for.
+    #[error("{peer} did not switch to {protocol}")]
+    NotUpgraded {
+        /// The peer.
+        peer: String,
+        /// The protocol asked for.
+        protocol: &'static str,
+    },
+    /// The request cannot be written; its path or address holds characters that must not stand there.
+    #[error("could not form a request to {peer}")]
+    Request {
+        /// The peer.
+        peer: String,
+        /// What is wrong with it.
+        #[source]
+        source: hyper::http::Error,
+    },
+}
+
+/// One HTTP/1.1 connection; requests go one after the other.
+#[derive(Debug)]
+pub struct Connection {
+    peer: String,
+    timeouts: Timeouts,
+    sender: SendRequest<Body>,
+}
+
+impl Connection {
+    /// Connects; over TLS if the endpoint has a pin, and then to the holder of that key only.
+    ///
+    /// # Errors
+    /// `Connect`, `Tls`, `PinMismatch` or `Timeout`.
+    pub async fn open(endpoint: &Endpoint, timeouts: Timeouts) -> Result<Self, HttpError> {
+        let limit = timeouts.connect;
+        let opening = Connection::open_unlimited(endpoint, timeouts);
+        timeout(limit, opening).await.unwrap_or_else(|_| {
+            Err(HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Connect, limit })
+        })
+    }
+
+    async fn open_unlimited(endpoint: &Endpoint, timeouts: Timeouts) -> Result<Self, HttpError> {
+        let peer = endpoint.to_string();
+        let connect = |source| HttpError::Connect { peer: peer.clone(), source };
+        let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await.map_err(connect)?;
+        stream.set_nodelay(true).map_err(connect)?;
+        let Some(pin) = endpoint.pin else {
+            return Connection::handshake(stream, peer, timeouts).await;
+        };
+        let tls = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(error) if is_pin_mismatch(error) => HttpError::PinMismatch { peer: peer.clone() },
+            _ => HttpError::Tls { peer: peer.clone(), source },
+        };
+        let config = client_config(pin).map_err(|error| tls(io::Error::other(error)))?;
+        let stream = TlsConnector::from(config).connect(server_name(), stream).await.map_err(tls)?;
+        Connection::handshake(stream, peer, timeouts).await
+    }
+
+    async fn handshake<S>(stream: S, peer: String, timeouts: Timeouts) -> Result<Self, HttpError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let result = http1::Builder::new()
+            .max_headers(HEAD_FIELDS_MAX)
+            .max_header_size(HEAD_BYTES_MAX)
+            .handshake(TokioIo::new(stream))
+            .await;
+        let (sender, connection) = match result {
+            Ok(parts) => parts,
+            Err(source) => return Err(HttpError::Closed { peer, source }),
+        };
+        let driven = peer.clone();
+        // Ends by itself once the sender and the last answer's body are gone.
+        tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                debug!(peer = driven, %error, "connection ended early");
+            }
+        });
+        Ok(Connection { peer, timeouts, sender })
+    }
+
+    /// Sends a request and returns its answer if the status is a success.
+    ///
+    /// # Errors
+    /// As [`Connection::send`]; `Unauthorized` for 401 and `Status` for any other status but 2xx.
+    pub async fn request(
+        &mut self,
+        secret: Option<&Secret>,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Response<Answer>, HttpError> {
+        let request = new_request(&self.peer, method.clone(), path, body)?;
+        let response = self.send(secret, request).await?;
+        expect_success(response, &self.peer, method, path).await
+    }
+
+    /// Sends a request, whose URI is a path, and returns its answer whatever the status.
+    ///
+    /// Adds the Host and Authorization headers. The answer's body must be read to its end before
+    /// the next request; an unread one closes the connection.
+    ///
+    /// # Errors
+    /// `Timeout`, `Closed`, `NotHttp` or `Request`.
+    pub async fn send(
+        &mut self,
+        secret: Option<&Secret>,
+        request: Request<Body>,
+    ) -> Result<Response<Answer>, HttpError> {
+        let request = self.prepare(secret, request)?;
+        let response = self.exchange(request).await.map_err(|failure| failure.error)?;
+        Ok(response.map(|body| self.answer(body)))
+    }
+
+    /// Turns the connection into a stream of another protocol.
+    ///
+    /// # Errors
+    /// As [`Connection::request`], and `NotUpgraded` if the peer answers with a success instead.
+    pub async fn upgrade(
+        mut self,
+        secret: Option<&Secret>,
+        path: &str,
+        protocol: &'static str,
+    ) -> Result<Duplex, HttpError> {
+        let mut request = new_request(&self.peer, Method::GET, path, empty())?;
+        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        request.headers_mut().insert(UPGRADE, HeaderValue::from_static(protocol));
+        let request = self.prepare(secret, request)?;
+        let mut response = self.exchange(request).await.map_err(|failure| failure.error)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS
+            && names_protocol(response.headers(), protocol)
+        {
+            let upgraded = hyper::upgrade::on(&mut response).await;
+            return upgraded.map(duplex).map_err(|source| HttpError::Closed { peer: self.peer, source });
+        }
+        let response = response.map(|body| self.answer(body));
+        expect_success(response, &self.peer, Method::GET, path).await?;
+        Err(HttpError::NotUpgraded { peer: self.peer, protocol })
+    }
+
+    /// Waits until the connection can take a request; false if it is closed or stays busy.
+    pub(super) async fn is_usable(&mut self) -> bool {
+        matches!(timeout(self.timeouts.connect, self.sender.ready()).await, Ok(Ok(())))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    pub(super) fn answer(&self, body: Incoming) -> Answer {
+        Answer { body, peer: self.peer.clone(), stall: self.timeouts.stall, home: None }
+    }
+
+    /// Adds what every request of ours carries.
+    pub(super) fn prepare(
+        &self,
+        secret: Option<&Secret>,
+        mut request: Request<Body>,
+    ) -> Result<Request<Body>, HttpError> {
+        let invalid = |source| HttpError::Request { peer: self.peer.clone(), source };
+        let host = HeaderValue::try_from(&self.peer).map_err(|error| invalid(error.into()))?;
+        request.headers_mut().insert(HOST, host);
+        if let Some(secret) = secret {
+            let token = format!("Bearer {}", *secret.to_text());
+            let mut value = HeaderValue::try_from(token).map_err(|error| invalid(error.into()))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        Ok(request)
+    }
+
+    /// Sends a prepared request and waits for the head of its answer.
+    pub(super) async fn exchange(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, Box<ExchangeFailure>> {
+        let progress = Progress::new();
+        let request = request.map(|inner| Tracked { inner, progress: progress.clone() }.boxed());
+        let limit = self.timeouts.head;
+        let sent = self.sender.try_send_request(request);
+        tokio::pin!(sent);
+        loop {
+            let deadline = progress.last() + limit;
+            tokio::select! {
+                result = sent.as_mut() => return result.map_err(|mut failure| {
+                    let unsent = failure.take_message();
+                    Box::new(ExchangeFailure { error: exchange_error(&self.peer, failure.into_error()), unsent })
+                }),
+                () = tokio::time::sleep_until(deadline) => {
+                    // A large request may take longer than any answer; only silence counts.
+                    if progress.last() + limit <= deadline {
+                        let error = HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Head, limit };
+                        return Err(Box::new(ExchangeFailure { error, unsent: None }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A failed exchange; `unsent` is the request if no byte of it can have reached the peer.
+pub(super) struct ExchangeFailure {
+    pub(super) error: HttpError,
+    pub(super) unsent: Option<Request<Body>>,
+}
+
+fn exchange_error(peer: &str, source: hyper::Error) -> HttpError {
+    let peer = peer.to_owned();
+    if source.is_parse() { HttpError::NotHttp { peer, source } } else { HttpError::Closed { peer, source } }
+}
+
+pub(super) fn new_request(
+    peer: &str,
+    method: Method,
+    path: &str,
+    body: Body,
+) -> Result<Request<Body>, HttpError> {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .body(body)
+        .map_err(|source| HttpError::Request { peer: peer.to_owned(), source })
+}
+
+pub(super) async fn expect_success(
+    mut response: Response<Answer>,
+    peer: &str,
+    method: Method,
+    path: &str,
+) -> Result<Response<Answer>, HttpError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let (peer, path) = (peer.to_owned(), path.to_owned());
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(HttpError::Unauthorized { peer, method, path });
+    }
+    // The status says what went wrong; its body only explains, so a failure to read it is no news.
+    let body = response.body_mut().collect(ERROR_BODY_BYTES_MAX).await.unwrap_or_default();
+    let message = String::from_utf8_lossy(&body).trim_end().escape_debug().to_string();
+    Err(HttpError::Status { peer, method, path, status, message })
+}
+
+/// The body of an answer. Dropped before its end, it closes its connection.
+#[derive(Debug)]
+pub struct Answer {
+    body: Incoming,
+    peer: String,
+    stall: Duration,
+    /// Where the connection goes once the body has been read.
+    home: Option<Home>,
+}
+
+impl Answer {
+    pub(super) fn returning_to(mut self, home: Home) -> Self {
+        self.home = Some(home);
+        self.go_home_at_end();
+        self
+    }
+
+    fn go_home_at_end(&mut self) {
+        if hyper::body::Body::is_end_stream(&self.body)
+            && let Some(home) = self.home.take()
+        {
+            home.put_back();
+        }
+    }
+
+    /// The number of bytes still to come, where the peer said so.
+    #[must_use]
+    pub fn bytes_left(&self) -> Option<u64> {
+        hyper::body::Body::size_hint(&self.body).exact()
+    }
+
+    /// The next piece of the body; `None` at its proper end.
+    ///
+    /// # Errors
+    /// `Truncated` if the connection ended before the body did, `Timeout` if nothing came for too long.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        loop {
+            let Ok(frame) = timeout(self.stall, self.body.frame()).await else {
+                let (peer, limit) = (self.peer.clone(), self.stall);
+                return Err(HttpError::Timeout { peer, phase: Phase::Body, limit });
+            };
+            match frame {
+                None => {
+                    self.go_home_at_end();
+                    return Ok(None);
+                }
+                Some(Err(source)) => return Err(HttpError::Truncated { peer: self.peer.clone(), source }),
+                Some(Ok(frame)) => {
+                    // Anything but data is a trailer, and we send none.
+                    if let Ok(data) = frame.into_data() {
+                        self.go_home_at_end();
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rest of the body, if it has at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// As [`Answer::chunk`], and `TooLarge`.
+    pub async fn collect(&mut self, bytes_max: usize) -> Result<Bytes, HttpError> {
+        let too_large = |peer: &str| HttpError::TooLarge { peer: peer.to_owned(), bytes_max };
+        if self.bytes_left().is_some_and(|left| (bytes_max as u64) < left) {
+            return Err(too_large(&self.peer));
+        }
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            if bytes_max - whole.len() < chunk.len() {
+                return Err(too_large(&self.peer));
+            }
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+}
+
+/// When a request last moved.
+#[derive(Clone)]
+struct Progress(Arc<Mutex<Instant>>);
+
+impl Progress {
+    fn new() -> Self {
+        Progress(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    fn mark(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn last(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request body that notes when a piece of it is taken.
+struct Tracked {
+    inner: Body,
+    progress: Progress,
+}
+
+impl hyper::body::Body for Tracked {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let frame = Pin::new(&mut self.inner).poll_frame(context);
+        if frame.is_ready() {
+            self.progress.mark();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

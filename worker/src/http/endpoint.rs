@@ -1,0 +1,133 @@
+//! Where a server listens and how it is recognised: endpoints and join lines.
+//!
+//! An [`Endpoint`] can be shown to anyone; a [`JoinLine`] carries the secret and is shown only
+//! through [`JoinLine::to_text`]. It does not resolve names: that happens at each connect.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::secret::Secret;
+use super::tls::Pin;
+
+/// Longest host name, as in DNS, in bytes.
+const HOST_BYTES_MAX: usize = 253;
+/// What a join line starts with: the name and version of its form.
+const JOIN_PREFIX: &str = "gm1:";
+
+/// A server's address, and its key if it speaks TLS.
+///
+/// Shown and parsed as `host:port`, an IPv6 address in brackets; the pin is not part of that form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// Host name or address literal; an IPv6 address without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// The key the server must show over TLS; `None` means plain HTTP.
+    pub pin: Option<Pin>,
+}
+
+impl Endpoint {
+    /// The endpoint of a listener's address.
+    #[must_use]
+    pub fn of_address(address: SocketAddr, pin: Option<Pin>) -> Self {
+        Endpoint { host: address.ip().to_canonical().to_string(), port: address.port(), pin }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Endpoint { host, port, .. } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let form = || EndpointError::Form { text: text.escape_debug().to_string() };
+        let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
+        let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(form)?;
+        let host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(inner) => {
+                inner.parse::<IpAddr>().ok().filter(IpAddr::is_ipv6).ok_or_else(form)?;
+                inner
+            }
+            None => host,
+        };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+        let named = !host.contains(':') || text.starts_with('[');
+        if host.is_empty() || HOST_BYTES_MAX < host.len() || !named || !host.bytes().all(plain) {
+            return Err(form());
+        }
+        Ok(Endpoint { host: host.to_owned(), port, pin: None })
+    }
+}
+
+/// Why a text is not an endpoint or a join line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// It is not `host:port`.
+    #[error("could not read {text:?} as HOST:PORT")]
+    Form {
+        /// What was given, escaped.
+        text: String,
+    },
+    /// It is not a join line; the text is left out because it may hold a secret.
+    #[error("could not read the join line: it has the form gm1:HOST:PORT#TOKEN or gm1:HOST:PORT#TOKEN.PIN")]
+    JoinLine,
+}
+
+/// Everything a worker needs to join a master, in one line: `gm1:HOST:PORT#TOKEN[.PIN]`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JoinLine {
+    /// The master, with its key if it speaks TLS.
+    pub endpoint: Endpoint,
+    /// The secret that opens its doors.
+    pub secret: Secret,
+}
+
+impl JoinLine {
+    /// The line with the secret in it: for the terminal of the person who started the master.
+    #[must_use]
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let JoinLine { endpoint, secret } = self;
+        let mut text = Zeroizing::new(format!("{JOIN_PREFIX}{endpoint}#{}", *secret.to_text()));
+        if let Some(pin) = endpoint.pin {
+            text.push('.');
+            text.push_str(&pin.to_string());
+        }
+        text
+    }
+}
+
+impl fmt::Debug for JoinLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinLine").field("endpoint", &self.endpoint).field("secret", &self.secret).finish()
+    }
+}
+
+impl FromStr for JoinLine {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let (address, key) = text
+            .trim()
+            .strip_prefix(JOIN_PREFIX)
+            .and_then(|rest| rest.split_once('#'))
+            .ok_or(EndpointError::JoinLine)?;
+        let (token, pin) = match key.split_once('.') {
+            Some((token, pin)) => (token, Some(pin.parse::<Pin>().map_err(|_| EndpointError::JoinLine)?)),
+            None => (key, None),
+        };
+        let endpoint: Endpoint = address.parse().map_err(|_| EndpointError::JoinLine)?;
+        let secret = token.parse().map_err(|_| EndpointError::JoinLine)?;
+        Ok(JoinLine { endpoint: Endpoint { pin, ..endpoint }, secret })
+    }
+}

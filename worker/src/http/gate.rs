@@ -1,0 +1,255 @@
+//! The gate in front of every request, whatever its method and path.
+//!
+//! In this order: is the request meant for us (421), does it come from a foreign web page (403),
+//! and does it carry the secret its door needs (401)? A path that has no door looks exactly like
+//! one whose secret is missing. The gate decides about the head alone and does no I/O; it is not a
+//! router and not an access list.
+//!
+//! The Host check is what stops a web page from reaching a loopback server under a name that its
+//! owner points at 127.0.0.1: an address literal and `localhost` cannot be pointed elsewhere, and
+//! any other name must have been declared.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::limits::{GUESS_WINDOW, GUESSING_PEERS_MAX, ServerLimits};
+use super::secret::Secret;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What a path and method need.
+#[derive(Clone, Debug)]
+pub enum Door {
+    /// Nothing: the answer holds no data and changes nothing.
+    Open,
+    /// This secret as a bearer token.
+    Secret(Secret),
+    /// There is no such door; nobody passes.
+    Closed,
+}
+
+/// Says which door each request must pass. Must answer [`Door::Closed`] for what it does not know.
+pub trait Doors: Send + Sync + 'static {
+    /// The door of a method and a path; the path is as sent, undecoded, without the query.
+    fn secret_for(&self, method: &Method, path: &str) -> Door;
+}
+
+/// The gate's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The handler may see the request.
+    Pass {
+        /// Whether it showed a secret; false for an open door.
+        authenticated: bool,
+    },
+    /// The request ends here with this status and an empty body.
+    Refuse(StatusCode),
+}
+
+/// Between which two addresses a request travelled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    /// Who sent it.
+    pub(super) peer: SocketAddr,
+    /// Our own side of the connection: the address that was connected to.
+    pub(super) local: SocketAddr,
+}
+
+/// Judges requests; one per server.
+pub(super) struct Gate {
+    doors: Arc<dyn Doors>,
+    /// Declared host names, lower case.
+    host_names: Vec<String>,
+    default_port: u16,
+    guesses: Guesses,
+}
+
+impl Gate {
+    /// A gate for a server that is also known by `host_names`; a declared name may come with any
+    /// port, since it stands for a proxy or a forwarded port.
+    pub(super) fn new(
+        doors: Arc<dyn Doors>,
+        host_names: &[String],
+        is_tls: bool,
+        limits: &ServerLimits,
+    ) -> Self {
+        let normal = |name: &String| name.trim_end_matches('.').to_ascii_lowercase();
+        Gate {
+            doors,
+            host_names: host_names.iter().map(normal).collect(),
+            default_port: if is_tls { 443 } else { 80 },
+            guesses: Guesses { guesses_max: limits.guesses_max, windows: Mutex::default() },
+        }
+    }
+
+    /// Whether a request may pass, at time `now`.
+    pub(super) fn judge<B>(&self, request: &Request<B>, arrival: Arrival, now: Instant) -> Verdict {
+        let Some(host) = self.host_of(request, arrival.local) else {
+            return Verdict::Refuse(StatusCode::MISDIRECTED_REQUEST);
+        };
+        if is_from_foreign_page(request.headers(), &host) {
+            return Verdict::Refuse(StatusCode::FORBIDDEN);
+        }
+        let door = self.doors.secret_for(request.method(), request.uri().path());
+        if matches!(door, Door::Open) {
+            return Verdict::Pass { authenticated: false };
+        }
+        let presented = match bearer(request.headers()) {
+            Bearer::Absent => return Verdict::Refuse(StatusCode::UNAUTHORIZED),
+            Bearer::Unreadable => None,
+            Bearer::Token(token) => Some(token),
+        };
+        if let (Door::Secret(secret), Some(token)) = (&door, presented)
+            && secret.matches(token)
+        {
+            return Verdict::Pass { authenticated: true };
+        }
+        // The right secret passes whatever happened before: on loopback all processes share one
+        // address, and one of them guessing must not lock out the others.
+        match self.guesses.too_many(arrival.peer.ip().to_canonical(), now) {
+            true => Verdict::Refuse(StatusCode::TOO_MANY_REQUESTS),
+            false => Verdict::Refuse(StatusCode::UNAUTHORIZED),
+        }
+    }
+
+    /// The host a request is for, if it names exactly one and that is us.
+    fn host_of<B>(&self, request: &Request<B>, local: SocketAddr) -> Option<Authority> {
+        let mut values = request.headers().get_all(HOST).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return None };
+        let host = Authority::parse(value.to_str().ok()?, self.default_port)?;
+        let agrees = self.target_agrees(request.method(), request.uri(), &host);
+        (agrees && self.is_ours(&host, local)).then_some(host)
+    }
+
+    /// A request target with a host in it must name the same one as the Host header.
+    fn target_agrees(&self, method: &Method, uri: &Uri, host: &Authority) -> bool {
+        let Some(authority) = uri.authority() else { return uri.scheme().is_none() };
+        let default_port = match uri.scheme_str() {
+            Some("http") => 80,
+            Some("https") => 443,
+            None if method == Method::CONNECT => self.default_port,
+            _ => return false,
+        };
+        Authority::parse(authority.as_str(), default_port).as_ref() == Some(host)
+    }
+
+    fn is_ours(&self, host: &Authority, local: SocketAddr) -> bool {
+        let literal = match host.name.parse::<IpAddr>() {
+            Ok(ip) => ip.to_canonical().is_loopback() || ip.to_canonical() == local.ip().to_canonical(),
+            Err(_) => host.name == "localhost",
+        };
+        (literal && host.port == local.port()) || self.host_names.contains(&host.name)
+    }
+}
+
+/// A host and port as in the Host header, in one spelling: lower case, no brackets, no final dot.
+#[derive(Debug, PartialEq, Eq)]
+struct Authority {
+    name: String,
+    port: u16,
+}
+
+impl Authority {
+    fn parse(text: &str, default_port: u16) -> Option<Authority> {
+        let (name, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (inner, port) = rest.split_once(']')?;
+                inner.parse::<std::net::Ipv6Addr>().ok()?;
+                (inner, port)
+            }
+            None => {
+                let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+                let name = name.strip_suffix('.').unwrap_or(name);
+                let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+                if name.is_empty() || !name.bytes().all(plain) {
+                    return None;
+                }
+                (name, port)
+            }
+        };
+        let port = match port.strip_prefix(':') {
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok()?,
+            None if port.is_empty() => default_port,
+            _ => return None,
+        };
+        Some(Authority { name: name.to_ascii_lowercase(), port })
+    }
+}
+
+/// Whether a browser says that another site's page caused this request.
+///
+/// Another port of the same machine counts as foreign, as it does for browsers' own origins.
+fn is_from_foreign_page(headers: &HeaderMap, host: &Authority) -> bool {
+    let ours = |origin: &str| {
+        let (authority, default_port) = match origin.split_once("://") {
+            Some(("http", authority)) => (authority, 80),
+            Some(("https", authority)) => (authority, 443),
+            _ => return false,
+        };
+        Authority::parse(authority, default_port).as_ref() == Some(host)
+    };
+    let foreign_site = headers
+        .get_all(SEC_FETCH_SITE)
+        .iter()
+        .any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"));
+    let foreign_origin = headers.get_all(ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(ours));
+    foreign_site || foreign_origin
+}
+
+enum Bearer<'a> {
+    Absent,
+    Unreadable,
+    Token(&'a str),
+}
+
+fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Bearer::Absent,
+        (Some(value), None) => value,
+        (Some(_), Some(_)) => return Bearer::Unreadable,
+    };
+    match value.to_str().ok().and_then(|text| text.split_once(' ')) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Bearer::Token(token.trim()),
+        _ => Bearer::Unreadable,
+    }
+}
+
+/// Counts wrong secrets per address.
+struct Guesses {
+    guesses_max: u32,
+    /// Invariant: at most [`GUESSING_PEERS_MAX`] entries, and one under `None` for all other peers.
+    windows: Mutex<HashMap<Option<IpAddr>, Window>>,
+}
+
+struct Window {
+    start: Instant,
+    count: u32,
+}
+
+impl Guesses {
+    /// Records one wrong secret and says whether it is beyond the limit.
+    fn too_many(&self, peer: IpAddr, now: Instant) -> bool {
+        // A panic elsewhere cannot have left a count half written.
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        if GUESSING_PEERS_MAX <= windows.len() {
+            windows.retain(|_, window| now.duration_since(window.start) < GUESS_WINDOW);
+        }
+        let is_full = GUESSING_PEERS_MAX <= windows.len() && !windows.contains_key(&Some(peer));
+        let window = windows.entry((!is_full).then_some(peer)).or_insert(Window { start: now, count: 0 });
+        if GUESS_WINDOW <= now.duration_since(window.start) {
+            *window = Window { start: now, count: 0 };
+        }
+        window.count = window.count.saturating_add(1);
+        if window.count.checked_sub(1) == Some(self.guesses_max) {
+            warn!(%peer, wrong_secrets = window.count, "too many wrong secrets");
+        }
+        self.guesses_max < window.count
+    }
+}

@@ -1,0 +1,42 @@
+//! Everything Gristmill does with HTTP: one server, one client, one gate, and their limits.
+//!
+//! hyper is built here and nowhere else, so that no listener can exist without its timers, its
+//! size limits and the gate, and no request can leave without its time limits. A server is
+//! [`serve`] over a listener from [`Bind::listen`]; in front of its handler stands the gate, which
+//! asks [`Doors`] what a path needs and refuses everything else. A client is a
+//! [`Connection`], or a [`Pool`] of them where requests to the same peers repeat.
+//!
+//! It is not: routing, messages, or retry policy. What a path means, what a body holds and whether
+//! a failed request is tried again belong to the callers; they get errors they can tell apart.
+//!
+//! Invariant: a secret leaves this module only in an `Authorization` header, a private file or a
+//! binary frame, or through a function whose name says so (`to_text`, `as_bytes`).
+
+mod bind;
+mod body;
+mod client;
+mod endpoint;
+mod gate;
+pub mod limits;
+mod pool;
+mod private_file;
+mod secret;
+mod serve;
+mod tls;
+mod upgrade;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+pub use bind::{Bind, BindError, Permissions, Transport};
+pub use body::{Body, BodyError, BodySender, empty, full, json, pieces, read_limited, stream};
+pub use client::{Answer, Connection, HttpError, Phase, Timeouts};
+pub use endpoint::{Endpoint, EndpointError, JoinLine};
+pub use gate::{Door, Doors};
+pub use pool::Pool;
+pub use private_file::PrivateFileError;
+pub use secret::{Secret, SecretError};
+pub use serve::{PeerAddress, ServerConfig, serve};
+pub use tls::{Identity, IdentityError, Pin};
+pub use upgrade::{Duplex, ReadWrite, accept_upgrade};

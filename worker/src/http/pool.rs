@@ -1,0 +1,167 @@
+//! Connections kept for the next request to the same peer.
+//!
+//! A connection comes back by itself once the answer's body has been read to its end; an answer
+//! dropped before takes its connection with it. The pool bounds what lies idle, not what is in use:
+//! how many requests run at once is the caller's plan.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::{Method, Request, Response};
+use tokio::time::Instant;
+
+use super::body::Body;
+use super::client::{Answer, Connection, HttpError, Timeouts, expect_success, new_request};
+use super::endpoint::Endpoint;
+use super::limits::{POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME};
+use super::secret::Secret;
+
+/// Keeps idle connections by peer. Cheap to clone; clones share the connections.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    timeouts: Timeouts,
+    shelves: Arc<Shelves>,
+}
+
+/// Invariant: no entry is empty, and none has more than [`POOL_IDLE_PER_PEER_MAX`] connections.
+#[derive(Default)]
+struct Shelves(Mutex<HashMap<Endpoint, Vec<Idle>>>);
+
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl fmt::Debug for Shelves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shelves").finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// An empty pool whose connections have these time limits.
+    #[must_use]
+    pub fn new(timeouts: Timeouts) -> Self {
+        Pool { timeouts, shelves: Arc::default() }
+    }
+
+    /// Sends a request and returns its answer if the status is a success.
+    ///
+    /// # Errors
+    /// As [`Pool::send`]; `Unauthorized` for 401 and `Status` for any other status but 2xx.
+    pub async fn request(
+        &self,
+        endpoint: &Endpoint,
+        secret: Option<&Secret>,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Response<Answer>, HttpError> {
+        let peer = endpoint.to_string();
+        let request = new_request(&peer, method.clone(), path, body)?;
+        let response = self.send(endpoint, secret, request).await?;
+        expect_success(response, &peer, method, path).await
+    }
+
+    /// Sends a request, whose URI is a path, on an idle connection or a new one, and returns its
+    /// answer whatever the status.
+    ///
+    /// A request that an idle connection did not take, because the peer had closed it, goes out on
+    /// another; one of which a byte may have left is never repeated.
+    ///
+    /// # Errors
+    /// As [`Connection::open`] and [`Connection::send`].
+    pub async fn send(
+        &self,
+        endpoint: &Endpoint,
+        secret: Option<&Secret>,
+        mut request: Request<Body>,
+    ) -> Result<Response<Answer>, HttpError> {
+        loop {
+            let (mut connection, is_new) = match self.take(endpoint).await {
+                Some(connection) => (connection, false),
+                None => (Connection::open(endpoint, self.timeouts).await?, true),
+            };
+            request = connection.prepare(secret, request)?;
+            match connection.exchange(request).await {
+                Ok(response) => return Ok(response.map(|body| self.answer(endpoint, connection, body))),
+                Err(failure) => match failure.unsent {
+                    Some(unsent) if !is_new => request = unsent,
+                    _ => return Err(failure.error),
+                },
+            }
+        }
+    }
+
+    fn answer(&self, endpoint: &Endpoint, connection: Connection, body: hyper::body::Incoming) -> Answer {
+        let answer = connection.answer(body);
+        answer.returning_to(Home {
+            shelves: Arc::clone(&self.shelves),
+            endpoint: endpoint.clone(),
+            connection,
+        })
+    }
+
+    /// The most recently used idle connection that still works.
+    async fn take(&self, endpoint: &Endpoint) -> Option<Connection> {
+        loop {
+            let mut connection = self.shelves.pop(endpoint)?;
+            if connection.is_usable().await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// How many connections lie idle.
+    #[must_use]
+    pub fn idle_count(&self) -> usize {
+        self.shelves.lock().values().map(Vec::len).sum()
+    }
+}
+
+impl Shelves {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Endpoint, Vec<Idle>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pop(&self, endpoint: &Endpoint) -> Option<Connection> {
+        let mut shelves = self.lock();
+        let shelf = shelves.get_mut(endpoint)?;
+        let idle = shelf.pop();
+        if shelf.is_empty() {
+            shelves.remove(endpoint);
+        }
+        idle.filter(|idle| idle.since.elapsed() < POOL_IDLE_TIME).map(|idle| idle.connection)
+    }
+
+    fn push(&self, endpoint: Endpoint, connection: Connection) {
+        let mut shelves = self.lock();
+        // Every return clears what has died anywhere, so that peers long gone leave nothing behind.
+        shelves.retain(|_, shelf| {
+            shelf.retain(|idle| !idle.connection.is_closed() && idle.since.elapsed() < POOL_IDLE_TIME);
+            !shelf.is_empty()
+        });
+        let shelf = shelves.entry(endpoint).or_default();
+        if shelf.len() < POOL_IDLE_PER_PEER_MAX {
+            shelf.push(Idle { connection, since: Instant::now() });
+        }
+    }
+}
+
+/// A connection in use and the shelf it came from.
+#[derive(Debug)]
+pub(super) struct Home {
+    shelves: Arc<Shelves>,
+    endpoint: Endpoint,
+    connection: Connection,
+}
+
+impl Home {
+    /// Ends the use: the connection may serve another request.
+    pub(super) fn put_back(self) {
+        if !self.connection.is_closed() {
+            self.shelves.push(self.endpoint, self.connection);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The server as strangers, slow peers and oversized requests meet it.
+
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+
+use super::*;
+use crate::http::limits::ServerLimits;
+use crate::http::watch::{HeadTimer, Heard, Watched};
+
+const METHODS: [&str; 10] =
+    ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "JUNK"];
+const PATHS: [&str; 9] =
+    ["/", "/data", "/job", "/upgrade", "/unknown", "/data/../open", "//open", "/open/", "/OPEN"];
+
+async fn with_limits(change: impl FnOnce(&mut ServerLimits)) -> Running {
+    let mut config = ServerConfig::new(Transport::Plain);
+    change(&mut config.limits);
+    Running::start(config).await
+}
+
+/// A request that the server will close the connection after.
+fn last_request(method: &str, path: &str, address: SocketAddr, headers: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n")
+}
+
+fn authorization(secret: &Secret) -> String {
+    format!("Authorization: Bearer {}\r\n", *secret.to_text())
+}
+
+#[tokio::test]
+async fn every_method_and_path_answers_401_alike_without_the_right_secret() {
+    let server = with_limits(|limits| limits.guesses_max = u32::MAX).await;
+    let foreign = authorization(&cluster_secret().derive("another job"));
+    let mut answers = std::collections::BTreeSet::new();
+    for method in METHODS {
+        for path in PATHS {
+            for headers in ["", "Authorization: Bearer wrong\r\n", "Authorization: Basic eDp5\r\n", &foreign]
+            {
+                let answer = raw(server.address, &last_request(method, path, server.address, headers)).await;
+                assert_eq!(status(&answer), 401, "{method} {path} {headers}");
+                assert_eq!(body(&answer), "", "{method} {path} {headers}");
+                let without_date = answer.lines().filter(|line| !line.starts_with("date:"));
+                // The answer to HEAD may leave out the length of a body that it never has.
+                let comparable: Vec<_> =
+                    without_date.filter(|line| !line.starts_with("content-length:")).collect();
+                answers.insert(comparable.join("\n"));
+            }
+        }
+    }
+    assert_eq!(answers.len(), 1, "{answers:#?}");
+}
+
+#[tokio::test]
+async fn door_does_not_open_to_the_secret_of_another() {
+    let server = Running::plain().await;
+    let ask = async |path: &str, secret: &Secret| {
+        let request = last_request("GET", path, server.address, &authorization(secret));
+        status(&raw(server.address, &request).await)
+    };
+    assert_eq!(ask("/data", &cluster_secret()).await, 200);
+    assert_eq!(ask("/data", &job_secret()).await, 401);
+    assert_eq!(ask("/job", &job_secret()).await, 200);
+    assert_eq!(ask("/job", &cluster_secret()).await, 401);
+}
+
+#[tokio::test]
+async fn wrong_host_answers_421_on_open_and_closed_doors() {
+    let server = Running::plain().await;
+    for path in ["/open", "/data", "/unknown"] {
+        for head in [
+            format!("GET {path} HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n"),
+            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1.evil.example:{}\r\n", server.address.port()),
+            format!("GET {path} HTTP/1.1\r\n"),
+            format!("GET {path} HTTP/1.0\r\n"),
+            format!("GET {path} HTTP/1.1\r\nHost: {0}\r\nHost: {0}\r\n", server.address),
+            format!("GET http://evil.example{path} HTTP/1.1\r\nHost: {}\r\n", server.address),
+        ] {
+            let answer = raw(server.address, &format!("{head}\r\n")).await;
+            assert!(answer.contains(" 421 "), "{head} {answer}");
+            assert_eq!(body(&answer), "");
+        }
+    }
+}
+
+#[tokio::test]
+async fn foreign_page_answers_403() {
+    let server = Running::plain().await;
+    for header in ["Origin: http://evil.example\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
+        let answer = raw(server.address, &last_request("GET", "/open", server.address, header)).await;
+        assert_eq!(status(&answer), 403, "{header}");
+    }
+}
+
+#[tokio::test]
+async fn eleventh_wrong_secret_answers_429() {
+    let server = Running::plain().await;
+    // One write, so that all guesses fall into one second. Each is answered before the next is read.
+    let mut connection = TcpStream::connect(server.address).await.unwrap();
+    let right =
+        format!("GET /data HTTP/1.1\r\nHost: {}\r\n{}\r\n", server.address, authorization(&cluster_secret()));
+    let wrong = format!("GET /data HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer x\r\n\r\n", server.address);
+    let last = last_request("GET", "/data", server.address, "Authorization: Bearer x\r\n");
+    connection.write_all(format!("{right}{}{last}", wrong.repeat(10)).as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    connection.read_to_string(&mut answers).await.unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 1, "{answers}");
+    assert_eq!(answers.matches("HTTP/1.1 401 ").count(), 10, "{answers}");
+    assert_eq!(answers.matches("HTTP/1.1 429 ").count(), 1, "{answers}");
+}
+
+#[tokio::test]
+async fn every_answer_carries_the_hardening_headers() {
+    let server = Running::plain().await;
+    for path in ["/open", "/data"] {
+        let answer = raw(server.address, &last_request("GET", path, server.address, "")).await;
+        for header in
+            ["x-content-type-options: nosniff", "cache-control: no-store", "referrer-policy: no-referrer"]
+        {
+            assert!(answer.contains(header), "{path}: {header} in {answer}");
+        }
+        assert!(!answer.contains("access-control"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn stranger_is_not_kept_alive() {
+    let server = Running::plain().await;
+    let answer =
+        raw(server.address, &format!("GET /open HTTP/1.1\r\nHost: {}\r\n\r\n", server.address)).await;
+    assert_eq!(status(&answer), 200);
+}
+
+#[tokio::test]
+async fn refused_request_is_answered_also_when_it_has_a_body() {
+    let server = Running::plain().await;
+    let request = last_request("PUT", "/data", server.address, "Content-Length: 50000\r\n");
+    assert_eq!(status(&raw(server.address, &(request + &"x".repeat(50_000))).await), 401);
+}
+
+#[tokio::test]
+async fn oversized_head_answers_431() {
+    let server = Running::plain().await;
+    let long = format!("X: {}\r\n", "x".repeat(17 * 1024));
+    let many: String = (0..65).map(|number| format!("X-{number}: x\r\n")).collect();
+    for headers in [long, many] {
+        // The server closes with bytes unread, which may reset the connection behind its answer.
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let request = last_request("GET", "/open", server.address, &headers);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 431");
+    }
+}
+
+#[tokio::test]
+async fn slow_head_is_cut() {
+    let server = with_limits(|limits| limits.head = Duration::from_millis(200)).await;
+    assert_eq!(raw(server.address, "").await, "");
+    let answer = raw(server.address, &format!("GET /open HTTP/1.1\r\nHost: {}\r\n", server.address)).await;
+    assert_eq!(answer, "");
+}
+
+/// A connection whose clock stands still unless everybody waits, so that limits are met exactly.
+async fn silence_until_cut(second_request: &'static [u8], head_s: u64, idle_s: u64) -> Duration {
+    let (mut client, server) = tokio::io::duplex(4096);
+    let heard = Heard::default();
+    let (head, idle) = (Duration::from_secs(head_s), Duration::from_secs(idle_s));
+    let io = TokioIo::new(Watched::new(server, heard.clone(), Duration::from_secs(1000), ()));
+    let service =
+        service_fn(async |_: Request<Incoming>| Ok::<_, std::convert::Infallible>(Response::new(empty())));
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(HeadTimer { heard, head, idle })
+        .header_read_timeout(head)
+        .serve_connection(io, service);
+    let exchange = async {
+        client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let mut answer = [0; 1024];
+        assert!(0 < client.read(&mut answer).await.unwrap());
+        let start = tokio::time::Instant::now();
+        // Longer than a head may take, to show that silence between requests is not a slow head.
+        tokio::time::sleep(head * 2).await;
+        client.write_all(second_request).await.unwrap();
+        assert_eq!(client.read(&mut answer).await.unwrap(), 0);
+        start.elapsed()
+    };
+    tokio::join!(connection, exchange).1
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_connection_is_kept_for_its_own_limit() {
+    let kept = silence_until_cut(b"", 5, 60).await.as_secs();
+    assert_eq!(kept, 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn later_head_is_cut_after_the_head_limit_from_its_first_byte() {
+    let kept = silence_until_cut(b"GET ", 5, 60).await.as_secs();
+    assert_eq!(kept, 10 + 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_that_nobody_takes_is_given_up() {
+    let (client, server) = tokio::io::duplex(16);
+    let mut watched = Watched::new(server, Heard::default(), Duration::from_secs(30), ());
+    let start = tokio::time::Instant::now();
+    let error = watched.write_all(&[0; 17]).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!(start.elapsed().as_secs(), 30);
+    drop(client);
+}
+
+#[tokio::test]
+async fn connection_beyond_the_peer_limit_is_closed_unanswered() {
+    let server = with_limits(|limits| limits.connections_per_peer_max = 1).await;
+    let mut first = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let mut answer =
+        first.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap().into_body();
+    answer.collect(100).await.unwrap();
+    assert_eq!(raw(server.address, "").await, "");
+    first.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
+}
+
+#[tokio::test]
+async fn connection_that_showed_its_secret_gives_its_strangers_place_to_the_next() {
+    let server = with_limits(|limits| limits.strangers_per_peer_max = 1).await;
+    let mut connections = Vec::new();
+    for _ in 0..4 {
+        let mut connection = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+        let secret = cluster_secret();
+        connection.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
+        connections.push(connection);
+    }
+}
+
+#[tokio::test]
+async fn stranger_beyond_the_limit_is_served_when_a_place_is_free() {
+    let server = with_limits(|limits| limits.strangers_per_peer_max = 1).await;
+    let silent = TcpStream::connect(server.address).await.unwrap();
+    let request = last_request("GET", "/open", server.address, "");
+    let (answer, ()) = tokio::join!(raw(server.address, &request), async {
+        drop(silent);
+    });
+    assert_eq!(status(&answer), 200);
+}
+
+#[tokio::test]
+async fn stopping_server_finishes_and_frees_its_port() {
+    let server = Running::plain().await;
+    let address = server.address;
+    let mut idle = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    idle.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
+    server.stop().await;
+    Bind { address, ..Bind::loopback() }.listen().await.unwrap();
+}
+
+#[tokio::test]
+async fn body_within_its_limit_is_read_and_a_longer_one_refused() {
+    let server = Running::plain().await;
+    let mut connection = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    for (bytes, expected) in [(0, 0), (100, 100), (101, "refused a body of more than 100 bytes".len())] {
+        let content = vec![b'x'; bytes];
+        let (sender, streamed) = stream(1);
+        let produce = async {
+            sender.send(content.clone().into()).await.unwrap();
+            sender.finish().await.unwrap();
+        };
+        let secret = cluster_secret();
+        let consume = connection.request(Some(&secret), Method::POST, "/body", streamed);
+        let (response, ()) = tokio::join!(consume, produce);
+        let length = response.unwrap().into_body().collect(1000).await.unwrap().len();
+        assert_eq!(length, expected, "{bytes} bytes");
+    }
+}

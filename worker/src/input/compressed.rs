@@ -1,0 +1,172 @@
+//! Compressed files as a stream of what is in them, with a limit on how much that may be.
+//!
+//! The limit is kept outside the decoders: a small file that claims to hold terabytes is given up as soon as
+//! more has come out than the allowed ratio. Decoders hold a window of at most 32 KiB (gzip) or 128 MiB (zstd).
+//!
+//! Not here: which files are compressed ([`Compression::of_name`](super::Compression::of_name)).
+
+use super::local::LocalFile;
+use super::path::FilePath;
+use super::split::Piece;
+use super::window::Fill;
+use super::{InputError, InputLimits, OpenFile, RangeRead};
+use flate2::bufread::MultiGzDecoder;
+use std::io::{self, BufRead, Read};
+
+/// Compressed bytes fetched at once from another process.
+const FETCH_BYTES: u64 = 1 << 20;
+
+/// Bytes decoded between two looks at the limit.
+const STEP_BYTES: usize = 256 << 10;
+
+/// Largest window of a zstd frame, as a power of two: what the `zstd` tool accepts without being told.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+
+/// The decoded bytes of one compressed file.
+pub(super) struct Decoded {
+    name: FilePath,
+    decoder: Decoder,
+    /// Bytes that have come out.
+    decoded: u64,
+    expansion_max: u32,
+    expansion_floor: u64,
+}
+
+enum Decoder {
+    Gzip(Box<MultiGzDecoder<Stored>>),
+    Zstd(Box<zstd::stream::read::Decoder<'static, Stored>>),
+}
+
+impl Decoded {
+    /// Decodes a gzip file of any number of members.
+    pub fn gzip(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Self {
+        let stored = Stored::new(file, piece.stamp.size);
+        Self::new(piece, Decoder::Gzip(Box::new(MultiGzDecoder::new(stored))), limits)
+    }
+
+    /// Decodes a Zstandard file of any number of frames.
+    pub fn zstd(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Result<Self, InputError> {
+        let unavailable = |source| InputError::Unavailable { path: piece.name.clone(), source };
+        let stored = Stored::new(file, piece.stamp.size);
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(unavailable)?;
+        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(unavailable)?;
+        Ok(Self::new(piece, Decoder::Zstd(Box::new(decoder)), limits))
+    }
+
+    fn new(piece: &Piece, decoder: Decoder, limits: &InputLimits) -> Self {
+        Self {
+            name: piece.name.clone(),
+            decoder,
+            decoded: 0,
+            expansion_max: limits.expansion_max,
+            expansion_floor: limits.expansion_floor,
+        }
+    }
+
+    fn stored(&mut self) -> &mut Stored {
+        match &mut self.decoder {
+            Decoder::Gzip(decoder) => decoder.get_mut(),
+            Decoder::Zstd(decoder) => decoder.get_mut(),
+        }
+    }
+}
+
+impl Fill for Decoded {
+    fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
+        let step = wanted.min(STEP_BYTES) as u64;
+        let before = buffer.len();
+        let result = match &mut self.decoder {
+            Decoder::Gzip(decoder) => decoder.take(step).read_to_end(buffer),
+            Decoder::Zstd(decoder) => decoder.take(step).read_to_end(buffer),
+        };
+        self.decoded += (buffer.len() - before) as u64;
+        let compressed = self.stored().used;
+        let allowed = self.expansion_floor.max(compressed.saturating_mul(u64::from(self.expansion_max)));
+        if allowed < self.decoded {
+            return Err(InputError::Expansion {
+                path: self.name.clone(),
+                decoded: self.decoded,
+                compressed,
+                ratio_max: self.expansion_max,
+            });
+        }
+        match result {
+            Ok(count) => Ok(count as u64 == step),
+            // The stored bytes' own errors pass through the decoder unchanged; all others are the decoder's.
+            Err(error) => Err(match error.downcast::<InputError>() {
+                Ok(transport) => transport,
+                Err(source) => InputError::Corrupt { path: self.name.clone(), offset: compressed, source },
+            }),
+        }
+    }
+
+    fn verify_unchanged(&mut self) -> Result<(), InputError> {
+        match &mut self.stored().file {
+            StoredFile::Local(file) => file.verify_unchanged(),
+            StoredFile::Remote { file, .. } => file.verify_unchanged(),
+        }
+    }
+}
+
+/// The compressed bytes, counted as the decoder uses them.
+struct Stored {
+    file: StoredFile,
+    size: u64,
+    /// Bytes the decoder has used.
+    used: u64,
+}
+
+enum StoredFile {
+    Local(LocalFile),
+    Remote {
+        file: Box<dyn RangeRead>,
+        buffer: Vec<u8>,
+        /// Position of the buffer's first byte.
+        base: u64,
+    },
+}
+
+impl Stored {
+    fn new(file: OpenFile, size: u64) -> Self {
+        let file = match file {
+            OpenFile::Local(file) => StoredFile::Local(file),
+            OpenFile::Remote(file) => StoredFile::Remote { file, buffer: Vec::new(), base: 0 },
+        };
+        Self { file, size, used: 0 }
+    }
+}
+
+impl BufRead for Stored {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &mut self.file {
+            StoredFile::Local(file) => {
+                let from = self.used as usize;
+                file.populate(from.saturating_add(FETCH_BYTES as usize));
+                Ok(&file.bytes()[from..])
+            }
+            StoredFile::Remote { file, buffer, base } => {
+                if *base + buffer.len() as u64 == self.used {
+                    *base = self.used;
+                    buffer.clear();
+                    buffer.resize(FETCH_BYTES.min(self.size - self.used) as usize, 0);
+                    if !buffer.is_empty() {
+                        file.read_at(*base, buffer).map_err(io::Error::other)?;
+                    }
+                }
+                Ok(&buffer[(self.used - *base) as usize..])
+            }
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.used += count as u64;
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}

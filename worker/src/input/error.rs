@@ -1,0 +1,226 @@
+//! What can be wrong with input, and whose fault it is.
+//!
+//! Not here: what is done about it (the agent and the scheduler).
+
+use super::path::FilePath;
+use super::split::FileStamp;
+use std::error::Error;
+
+/// Why input cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// No file of this name, or a link that leads nowhere.
+    #[error("input {path} does not exist")]
+    Missing {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// The file system refuses to open, list or read it.
+    #[error("could not read input {path}")]
+    Unreadable {
+        /// As the user named it.
+        path: FilePath,
+        /// What the file system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// This machine lacks the means at this moment: file descriptors, memory, a healthy disk.
+    #[error("could not open or read input {path} on this machine")]
+    Unavailable {
+        /// As the user named it.
+        path: FilePath,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A name that exists but is no regular file: a pipe, a device, a socket, a directory in a directory.
+    #[error("input {path} is {kind}, not a regular file")]
+    NotAFile {
+        /// As the user named it.
+        path: FilePath,
+        /// What it is, with its article.
+        kind: &'static str,
+    },
+    /// Several paths are wrong.
+    #[error("{} cannot be used as input:\n  {}", count(*.total), list(.first))]
+    Paths {
+        /// The first ones, at most [`InputError::PATHS_MAX`], in input order.
+        first: Vec<InputError>,
+        /// How many are wrong in all.
+        total: usize,
+    },
+    /// A name such as `worker-3:path` whose path does not begin with `/`.
+    #[error("input {path} names a worker's file but its path does not begin with /")]
+    NotAbsolute {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// A file on a worker that whoever lists files has no way to ask.
+    #[error("input {path} lies on a worker that cannot be asked from here")]
+    OutOfReach {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// The file is no longer the one that was listed.
+    #[error("input changed during the job: {path} (was {was}, now {})", now_text(.now))]
+    Changed {
+        /// As the user named it.
+        path: FilePath,
+        /// When the job was planned.
+        was: FileStamp,
+        /// Now; `None` if it is gone or whoever serves it did not say.
+        now: Option<FileStamp>,
+    },
+    /// A record longer than the limit.
+    #[error("record of more than {limit} bytes at {path}:{offset} (the limit is --max-record)")]
+    RecordTooLong {
+        /// As the user named it.
+        path: FilePath,
+        /// Where the record begins, after decompression.
+        offset: u64,
+        /// Bytes a record may have.
+        limit: u64,
+    },
+    /// A compressed file that is damaged or cut short.
+    #[error("compressed input {path} is damaged or cut short near byte {offset} of the compressed file")]
+    Corrupt {
+        /// As the user named it.
+        path: FilePath,
+        /// Compressed bytes used until then.
+        offset: u64,
+        /// What the decoder said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A compressed file that grows beyond the allowed ratio.
+    #[error(
+        "compressed input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
+    )]
+    Expansion {
+        /// As the user named it.
+        path: FilePath,
+        /// Bytes that came out.
+        decoded: u64,
+        /// Compressed bytes that went in.
+        compressed: u64,
+        /// Bytes that may come out for each that goes in.
+        ratio_max: u32,
+    },
+    /// A file of fixed-length records whose size is no multiple of the length.
+    #[error("input {path} has {size} bytes, which is not a multiple of the record length {length}")]
+    FixedLength {
+        /// As the user named it.
+        path: FilePath,
+        /// Bytes of the file, after decompression.
+        size: u64,
+        /// Bytes of a record.
+        length: u32,
+    },
+    /// A format that no file can have.
+    #[error("input format cannot be used: {reason}")]
+    Format {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A directory with more files than a job may read.
+    #[error("input {path} has more than {limit} files")]
+    TooManyFiles {
+        /// As the user named it.
+        path: FilePath,
+        /// Files a directory may have.
+        limit: usize,
+    },
+    /// More splits than a job may have.
+    #[error("input falls into more than {limit} splits; take larger ones (--split-size)")]
+    TooManySplits {
+        /// Splits a job may have.
+        limit: usize,
+    },
+    /// A side input larger than tasks may hold in memory.
+    #[error("side input {path} makes more than {limit} bytes, too much to hold in memory")]
+    SideTooLarge {
+        /// The file at which the limit was passed, as the user named it.
+        path: FilePath,
+        /// Bytes a side input may have, after decompression.
+        limit: u64,
+    },
+    /// A file that could not be fetched from the process that serves it.
+    #[error("could not fetch input {path} from byte {offset} on")]
+    Remote {
+        /// As the user named it.
+        path: FilePath,
+        /// First byte of the range asked for.
+        offset: u64,
+        /// What the transport said.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl InputError {
+    /// Bad paths named in one message.
+    pub const PATHS_MAX: usize = 10;
+
+    /// Whether the input itself is at fault, so that the job fails at once. If not, reading again, perhaps
+    /// elsewhere, may succeed.
+    #[must_use]
+    pub fn is_input_fault(&self) -> bool {
+        match self {
+            Self::Remote { .. } | Self::Unavailable { .. } => false,
+            Self::Paths { first, .. } => first.iter().all(Self::is_input_fault),
+            _ => true,
+        }
+    }
+
+    /// One error for several bad paths; itself if it is only one.
+    ///
+    /// `bad` holds at least one error.
+    pub(crate) fn collected(mut bad: Vec<InputError>) -> Self {
+        if bad.len() == 1 {
+            return bad.swap_remove(0);
+        }
+        let total = bad.len();
+        bad.truncate(Self::PATHS_MAX);
+        Self::Paths { first: bad, total }
+    }
+
+    /// Sorts an error of the file system by its code.
+    pub(crate) fn from_io(path: &FilePath, source: std::io::Error) -> Self {
+        use rustix::io::Errno;
+        let path = path.clone();
+        match Errno::from_io_error(&source) {
+            Some(Errno::NOENT | Errno::NOTDIR) => Self::Missing { path },
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO | Errno::STALE) => {
+                Self::Unavailable { path, source }
+            }
+            _ => Self::Unreadable { path, source },
+        }
+    }
+}
+
+fn now_text(now: &Option<FileStamp>) -> String {
+    now.map_or_else(|| "gone or different".to_owned(), |stamp| stamp.to_string())
+}
+
+fn count(total: usize) -> String {
+    if total == 1 { "1 path".to_owned() } else { format!("{total} paths") }
+}
+
+/// One line for each, with its causes: the causes of a list cannot be followed by `source`.
+fn list(errors: &[InputError]) -> String {
+    let mut text = String::new();
+    for error in errors {
+        if !text.is_empty() {
+            text.push_str("\n  ");
+        }
+        text.push_str(&error.to_string());
+        let mut next = error.source();
+        while let Some(cause) = next {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            next = cause.source();
+        }
+    }
+    text
+}

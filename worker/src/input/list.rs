@@ -1,0 +1,179 @@
+//! From the paths of an input to files: where a job is submitted, before anything is read.
+//!
+//! A path names a file, or a directory, which stands for its files in the byte order of their names. Names
+//! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
+//! next. Directories are not descended into: one inside another is an error. Links are followed. A path given
+//! twice is read twice. Nothing is opened.
+//!
+//! Not here: cutting files into pieces (`plan`).
+
+use super::InputError;
+use super::local::refuse_special;
+use super::path::FilePath;
+use super::split::{Compression, FileStamp, Piece, Place};
+use crate::api::Input;
+use crate::record::RecordFormat;
+use gristmill_scheduler::ids::WorkerId;
+use serde::{Deserialize, Serialize};
+
+/// Files a directory may have.
+const FILES_MAX: usize = 1 << 20;
+
+/// A file as it was found, on whatever machine it lies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ListedFile {
+    /// The path that was asked for, or a name in that directory.
+    pub path: FilePath,
+    /// What it looks like.
+    pub stamp: FileStamp,
+}
+
+/// A way to list files of this machine and of workers.
+pub trait Listing {
+    /// The file of this path, or the files of this directory; see the module's text for which.
+    ///
+    /// # Errors
+    /// A path that is missing, unreadable or no regular file.
+    fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError>;
+}
+
+/// Lists files that this process sees, and no others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalListing;
+
+impl Listing for LocalListing {
+    fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+        match place {
+            Place::Submitter => list_local(path),
+            Place::Worker(_) => Err(InputError::OutOfReach { path: path.clone() }),
+        }
+    }
+}
+
+/// The file of this path, or the files of this directory, as this process sees them. What a worker answers
+/// when it is asked for its files.
+///
+/// # Errors
+/// A path that is missing, unreadable or no regular file; all bad names of a directory at once.
+pub fn list_local(path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+    let metadata = std::fs::metadata(path.to_path()).map_err(|source| InputError::from_io(path, source))?;
+    if metadata.is_dir() {
+        return list_directory(path);
+    }
+    refuse_special(path, &metadata)?;
+    Ok(vec![ListedFile { path: path.clone(), stamp: FileStamp::of(&metadata) }])
+}
+
+fn list_directory(directory: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+    let unreadable = |source| InputError::from_io(directory, source);
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory.to_path()).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'_' | b'.')) {
+            continue;
+        }
+        if paths.len() == FILES_MAX {
+            return Err(InputError::TooManyFiles { path: directory.clone(), limit: FILES_MAX });
+        }
+        paths.push(FilePath::from(entry.path().as_path()));
+    }
+    paths.sort_unstable();
+    let mut files = Vec::with_capacity(paths.len());
+    let mut bad = Vec::new();
+    for path in paths {
+        let looked_at = std::fs::metadata(path.to_path())
+            .map_err(|source| InputError::from_io(&path, source))
+            .and_then(|metadata| refuse_special(&path, &metadata).map(|()| FileStamp::of(&metadata)));
+        match looked_at {
+            Ok(stamp) => files.push(ListedFile { path, stamp }),
+            Err(error) => bad.push(error),
+        }
+    }
+    if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
+}
+
+/// The files of an input as whole pieces, in input order; empty files are left out, since they hold no record.
+///
+/// # Errors
+/// All paths that cannot be used, in one error.
+pub fn list_input(input: &Input, listing: &dyn Listing) -> Result<Vec<Piece>, InputError> {
+    let mut bad = Vec::new();
+    let pieces = list_into(input, listing, &mut bad);
+    if bad.is_empty() { Ok(pieces) } else { Err(InputError::collected(bad)) }
+}
+
+/// As [`list_input`], with the bad paths appended to `bad`.
+pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<InputError>) -> Vec<Piece> {
+    if let Err(error) = check_format(input.format) {
+        bad.push(error);
+        return Vec::new();
+    }
+    let mut pieces = Vec::new();
+    for text in &input.paths {
+        let named = parse(text).and_then(|(place, path)| {
+            Ok(listing.list(place, &path)?.into_iter().map(move |file| (place, file)))
+        });
+        match named {
+            Ok(files) => {
+                for (place, file) in files.filter(|(_, file)| 0 < file.stamp.size) {
+                    match whole_file(place, file, input.format) {
+                        Ok(piece) => pieces.push(piece),
+                        Err(error) => bad.push(error),
+                    }
+                }
+            }
+            Err(InputError::Paths { first, .. }) => bad.extend(first),
+            Err(error) => bad.push(error),
+        }
+    }
+    pieces
+}
+
+fn whole_file(place: Place, file: ListedFile, format: RecordFormat) -> Result<Piece, InputError> {
+    let ListedFile { path, stamp } = file;
+    let (path, name) = match place {
+        Place::Submitter => {
+            let absolute =
+                std::path::absolute(path.to_path()).map_err(|source| InputError::from_io(&path, source))?;
+            (FilePath::from(absolute.as_path()), path)
+        }
+        Place::Worker(worker) => {
+            let name = [format!("{worker}:").as_bytes(), path.as_bytes()].concat();
+            (path, FilePath::new(name))
+        }
+    };
+    let compression = Compression::of_name(&path);
+    match format {
+        RecordFormat::Fixed { length }
+            if compression == Compression::None && stamp.size % u64::from(length) != 0 =>
+        {
+            Err(InputError::FixedLength { path: name, size: stamp.size, length })
+        }
+        _ => Ok(Piece { path, name, place, offset: 0, length: stamp.size, stamp, compression }),
+    }
+}
+
+/// Tells `worker-3:/path` from a path of the submitter. A file of the submitter that looks like one of a
+/// worker can be named `./worker-3:/path`.
+fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
+    let of_worker = text
+        .split_once(':')
+        .and_then(|(worker, path)| worker.parse::<WorkerId>().ok().map(|worker| (worker, path)));
+    match of_worker {
+        None => Ok((Place::Submitter, FilePath::from(text))),
+        Some((worker, path)) if path.starts_with('/') => Ok((Place::Worker(worker), FilePath::from(path))),
+        Some(_) => Err(InputError::NotAbsolute { path: FilePath::from(text) }),
+    }
+}
+
+fn check_format(format: RecordFormat) -> Result<(), InputError> {
+    match format {
+        RecordFormat::Csv { delimiter: b'"' | b'\n' | b'\r', .. } => {
+            Err(InputError::Format { reason: "the delimiter of fields cannot be a quote or a line break" })
+        }
+        RecordFormat::Fixed { length: 0 } => {
+            Err(InputError::Format { reason: "the length of a record cannot be 0" })
+        }
+        _ => Ok(()),
+    }
+}

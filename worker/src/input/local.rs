@@ -1,0 +1,160 @@
+//! Files that this process sees.
+//!
+//! Large files are mapped, small ones read. A mapped file that another program cuts short while a task reads
+//! it kills the process with SIGBUS: the worker's supervisor then replaces it, and the next attempt finds that
+//! the stamp differs. Files that only grow or are replaced by a rename do no such harm.
+//!
+//! Not here: files of other machines (the agent's [`FileAccess`]).
+
+use super::path::FilePath;
+use super::split::{FileStamp, Piece};
+use super::{FileAccess, InputError, OpenFile};
+use memmap2::{Advice, Mmap, MmapOptions};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+/// Files up to this size are read; mapping one costs more than copying it.
+const READ_BYTES_MAX: u64 = 64 << 10;
+
+/// Bytes whose pages are mapped at once, ahead of their use: fewer faults, and the disk is asked early.
+const POPULATE_BYTES: usize = 4 << 20;
+
+/// Opens files that this process sees, wherever the piece says they lie, and checks their stamps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalFiles;
+
+impl FileAccess for LocalFiles {
+    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+        LocalFile::open(piece).map(OpenFile::Local)
+    }
+}
+
+/// An open file with its whole contents in the address space.
+pub struct LocalFile {
+    path: FilePath,
+    name: FilePath,
+    stamp: FileStamp,
+    contents: Contents,
+    /// Pages up to here have been asked for.
+    populated: usize,
+    /// Where the piece ends: pages behind it are not asked for ahead of their use.
+    piece_end: usize,
+}
+
+enum Contents {
+    Read(Vec<u8>),
+    Mapped(Mmap),
+}
+
+impl LocalFile {
+    /// Opens the file of a piece.
+    ///
+    /// # Errors
+    /// A file that is missing, unreadable, no regular file, or not the one that was listed.
+    pub fn open(piece: &Piece) -> Result<Self, InputError> {
+        let failed = |source| InputError::from_io(&piece.name, source);
+        // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(nonblocking)
+            .open(piece.path.to_path())
+            .map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        refuse_special(&piece.name, &metadata)?;
+        check_stamp(&piece.name, piece.stamp, &metadata)?;
+        let contents = if metadata.len() <= READ_BYTES_MAX {
+            let mut bytes = Vec::with_capacity(metadata.len() as usize);
+            (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
+            Contents::Read(bytes)
+        } else {
+            Contents::Mapped(map(&file).map_err(failed)?)
+        };
+        let opened = Self {
+            path: piece.path.clone(),
+            name: piece.name.clone(),
+            stamp: piece.stamp,
+            contents,
+            populated: usize::try_from(piece.offset).unwrap_or(usize::MAX),
+            piece_end: usize::try_from(piece.end()).unwrap_or(usize::MAX),
+        };
+        if opened.bytes().len() as u64 == piece.stamp.size {
+            Ok(opened)
+        } else {
+            Err(InputError::Changed { path: piece.name.clone(), was: piece.stamp, now: None })
+        }
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.contents {
+            Contents::Read(bytes) => bytes,
+            Contents::Mapped(map) => map,
+        }
+    }
+
+    /// Says that bytes up to `end` will be used now, and more after them.
+    pub(super) fn populate(&mut self, end: usize) {
+        if let Contents::Mapped(map) = &self.contents
+            && self.populated < end
+        {
+            let ahead = self.populated.saturating_add(POPULATE_BYTES).min(self.piece_end);
+            let until = end.max(ahead).min(map.len());
+            if self.populated < until {
+                // Only an advice: without it pages come one fault at a time.
+                let _ = map.advise_range(Advice::PopulateRead, self.populated, until - self.populated);
+            }
+            self.populated = until.max(end);
+        }
+    }
+
+    /// Whether the name still leads to the file that was listed.
+    ///
+    /// # Errors
+    /// [`InputError::Changed`] if not, or what the file system says.
+    pub fn verify_unchanged(&self) -> Result<(), InputError> {
+        match std::fs::metadata(self.path.to_path()) {
+            Ok(metadata) => check_stamp(&self.name, self.stamp, &metadata),
+            Err(source) => match InputError::from_io(&self.name, source) {
+                InputError::Missing { path } => Err(InputError::Changed { path, was: self.stamp, now: None }),
+                other => Err(other),
+            },
+        }
+    }
+}
+
+#[allow(unsafe_code, reason = "memmap2 cannot know that nobody cuts the file short; see the module's text")]
+fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the map is read-only and lives as long as its slices. Another program may change the file: bytes
+    // then change under a reader, which treats them as plain data of any value, and the stamp tells afterwards.
+    // If the file is cut short the process dies by SIGBUS, which the module's text promises.
+    let map = unsafe { MmapOptions::new().map(file) }?;
+    // Only an advice: a larger read-ahead.
+    let _ = map.advise(Advice::Sequential);
+    Ok(map)
+}
+
+fn check_stamp(name: &FilePath, was: FileStamp, metadata: &Metadata) -> Result<(), InputError> {
+    let now = FileStamp::of(metadata);
+    if now == was { Ok(()) } else { Err(InputError::Changed { path: name.clone(), was, now: Some(now) }) }
+}
+
+/// Refuses everything but regular files.
+pub(super) fn refuse_special(name: &FilePath, metadata: &Metadata) -> Result<(), InputError> {
+    let file_type = metadata.file_type();
+    if file_type.is_file() {
+        return Ok(());
+    }
+    let kind = if file_type.is_dir() {
+        "a directory"
+    } else if file_type.is_fifo() {
+        "a pipe"
+    } else if file_type.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    Err(InputError::NotAFile { path: name.clone(), kind })
+}

@@ -1,0 +1,94 @@
+//! Input: from paths to blocks of whole records.
+//!
+//! Where a job is submitted, paths become files ([`list`]) and files become splits ([`plan`]). On a worker, a
+//! map task reads its split block by block ([`open_split`]) through whatever [`FileAccess`] reaches the files.
+//!
+//! Not here: how files of another machine are fetched; the agent brings a [`FileAccess`] for them.
+
+mod blocks;
+mod border;
+mod compressed;
+mod error;
+pub mod list;
+mod local;
+mod path;
+pub mod plan;
+pub mod records;
+mod side;
+mod split;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use blocks::{SplitBlocks, open_split};
+pub use error::InputError;
+pub use local::{LocalFile, LocalFiles};
+pub use path::FilePath;
+pub use side::SideInputs;
+pub use split::{Compression, FileStamp, Piece, Place, Split};
+
+use crate::record::Block;
+
+/// The blocks of one split, in order.
+pub trait Blocks {
+    /// The next block, never empty; `None` after the last.
+    ///
+    /// # Errors
+    /// Input that cannot be read or is not as planned. After an error nothing more may be asked.
+    fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError>;
+}
+
+/// A way to the bytes of files. Shared by all tasks of a worker.
+pub trait FileAccess: Send + Sync {
+    /// Opens the file of a piece and checks that it is still the one that was listed.
+    ///
+    /// # Errors
+    /// A file that is missing, changed or out of reach.
+    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError>;
+}
+
+/// An open file.
+pub enum OpenFile {
+    /// A file this process sees.
+    Local(LocalFile),
+    /// A file that is read through another process.
+    Remote(Box<dyn RangeRead>),
+}
+
+/// Reads ranges of a file that another process serves.
+pub trait RangeRead: Send {
+    /// Fills `buffer` with the bytes from `offset` on. The range lies within the size of the piece's stamp.
+    ///
+    /// # Errors
+    /// A range that could not be fetched, or a file that changed.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError>;
+
+    /// Called after the last range: whether the file is still the one that was listed. The default leaves
+    /// that to each `read_at`.
+    ///
+    /// # Errors
+    /// A file that changed.
+    fn verify_unchanged(&mut self) -> Result<(), InputError> {
+        Ok(())
+    }
+}
+
+/// Limits of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputLimits {
+    /// Bytes of a record without its line end; at least 1.
+    pub record_max: u64,
+    /// Bytes of a block, unless one record needs more.
+    pub block_bytes: usize,
+    /// Bytes that may come out of a compressed file for each that goes in.
+    pub expansion_max: u32,
+    /// Bytes that may come out of a compressed file whatever the ratio.
+    pub expansion_floor: u64,
+}
+
+impl Default for InputLimits {
+    /// Records up to 64 MiB, blocks of 1 MiB (they stay in the second-level cache), 200 times after 64 MiB.
+    fn default() -> Self {
+        Self { record_max: 64 << 20, block_bytes: 1 << 20, expansion_max: 200, expansion_floor: 64 << 20 }
+    }
+}

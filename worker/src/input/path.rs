@@ -1,0 +1,131 @@
+//! Names of files as bytes: every name a file can have survives the trip through JSON.
+//!
+//! Not here: whether the file exists (`list`).
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The name of a file: any bytes.
+///
+/// Serialises as a string in which `%`, control bytes and bytes that are not UTF-8 stand as `%` and two
+/// hexadecimal digits. Displays with what could harm a terminal escaped; that form is not to be read back.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FilePath(Vec<u8>);
+
+impl FilePath {
+    /// A name from its bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The bytes of the name.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The name for the file system of this machine.
+    #[must_use]
+    pub fn to_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.0))
+    }
+
+    /// The name as text, bytes that are not UTF-8 replaced.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+
+    fn escaped(&self) -> String {
+        let mut text = String::with_capacity(self.0.len());
+        for chunk in self.0.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                if character == '%' || character.is_ascii_control() {
+                    push_escaped(&mut text, character as u8);
+                } else {
+                    text.push(character);
+                }
+            }
+            for &byte in chunk.invalid() {
+                push_escaped(&mut text, byte);
+            }
+        }
+        text
+    }
+
+    fn unescaped(text: &str) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let Some((&first, tail)) = rest.split_first() {
+            if first == b'%' {
+                let (digits, after) = tail.split_at_checked(2)?;
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                bytes.push(u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()?);
+                rest = after;
+            } else {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+        Some(Self(bytes))
+    }
+}
+
+fn push_escaped(text: &mut String, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    text.push('%');
+    text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    text.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+impl From<&Path> for FilePath {
+    fn from(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+}
+
+impl From<&str> for FilePath {
+    fn from(path: &str) -> Self {
+        Self(path.as_bytes().to_vec())
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in String::from_utf8_lossy(&self.0).chars() {
+            // Marks that turn the direction of writing can make a name look like another.
+            let turns = matches!(character, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+            if character.is_control() || turns {
+                write!(f, "{}", character.escape_unicode())?;
+            } else {
+                write!(f, "{character}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FilePath({:?})", self.escaped())
+    }
+}
+
+impl Serialize for FilePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.escaped())
+    }
+}
+
+impl<'de> Deserialize<'de> for FilePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::unescaped(&text).ok_or_else(|| {
+            serde::de::Error::custom("a % in a file name is not followed by two hexadecimal digits")
+        })
+    }
+}

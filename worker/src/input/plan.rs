@@ -1,0 +1,241 @@
+//! From files to splits: where a job is submitted.
+//!
+//! A file larger than a split is cut at multiples of the split size; smaller ones are packed, in order, into
+//! one split. Splits are in the order of inputs, then files, then offsets: a split's place in the list is its
+//! map index. CSV files that are cut are read once, because only that tells where rows end; all other files
+//! are not even opened.
+//!
+//! Not here: finding files (`list`), reading splits (`open_split`).
+
+use super::blocks::BYTE_ORDER_MARK;
+use super::border::RowCuts;
+use super::list::{Listing, list_input, list_into};
+use super::path::FilePath;
+use super::split::{Compression, FileStamp, Piece, Place, Split};
+use super::{Blocks, FileAccess, InputError, InputLimits, open_split};
+use crate::api::Input;
+use crate::record::RecordFormat;
+use std::fs::File;
+use std::io::Read;
+
+/// Splits a job may have.
+const SPLITS_MAX: usize = 1_000_000;
+
+/// How much a compressed file counts for when files are packed: text commonly shrinks to a quarter.
+const EXPANSION_TYPICAL: u64 = 4;
+
+/// Bytes read at once when a CSV file is searched for rows.
+const SCAN_BYTES: usize = 256 << 10;
+
+/// How files are cut and packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitRules {
+    /// Bytes of a split, at least 1; larger only where a compressed file or a row of CSV needs it.
+    pub split_bytes: u64,
+    /// Files packed into one split, at least 1.
+    pub pieces_max: usize,
+}
+
+impl Default for SplitRules {
+    /// 64 MiB, so that a task lasts a good part of a second; 1024 files, so that a split stays a short message.
+    fn default() -> Self {
+        Self { split_bytes: 64 << 20, pieces_max: 1024 }
+    }
+}
+
+/// The splits of a job's inputs, in map order.
+///
+/// # Errors
+/// All paths that cannot be used, in one error; a CSV file that cannot be read; too many splits.
+pub fn plan_splits(
+    inputs: &[Input],
+    listing: &dyn Listing,
+    rules: SplitRules,
+) -> Result<Vec<Split>, InputError> {
+    let rules = SplitRules { split_bytes: rules.split_bytes.max(1), pieces_max: rules.pieces_max.max(1) };
+    let mut splits = Vec::new();
+    for (index, (input, files)) in inputs.iter().zip(list_all(inputs, listing)?).enumerate() {
+        let mut packing = Packing {
+            input: u32::try_from(index).unwrap_or(u32::MAX),
+            format: input.format,
+            rules,
+            splits: &mut splits,
+            open_bytes: None,
+        };
+        for file in files {
+            packing.add(file)?;
+        }
+    }
+    Ok(splits)
+}
+
+/// The side inputs of a job, each a split that holds its files whole.
+///
+/// # Errors
+/// As [`plan_splits`].
+pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, InputError> {
+    let files = list_all(side, listing)?;
+    let number = |index| u32::try_from(index).unwrap_or(u32::MAX);
+    Ok(side
+        .iter()
+        .zip(files)
+        .enumerate()
+        .map(|(index, (input, pieces))| Split { input: number(index), format: input.format, pieces })
+        .collect())
+}
+
+/// Bytes of all files of an input; compressed files count with their compressed size.
+///
+/// # Errors
+/// As [`list_input`].
+pub fn input_bytes(input: &Input, listing: &dyn Listing) -> Result<u64, InputError> {
+    Ok(list_input(input, listing)?.iter().map(|piece| piece.length).sum())
+}
+
+/// The first record of an input without its line end, also if it is a header; empty if there is none.
+///
+/// # Errors
+/// As [`plan_splits`], and what reading that record may bring.
+pub fn first_record(
+    input: &Input,
+    listing: &dyn Listing,
+    access: &dyn FileAccess,
+    limits: &InputLimits,
+) -> Result<Vec<u8>, InputError> {
+    let format = match input.format {
+        RecordFormat::Csv { delimiter, .. } => RecordFormat::Csv { delimiter, header: false },
+        other => other,
+    };
+    let split = Split { input: 0, format, pieces: list_input(input, listing)? };
+    let mut blocks = open_split(&split, access, limits);
+    while let Some(block) = blocks.next_block()? {
+        if let Some(record) = block.records().next() {
+            return Ok(record.bytes().to_vec());
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn list_all(inputs: &[Input], listing: &dyn Listing) -> Result<Vec<Vec<Piece>>, InputError> {
+    let mut bad = Vec::new();
+    let files = inputs.iter().map(|input| list_into(input, listing, &mut bad)).collect();
+    if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
+}
+
+/// Cuts and packs the files of one input.
+struct Packing<'a> {
+    input: u32,
+    format: RecordFormat,
+    rules: SplitRules,
+    splits: &'a mut Vec<Split>,
+    /// Bytes in the last split, if it may take more files.
+    open_bytes: Option<u64>,
+}
+
+impl Packing<'_> {
+    fn add(&mut self, file: Piece) -> Result<(), InputError> {
+        let bytes = match file.compression {
+            Compression::None => file.length,
+            Compression::Gzip | Compression::Zstd => file.length.saturating_mul(EXPANSION_TYPICAL),
+        };
+        if bytes <= self.rules.split_bytes {
+            return self.pack(file, bytes);
+        }
+        self.open_bytes = None;
+        let mut offset = 0;
+        for end in self.cuts(&file)?.into_iter().chain([file.length]).filter(|&cut| cut <= file.length) {
+            if offset < end {
+                self.push(Piece { offset, length: end - offset, ..file.clone() })?;
+            }
+            offset = end;
+        }
+        Ok(())
+    }
+
+    /// Puts a small file into the last split if there is room, and into a new one if not.
+    fn pack(&mut self, file: Piece, bytes: u64) -> Result<(), InputError> {
+        if let (Some(open), Some(last)) = (self.open_bytes, self.splits.last_mut())
+            && open + bytes <= self.rules.split_bytes
+            && last.pieces.len() < self.rules.pieces_max
+            && last.pieces.last().is_some_and(|piece| piece.place == file.place)
+        {
+            last.pieces.push(file);
+            self.open_bytes = Some(open + bytes);
+            return Ok(());
+        }
+        self.push(file)?;
+        self.open_bytes = Some(bytes);
+        Ok(())
+    }
+
+    fn push(&mut self, piece: Piece) -> Result<(), InputError> {
+        if self.splits.len() == SPLITS_MAX {
+            return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+        }
+        self.splits.push(Split { input: self.input, format: self.format, pieces: vec![piece] });
+        Ok(())
+    }
+
+    /// Where a large file is cut, ascending.
+    fn cuts(&self, file: &Piece) -> Result<Vec<u64>, InputError> {
+        if file.compression != Compression::None {
+            return Ok(Vec::new());
+        }
+        let step = match self.format {
+            RecordFormat::Lines => self.rules.split_bytes,
+            RecordFormat::Fixed { length } => {
+                let length = u64::from(length);
+                (self.rules.split_bytes / length).max(1) * length
+            }
+            RecordFormat::Csv { delimiter, .. } => {
+                return match file.place {
+                    Place::Submitter => row_cuts(file, delimiter, self.rules.split_bytes),
+                    // Whoever plans cannot read it, so its rows stay together.
+                    Place::Worker(_) => Ok(Vec::new()),
+                };
+            }
+        };
+        let count = (file.length - 1) / step;
+        if SPLITS_MAX as u64 <= count {
+            return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+        }
+        Ok((1..=count).map(|index| index * step).collect())
+    }
+}
+
+/// Reads a CSV file once to find rows that end near multiples of the split size.
+///
+/// With plain reads and not through a map: a file that shrinks meanwhile is then an error, not a signal.
+fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, InputError> {
+    let failed = |source| InputError::from_io(&file.name, source);
+    let open = File::open(file.path.to_path()).map_err(failed)?;
+    let cuts = scan_rows(&open, delimiter, split_bytes).map_err(failed)?;
+    let now = FileStamp::of(&open.metadata().map_err(failed)?);
+    if now == file.stamp {
+        Ok(cuts)
+    } else {
+        Err(InputError::Changed { path: FilePath::clone(&file.name), was: file.stamp, now: Some(now) })
+    }
+}
+
+/// The cuts of a CSV file read from its beginning.
+pub(super) fn scan_rows(mut file: impl Read, delimiter: u8, split_bytes: u64) -> std::io::Result<Vec<u64>> {
+    let mut first = Vec::with_capacity(BYTE_ORDER_MARK.len());
+    file.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut first)?;
+    let mut rows = if first == BYTE_ORDER_MARK {
+        RowCuts::new(delimiter, split_bytes, first.len() as u64)
+    } else {
+        let mut rows = RowCuts::new(delimiter, split_bytes, 0);
+        rows.feed(&first);
+        rows
+    };
+    let mut chunk = vec![0; SCAN_BYTES];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(rows.cuts),
+            Ok(count) => rows.feed(&chunk[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a map task reads, as it travels from the submitter to a worker.
+//!
+//! Not here: how files are found and cut (`list`, `plan`) and how the bytes are read (`blocks`).
+
+use super::path::FilePath;
+use crate::record::RecordFormat;
+use gristmill_scheduler::ids::WorkerId;
+use serde::{Deserialize, Serialize};
+
+/// The input of one map task: pieces of files, read one after another. Only a side input may be without a
+/// piece.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Split {
+    /// Which input of the plan it belongs to, from 0.
+    pub input: u32,
+    /// How the files fall into records.
+    pub format: RecordFormat,
+    /// In input order.
+    pub pieces: Vec<Piece>,
+}
+
+impl Split {
+    /// Bytes of all pieces as they lie in their files (compressed files count compressed).
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.length).sum()
+    }
+}
+
+/// A stretch of one file. Its records are those whose first byte lies in `offset..offset + length`.
+///
+/// Invariant: pieces of CSV files begin and end at borders of records, pieces of fixed-length files at
+/// multiples of the length, compressed files are one piece. Pieces of lines may begin and end anywhere.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Piece {
+    /// Absolute, as it is opened.
+    pub path: FilePath,
+    /// As the user named it, for messages and [`Source::path`](crate::record::Source::path).
+    pub name: FilePath,
+    /// Whose file system `path` belongs to.
+    pub place: Place,
+    /// First byte of the stretch.
+    pub offset: u64,
+    /// Bytes of the stretch, at least 1.
+    pub length: u64,
+    /// What the file looked like when it was listed.
+    pub stamp: FileStamp,
+    /// How the file is compressed.
+    pub compression: Compression,
+}
+
+impl Piece {
+    /// First byte after the stretch.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+}
+
+/// Whose file system a path belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Place {
+    /// Where the job was submitted; a worker may see the same file.
+    Submitter,
+    /// This worker alone.
+    Worker(WorkerId),
+}
+
+/// What tells whether a file is still the one that was listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileStamp {
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the contents, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Number of the file in its file system.
+    pub inode: u64,
+}
+
+impl std::fmt::Display for FileStamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes, modified at {} ns, inode {}", self.size, self.modified_ns, self.inode)
+    }
+}
+
+impl FileStamp {
+    /// The stamp of a file of this machine.
+    #[must_use]
+    pub fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            size: metadata.size(),
+            modified_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// How a file is compressed; told by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// `.gz`: gzip, any number of members.
+    Gzip,
+    /// `.zst` or `.zstd`: Zstandard, any number of frames, windows up to 128 MiB (what the `zstd` tool accepts).
+    Zstd,
+}
+
+impl Compression {
+    /// What the end of a file name says; upper or lower case.
+    #[must_use]
+    pub fn of_name(path: &FilePath) -> Self {
+        let ends_with = |suffix: &str| {
+            let bytes = path.as_bytes();
+            bytes.len() >= suffix.len()
+                && bytes[bytes.len() - suffix.len()..].eq_ignore_ascii_case(suffix.as_bytes())
+        };
+        if ends_with(".gz") {
+            Compression::Gzip
+        } else if ends_with(".zst") || ends_with(".zstd") {
+            Compression::Zstd
+        } else {
+            Compression::None
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Compressed files: whole, damaged, and far too large.
+
+use super::*;
+use std::io::Write;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::stream::encode_all(bytes, 1).unwrap()
+}
+
+const TEXT: &[&[u8]] = &[b"one\ntw", b"", b"o\n\nthree\r\nlast"];
+
+fn members() -> [(&'static str, Vec<u8>, Vec<usize>); 2] {
+    [("file.gz", gzip as fn(&[u8]) -> Vec<u8>), ("file.zst", zstd)].map(|(name, compress)| {
+        let parts: Vec<Vec<u8>> = TEXT.iter().map(|part| compress(part)).collect();
+        let borders = (0..=parts.len()).map(|count| parts[..count].iter().map(Vec::len).sum()).collect();
+        (name, parts.concat(), borders)
+    })
+}
+
+fn splits(files: &Files, name: &str, bytes: &[u8], format: RecordFormat) -> Vec<Split> {
+    let path = files.write(name, bytes);
+    plan(&input(&[path], format), 1).unwrap()
+}
+
+#[test]
+fn compressed_files_are_read_whole_with_all_their_members() {
+    let files = Files::new();
+    for (name, bytes, _) in members() {
+        let splits = splits(&files, name, &bytes, RecordFormat::Lines);
+        assert_eq!(splits.len(), 1);
+        check(&splits, &lines_of(&TEXT.concat()), name);
+    }
+}
+
+#[test]
+fn compressed_tables_lose_their_header() {
+    let files = Files::new();
+    let table = b"\xEF\xBB\xBFa,\"b\n\"\n1,2\n";
+    for (name, bytes) in [("file.gz", gzip(table)), ("file.zst", zstd(table))] {
+        let format = RecordFormat::Csv { delimiter: b',', header: true };
+        check(&splits(&files, name, &bytes, format), &[(10, b"1,2".to_vec())], name);
+    }
+}
+
+#[test]
+fn compressed_fixed_records_refuse_a_rest() {
+    let files = Files::new();
+    for (name, bytes) in [("file.gz", gzip(b"123456789")), ("file.zst", zstd(b"123456789"))] {
+        let whole = splits(&files, name, &bytes, RecordFormat::Fixed { length: 3 });
+        assert_eq!(read(&whole, &LocalFiles, &limits(4)).unwrap().len(), 3);
+        let rest = splits(&files, name, &bytes, RecordFormat::Fixed { length: 4 });
+        for block_bytes in [1, 4, 5, 100] {
+            let error = read(&rest, &LocalFiles, &limits(block_bytes)).unwrap_err();
+            assert!(matches!(error, InputError::FixedLength { size: 9, length: 4, .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn truncated_file_is_corrupt_unless_cut_between_members() {
+    let files = Files::new();
+    for (name, bytes, borders) in members() {
+        for length in 1..bytes.len() {
+            let splits = splits(&files, name, &bytes[..length], RecordFormat::Lines);
+            for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
+                let result = read(&splits, access, &InputLimits::default());
+                if borders.contains(&length) {
+                    result.unwrap();
+                } else {
+                    let error = result.unwrap_err();
+                    assert!(matches!(error, InputError::Corrupt { .. }), "{name} {length}: {error}");
+                    assert!(error.is_input_fault());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_gzip_is_corrupt_and_says_where() {
+    let files = Files::new();
+    let mut bytes = gzip(&TEXT.concat());
+    let last = bytes.len() - 5;
+    bytes[last] ^= 1; // in the checksum
+    let error =
+        read(&splits(&files, "file.gz", &bytes, RecordFormat::Lines), &LocalFiles, &InputLimits::default())
+            .unwrap_err();
+    let length = bytes.len();
+    assert!(error.to_string().contains(&format!("near byte {length} of the compressed file")), "{error}");
+    let error = read(
+        &splits(&files, "text.gz", b"no gzip", RecordFormat::Lines),
+        &LocalFiles,
+        &InputLimits::default(),
+    )
+    .unwrap_err();
+    assert!(matches!(error, InputError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn bomb_is_given_up_at_the_allowed_ratio() {
+    let files = Files::new();
+    let zeros = vec![b'\n'; 8 << 20];
+    let limits = InputLimits { expansion_floor: 1 << 20, ..InputLimits::default() };
+    for (name, bytes) in [("file.gz", gzip(&zeros)), ("file.zst", zstd(&zeros))] {
+        let splits = splits(&files, name, &bytes, RecordFormat::Lines);
+        let error = read(&splits, &LocalFiles, &limits).unwrap_err();
+        let InputError::Expansion { decoded, compressed, ratio_max: 200, .. } = error else {
+            panic!("{error}")
+        };
+        assert!(decoded <= (1 << 20).max(compressed * 200) + (1 << 20), "{decoded} bytes came out");
+        // A file is no bomb as long as it stays below the floor.
+        assert_eq!(read(&splits, &LocalFiles, &InputLimits::default()).unwrap().len(), zeros.len());
+    }
+}
+
+#[test]
+fn transport_error_passes_through_the_decoders() {
+    struct Broken;
+    impl FileAccess for Broken {
+        fn open(&self, _: &Piece) -> Result<OpenFile, InputError> {
+            Ok(OpenFile::Remote(Box::new(Broken)))
+        }
+    }
+    impl RangeRead for Broken {
+        fn read_at(&mut self, offset: u64, _: &mut [u8]) -> Result<(), InputError> {
+            Err(InputError::Remote { path: FilePath::from("/a"), offset, source: "gone".into() })
+        }
+    }
+    let files = Files::new();
+    for (name, bytes, _) in members() {
+        let splits = splits(&files, name, &bytes, RecordFormat::Lines);
+        let error = read(&splits, &Broken, &InputLimits::default()).unwrap_err();
+        assert!(!error.is_input_fault(), "{error}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Which files a path stands for, and how they are packed.
+
+use super::*;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+pub(super) fn make_pipe(path: &Path) {
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+}
+
+fn names(files: &Files, paths: &[String]) -> Result<Vec<String>, InputError> {
+    let base = files.text("");
+    let pieces = list_input(&input(paths, RecordFormat::Lines), &LocalListing)?;
+    Ok(pieces.iter().map(|piece| piece.name.to_text().replace(&base, "")).collect())
+}
+
+#[test]
+fn directory_stands_for_its_files_in_the_order_of_names() {
+    let files = Files::new();
+    std::fs::create_dir(files.path("dir")).unwrap();
+    for name in ["b", "a", "B", "é", "_SUCCESS", ".hidden", "empty"] {
+        files.write(&format!("dir/{name}"), if name == "empty" { "" } else { "x" });
+    }
+    symlink("a", files.path("dir/link")).unwrap();
+    std::fs::create_dir(files.path("dir/_temporary")).unwrap();
+    let listed = names(&files, &[files.text("dir")]).unwrap();
+    assert_eq!(listed, ["dir/B", "dir/a", "dir/b", "dir/link", "dir/é"]);
+}
+
+#[test]
+fn path_given_twice_is_read_twice_and_hidden_names_may_be_given() {
+    let files = Files::new();
+    let (one, hidden) = (files.write("one", "x"), files.write("_two", "y"));
+    let listed = names(&files, &[one.clone(), hidden, one]).unwrap();
+    assert_eq!(listed, ["one", "_two", "one"]);
+}
+
+#[test]
+fn relative_path_keeps_its_name_and_is_opened_by_its_absolute_path() {
+    let piece =
+        list_input(&input(&["Cargo.toml".into()], RecordFormat::Lines), &LocalListing).unwrap().remove(0);
+    assert_eq!(piece.name.to_text(), "Cargo.toml");
+    assert_eq!(piece.path.to_path(), std::path::absolute("Cargo.toml").unwrap());
+}
+
+#[test]
+fn listing_names_what_is_wrong_with_every_path() {
+    let files = Files::new();
+    make_pipe(&files.path("pipe"));
+    symlink("nowhere", files.path("dangling")).unwrap();
+    symlink("loop", files.path("loop")).unwrap();
+    std::fs::create_dir_all(files.path("dir/nested")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(files.path("socket")).unwrap();
+    let check = |path: &str, expected: fn(&InputError) -> bool| {
+        let error = names(&files, &[path.to_owned()]).unwrap_err();
+        assert!(expected(&error), "{path}: {error}");
+        assert!(error.is_input_fault());
+    };
+    check(&files.text("missing"), |error| matches!(error, InputError::Missing { .. }));
+    check("", |error| matches!(error, InputError::Missing { .. }));
+    check(&files.text("dangling"), |error| matches!(error, InputError::Missing { .. }));
+    check(&files.text("loop"), |error| matches!(error, InputError::Unreadable { .. }));
+    check(&files.text("pipe"), |error| matches!(error, InputError::NotAFile { kind: "a pipe", .. }));
+    check(&files.text("socket"), |error| matches!(error, InputError::NotAFile { kind: "a socket", .. }));
+    check("/dev/null", |error| matches!(error, InputError::NotAFile { kind: "a device", .. }));
+    check("worker-3:relative", |error| matches!(error, InputError::NotAbsolute { .. }));
+    check("worker-3:/file", |error| matches!(error, InputError::OutOfReach { .. }));
+    let error = names(&files, &[files.text("dir")]).unwrap_err();
+    let nested = files.text("dir/nested");
+    assert_eq!(error.to_string(), format!("input {nested} is a directory, not a regular file"));
+}
+
+#[test]
+fn listing_collects_the_first_ten_bad_paths() {
+    let files = Files::new();
+    let mut paths: Vec<String> = (0..25).map(|index| files.text(&format!("missing-{index:02}"))).collect();
+    paths.insert(3, files.write("good", "x"));
+    let text = names(&files, &paths).unwrap_err().to_string();
+    assert!(text.starts_with("25 paths cannot be used as input:"), "{text}");
+    assert_eq!(text.lines().count(), 11);
+    assert!(text.contains("missing-09") && !text.contains("missing-10") && !text.contains("good"), "{text}");
+}
+
+#[test]
+fn small_files_are_packed_in_order_and_large_ones_stand_alone() {
+    let files = Files::new();
+    let paths: Vec<String> = [("a", 40), ("b", 60), ("c", 1), ("d", 250), ("e", 5), ("f", 0), ("g", 5)]
+        .map(|(name, size)| files.write(name, vec![b'\n'; size]))
+        .to_vec();
+    let splits = plan(&input(&paths, RecordFormat::Lines), 100).unwrap();
+    let shape: Vec<Vec<(String, u64, u64)>> = splits
+        .iter()
+        .map(|split| {
+            let name = |piece: &Piece| piece.name.to_text().rsplit('/').next().unwrap().to_owned();
+            split.pieces.iter().map(|piece| (name(piece), piece.offset, piece.length)).collect()
+        })
+        .collect();
+    let of = |name: &str, offset, length| (name.to_owned(), offset, length);
+    assert_eq!(
+        shape,
+        [
+            vec![of("a", 0, 40), of("b", 0, 60)],
+            vec![of("c", 0, 1)],
+            vec![of("d", 0, 100)],
+            vec![of("d", 100, 100)],
+            vec![of("d", 200, 50)],
+            vec![of("e", 0, 5), of("g", 0, 5)],
+        ]
+    );
+}
+
+#[test]
+fn files_of_two_inputs_never_share_a_split_and_packs_are_limited() {
+    let files = Files::new();
+    let path = files.write("a", "x");
+    let inputs = [input(&vec![path.clone(); 5], RecordFormat::Lines), input(&[path], RecordFormat::Lines)];
+    let rules = SplitRules { split_bytes: 100, pieces_max: 2 };
+    let splits = plan_splits(&inputs, &LocalListing, rules).unwrap();
+    let shape: Vec<(u32, usize)> = splits.iter().map(|split| (split.input, split.pieces.len())).collect();
+    assert_eq!(shape, [(0, 2), (0, 2), (0, 1), (1, 1)]);
+}
+
+#[test]
+fn input_of_empty_files_has_no_splits() {
+    let files = Files::new();
+    let paths = [files.write("a", ""), files.write("b.gz", "")];
+    assert_eq!(plan(&input(&paths, RecordFormat::Lines), 100).unwrap(), []);
+}
+
+#[test]
+fn first_record_is_the_first_row_that_is_not_blank() {
+    let files = Files::new();
+    let paths = [files.write("empty", "\n\r\n"), files.write("b", "\"a\nb\",c\r\n1,2\n")];
+    let table = input(&paths, RecordFormat::Csv { delimiter: b',', header: true });
+    let first = plan::first_record(&table, &LocalListing, &LocalFiles, &InputLimits::default()).unwrap();
+    assert_eq!(first, b"\"a\nb\",c");
+    assert_eq!(plan::input_bytes(&table, &LocalListing).unwrap(), 16);
+}

@@ -1,0 +1,29 @@
+//! The hands of Gristmill: the job API, records, map, combine, sort, spill, merge, HTTP shuffle,
+//! reduce, output, and the worker process.
+//!
+//! Start with [`api`], which a user implements; [`task`] runs one attempt, start to finish and blocking;
+//! [`shuffle`] moves segments between workers; [`agent`] is the process around them. The bytes on disk and on
+//! the wire are described in `FORMAT.md`.
+
+pub mod agent;
+pub mod answer;
+pub mod api;
+pub mod budget;
+pub mod codec;
+pub mod collect;
+pub mod commit;
+pub mod http;
+pub mod input;
+pub mod key;
+mod machine;
+pub mod merge;
+pub mod output;
+pub mod protocol;
+pub mod record;
+pub mod segment;
+pub mod shuffle;
+pub mod task;
+pub mod text;
+pub mod value;
+
+pub use machine::{build_id, host_name, memory_bytes as machine_memory_bytes};

@@ -1,0 +1,108 @@
+//! What this process is and where it runs: the program's build id, the host's name, its memory.
+//!
+//! Not here: measuring load over time (`agent`).
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+
+/// Bytes at the start of an executable in which headers and the build note lie.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Identifies this executable: its linker's build id, or a hash of the whole file where the linker left none.
+/// User functions are compiled in, so two processes with different ids may compute different things.
+#[must_use]
+pub fn build_id() -> String {
+    let read = || -> std::io::Result<String> {
+        let file = File::open("/proc/self/exe")?;
+        let mut head = vec![0; HEAD_BYTES];
+        let got = file.read_at(&mut head, 0)?;
+        if let Some(id) = gnu_build_id(&head[..got]) {
+            return Ok(id.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        let mut hash = xxhash_rust::xxh3::Xxh3::new();
+        let mut file = file;
+        let mut chunk = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut chunk)? {
+                0 => return Ok(format!("{:032x}", hash.digest128())),
+                got => hash.update(&chunk[..got]),
+            }
+        }
+    };
+    read().unwrap_or_else(|_| format!("version {}", env!("CARGO_PKG_VERSION")))
+}
+
+/// The descriptor of the note of type 3 and name GNU in a 64-bit little-endian ELF file.
+fn gnu_build_id(head: &[u8]) -> Option<&[u8]> {
+    let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
+    let half = |at: usize| Some(u16::from_le_bytes(head.get(at..at + 2)?.try_into().ok()?) as usize);
+    let long = |at: usize| Some(u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?) as usize);
+    if head.get(..6)? != b"\x7fELF\x02\x01" {
+        return None;
+    }
+    let (table, size, count) = (long(32)?, half(54)?, half(56)?);
+    for number in 0..count {
+        let entry = table.checked_add(number.checked_mul(size)?)?;
+        if word(entry)? != 4 {
+            continue;
+        }
+        let (mut at, length) = (long(entry + 8)?, long(entry + 32)?);
+        let end = at.checked_add(length)?;
+        while at + 12 <= end {
+            let (name, data, kind) = (word(at)? as usize, word(at + 4)? as usize, word(at + 8)?);
+            let body = at + 12 + name.next_multiple_of(4);
+            if kind == 3 && head.get(at + 12..at + 12 + name)? == b"GNU\0" {
+                return head.get(body..body + data);
+            }
+            at = body + data.next_multiple_of(4);
+        }
+    }
+    None
+}
+
+/// Name of this machine, and of its network namespace if that is not the first one: workers with the same name
+/// share a disk and an address.
+#[must_use]
+pub fn host_name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // The inode of the first network namespace is the same on all Linux systems.
+    const FIRST_NAMESPACE: u64 = 4_026_531_840;
+    match std::fs::metadata("/proc/self/ns/net").map(|ns| std::os::unix::fs::MetadataExt::ino(&ns)) {
+        Ok(inode) if inode != FIRST_NAMESPACE => format!("{name}/{inode}"),
+        _ => name,
+    }
+}
+
+/// What is assumed where the system does not tell its memory.
+const MEMORY_BYTES_UNKNOWN: u64 = 2 << 30;
+
+/// Memory of this machine, or of the control group that limits this process, in bytes.
+#[must_use]
+pub fn memory_bytes() -> u64 {
+    let Ok(mut system) = sysinfo::System::new() else { return MEMORY_BYTES_UNKNOWN };
+    system.refresh_memory();
+    let limit = system.cgroup_limits().map(|limits| limits.total_memory).filter(|bytes| 0 < *bytes);
+    limit.map_or(system.total_memory(), |limit| limit.min(system.total_memory()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn build_id_is_the_same_each_time_and_no_version() {
+        let id = build_id();
+        assert_eq!(id, build_id());
+        assert!(id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+    }
+
+    #[test]
+    fn build_note_is_not_looked_for_in_files_cut_anywhere() {
+        let mut head = vec![0; HEAD_BYTES];
+        let got = File::open("/proc/self/exe").unwrap().read_at(&mut head, 0).unwrap();
+        for length in (0..got.min(4096)).step_by(7) {
+            let _ = gnu_build_id(&head[..length]);
+        }
+    }
+}

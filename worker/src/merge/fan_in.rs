@@ -1,0 +1,107 @@
+//! Merges that write segments again: of a map's runs, and of more segments than may be read at once.
+
+use super::tree::LoserTree;
+use crate::collect::CombineRun;
+use crate::segment::{SegmentData, SegmentsWriter, WriteSetting};
+use crate::task::{Progress, TaskFailure};
+use crate::value::Value;
+
+/// Pairs between two looks at whether the task is cancelled.
+const CHECK_PAIRS: u64 = 1 << 16;
+
+/// Writes the pairs of all segments, sorted.
+pub(crate) fn merge_into(
+    segments: Vec<SegmentData>,
+    partition: u32,
+    writer: &mut SegmentsWriter,
+) -> Result<(), TaskFailure> {
+    let mut tree = LoserTree::open(segments)?;
+    while tree.advance()? {
+        writer.pair(partition, tree.key(), tree.value())?;
+    }
+    Ok(())
+}
+
+/// Writes one pair for each key of all segments, with the values of equal keys combined.
+pub(crate) fn merge_combining<V: Value>(
+    segments: Vec<SegmentData>,
+    partition: u32,
+    combiner: &mut dyn CombineRun<V>,
+    writer: &mut SegmentsWriter,
+) -> Result<(), TaskFailure> {
+    let mut tree = LoserTree::open(segments)?;
+    let (mut key, mut encoded) = (Vec::new(), Vec::new());
+    let mut more = tree.advance()?;
+    while more {
+        key.clear();
+        key.extend_from_slice(tree.key());
+        let mut total = V::own(V::decode(tree.value())?);
+        more = tree.advance()?;
+        while more && tree.key() == key {
+            combiner.fold(&mut total, V::own(V::decode(tree.value())?));
+            more = tree.advance()?;
+        }
+        encoded.clear();
+        total.encode_owned(&mut encoded)?;
+        writer.pair(partition, &key, &encoded)?;
+    }
+    Ok(())
+}
+
+/// Merges neighbours until at most `fan_in_max` segments lie in files. Segments in memory cost no buffer and
+/// are left alone unless they lie between. The order of segments, and so of equal keys, stays.
+pub(crate) fn limit_fan_in(
+    mut segments: Vec<SegmentData>,
+    fan_in_max: usize,
+    partition: u32,
+    setting: &WriteSetting,
+    progress: &Progress,
+) -> Result<Vec<SegmentData>, TaskFailure> {
+    let fan_in_max = fan_in_max.max(2);
+    loop {
+        let is_file = |data: &SegmentData| matches!(data, SegmentData::File { .. });
+        let files: Vec<usize> = (0..segments.len()).filter(|at| is_file(&segments[*at])).collect();
+        if files.len() <= fan_in_max {
+            return Ok(segments);
+        }
+        // As few files as suffice, and among neighbours those with the fewest bytes.
+        let count = fan_in_max.min(files.len() - fan_in_max + 1);
+        let bytes: Vec<usize> = segments
+            .iter()
+            .scan(0, |sum, data| {
+                *sum += data.len();
+                Some(*sum)
+            })
+            .collect();
+        let cheapest = files.windows(count).min_by_key(|window| {
+            let (first, last) = (window[0], window[count - 1]);
+            bytes[last] - bytes[first] + segments[first].len()
+        });
+        let cheapest = cheapest.expect("a window exists: it is no longer than the list of files");
+        let range = cheapest[0]..=cheapest[count - 1];
+        let at = cheapest[0];
+        let chosen: Vec<SegmentData> = segments.drain(range).collect();
+        segments.insert(at, merge_to_file(chosen, partition, setting, progress)?);
+    }
+}
+
+fn merge_to_file(
+    segments: Vec<SegmentData>,
+    partition: u32,
+    setting: &WriteSetting,
+    progress: &Progress,
+) -> Result<SegmentData, TaskFailure> {
+    let mut tree = LoserTree::open(segments)?;
+    let mut writer = SegmentsWriter::on_disk(setting.clone())?;
+    let mut pairs = 0;
+    while tree.advance()? {
+        writer.pair(partition, tree.key(), tree.value())?;
+        pairs += 1;
+        if u64::is_multiple_of(pairs, CHECK_PAIRS) {
+            progress.check()?;
+        }
+    }
+    let merged = writer.finish()?;
+    progress.spilled(merged.bytes());
+    Ok(merged.segment(partition).expect("the output has the partition it was written for"))
+}

@@ -1,0 +1,126 @@
+//! A loser tree over segment readers: one comparison per level for each pair.
+
+use crate::segment::{SegmentData, SegmentError, SegmentReader};
+
+/// Merges readers whose pairs are sorted by (rank, key).
+///
+/// Invariant: `losers[n]` lost the last match at inner node `n`; reader `r` is the leaf `readers + r`; the
+/// children of node `n` are `2n` and `2n + 1`.
+pub(crate) struct LoserTree {
+    readers: Vec<SegmentReader>,
+    live: Vec<bool>,
+    losers: Vec<u32>,
+    winner: usize,
+    started: bool,
+}
+
+/// A segment of a merge that cannot be read, and the map it came from.
+#[derive(Debug)]
+pub(crate) struct MergeError {
+    pub map: Option<u32>,
+    pub source: SegmentError,
+}
+
+impl LoserTree {
+    /// Opens segments, none of them empty, in the order in which equal keys are to come.
+    pub fn open(segments: Vec<SegmentData>) -> Result<Self, MergeError> {
+        let readers: Result<Vec<_>, _> = segments
+            .into_iter()
+            .map(|data| SegmentReader::open(data).map_err(|source| MergeError { map: None, source }))
+            .collect();
+        let readers = readers?;
+        let count = readers.len();
+        Ok(Self { readers, live: vec![true; count], losers: vec![0; count], winner: 0, started: false })
+    }
+
+    /// Goes to the next pair; false after the last.
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool, MergeError> {
+        if !self.started {
+            return self.start();
+        }
+        let winner = self.winner;
+        if !self.live.get(winner).is_some_and(|live| *live) {
+            return Ok(false);
+        }
+        self.step(winner)?;
+        self.replay(winner);
+        Ok(self.live[self.winner])
+    }
+
+    #[inline]
+    fn step(&mut self, reader: usize) -> Result<(), MergeError> {
+        match self.readers[reader].advance() {
+            Ok(more) => {
+                self.live[reader] = more;
+                Ok(())
+            }
+            Err(source) => Err(MergeError { map: Some(self.readers[reader].header().id.map), source }),
+        }
+    }
+
+    #[cold]
+    fn start(&mut self) -> Result<bool, MergeError> {
+        self.started = true;
+        let count = self.readers.len();
+        for reader in 0..count {
+            self.step(reader)?;
+        }
+        if count == 0 {
+            return Ok(false);
+        }
+        let mut winners = vec![0u32; 2 * count];
+        for reader in 0..count {
+            winners[count + reader] = reader as u32;
+        }
+        for node in (1..count).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let (winner, loser) = if self.beats(a as usize, b as usize) { (a, b) } else { (b, a) };
+            winners[node] = winner;
+            self.losers[node] = loser;
+        }
+        self.winner = winners[1] as usize;
+        Ok(self.live[self.winner])
+    }
+
+    /// Lets a reader that has moved climb from its leaf as far as it wins.
+    #[inline]
+    fn replay(&mut self, reader: usize) {
+        let mut winner = reader;
+        let mut node = (self.readers.len() + reader) / 2;
+        while 0 < node {
+            let loser = self.losers[node] as usize;
+            if self.beats(loser, winner) {
+                self.losers[node] = winner as u32;
+                winner = loser;
+            }
+            node /= 2;
+        }
+        self.winner = winner;
+    }
+
+    /// Whether the pair of reader `a` comes before that of `b`.
+    #[inline]
+    fn beats(&self, a: usize, b: usize) -> bool {
+        if !(self.live[a] && self.live[b]) {
+            return self.live[a];
+        }
+        let (x, y) = (&self.readers[a], &self.readers[b]);
+        if x.rank() != y.rank() {
+            return x.rank() < y.rank();
+        }
+        (x.key(), a) < (y.key(), b)
+    }
+
+    /// The key of the current pair.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.readers[self.winner].key()
+    }
+
+    /// The value of the current pair.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.readers[self.winner].value()
+    }
+}

@@ -1,0 +1,157 @@
+//! The values of one group, read as the reducer asks for them.
+
+use super::tree::LoserTree;
+use crate::api::{GroupPrefix, TaskError, TaskResult};
+use crate::key::Key;
+use crate::task::{Meter, TaskFailure};
+use crate::value::Value;
+use std::marker::PhantomData;
+
+/// The values of one group, in (input, map index, position) order, or in key order if the job groups by a part
+/// of the key.
+///
+/// They stream: what was read is gone, and what is not read is skipped when the reducer returns.
+pub struct Values<'a, K: Key, V: Value> {
+    source: Source<'a, V>,
+    /// The group's first whole key.
+    group: &'a [u8],
+    /// Bytes of it that all keys of the group have in common; all of them unless the job groups by a part.
+    prefix: Option<usize>,
+    place: Place,
+    meter: &'a mut Meter,
+    failure: Option<TaskFailure>,
+    key: PhantomData<K>,
+}
+
+/// Where values come from.
+pub(crate) enum Source<'a, V> {
+    /// One combined value.
+    One(Option<V>),
+    /// The merge, which stands at the group's first pair.
+    Tree(&'a mut LoserTree),
+}
+
+/// Where the reading of a group is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The first value is there and was not given out.
+    First,
+    /// The last value given out is the current pair.
+    Within,
+    /// The merge stands at the first pair of the next group.
+    NextGroup,
+    /// There are no more pairs.
+    End,
+}
+
+impl<'a, K: Key, V: Value> Values<'a, K, V> {
+    pub(crate) fn new(
+        source: Source<'a, V>,
+        group: &'a [u8],
+        prefix: Option<GroupPrefix>,
+        meter: &'a mut Meter,
+    ) -> Self {
+        let prefix = prefix.map(|length| length(group));
+        Self { source, group, prefix, place: Place::First, meter, failure: None, key: PhantomData }
+    }
+
+    /// The next value; `None` after the last.
+    ///
+    /// # Errors
+    /// A value that does not decode, or input of the merge that cannot be read. Return it: the task fails with
+    /// what really happened.
+    #[inline]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "values borrow from the merge, which Iterator cannot say"
+    )]
+    pub fn next(&mut self) -> TaskResult<Option<V::View<'_>>> {
+        match self.step() {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(failure) => return Err(keep(&mut self.failure, failure)),
+        }
+        match &mut self.source {
+            Source::One(value) => Ok(V::view_of(value)),
+            Source::Tree(tree) => match V::decode(tree.value()) {
+                Ok(value) => Ok(Some(value)),
+                Err(error) => Err(keep(&mut self.failure, error.into())),
+            },
+        }
+    }
+
+    /// The whole key of the value that was read last, or the group's first key before and after all values.
+    ///
+    /// # Errors
+    /// A key that does not decode.
+    pub fn key(&self) -> TaskResult<K::View<'_>> {
+        let bytes = match &self.source {
+            Source::Tree(tree) if self.place == Place::Within => tree.key(),
+            _ => self.group,
+        };
+        Ok(K::decode(bytes)?)
+    }
+
+    /// The values that are left, owned. A failure ends the iteration; the task fails when the reducer returns.
+    pub fn iter(&mut self) -> impl Iterator<Item = V> {
+        std::iter::from_fn(move || self.next().ok().flatten().map(V::own))
+    }
+
+    /// Goes to the next value, if there is one.
+    #[inline]
+    fn step(&mut self) -> Result<bool, TaskFailure> {
+        if self.failure.is_some() {
+            return Ok(false);
+        }
+        match self.place {
+            Place::First => self.place = Place::Within,
+            Place::Within => {
+                let Source::Tree(tree) = &mut self.source else {
+                    self.place = Place::End;
+                    return Ok(false);
+                };
+                if !tree.advance()? {
+                    self.place = Place::End;
+                    return Ok(false);
+                }
+                let same = match self.prefix {
+                    None => tree.key() == self.group,
+                    Some(length) => tree.key().starts_with(&self.group[..length]),
+                };
+                if !same {
+                    self.place = Place::NextGroup;
+                    return Ok(false);
+                }
+            }
+            Place::NextGroup | Place::End => return Ok(false),
+        }
+        let bytes = match &self.source {
+            Source::Tree(tree) => tree.key().len() + tree.value().len(),
+            Source::One(_) => 0,
+        };
+        self.meter.pair(bytes)?;
+        Ok(true)
+    }
+
+    /// Skips what the reducer left. Answers whether the merge stands at another group.
+    pub(crate) fn finish(mut self) -> Result<bool, TaskFailure> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        while self.step()? {}
+        Ok(self.place == Place::NextGroup)
+    }
+
+    /// What failed while the reducer read.
+    pub(crate) fn failed(&mut self) -> Option<TaskFailure> {
+        self.failure.take()
+    }
+}
+
+/// Keeps a failure for the task and makes an error of it for the user's code.
+#[cold]
+fn keep(place: &mut Option<TaskFailure>, failure: TaskFailure) -> TaskError {
+    let error = TaskError::new(failure.to_string());
+    place.get_or_insert(failure);
+    error
+}

@@ -1,0 +1,439 @@
+//! What master and worker say to each other: one long-lived connection, frames in both directions.
+//!
+//! A frame is a 4-byte little-endian length and that many bytes of bincode. The first frame of a connection
+//! is [`Hello`](WorkerFrame::Hello) from the worker, answered by `Welcome` or `Refused`. Of the scheduler's
+//! types only ids appear here; the master translates facts and orders at its own border.
+//!
+//! Not here: payload. Records travel between workers over HTTP and never touch this connection.
+
+use crate::codec;
+use crate::http::{Endpoint, Secret};
+use crate::input::{FilePath, Split};
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Version of the frames below. Both sides must have the same.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Longest frame in bytes, once both sides know each other.
+pub const FRAME_BYTES_MAX: usize = 64 << 20;
+
+/// Longest first frame in bytes, before the worker has been accepted.
+pub const HELLO_BYTES_MAX: usize = 4 << 10;
+
+/// Path of the control connection on the master.
+pub const CONNECT_PATH: &str = "/worker/connect";
+
+/// What the connection is upgraded to.
+pub const CONTROL_PROTOCOL: &str = "gristmill-control";
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum WorkerFrame {
+    /// First frame.
+    Hello(Hello),
+    /// Sign of life, several times a second.
+    Heartbeat(Heartbeat),
+    /// Answer to `Ping`.
+    Pong {
+        /// The master's clock as in the ping, nanoseconds.
+        master_ns: u64,
+        /// The worker's clock when it answered, nanoseconds.
+        worker_ns: u64,
+    },
+    /// A map attempt ended well and its output is held by this worker.
+    MapFinished {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What it did.
+        report: AttemptReport,
+    },
+    /// A part was built and published by a reduce attempt (or a map attempt of a map-only job).
+    PartFinished {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The part as it stands in the output directory.
+        part: Part,
+        /// What the attempt did.
+        report: AttemptReport,
+    },
+    /// An attempt ended badly.
+    AttemptFailed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Whose fault.
+        class: FailureClass,
+        /// What happened, one line, escaped for display.
+        message: String,
+        /// What it did until then.
+        report: AttemptReport,
+    },
+    /// Segments of one map output have arrived at the home of their partitions.
+    Fetched {
+        /// The map attempt whose output it was.
+        map: AttemptId,
+        /// The partitions that now have it.
+        partitions: Vec<u32>,
+        /// Bytes received.
+        bytes: u64,
+        /// Where from.
+        from: WorkerId,
+        /// When the request began, worker's clock, nanoseconds.
+        started_ns: u64,
+        /// When the last byte was in, worker's clock, nanoseconds.
+        ended_ns: u64,
+    },
+    /// Segments of one map output could not be had, after retries.
+    FetchFailed {
+        /// The map attempt whose output it was.
+        map: AttemptId,
+        /// Where it was looked for.
+        from: WorkerId,
+        /// Whose fault.
+        class: FailureClass,
+        /// What happened.
+        message: String,
+    },
+    /// A finished attempt asks to publish its part.
+    CommitRequest {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// What user code wrote to stdout or stderr.
+    Log {
+        /// The attempt that ran then; `None` if several did.
+        attempt: Option<AttemptId>,
+        /// As written, at most [`crate::agent::LOG_CHUNK_BYTES_MAX`].
+        bytes: Vec<u8>,
+    },
+    /// The worker leaves in good order.
+    Goodbye,
+}
+
+/// What a master says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum MasterFrame {
+    /// The worker is in.
+    Welcome {
+        /// Its name from now on.
+        worker: WorkerId,
+        /// Heartbeats this many milliseconds apart, please.
+        heartbeat_ms: u32,
+    },
+    /// The worker is not wanted, and why.
+    Refused {
+        /// For a person.
+        reason: String,
+    },
+    /// Read your clock.
+    Ping {
+        /// The master's clock, nanoseconds.
+        master_ns: u64,
+    },
+    /// All about a job; comes before anything else that names it.
+    Job(Box<JobOrder>),
+    /// Run a map attempt.
+    LaunchMap {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What to read.
+        split: Split,
+    },
+    /// Run a reduce attempt; its input is complete at this worker.
+    LaunchReduce {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Gather these partitions from now on.
+    Home {
+        /// The job.
+        job: JobId,
+        /// The partition.
+        partition: u32,
+    },
+    /// A map output can be fetched.
+    Announce {
+        /// The attempt that made it.
+        map: AttemptId,
+        /// Who has it.
+        from: WorkerId,
+        /// Where that worker serves it.
+        endpoint: Endpoint,
+    },
+    /// Do not fetch that map output any more.
+    Retract {
+        /// The attempt that made it.
+        map: AttemptId,
+    },
+    /// Stop gathering a partition and drop what there is of it.
+    Unhome {
+        /// The job.
+        job: JobId,
+        /// The partition.
+        partition: u32,
+    },
+    /// Stop an attempt.
+    Kill {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Publish your part now.
+    CommitGranted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// An earlier holder of the permit was lost and may have published: replace what is there.
+        replace: bool,
+    },
+    /// Do not publish: another attempt does.
+    CommitRefused {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// The job is over: drop everything of it.
+    Forget {
+        /// The job.
+        job: JobId,
+    },
+    /// End your process.
+    Shutdown,
+}
+
+/// A worker introduces itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL_VERSION`].
+    pub protocol: u32,
+    /// [`crate::build_id`] of the executable: user functions are compiled in, so it must be the master's own.
+    pub build: String,
+    /// Attempts that can run at once.
+    pub slots: u32,
+    /// Where its shuffle server listens. An empty host means: the address this connection comes from.
+    pub shuffle: Endpoint,
+    /// Name of its machine; workers with the same name share a disk.
+    pub host: String,
+    /// Process id on that machine.
+    pub pid: u32,
+    /// Memory budget in bytes.
+    pub memory_bytes: u64,
+    /// Its clock now, nanoseconds since its own start.
+    pub worker_ns: u64,
+}
+
+/// Sign of life with what the worker is doing.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Running attempts.
+    pub running: Vec<AttemptProgress>,
+    /// Anonymous and shared memory of the process now, bytes.
+    pub memory_bytes: u64,
+    /// Free bytes on the fullest spill directory.
+    pub disk_free_bytes: u64,
+}
+
+/// How far an attempt is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct AttemptProgress {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Bytes read so far: of the split, or of the partition's segments.
+    pub bytes_in: u64,
+    /// Records read so far.
+    pub records_in: u64,
+}
+
+/// What an attempt did. Times are the worker's clock, nanoseconds since its start.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct AttemptReport {
+    /// When user code could start.
+    pub started_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+    /// Records read.
+    pub records_in: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+    /// Records emitted or written.
+    pub records_out: u64,
+    /// Bytes of map output or part.
+    pub bytes_out: u64,
+    /// Times that memory ran out and a run went to disk.
+    pub spills: u64,
+    /// Bytes that went to disk for that.
+    pub spilled_bytes: u64,
+    /// Bytes of input read from files on this worker's disk (the rest came over HTTP).
+    pub local_bytes: u64,
+    /// User counters.
+    pub counters: Vec<(String, u64)>,
+    /// CPU time of the slot's thread in nanoseconds.
+    pub cpu_ns: u64,
+    /// Largest resident memory of the process so far, bytes.
+    pub memory_peak_bytes: u64,
+}
+
+/// One part of the output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its file name, `part-00000`.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Records in it as its writer counted them.
+    pub records: u64,
+    /// CRC-32C of its bytes.
+    pub crc32c: u32,
+}
+
+/// Whose fault a failure is. The master decides by this alone, never by text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FailureClass {
+    /// User code returned an error or panicked.
+    User,
+    /// User code read and wrote nothing for too long.
+    Hang,
+    /// The input is missing, changed, corrupt or holds a record over the limit.
+    Input,
+    /// The job's parameters do not work.
+    Config,
+    /// The worker's own disk or memory.
+    Worker,
+    /// Another worker could not be reached or did not have the output.
+    Fetch,
+    /// A segment's checksum did not match.
+    Corrupt,
+    /// It was told to stop.
+    Cancelled,
+    /// The output directory could not be written.
+    Output,
+}
+
+/// All a worker must know of a job.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct JobOrder {
+    /// Its number.
+    pub job: JobId,
+    /// Its name in the registry.
+    pub name: String,
+    /// Its parameters as JSON.
+    pub parameters: String,
+    /// Number of maps.
+    pub maps: u32,
+    /// Number of partitions; 0 for map-only.
+    pub partitions: u32,
+    /// Borders of the ranges of a totally ordered job, `partitions - 1` encoded keys; empty otherwise.
+    pub cuts: Vec<Vec<u8>>,
+    /// What opens this job's segments and files.
+    pub key: Secret,
+    /// Output directory as the submitter names it.
+    pub output: FilePath,
+    /// Name of a file in `_temporary` there: whoever sees it shares the directory with the submitter.
+    pub output_probe: String,
+    /// Side inputs, each with its files whole.
+    pub side: Vec<Split>,
+    /// Where the attached submitter serves its files and takes parts; `None` if it does not.
+    pub submitter: Option<Endpoint>,
+    /// Where workers that files are named on serve them.
+    pub peers: Vec<(WorkerId, Endpoint)>,
+    /// Longest record in bytes.
+    pub record_bytes_max: u64,
+    /// Whether parts are synced to disk before they count as published.
+    pub sync: bool,
+    /// No progress for this long means that user code hangs, milliseconds.
+    pub hang_ms: u64,
+}
+
+/// A connection that does not speak as it should.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The connection broke.
+    #[error("the control connection broke")]
+    Io {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A length beyond the limit.
+    #[error("a frame of {length} bytes is over the limit of {limit}")]
+    TooLong {
+        /// As claimed.
+        length: u64,
+        /// As allowed.
+        limit: u64,
+    },
+    /// Bytes that are no frame of this version.
+    #[error("a frame of {length} bytes could not be read")]
+    Decode {
+        /// Its length.
+        length: usize,
+        /// Why.
+        #[source]
+        source: codec::CodecError,
+    },
+}
+
+/// Appends a frame to a buffer.
+///
+/// # Errors
+/// A message that encodes to more than [`FRAME_BYTES_MAX`].
+pub fn push_frame<T: Serialize>(frame: &T, buffer: &mut Vec<u8>) -> Result<(), FrameError> {
+    let start = buffer.len();
+    buffer.extend_from_slice(&[0; 4]);
+    codec::encode(frame, buffer);
+    let length = buffer.len() - start - 4;
+    if FRAME_BYTES_MAX < length {
+        buffer.truncate(start);
+        return Err(FrameError::TooLong { length: length as u64, limit: FRAME_BYTES_MAX as u64 });
+    }
+    buffer[start..start + 4].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(())
+}
+
+/// Reads one frame; `None` when the other side has closed between frames.
+///
+/// # Errors
+/// A broken connection, a frame over `limit`, bytes that do not decode.
+pub async fn read_frame<T, R>(reader: &mut R, limit: usize) -> Result<Option<T>, FrameError>
+where
+    T: serde::de::DeserializeOwned,
+    R: AsyncRead + Unpin,
+{
+    let mut head = [0; 4];
+    match reader.read_exact(&mut head).await {
+        Ok(_) => {}
+        Err(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(source) => return Err(FrameError::Io { source }),
+    }
+    let length = u32::from_le_bytes(head) as usize;
+    if limit < length {
+        return Err(FrameError::TooLong { length: length as u64, limit: limit as u64 });
+    }
+    // The buffer grows with what arrives, so a lying length costs its sender the bytes.
+    let mut body = Vec::with_capacity(length.min(64 << 10));
+    let got = (&mut *reader)
+        .take(length as u64)
+        .read_to_end(&mut body)
+        .await
+        .map_err(|source| FrameError::Io { source })?;
+    if got < length {
+        return Ok(None);
+    }
+    codec::decode(&body, 4 * FRAME_BYTES_MAX)
+        .map(Some)
+        .map_err(|source| FrameError::Decode { length, source })
+}
+
+/// Writes one frame and flushes.
+///
+/// # Errors
+/// A broken connection, or a frame that is too long.
+pub async fn write_frame<T, W>(writer: &mut W, frame: &T) -> Result<(), FrameError>
+where
+    T: Serialize,
+    W: AsyncWrite + Unpin,
+{
+    let mut buffer = Vec::new();
+    push_frame(frame, &mut buffer)?;
+    writer.write_all(&buffer).await.map_err(|source| FrameError::Io { source })?;
+    writer.flush().await.map_err(|source| FrameError::Io { source })
+}

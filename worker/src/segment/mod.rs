@@ -1,0 +1,304 @@
+//! Segments: the pairs of one partition of one map output, as bytes that carry their own identity and checksums.
+//!
+//! The same bytes lie in memory, in spill files and on the wire; `FORMAT.md` describes them. Runs (sorted
+//! spills) are map outputs too, only short-lived. Not here: merging (`merge`), transport (`shuffle`).
+//!
+//! Invariant: no byte of a segment is outside a checksum, and blocks cannot be swapped, because the checksum
+//! of each block continues that of the one before it.
+
+mod read;
+mod spill;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(crate) use read::frame_at;
+pub use read::{SegmentReader, verify};
+pub use spill::{SpillDirs, SpillFile, SpillWriter};
+pub use write::{SegmentsWriter, WriteError, WriteSetting, framed_length};
+
+pub(crate) use write::put_frame;
+
+use bytes::Bytes;
+use gristmill_scheduler::ids::JobId;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// First bytes of every segment.
+pub const MAGIC: [u8; 4] = *b"GMSG";
+/// Version of the bytes; another one is refused.
+pub const VERSION: u16 = 1;
+/// Bytes of a segment's header.
+pub const HEADER_BYTES: usize = 48;
+/// Bytes in front of each block.
+pub const BLOCK_HEADER_BYTES: usize = 12;
+/// A block ends with the first pair at which it has this many bytes. Large enough that headers and system calls
+/// do not matter, small enough that a merge of 256 files needs 32 MiB.
+pub const BLOCK_BYTES: usize = 64 << 10;
+/// Bytes of a key and its value together.
+pub const PAIR_BYTES_MAX: usize = 1 << 30;
+
+/// What a segment is a part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentId {
+    /// The job.
+    pub job: JobId,
+    /// Index of the map task.
+    pub map: u32,
+    /// Which try of it.
+    pub epoch: u32,
+    /// The partition.
+    pub partition: u32,
+}
+
+/// In which order the pairs of a segment lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentOrder {
+    /// By key bytes; pairs of equal keys in the order in which they were emitted.
+    Key,
+    /// Roughly by the hash of the key, each key once. For jobs with a combiner, which need no order until the
+    /// reducer sorts once. Runs in this order are exactly sorted, by hash and then by key.
+    Hash,
+}
+
+/// The header of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentHeader {
+    /// What it is a part of.
+    pub id: SegmentId,
+    /// The order of its pairs.
+    pub order: SegmentOrder,
+    /// Number of pairs.
+    pub records: u64,
+    /// Bytes with header and blocks.
+    pub length: u64,
+    /// Bytes of its largest block before compression.
+    pub block_max: u32,
+}
+
+/// How blocks in spill files are compressed. Segments in memory never are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SpillCompression {
+    /// As they are.
+    None,
+    /// LZ4 where it makes the block smaller.
+    #[default]
+    Lz4,
+}
+
+/// A segment that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// The bytes do not begin with a whole header of a known version, or the header's checksum is wrong.
+    #[error("segment of {length} bytes has no valid header")]
+    Header {
+        /// Bytes there are.
+        length: u64,
+    },
+    /// It is a segment, but another one.
+    #[error("segment is {found:?}, not {expected:?}")]
+    Identity {
+        /// What it should be.
+        expected: SegmentId,
+        /// What its header says.
+        found: SegmentId,
+    },
+    /// The header says another length than there is.
+    #[error("segment has {found} bytes, not {expected}")]
+    Length {
+        /// By its header.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// A block whose checksum is wrong or whose lengths are impossible.
+    #[error("block at byte {offset} of {id:?} is damaged")]
+    Block {
+        /// The segment.
+        id: SegmentId,
+        /// Where its block begins.
+        offset: u64,
+    },
+    /// A block whose checksum is right but whose pairs do not fill it, or a wrong number of pairs: our bug.
+    #[error("pairs of {id:?} do not fill their blocks near byte {offset}")]
+    Pairs {
+        /// The segment.
+        id: SegmentId,
+        /// Where the block begins.
+        offset: u64,
+    },
+    /// Segments that are not in map order, or one twice.
+    #[error("segment of map {found} follows that of map {before}")]
+    Sequence {
+        /// Index of the map before.
+        before: u32,
+        /// Index of the map found.
+        found: u32,
+    },
+    /// A segment in hash order where key order is needed.
+    #[error("segment {id:?} is in hash order, but the job has no combiner")]
+    Order {
+        /// The segment.
+        id: SegmentId,
+    },
+    /// The spill file cannot be read.
+    #[error("could not read {path}")]
+    Read {
+        /// The spill file.
+        path: PathBuf,
+        /// What the file system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The bytes of one segment, wherever they are. Cloning shares them. An empty segment has no bytes at all.
+#[derive(Clone, Debug)]
+pub enum SegmentData {
+    /// In memory.
+    Memory(Bytes),
+    /// A range of a spill file.
+    File {
+        /// The file; deleted with the last segment that lies in it.
+        file: Arc<SpillFile>,
+        /// First byte of the segment.
+        offset: u64,
+        /// Bytes of the segment.
+        length: u64,
+    },
+}
+
+impl SegmentData {
+    /// Bytes of the segment.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Memory(bytes) => bytes.len(),
+            Self::File { length, .. } => *length as usize,
+        }
+    }
+
+    /// Whether there are no pairs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One partition of a map output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SegmentMeta {
+    /// First byte within the output.
+    pub offset: u64,
+    /// Bytes; 0 if there are no pairs.
+    pub length: u64,
+    /// Pairs.
+    pub records: u64,
+}
+
+/// All segments of one map attempt, one after another without gaps.
+#[derive(Debug)]
+pub struct MapOutput {
+    segments: Vec<SegmentMeta>,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Memory(Bytes),
+    File(Arc<SpillFile>),
+}
+
+impl MapOutput {
+    /// The segment of this partition; `None` if there is no such partition.
+    #[must_use]
+    pub fn segment(&self, partition: u32) -> Option<SegmentData> {
+        let SegmentMeta { offset, length, .. } = *self.segments.get(partition as usize)?;
+        Some(match &self.place {
+            Place::File(file) if 0 < length => SegmentData::File { file: file.clone(), offset, length },
+            Place::Memory(bytes) if 0 < length => {
+                SegmentData::Memory(bytes.slice(offset as usize..(offset + length) as usize))
+            }
+            _ => SegmentData::Memory(Bytes::new()),
+        })
+    }
+
+    /// Where each partition lies, by partition number.
+    #[must_use]
+    pub fn segments(&self) -> &[SegmentMeta] {
+        &self.segments
+    }
+
+    /// Bytes of all segments.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.length).sum()
+    }
+
+    /// Pairs of all segments.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.records).sum()
+    }
+
+    /// Whether it lies in a spill file.
+    #[must_use]
+    pub fn is_on_disk(&self) -> bool {
+        matches!(self.place, Place::File(_))
+    }
+}
+
+impl SegmentHeader {
+    /// The header's bytes, checksum included.
+    fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[6] = match self.order {
+            SegmentOrder::Key => 0,
+            SegmentOrder::Hash => 1,
+        };
+        bytes[8..12].copy_from_slice(&self.id.job.0.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.id.map.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.id.epoch.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.id.partition.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.records.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.length.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.block_max.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[..44]);
+        bytes[44..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header; `None` if it is none.
+    fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        let order = match bytes[6] {
+            0 => SegmentOrder::Key,
+            1 => SegmentOrder::Hash,
+            _ => return None,
+        };
+        let known = bytes[..4] == MAGIC && bytes[4..6] == VERSION.to_le_bytes() && bytes[7] == 0;
+        if !known || u32_at(44) != crc32c::crc32c(&bytes[..44]) {
+            return None;
+        }
+        let id =
+            SegmentId { job: JobId(u32_at(8)), map: u32_at(12), epoch: u32_at(16), partition: u32_at(20) };
+        Some(Self { id, order, records: u64_at(24), length: u64_at(32), block_max: u32_at(40) })
+    }
+
+    /// What the checksum of the first block continues: the identity, so that no block fits another segment.
+    fn seed(&self) -> u32 {
+        crc32c::crc32c(&self.to_bytes()[4..24])
+    }
+}
+
+/// The checksum of a block, from that of the block before it.
+fn block_checksum(before: u32, stored: u32, raw: u32, payload: &[u8]) -> u32 {
+    let lengths = crc32c::crc32c_append(before, &stored.to_le_bytes());
+    let lengths = crc32c::crc32c_append(lengths, &raw.to_le_bytes());
+    crc32c::crc32c_append(lengths, payload)
+}

@@ -1,0 +1,338 @@
+//! Fetches segments from another worker: one request of the plan, from the wire into the store.
+//!
+//! The body is read straight into its final place: memory if the budget grants it, a spill file otherwise.
+//! Every segment is verified before anyone sees it. Not here: what to fetch and when to try again (`plan`).
+
+use super::plan::Fetch;
+use super::store::{Held, Store};
+use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest};
+use crate::budget::Budget;
+use crate::codec;
+use crate::http::{self, Answer, HttpError, Pool, Secret};
+use crate::segment::{self, SegmentData, SegmentId, SpillDirs};
+use bytes::{Buf, Bytes};
+use gristmill_scheduler::ids::AttemptId;
+use hyper::Method;
+use std::sync::Arc;
+
+/// What became of one map of a request.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The map attempt.
+    pub map: AttemptId,
+    /// The partitions that have it now.
+    pub filled: Vec<u32>,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Why others did not get it.
+    pub error: Option<FetchError>,
+}
+
+impl Outcome {
+    fn failed(map: AttemptId, error: FetchError) -> Self {
+        Self { map, filled: Vec::new(), bytes: 0, error: Some(error) }
+    }
+}
+
+/// Why segments did not arrive.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The request as a whole went wrong; several maps share the reason.
+    #[error("the request failed")]
+    Request {
+        /// Why.
+        #[source]
+        source: Arc<RequestError>,
+    },
+    /// It does not hold that output.
+    #[error("the worker at {endpoint} does not hold {map}")]
+    Missing {
+        /// Where.
+        endpoint: String,
+        /// What.
+        map: AttemptId,
+    },
+    /// Bytes that are no answer of this protocol, or a broken segment.
+    #[error("the segments of {map} from {endpoint} are damaged")]
+    Corrupt {
+        /// Where.
+        endpoint: String,
+        /// What.
+        map: AttemptId,
+        /// How it shows.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// This worker's own disk.
+    #[error("could not keep the segments of {map} on disk")]
+    Disk {
+        /// What.
+        map: AttemptId,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Why a request brought nothing, or not all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The other worker could not be reached, refused, broke off or stood still.
+    #[error("the worker at {endpoint} could not be reached or broke off")]
+    Http {
+        /// Where.
+        endpoint: String,
+        /// Why.
+        #[source]
+        source: HttpError,
+    },
+    /// The answer ended before the segments that its head promised.
+    #[error("the answer of the worker at {endpoint} is too short")]
+    Short {
+        /// Where.
+        endpoint: String,
+    },
+    /// The head of the answer does not fit the request.
+    #[error("the worker at {endpoint} did not answer what was asked")]
+    Head {
+        /// Where.
+        endpoint: String,
+    },
+}
+
+/// What a fetch needs of its worker.
+#[derive(Clone)]
+pub struct Fetcher {
+    /// Connections to other workers.
+    pub pool: Pool,
+    /// Where segments go.
+    pub store: Store,
+    /// Who grants memory.
+    pub budget: Budget,
+    /// Where they go when there is none.
+    pub spill: SpillDirs,
+}
+
+/// The answer as it comes in, cut where the reader wants.
+struct Reader {
+    body: Answer,
+    ready: Bytes,
+}
+
+/// Why the answer could not be read on.
+enum ReadError {
+    Http(HttpError),
+    /// It ended before the segments that its head promised.
+    Short,
+    Disk(std::io::Error),
+}
+
+impl Reader {
+    /// Hands the next `length` bytes to `take`, in as many slices as they come.
+    async fn read(
+        &mut self,
+        mut length: u64,
+        mut take: impl FnMut(&[u8]) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        while 0 < length {
+            if self.ready.is_empty() {
+                self.ready = self.body.chunk().await.map_err(ReadError::Http)?.ok_or(ReadError::Short)?;
+            }
+            let size = (self.ready.len() as u64).min(length) as usize;
+            take(&self.ready[..size])?;
+            self.ready.advance(size);
+            length -= size as u64;
+        }
+        Ok(())
+    }
+
+    async fn read_vec(&mut self, length: usize) -> Result<Vec<u8>, ReadError> {
+        let mut all = Vec::with_capacity(length.min(1 << 20));
+        self.read(length as u64, |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        })
+        .await?;
+        Ok(all)
+    }
+
+    /// Reads what follows the segments, so that the connection can be used again.
+    async fn drain(&mut self) -> Result<(), HttpError> {
+        while self.body.chunk().await?.is_some() {}
+        Ok(())
+    }
+}
+
+impl Fetcher {
+    /// Carries out one request. Every map of it is in the answer exactly once.
+    pub async fn fetch(&self, fetch: &Fetch, key: &Secret) -> Vec<Outcome> {
+        // Partitions may lack different maps after a partition has moved here; ask for each set on its own.
+        let mut groups: Vec<(Vec<u32>, Vec<AttemptId>)> = Vec::new();
+        let mut outcomes = Vec::new();
+        for map in &fetch.maps {
+            let partitions = self.store.lacking(fetch.job, map.task.index);
+            if partitions.is_empty() {
+                outcomes.push(Outcome { map: *map, filled: partitions, bytes: 0, error: None });
+                continue;
+            }
+            match groups.iter_mut().find(|(same, _)| *same == partitions) {
+                Some((_, maps)) => maps.push(*map),
+                None => groups.push((partitions, vec![*map])),
+            }
+        }
+        for (partitions, maps) in groups {
+            self.fetch_group(fetch, key, &partitions, &maps, &mut outcomes).await;
+        }
+        outcomes
+    }
+
+    async fn fetch_group(
+        &self,
+        fetch: &Fetch,
+        key: &Secret,
+        partitions: &[u32],
+        maps: &[AttemptId],
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        let (mut reader, head) = match self.open(fetch, key, partitions, maps).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                let error = Arc::new(error);
+                let failed = |map: &AttemptId| Outcome::failed(*map, FetchError::Request { source: error.clone() });
+                return outcomes.extend(maps.iter().map(failed));
+            }
+        };
+        for (at, (map, lengths)) in maps.iter().zip(head.lengths).enumerate() {
+            let Some(lengths) = lengths else {
+                let error = FetchError::Missing { endpoint: fetch.endpoint.to_string(), map: *map };
+                outcomes.push(Outcome::failed(*map, error));
+                continue;
+            };
+            let outcome = self.receive(fetch, &mut reader, *map, partitions, &lengths).await;
+            // After a broken transfer the position in the stream is lost: the rest is tried again.
+            let lost = matches!(outcome.error, Some(FetchError::Request { .. } | FetchError::Disk { .. }));
+            outcomes.push(outcome);
+            if lost {
+                let rest = maps[at + 1..].iter();
+                let broken = Arc::new(RequestError::Short { endpoint: fetch.endpoint.to_string() });
+                outcomes.extend(rest.map(|map| {
+                    Outcome::failed(*map, FetchError::Request { source: broken.clone() })
+                }));
+                return;
+            }
+        }
+        // What went wrong after the last segment hurts nobody; the connection is then not used again.
+        let _ = reader.drain().await;
+    }
+
+    async fn open(
+        &self,
+        fetch: &Fetch,
+        key: &Secret,
+        partitions: &[u32],
+        maps: &[AttemptId],
+    ) -> Result<(Reader, FetchHead), RequestError> {
+        let endpoint = || fetch.endpoint.to_string();
+        let request = FetchRequest {
+            maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
+            partitions: partitions.to_vec(),
+        };
+        let mut body = Vec::new();
+        codec::encode(&request, &mut body);
+        let path = format!("/shuffle/{}", fetch.job);
+        let response = self
+            .pool
+            .request(&fetch.endpoint, Some(key), Method::POST, &path, http::full(body))
+            .await
+            .map_err(|source| RequestError::Http { endpoint: endpoint(), source })?;
+        let mut reader = Reader { body: response.into_body(), ready: Bytes::new() };
+        let broken = |error: ReadError| match error {
+            ReadError::Http(source) => RequestError::Http { endpoint: endpoint(), source },
+            ReadError::Short | ReadError::Disk(_) => RequestError::Short { endpoint: endpoint() },
+        };
+        let length = reader.read_vec(4).await.map_err(broken)?;
+        let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+        if FETCH_HEAD_BYTES_MAX < length {
+            return Err(RequestError::Head { endpoint: endpoint() });
+        }
+        let head = reader.read_vec(length).await.map_err(broken)?;
+        let head: FetchHead = codec::decode(&head, 4 * FETCH_HEAD_BYTES_MAX)
+            .map_err(|_| RequestError::Head { endpoint: endpoint() })?;
+        let fits = head.lengths.len() == maps.len()
+            && head.lengths.iter().flatten().all(|lengths| lengths.len() == partitions.len());
+        if !fits {
+            return Err(RequestError::Head { endpoint: endpoint() });
+        }
+        Ok((reader, head))
+    }
+
+    /// Reads the segments of one map and puts them into the store.
+    async fn receive(
+        &self,
+        fetch: &Fetch,
+        reader: &mut Reader,
+        map: AttemptId,
+        partitions: &[u32],
+        lengths: &[u64],
+    ) -> Outcome {
+        let mut outcome = Outcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
+        for (partition, length) in partitions.iter().zip(lengths) {
+            let held = match self.read_segment(reader, map, *length).await {
+                Ok(held) => held,
+                Err(ReadError::Http(source)) => {
+                    let source = RequestError::Http { endpoint: fetch.endpoint.to_string(), source };
+                    outcome.error = Some(FetchError::Request { source: Arc::new(source) });
+                    break;
+                }
+                Err(ReadError::Short) => {
+                    let source = RequestError::Short { endpoint: fetch.endpoint.to_string() };
+                    outcome.error = Some(FetchError::Request { source: Arc::new(source) });
+                    break;
+                }
+                Err(ReadError::Disk(source)) => {
+                    outcome.error = Some(FetchError::Disk { map, source });
+                    break;
+                }
+            };
+            let id = SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
+            match segment::verify(&held.data, &id) {
+                Ok(()) => {
+                    if self.store.fill(map.task.job, *partition, map.task.index, held) {
+                        outcome.bytes += length;
+                        outcome.filled.push(*partition);
+                    }
+                }
+                // A damaged segment does not stop the others: their borders are known.
+                Err(source) => {
+                    let endpoint = fetch.endpoint.to_string();
+                    outcome.error = Some(FetchError::Corrupt { endpoint, map, source: Box::new(source) });
+                }
+            }
+        }
+        outcome
+    }
+
+    async fn read_segment(&self, reader: &mut Reader, map: AttemptId, length: u64) -> Result<Held, ReadError> {
+        if length == 0 {
+            return Ok(Held { data: SegmentData::Memory(Bytes::new()), reservation: None });
+        }
+        if let Some(reservation) = self.budget.try_reserve(length as usize) {
+            let mut bytes = Vec::with_capacity(length as usize);
+            reader
+                .read(length, |slice| {
+                    bytes.extend_from_slice(slice);
+                    Ok(())
+                })
+                .await?;
+            let data = SegmentData::Memory(Bytes::from(bytes));
+            return Ok(Held { data, reservation: Some(Arc::new(reservation)) });
+        }
+        let name = format!("fetched-{}-{}", map.task.job, map.file_name());
+        let mut file = self.spill.create(&name).map_err(ReadError::Disk)?;
+        reader.read(length, |slice| file.write(slice).map_err(ReadError::Disk)).await?;
+        let file = file.finish().map_err(ReadError::Disk)?;
+        Ok(Held { data: SegmentData::File { file: Arc::new(file), offset: 0, length }, reservation: None })
+    }
+}

@@ -1,0 +1,93 @@
+//! Serves segments of this worker's map outputs: the answer to one [`FetchRequest`].
+//!
+//! Segments in memory go out without a copy; those on disk are read in chunks off the async thread.
+//! Not here: who may ask (the gate in `http`), listening (`agent`).
+
+use super::store::Store;
+use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest};
+use crate::answer;
+use crate::codec;
+use crate::http::{self, Body, BodySender};
+use crate::segment::SegmentData;
+use bytes::Bytes;
+use gristmill_scheduler::ids::JobId;
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode};
+use std::io;
+
+/// Bytes read at once from a segment on disk.
+const CHUNK_BYTES: usize = 512 << 10;
+
+/// Chunks read ahead of the socket.
+const CHUNKS_AHEAD: usize = 2;
+
+/// Answers `POST /shuffle/JOB`.
+pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> Response<Body> {
+    let body = match http::read_limited(request.into_body(), FETCH_REQUEST_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(_) => return answer::status(StatusCode::PAYLOAD_TOO_LARGE),
+    };
+    let Ok(wanted) = codec::decode::<FetchRequest>(&body, 4 * FETCH_REQUEST_BYTES_MAX) else {
+        return answer::status(StatusCode::BAD_REQUEST);
+    };
+    let mut pieces = Vec::new();
+    let mut head = FetchHead { lengths: Vec::with_capacity(wanted.maps.len()) };
+    for (map, epoch) in wanted.maps {
+        let segments = store.output(job, map, epoch).and_then(|output| {
+            wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
+        });
+        head.lengths.push(segments.map(|segments| {
+            let lengths = segments.iter().map(|segment| segment.len() as u64).collect();
+            pieces.extend(segments.into_iter().filter(|segment| 0 < segment.len()));
+            lengths
+        }));
+    }
+    let mut front = vec![0; 4];
+    codec::encode(&head, &mut front);
+    let length = (front.len() - 4) as u32;
+    front[..4].copy_from_slice(&length.to_le_bytes());
+    let mut ready = vec![Bytes::from(front)];
+    if pieces.iter().all(|piece| matches!(piece, SegmentData::Memory(_))) {
+        ready.extend(pieces.into_iter().filter_map(|piece| match piece {
+            SegmentData::Memory(bytes) => Some(bytes),
+            SegmentData::File { .. } => None,
+        }));
+        return answer::with_body(StatusCode::OK, http::pieces(ready));
+    }
+    let (sender, body) = http::stream(CHUNKS_AHEAD);
+    tokio::spawn(async move {
+        // A reader that is gone needs no answer; a broken disk breaks the body off, which the reader notices.
+        if let Err(error) = send(&sender, ready, pieces).await {
+            tracing::debug!(%error, "segments could not be sent");
+        } else {
+            let _ = sender.finish().await;
+        }
+    });
+    answer::with_body(StatusCode::OK, body)
+}
+
+/// Sends the head, then segments one after another.
+async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<SegmentData>) -> io::Result<()> {
+    for bytes in head {
+        sender.send(bytes).await?;
+    }
+    for piece in pieces {
+        match piece {
+            SegmentData::Memory(bytes) => sender.send(bytes).await?,
+            SegmentData::File { file, offset, length } => {
+                let mut at = 0;
+                while at < length {
+                    let size = (length - at).min(CHUNK_BYTES as u64) as usize;
+                    let file = file.clone();
+                    let read = tokio::task::spawn_blocking(move || {
+                        let mut chunk = vec![0; size];
+                        file.read_at(offset + at, &mut chunk).map(|()| Bytes::from(chunk))
+                    });
+                    sender.send(read.await.map_err(io::Error::other)??).await?;
+                    at += size as u64;
+                }
+            }
+        }
+    }
+    Ok(())
+}

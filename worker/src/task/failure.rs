@@ -1,0 +1,153 @@
+//! Why an attempt ended badly, and whose fault it is.
+//!
+//! Not here: what follows from it (the scheduler decides by class).
+
+use crate::api::{FailureKind, TaskError};
+use crate::codec::CodecError;
+use crate::input::InputError;
+use crate::key::DecodeError;
+use crate::merge::MergeError;
+use crate::segment::{SegmentError, WriteError};
+use std::io;
+use std::path::PathBuf;
+
+/// Why an attempt ended badly.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskFailure {
+    /// User code said no, or did what it must not.
+    #[error("{message}")]
+    User {
+        /// The error and its causes.
+        message: String,
+    },
+    /// Input that cannot be read or is not as planned. Whether it is the input's fault or the way to it,
+    /// [`InputError::is_input_fault`] tells.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// User code says that its input is wrong in a way that no second try mends.
+    #[error("{message}")]
+    BadInput {
+        /// The error and its causes.
+        message: String,
+    },
+    /// The job's parameters are at fault.
+    #[error("{message}")]
+    Config {
+        /// The error and its causes.
+        message: String,
+    },
+    /// A spill folder of this worker refuses.
+    #[error("could not write to {path}")]
+    Spill {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the file system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The part cannot be written.
+    #[error("could not write {path}")]
+    Output {
+        /// The part as it is built.
+        path: PathBuf,
+        /// What the file system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A segment or run that is damaged or cannot be read.
+    #[error("could not merge the segment{}", of_map(*.map))]
+    Corrupt {
+        /// Index of the map it came from, if that could be read; this attempt's own runs have one too.
+        map: Option<u32>,
+        /// What is wrong with it.
+        #[source]
+        source: SegmentError,
+    },
+    /// The attempt is not wanted any more.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+fn of_map(map: Option<u32>) -> String {
+    map.map_or_else(String::new, |map| format!(" of map {map}"))
+}
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// User code's: tried again up to the job's limit.
+    User,
+    /// The input's: the job fails at once.
+    Input,
+    /// The way to the input: tried again, nobody charged.
+    Transport,
+    /// The parameters': the job fails at once.
+    Config,
+    /// This worker's.
+    Worker,
+    /// The output directory's.
+    Output,
+    /// A map output's, which must be made again.
+    Corrupt,
+    /// Nobody's.
+    Cancelled,
+}
+
+impl TaskFailure {
+    /// Whose fault it is.
+    #[must_use]
+    pub fn class(&self) -> Fault {
+        match self {
+            Self::User { .. } => Fault::User,
+            Self::Input(source) if !source.is_input_fault() => Fault::Transport,
+            Self::Input(_) | Self::BadInput { .. } => Fault::Input,
+            Self::Config { .. } => Fault::Config,
+            Self::Spill { .. } => Fault::Worker,
+            Self::Output { .. } => Fault::Output,
+            Self::Corrupt { source: SegmentError::Read { .. }, .. } => Fault::Worker,
+            Self::Corrupt { .. } => Fault::Corrupt,
+            Self::Cancelled => Fault::Cancelled,
+        }
+    }
+}
+
+impl From<TaskError> for TaskFailure {
+    fn from(error: TaskError) -> Self {
+        let message = error.chain();
+        match error.kind {
+            FailureKind::User => Self::User { message },
+            FailureKind::Input => Self::BadInput { message },
+            FailureKind::Config => Self::Config { message },
+        }
+    }
+}
+
+/// A value that refuses to be encoded or decoded is the fault of the code of its type.
+impl From<CodecError> for TaskFailure {
+    fn from(error: CodecError) -> Self {
+        TaskError::from(error).into()
+    }
+}
+
+/// So is a key.
+impl From<DecodeError> for TaskFailure {
+    fn from(error: DecodeError) -> Self {
+        TaskError::from(error).into()
+    }
+}
+
+impl From<WriteError> for TaskFailure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Spill { path, source } => Self::Spill { path, source },
+            WriteError::PairTooLong { .. } => Self::User { message: error.to_string() },
+        }
+    }
+}
+
+impl From<MergeError> for TaskFailure {
+    fn from(error: MergeError) -> Self {
+        Self::Corrupt { map: error.map, source: error.source }
+    }
+}

@@ -1,0 +1,132 @@
+//! One map task: from blocks of input to segments, or to a part if the job has no reduce.
+//!
+//! Not here: the loop over blocks, which is written where the mapper's type is known (`api::plan`).
+
+use super::{ErasedMap, MapDone, PartDone, Progress, Run, TaskFailure, TaskStats};
+use crate::api::{Counters, JobPlan, MapReducePlan, Order, Work};
+use crate::collect::{Combining, Emitter, EmitterSetting, Partitioning, Sorting, Target, segment_order};
+use crate::input::{Blocks, InputError};
+use crate::key::Key;
+use crate::output::Output;
+use crate::record::{Block, RecordFormat};
+use crate::segment::WriteSetting;
+use crate::value::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn run<K: Key, V: Value>(
+    plan: &MapReducePlan<K, V>,
+    erased: ErasedMap<'_>,
+) -> Result<MapDone, TaskFailure> {
+    let ErasedMap { run, input, blocks, budget } = erased;
+    let settings = run.settings;
+    let target = match &plan.combine {
+        Some(combine) => Target::Combine(Combining::new(combine.make(), settings.collector_bytes)),
+        None => Target::Sort(Sorting::new(settings.collector_bytes)),
+    };
+    let setting = EmitterSetting {
+        write: write_setting(&run, plan.combine.is_some()),
+        fan_in_max: settings.fan_in(),
+        progress: run.progress.clone(),
+    };
+    let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
+    let counters = Counters::default();
+    let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
+    mapper().run(&run.context(&counters), blocks, &mut emitter)?;
+    let output = emitter.finish(budget)?;
+    run.progress.bytes_out.store(output.bytes(), Relaxed);
+    if output.is_on_disk() {
+        run.progress.spilled(output.bytes());
+    }
+    Ok(MapDone { output, stats: TaskStats { counters: counters.values(), local_bytes: 0 } })
+}
+
+pub(super) fn no_such_input(input: usize, inputs: usize) -> TaskFailure {
+    TaskFailure::Config { message: format!("the plan has {inputs} inputs, none of number {input}") }
+}
+
+/// Where an attempt's segments and runs go. A reduce attempt writes runs under its partition number.
+pub(super) fn write_setting(run: &Run<'_>, combines: bool) -> WriteSetting {
+    let settings = run.settings;
+    WriteSetting {
+        job: settings.job,
+        map: run.attempt.task.index,
+        epoch: run.attempt.epoch,
+        partitions: settings.partitions,
+        order: segment_order(combines),
+        spill: settings.spill.clone(),
+        compression: settings.compression,
+    }
+}
+
+/// How the plan spreads keys.
+pub(super) fn partitioning<K: Key, V: Value>(
+    plan: &MapReducePlan<K, V>,
+    cuts: &Arc<Vec<Vec<u8>>>,
+) -> Partitioning<K> {
+    match (&plan.partition, plan.order, plan.group) {
+        (Some(partitioner), _, _) => Partitioning::User(partitioner.clone()),
+        (None, Order::Total, _) => Partitioning::Ranges(cuts.clone()),
+        (None, Order::EachPart, Some(prefix)) => Partitioning::GroupHash(prefix),
+        (None, Order::EachPart, None) => Partitioning::Hash,
+    }
+}
+
+pub(super) fn run_map_only(
+    plan: &JobPlan,
+    run: &Run<'_>,
+    input: usize,
+    blocks: &mut dyn Blocks,
+    mut output: Output,
+) -> Result<PartDone, TaskFailure> {
+    let Work::MapOnly(mappers) = &plan.work else {
+        return Err(TaskFailure::Config { message: "a job with a reduce cannot run as map-only".into() });
+    };
+    let mapper = mappers.get(input).ok_or_else(|| no_such_input(input, mappers.len()))?;
+    let counters = Counters::default();
+    output.watch(run.progress.clone());
+    mapper().run(&run.context(&counters), blocks, &mut output)?;
+    let sum = output.finish()?;
+    let stats = TaskStats { counters: counters.values(), local_bytes: 0 };
+    Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })
+}
+
+/// Blocks that are counted as they pass.
+pub(super) struct Watched<B> {
+    blocks: B,
+    progress: Arc<Progress>,
+}
+
+impl<B: Blocks> Watched<B> {
+    pub fn new(blocks: B, progress: &Arc<Progress>) -> Self {
+        Self { blocks, progress: progress.clone() }
+    }
+
+    pub fn into_inner(self) -> B {
+        self.blocks
+    }
+}
+
+impl<B: Blocks> Blocks for Watched<B> {
+    fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
+        let block = self.blocks.next_block()?;
+        if let Some(block) = &block {
+            self.progress.bytes_in.fetch_add(block.bytes().len() as u64, Relaxed);
+            self.progress.records_in.fetch_add(count(block), Relaxed);
+        }
+        Ok(block)
+    }
+}
+
+/// Records of a block. For lines this is a fast count of line ends, far cheaper than what a mapper does.
+fn count(block: &Block<'_>) -> u64 {
+    let bytes = block.bytes();
+    match block.format() {
+        RecordFormat::Lines => {
+            let ends = memchr::memchr_iter(b'\n', bytes).count() as u64;
+            ends + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
+        }
+        RecordFormat::Fixed { length } => bytes.len() as u64 / u64::from(length.max(1)),
+        RecordFormat::Csv { .. } => block.records().count() as u64,
+    }
+}

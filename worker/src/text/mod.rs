@@ -1,0 +1,28 @@
+//! Tokenisers, field splitters and number formats for mappers: plain functions on bytes.
+//!
+//! Where a fast form and a plain form of the same thing exist, a test holds them equal. Not here: anything
+//! that knows files, blocks or jobs.
+
+mod fields;
+mod numbers;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use fields::{CsvFields, csv_field, csv_fields, fields, write_csv_field};
+pub use numbers::{parse_u64, write_i64, write_u64};
+pub use words::{for_each_word, for_each_word_plain, is_white_space, unicode_words, words};
+
+/// The lines of some bytes without their `\n`; the last one may lack it. A `\r` stays part of the line.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        rest = rest.get(end + 1..).unwrap_or_default();
+        Some(line)
+    })
+}

@@ -1,0 +1,152 @@
+//! Values: what is carried along with a key.
+//!
+//! Every type that serde can write and read is a value. [`ByteString`] is a value without any encoding: its
+//! bytes travel as they are and are handed out without a copy. Not here: the encoding itself (`codec`).
+
+use crate::codec::{self, CodecError};
+use crate::key::ByteString;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Memory that the containers inside one value may claim when it is decoded, as a multiple of its encoding. An
+/// item of 64 bytes in memory may have an encoding of one byte.
+const DECODED_PER_ENCODED_MAX: usize = 64;
+
+/// Memory that the containers inside one value may claim in any case, bytes.
+const DECODED_BYTES_MIN: usize = 1 << 16;
+
+/// What is carried along with a key. Implemented for every type with serde's two traits.
+pub trait Value: Sized + 'static {
+    /// How a value is handed to user code: the value itself, or a slice for [`ByteString`].
+    type View<'a>;
+
+    /// Appends the encoding of a value.
+    ///
+    /// # Errors
+    /// A type whose `Serialize` refuses.
+    fn encode(view: Self::View<'_>, out: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Hands the encoding to `use_bytes`; `scratch` is used where the view is not already the encoding.
+    ///
+    /// # Errors
+    /// A type whose `Serialize` refuses.
+    fn with_bytes<R>(
+        view: Self::View<'_>,
+        scratch: &mut Vec<u8>,
+        use_bytes: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, CodecError>;
+
+    /// Appends the encoding of an owned value.
+    ///
+    /// # Errors
+    /// A type whose `Serialize` refuses.
+    fn encode_owned(&self, out: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// The value of an encoding.
+    ///
+    /// # Errors
+    /// Bytes that are not exactly one value.
+    fn decode(bytes: &[u8]) -> Result<Self::View<'_>, CodecError>;
+
+    /// A value that needs nothing but itself.
+    fn own(view: Self::View<'_>) -> Self;
+
+    /// Hands out the value in `slot`, if it is still there. May leave it there or take it.
+    fn view_of(slot: &mut Option<Self>) -> Option<Self::View<'_>>;
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Value for T {
+    type View<'a> = T;
+
+    fn encode(view: T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        codec::try_encode(&view, out)
+    }
+
+    fn with_bytes<R>(
+        view: T,
+        scratch: &mut Vec<u8>,
+        use_bytes: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, CodecError> {
+        scratch.clear();
+        codec::try_encode(&view, scratch)?;
+        Ok(use_bytes(scratch))
+    }
+
+    fn encode_owned(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        codec::try_encode(self, out)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<T, CodecError> {
+        let limit = bytes.len().saturating_mul(DECODED_PER_ENCODED_MAX).max(DECODED_BYTES_MIN);
+        codec::decode(bytes, limit)
+    }
+
+    fn own(view: T) -> T {
+        view
+    }
+
+    fn view_of(slot: &mut Option<T>) -> Option<T> {
+        slot.take()
+    }
+}
+
+/// Bytes as they are: nothing is added, nothing is copied when read. For this, `ByteString` must not implement
+/// serde's traits.
+impl Value for ByteString {
+    type View<'a> = &'a [u8];
+
+    fn encode(view: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend_from_slice(view);
+        Ok(())
+    }
+
+    #[inline]
+    fn with_bytes<R>(
+        view: &[u8],
+        _: &mut Vec<u8>,
+        use_bytes: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, CodecError> {
+        Ok(use_bytes(view))
+    }
+
+    fn encode_owned(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend_from_slice(&self.0);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(bytes: &[u8]) -> Result<&[u8], CodecError> {
+        Ok(bytes)
+    }
+
+    fn own(view: &[u8]) -> ByteString {
+        ByteString(view.to_vec())
+    }
+
+    fn view_of(slot: &mut Option<ByteString>) -> Option<&[u8]> {
+        slot.as_ref().map(|value| value.0.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_strings_are_their_own_encoding() {
+        let mut out = b"before ".to_vec();
+        ByteString::encode(b"raw\0", &mut out).unwrap();
+        assert_eq!(out, b"before raw\0");
+        assert_eq!(ByteString::decode(b"raw\0").unwrap(), b"raw\0");
+    }
+
+    #[test]
+    fn serde_values_decode_to_themselves() {
+        let value = (7u64, Some("seven".to_owned()));
+        let mut scratch = Vec::new();
+        let back = <(u64, Option<String>)>::with_bytes(value.clone(), &mut scratch, |bytes| {
+            <(u64, Option<String>) as Value>::decode(bytes).unwrap()
+        });
+        assert_eq!(back.unwrap(), value);
+    }
+}
