@@ -41,6 +41,10 @@ pub struct Submission {
     pub output: FilePath,
     /// Name of the file in `_temporary` by which a worker knows the directory.
     pub output_probe: String,
+    /// The directory was made for this job.
+    pub output_made: bool,
+    /// What was in the way of the output, moved aside until the job has succeeded.
+    pub output_aside: Option<FilePath>,
     /// Where the submitter serves its files and takes parts.
     pub submitter: Option<Endpoint>,
     /// What opens the job's segments and files, as text; made by the submitter because it serves files too.

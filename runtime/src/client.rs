@@ -14,8 +14,8 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{
-    Answer, Bind, BindError, Body, Endpoint, HttpError, Identity, IdentityError, JoinLine, Permissions, Pool, Secret,
-    Timeouts, Transport, empty, full,
+    Answer, Bind, BindError, Body, Endpoint, HttpError, Identity, IdentityError, JoinLine, Permissions, Pool,
+    Secret, Timeouts, Transport, empty, full,
 };
 use hyper::{Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
@@ -46,7 +46,7 @@ pub enum ClientError {
     #[error(transparent)]
     Submit {
         /// Why.
-        source: SubmitError,
+        source: Box<SubmitError>,
     },
     /// The master could not be reached, or broke off.
     #[error("the master at {master} could not be reached")]
@@ -55,7 +55,7 @@ pub enum ClientError {
         master: Endpoint,
         /// Why.
         #[source]
-        source: HttpError,
+        source: Box<HttpError>,
     },
     /// The master understood and refused.
     #[error("the master refused: {}", error.message)]
@@ -328,14 +328,15 @@ impl Client {
     }
 
     fn failed(&self, source: HttpError) -> ClientError {
-        ClientError::Master { master: self.master.clone(), source }
+        ClientError::Master { master: self.master.clone(), source: Box::new(source) }
     }
 
     /// Sends a request. An answer that is no success becomes the error that the master wrote.
     async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
         let mut request = hyper::Request::new(body);
         *request.method_mut() = method.clone();
-        *request.uri_mut() = hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
+        *request.uri_mut() =
+            hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
         let sent = self.pool.send(&self.master, Some(&self.secret), request).await;
         let answer = sent.map_err(|source| self.failed(source))?;
         let status = answer.status();
@@ -378,7 +379,8 @@ impl Client {
             let (planned, _) = self.plan(job, options, false).await?;
             let (submission, output) = (planned.submission, planned.output);
             let first = async {
-                let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
+                let body =
+                    serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
                 self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?.next().await
             };
             match first.await {
@@ -409,7 +411,9 @@ impl Client {
             (planned, job)
         });
         match planning.await {
-            Ok((planned, job)) => Ok((planned.map_err(|source| ClientError::Submit { source })?, job)),
+            Ok((planned, job)) => {
+                Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, job))
+            }
             Err(join) => std::panic::resume_unwind(join.into_panic()),
         }
     }
@@ -508,7 +512,9 @@ impl Client {
         loop {
             let interruption = async {
                 match &mut interrupted {
-                    Some(count) if cancelled.is_none() => count.wait_for(|count| 0 < *count).await.map(drop).ok(),
+                    Some(count) if cancelled.is_none() => {
+                        count.wait_for(|count| 0 < *count).await.map(drop).ok()
+                    }
                     _ => std::future::pending().await,
                 }
             };
@@ -533,7 +539,6 @@ impl Client {
             }
         }
     }
-
 }
 
 /// Serves while it lives.
@@ -570,7 +575,7 @@ impl Lines<'_> {
                     let master = self.client.master.clone();
                     let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                     let source = HttpError::Connect { peer: master.to_string(), source };
-                    return Err(ClientError::Master { master, source });
+                    return Err(ClientError::Master { master, source: Box::new(source) });
                 }
             }
         }

@@ -136,8 +136,10 @@ impl Cluster {
         folders: Vec<PathBuf>,
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
-        let arguments = ["master", "--from-parent", "--policy", &config.policy, "--placement", &config.placement];
-        let mut child = command(arguments.map(OsString::from)).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let arguments =
+            ["master", "--from-parent", "--policy", &config.policy, "--placement", &config.placement];
+        let mut child =
+            command(arguments.map(OsString::from)).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let settings = ChildConfig {
             secret: secret.to_text().to_string(),
             master: None,
@@ -231,7 +233,8 @@ impl Seat {
         let master = self.master.to_string();
         let slots = self.slots.to_string();
         let arguments = ["worker", "--from-parent", "--master", &master, "--slots", &slots];
-        let mut child = command(arguments.map(OsString::from)).stdout(Stdio::null()).spawn().map_err(failed)?;
+        let mut child =
+            command(arguments.map(OsString::from)).stdout(Stdio::null()).spawn().map_err(failed)?;
         let mut spill_dirs = Vec::with_capacity(self.folders.len());
         for folder in &self.folders {
             let path = folder.join(format!("worker-{}-{}", self.number, child.id().unwrap_or(0)));

@@ -4,8 +4,9 @@
 //! the workers; `_SUCCESS` comes last. A job that fails removes what it published and, if the directory was its
 //! own, the directory. Not here: building and publishing parts (`gristmill_worker::commit`).
 
-use crate::api::{JobStatus, SCHEMA};
+use crate::api::{JobStatus, SCHEMA, Submission};
 use gristmill_worker::commit::{TEMPORARY, sync_directory};
+use gristmill_worker::input::FilePath;
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,7 +128,9 @@ impl OutputDirectory {
         let path = std::path::absolute(path).map_err(OutputError::io("resolve", path))?;
         let mut aside = None;
         match fs::symlink_metadata(&path) {
-            Ok(found) if !found.is_dir() && !path.is_dir() => return Err(OutputError::NotADirectory { path }),
+            Ok(found) if !found.is_dir() && !path.is_dir() => {
+                return Err(OutputError::NotADirectory { path });
+            }
             Ok(_) => {
                 let mut entries = fs::read_dir(&path).map_err(OutputError::io("list", &path))?;
                 let empty = entries.next().is_none();
@@ -174,25 +177,29 @@ impl OutputDirectory {
         fs::write(&probe, b"gristmill\n").map_err(OutputError::io("write", &probe))
     }
 
-    /// A claim that was made by another process, to be finished or abandoned by this one. `None` if this process
-    /// does not see the directory.
+    /// The claim of a submission, to be finished or abandoned by another process than the one that made it.
+    /// `None` if this process does not see the directory.
     #[must_use]
-    pub fn adopt(path: &Path, probe: &str) -> Option<Self> {
-        let seen = path.join(TEMPORARY).join(probe).exists();
-        // Whether the directory was made by the job is not known here; an empty one left behind does no harm.
-        seen.then(|| Self { path: path.to_path_buf(), probe: probe.to_owned(), made: true, aside: None })
+    pub fn adopt(submission: &Submission) -> Option<Self> {
+        let path = submission.output.to_path().to_path_buf();
+        let probe = submission.output_probe.clone();
+        let aside = submission.output_aside.as_ref().map(|aside| aside.to_path().to_path_buf());
+        let seen = path.join(TEMPORARY).join(&probe).exists();
+        seen.then_some(Self { path, probe, made: submission.output_made, aside })
+    }
+
+    /// Tells a submission all that [`adopt`](OutputDirectory::adopt) needs.
+    pub(crate) fn describe(&self, submission: &mut Submission) {
+        submission.output = FilePath::from(self.path.as_path());
+        submission.output_probe = self.probe.clone();
+        submission.output_made = self.made;
+        submission.output_aside = self.aside.as_ref().map(|aside| FilePath::from(aside.as_path()));
     }
 
     /// The directory, absolute.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Name of the probe in `_temporary`.
-    #[must_use]
-    pub fn probe(&self) -> &str {
-        &self.probe
     }
 
     /// Writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
@@ -258,9 +265,8 @@ impl OutputDirectory {
 /// Whether a file name is that of a part.
 #[must_use]
 pub fn is_part(name: &str) -> bool {
-    name.strip_prefix("part-").is_some_and(|digits| {
-        5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    name.strip_prefix("part-")
+        .is_some_and(|digits| 5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -282,8 +288,10 @@ mod tests {
     }
 
     fn names(path: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }

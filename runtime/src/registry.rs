@@ -16,7 +16,7 @@ pub(crate) trait AnyJob: Send + Sync {
     /// The job's flags, as a subcommand of its name.
     fn command(&self) -> clap::Command;
     /// From flags to a prepared job.
-    fn from_flags(&self, flags: &clap::ArgMatches) -> Result<Box<dyn PreparedJob>, clap::Error>;
+    fn parse(&self, flags: &clap::ArgMatches) -> Result<Box<dyn PreparedJob>, clap::Error>;
     /// From parameters that have travelled to a plan.
     fn plan(&self, parameters: &str) -> Result<JobPlan, PlanError>;
 }
@@ -58,7 +58,7 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
     fn command(&self) -> clap::Command {
         J::augment_args(clap::Command::new(J::NAME))
     }
-    fn from_flags(&self, flags: &clap::ArgMatches) -> Result<Box<dyn PreparedJob>, clap::Error> {
+    fn parse(&self, flags: &clap::ArgMatches) -> Result<Box<dyn PreparedJob>, clap::Error> {
         Ok(Box::new(J::from_arg_matches(flags)?))
     }
     fn plan(&self, parameters: &str) -> Result<JobPlan, PlanError> {
@@ -117,8 +117,12 @@ impl Registry {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-            .policy("fifo", |text| no_parameters(text).map(|()| Box::new(crate::scheduler::policy::Fifo::new()) as _))
-            .policy("fair", |text| no_parameters(text).map(|()| Box::new(crate::scheduler::policy::Fair::new()) as _))
+            .policy("fifo", |text| {
+                no_parameters(text).map(|()| Box::new(crate::scheduler::policy::Fifo::new()) as _)
+            })
+            .policy("fair", |text| {
+                no_parameters(text).map(|()| Box::new(crate::scheduler::policy::Fair::new()) as _)
+            })
             .placement("pull", |text| {
                 no_parameters(text).map(|()| Box::new(crate::scheduler::placement::Pull::new()) as _)
             })

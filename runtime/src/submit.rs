@@ -143,7 +143,8 @@ impl Listing for ClusterListing<'_> {
     fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
         let Place::Worker(worker) = place else { return list_local(path) };
         let cluster = self.0;
-        let endpoint = cluster.endpoint(worker).ok_or_else(|| InputError::OutOfReach { path: path.clone() })?;
+        let endpoint =
+            cluster.endpoint(worker).ok_or_else(|| InputError::OutOfReach { path: path.clone() })?;
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| InputError::Remote {
             path: path.clone(),
             offset: 0,
@@ -152,7 +153,8 @@ impl Listing for ClusterListing<'_> {
         let body = serde_json::to_vec(path).map_err(|source| failed(Box::new(source)))?;
         let secret = cluster.secret.derive(LIST_PURPOSE);
         cluster.runtime.block_on(async {
-            let answer = cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
+            let answer =
+                cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
             let mut answer = match answer {
                 Ok(answer) => answer,
                 Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: path.clone() }),
@@ -234,8 +236,9 @@ pub(crate) fn plan(
     let claimed = OutputDirectory::claim(&options.output, options.overwrite, &nonce);
     let output = claimed.map_err(|source| SubmitError::Output { source })?;
     let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);
-    let files = files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
-    let submission = Submission {
+    let files =
+        files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
+    let mut submission = Submission {
         schema: SCHEMA,
         name: job.name().to_owned(),
         parameters: job.parameters().map_err(refuse)?,
@@ -244,7 +247,9 @@ pub(crate) fn plan(
         cuts: cuts.iter().map(|cut| to_hex(cut)).collect(),
         side,
         output: FilePath::from(output.path()),
-        output_probe: output.probe().to_owned(),
+        output_probe: String::new(),
+        output_made: false,
+        output_aside: None,
         submitter: None,
         key: key.to_text().to_string(),
         weight: options.weight,
@@ -257,6 +262,7 @@ pub(crate) fn plan(
         remarks: job.remarks(),
         columns: job.columns(),
     };
+    output.describe(&mut submission);
     Ok(Planned { submission, key, output, files })
 }
 
@@ -295,7 +301,8 @@ fn sample(
     for number in 0..looked_at {
         let split = &splits[number * splits.len() / looked_at];
         let mut blocks = open_split(split, &*files, limits);
-        sample = sample_keys(plan, split.input as usize, &mut blocks, side.clone(), sample).map_err(failed)?;
+        sample =
+            sample_keys(plan, split.input as usize, &mut blocks, side.clone(), sample).map_err(failed)?;
     }
     Ok(cut_points(sample, partitions, plan))
 }

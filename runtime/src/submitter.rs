@@ -72,7 +72,8 @@ impl PutPart {
         let crc32c = u32::from_str_radix(fields.next()?, 16).ok()?;
         let replace = fields.next()? == "1";
         // Both become file names: nothing but what a worker of ours would send.
-        let plain = attempt.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
+        let plain =
+            attempt.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
         let safe = plain && !attempt.starts_with('.') && crate::output_dir::is_part(&name);
         (safe && fields.next().is_none()).then_some(Self { attempt, name, bytes, crc32c, replace })
     }

@@ -92,7 +92,7 @@ pub struct Progress {
     pub spills: AtomicU64,
     /// Their bytes.
     pub spilled_bytes: AtomicU64,
-    /// Set from outside: the attempt ends at its next look, at the latest with the block or some thousand values.
+    /// Set from outside: the attempt ends at its next look, at the latest with the block or the next value.
     pub cancelled: AtomicBool,
 }
 
@@ -109,7 +109,8 @@ impl Progress {
     }
 }
 
-/// Counts what a reduce reads, and looks now and then whether it is cancelled.
+/// Counts what a reduce reads, and looks whether it is cancelled. With every pair, because user code may take
+/// long over one: whoever watches the attempt must see it move. The stores cost about a nanosecond.
 pub(crate) struct Meter {
     progress: Arc<Progress>,
     pairs: u64,
@@ -117,9 +118,6 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Pairs between two looks.
-    const CHECK_PAIRS: u64 = 4096;
-
     pub(crate) fn new(progress: Arc<Progress>) -> Self {
         Self { progress, pairs: 0, bytes: 0 }
     }
@@ -128,11 +126,6 @@ impl Meter {
     pub(crate) fn pair(&mut self, bytes: usize) -> Result<(), TaskFailure> {
         self.pairs += 1;
         self.bytes += bytes as u64;
-        if self.pairs.is_multiple_of(Self::CHECK_PAIRS) { self.report() } else { Ok(()) }
-    }
-
-    /// Tells what was counted.
-    pub(crate) fn report(&self) -> Result<(), TaskFailure> {
         self.progress.records_in.store(self.pairs, Relaxed);
         self.progress.bytes_in.store(self.bytes, Relaxed);
         self.progress.check()
@@ -370,7 +363,7 @@ pub fn run_reduce(
 }
 
 /// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and
-/// counters are thrown away. `spill` is not written to.
+/// counters are thrown away.
 ///
 /// # Errors
 /// See [`TaskFailure`].
@@ -381,6 +374,7 @@ pub fn sample_keys(
     side: Arc<SideInputs>,
     sample: KeySample,
 ) -> Result<KeySample, TaskFailure> {
+    // Sampling never spills, so it does not matter where.
     let spill = SpillDirs::new(vec![std::env::temp_dir()]);
     map_reduce(plan)?.sample(ErasedSample { input, blocks, side, sample, spill })
 }

@@ -61,7 +61,8 @@ impl Bars {
         let all = MultiProgress::new();
         let bar = |name: &'static str| {
             let bar = all.add(ProgressBar::new(1));
-            let style = ProgressStyle::with_template("{prefix:>8} {bar:28.green/black.bright} {percent:>3}% {msg}");
+            let style =
+                ProgressStyle::with_template("{prefix:>8} {bar:28.green/black.bright} {percent:>3}% {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━─"));
             bar.set_prefix(name);
             bar
@@ -76,7 +77,10 @@ impl Bars {
         set(&self.map, read, status.input_bytes, || {
             let rate = rate(read, elapsed);
             let left = left(read, status.input_bytes, elapsed);
-            format!("{}/{} tasks, {} running, {rate}{left}", status.maps.done, status.maps.total, status.maps.running)
+            format!(
+                "{}/{} tasks, {} running, {rate}{left}",
+                status.maps.done, status.maps.total, status.maps.running
+            )
         });
         if status.reduces.total == 0 {
             self.shuffle.finish_and_clear();
@@ -88,7 +92,9 @@ impl Bars {
             format!("{got}/{all} segments, {} over HTTP", Bytes(status.totals.shuffle_bytes))
         });
         let (done, total) = (u64::from(status.reduces.done), u64::from(status.reduces.total));
-        set(&self.reduce, done, total, || format!("{done}/{total} tasks, {} running", status.reduces.running));
+        set(&self.reduce, done, total, || {
+            format!("{done}/{total} tasks, {} running", status.reduces.running)
+        });
     }
 }
 

@@ -17,8 +17,9 @@ pub fn settings(stop: watch::Sender<bool>) -> anyhow::Result<ChildConfig> {
     let mut stdin = std::io::BufReader::new(std::io::stdin());
     let mut line = String::new();
     (&mut stdin).take(SETTINGS_BYTES_MAX).read_line(&mut line)?;
-    let settings = serde_json::from_str(&line)
-        .map_err(|error| super::usage(format!("--from-parent is for child processes of `gristmill run`: {error}")))?;
+    let settings = serde_json::from_str(&line).map_err(|error| {
+        super::usage(format!("--from-parent is for child processes of `gristmill run`: {error}"))
+    })?;
     std::thread::Builder::new().name("parent".to_owned()).spawn(move || {
         let mut rest = [0; 64];
         while stdin.read(&mut rest).is_ok_and(|got| 0 < got) {}

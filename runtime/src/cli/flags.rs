@@ -156,7 +156,9 @@ impl JobFlags {
         };
         let reduces = self.reduces.or(settings.reduces);
         if reduces == Some(0) {
-            return Err(usage("--reduces must be at least 1; a job without a reduce says so itself".to_owned()));
+            return Err(usage(
+                "--reduces must be at least 1; a job without a reduce says so itself".to_owned(),
+            ));
         }
         if reduces.is_some_and(|reduces| REDUCES_MAX < reduces) {
             return Err(usage(format!("--reduces is more than {REDUCES_MAX}")));
@@ -168,7 +170,10 @@ impl JobFlags {
             return Err(usage(format!("--weight {} is not a number above 0", self.weight)));
         }
         if !(0.1..=1e6).contains(&self.hang_after) {
-            return Err(usage(format!("--hang-after {} must be from 0.1 to 1000000 seconds", self.hang_after)));
+            return Err(usage(format!(
+                "--hang-after {} must be from 0.1 to 1000000 seconds",
+                self.hang_after
+            )));
         }
         let mut options = JobOptions::new(output);
         if let Some(text) = self.split_size.as_ref().or(settings.split_size.as_ref()) {
@@ -219,7 +224,9 @@ impl MasterFlags {
         }
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
         let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
-        state.map(|state| state.join("gristmill")).ok_or_else(|| usage("no home folder: name one with --state".into()))
+        state
+            .map(|state| state.join("gristmill"))
+            .ok_or_else(|| usage("no home folder: name one with --state".into()))
     }
 
     /// The master's address and secret.

@@ -82,7 +82,12 @@ pub fn main_from(registry: Registry, arguments: Vec<std::ffi::OsString>) -> Exit
             }
             let (code, hint) = judge(&error);
             let words = crate::chain(error.as_ref());
-            eprintln!("{}error:{} {}", style("1;31"), style("0"), gristmill_worker::agent::slots::clean(&words));
+            eprintln!(
+                "{}error:{} {}",
+                style("1;31"),
+                style("0"),
+                gristmill_worker::agent::slots::clean(&words)
+            );
             if let Some(hint) = hint {
                 eprintln!("  hint: {hint}");
             }
@@ -93,7 +98,8 @@ pub fn main_from(registry: Registry, arguments: Vec<std::ffi::OsString>) -> Exit
 
 /// The whole command line of this registry.
 fn command(registry: &Registry) -> Command {
-    let about = "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
+    let about =
+        "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
     let program = Command::new("gristmill")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
@@ -128,7 +134,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Wait(flags) => query::wait(&settings, &flags),
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),
             Fixed::Logs(flags) => query::logs(&settings, &flags),
-            Fixed::Gen(flags) => tools::generate(flags),
+            Fixed::Gen(flags) => tools::generate(&flags),
             Fixed::VerifySort(flags) => tools::verify_sort(&flags),
             Fixed::Completions(flags) => tools::completions(&flags, command(&registry)),
         },
@@ -179,8 +185,10 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
 
 fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
     match error {
-        ClientError::Submit { source } => match source {
-            SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => (exit::INPUT, None),
+        ClientError::Submit { source } => match &**source {
+            SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => {
+                (exit::INPUT, None)
+            }
             SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
             SubmitError::Output { source: crate::output_dir::OutputError::NotEmpty { .. } } => {
                 (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
@@ -190,21 +198,27 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             }
             _ => (exit::ENVIRONMENT, None),
         },
-        ClientError::Master { source: HttpError::Unauthorized { .. }, .. } => {
+        ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => {
             (exit::UNAUTHORISED, Some("use the join line that the master printed: --join FILE"))
         }
         ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
         ClientError::Job { status } => match status.failure.as_ref().map(|failure| failure.code.as_str()) {
-            Some("user_code") => (exit::FAILED, Some("`gristmill logs JOB` shows what the code wrote, if the master lives")),
+            Some("user_code") => {
+                (exit::FAILED, Some("`gristmill logs JOB` shows what the code wrote, if the master lives"))
+            }
             Some("input") => (exit::INPUT, None),
             Some("config") => (exit::USAGE, None),
             Some("no_workers" | "workers_lost" | "client_lost") => (exit::CLUSTER, None),
-            Some("output" | "workers_unfit") => (exit::RESOURCES, Some("free some space, or choose other folders")),
+            Some("output" | "workers_unfit") => {
+                (exit::RESOURCES, Some("free some space, or choose other folders"))
+            }
             None => (exit::CANCELLED, None),
             Some(_) => (exit::FAILED, None),
         },
         ClientError::Interrupted { .. } => (exit::INTERRUPTED, None),
-        ClientError::Refused { error } if error.code == "job" => (exit::USAGE, Some("`gristmill jobs` lists them")),
+        ClientError::Refused { error } if error.code == "job" => {
+            (exit::USAGE, Some("`gristmill jobs` lists them"))
+        }
         ClientError::Refused { .. } | ClientError::NotShared { .. } | ClientError::Serve { .. } => {
             (exit::ENVIRONMENT, None)
         }

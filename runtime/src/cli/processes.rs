@@ -107,7 +107,9 @@ fn log_to(stderr: Option<OwnedFd>, default: &str) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
     // A second subscriber in one process is refused; then the first one stays.
     let _ = match stderr {
-        Some(fd) => builder.with_ansi(false).with_writer(std::sync::Mutex::new(fs::File::from(fd))).try_init(),
+        Some(fd) => {
+            builder.with_ansi(false).with_writer(std::sync::Mutex::new(fs::File::from(fd))).try_init()
+        }
         None => builder.with_writer(io::stderr).try_init(),
     };
 }
@@ -116,8 +118,10 @@ fn log_to(stderr: Option<OwnedFd>, default: &str) {
 pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
     let policy_name = policy(flags.policy.as_ref(), settings);
     let placement_name = placement(flags.placement.as_ref(), settings);
-    let (policy, placement) =
-        (registry.make_policy(&policy_name).map_err(usage)?, registry.make_placement(&placement_name).map_err(usage)?);
+    let (policy, placement) = (
+        registry.make_policy(&policy_name).map_err(usage)?,
+        registry.make_placement(&placement_name).map_err(usage)?,
+    );
     let (runtime, stop, stopping) = runtime()?;
     let (secret, bind, state, remove_at_end) = match flags.from_parent {
         true => {
@@ -272,10 +276,9 @@ fn spill_dirs(flags: &WorkerCommand, settings: &Settings) -> anyhow::Result<Vec<
     let mut made = Vec::with_capacity(places.len());
     for place in places {
         let path = place.join(&name);
-        fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(|error| usage(format!("could not make a spill folder in {}: {error}", place.display())))?;
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
+            usage(format!("could not make a spill folder in {}: {error}", place.display()))
+        })?;
         made.push(path);
     }
     Ok(made)

@@ -198,7 +198,8 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     for entry in logs {
-        let attempt = entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
+        let attempt =
+            entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
         println!("==> {attempt} on {} <==", entry.worker);
         if flags.raw {
             print!("{}", entry.text);

@@ -45,9 +45,11 @@ pub fn submit_command(registry: &Registry) -> Command {
 fn with_jobs(command: Command, registry: &Registry) -> Command {
     let jobs = registry.jobs.values().map(|job| job.command());
     let rounds = registry.rounds.values().map(|rounds| rounds.command());
-    command.subcommand_required(true).arg_required_else_help(true).subcommand_value_name("JOB").subcommands(
-        jobs.chain(rounds),
-    )
+    command
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("JOB")
+        .subcommands(jobs.chain(rounds))
 }
 
 /// The name and flags of the job that was typed.
@@ -114,7 +116,9 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     client.set_permissions(listen.permissions());
     if typed.get_flag("detach") {
         let Work::Job(prepared) = work else {
-            return Err(usage(format!("{name} runs several jobs, which needs this process: leave out --detach")));
+            return Err(usage(format!(
+                "{name} runs several jobs, which needs this process: leave out --detach"
+            )));
         };
         let Some(output) = job.output.clone() else {
             return Err(usage("--detach needs --output: there is nobody to print to".to_owned()));
@@ -141,11 +145,13 @@ enum Work {
 impl Work {
     fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
         if let Some(job) = registry.jobs.get(name) {
-            return Ok(Work::Job(job.from_flags(typed)?));
+            return Ok(Work::Job(job.parse(typed)?));
         }
         let rounds = registry.rounds.get(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
         if flags.output.is_none() {
-            return Err(usage(format!("{name} runs several jobs: name a directory for their outputs with --output")));
+            return Err(usage(format!(
+                "{name} runs several jobs: name a directory for their outputs with --output"
+            )));
         }
         Ok(Work::Rounds(rounds.clone(), typed.clone()))
     }

@@ -27,8 +27,8 @@ pub struct CompletionsCommand {
 }
 
 /// `gristmill gen`.
-pub fn generate(flags: GenerateArgs) -> anyhow::Result<u8> {
-    let report = generate::run(&flags).map_err(|error| match error {
+pub fn generate(flags: &GenerateArgs) -> anyhow::Result<u8> {
+    let report = generate::run(flags).map_err(|error| match error {
         generate::GenerateError::Write { .. } => anyhow::Error::from(error),
         other => usage(crate::chain(&other)),
     })?;

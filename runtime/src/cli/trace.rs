@@ -109,9 +109,7 @@ impl Rows {
     fn names(&self) -> Vec<Value> {
         let mut names = Vec::new();
         for ((worker, kind), rows) in &self.0 {
-            let meta = |what: &str, tid: usize, args: Value| {
-                json!({"name": what, "ph": "M", "pid": worker.0, "tid": tid, "args": args})
-            };
+            let meta = |what: &str, tid: usize, args: Value| json!({"name": what, "ph": "M", "pid": worker.0, "tid": tid, "args": args});
             names.push(meta("process_name", 0, json!({"name": worker.to_string()})));
             for row in 0..rows.len() {
                 let name = if *kind == 0 { format!("slot {row}") } else { format!("lane {row}") };

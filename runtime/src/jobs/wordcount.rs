@@ -9,7 +9,8 @@ use gristmill_worker::api::{Sum, WriteTotal};
 
 /// Counts how often each word occurs
 ///
-/// Writes word<TAB>count, sorted by the bytes of the word in each part.
+/// Writes the word, a tab and the count, sorted by the bytes of the word in each
+/// part.
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 pub struct WordCount {
     /// Text files, or directories of them

@@ -8,7 +8,8 @@ use crate::api::{
     ApiError, AttemptCounts, AttemptEnd, AttemptRecord, FetchRecord, INCIDENTS_MAX, JobFailure, JobState,
     JobStatus, JobTotals, JobTrace, LogEntry, SCHEMA, Submission, TaskCounts, WorkerEnded, WorkerStatus,
 };
-use gristmill_scheduler::command::{Command, Outcome};
+use crate::output_dir::{OutputDirectory, Success};
+use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
@@ -82,6 +83,22 @@ struct Job {
     log_bytes: usize,
     /// Whether the job has ended; sent at every change.
     changed: watch::Sender<bool>,
+    /// The client that submitted the job follows it and closes its output.
+    followed: bool,
+    /// How the job ends once its output is closed.
+    closing: Option<Outcome>,
+}
+
+/// An output that the master itself has to finish or abandon.
+pub struct Closing {
+    /// The job, which ends when this is done.
+    pub job: JobId,
+    /// Its output, `None` if the master does not see it.
+    pub output: Option<OutputDirectory>,
+    /// What `_SUCCESS` says; `None`: abandon the output.
+    pub success: Option<Success>,
+    /// Sync to disk.
+    pub sync: bool,
 }
 
 /// Everything the master knows.
@@ -97,6 +114,8 @@ pub struct Books {
     commands: Vec<Command>,
     /// When the core wants to be woken.
     pub wake: Option<Time>,
+    /// Outputs that the driver has to finish or abandon, because no submitter does.
+    pub closings: Vec<Closing>,
     build: String,
     heartbeat_ms: u32,
 }
@@ -115,6 +134,7 @@ impl Books {
             events: Vec::new(),
             commands: Vec::new(),
             wake: None,
+            closings: Vec::new(),
             build,
             heartbeat_ms,
         }
@@ -182,14 +202,16 @@ impl Books {
         };
         let last_words = end.map(|end| end.last_words.trim()).filter(|words| !words.is_empty());
         let mut concerned: BTreeSet<JobId> = running.iter().map(|attempt| attempt.task.job).collect();
-        concerned.extend(gone.knows.iter().filter(|job| self.jobs.get(job).is_some_and(|j| !j.state.ended())));
+        concerned
+            .extend(gone.knows.iter().filter(|job| self.jobs.get(job).is_some_and(|j| !j.state.ended())));
         for attempt in &running {
             let Some(job) = self.jobs.get_mut(&attempt.task.job) else { continue };
             job.attempts.lost += 1;
             job.running[attempt.task.kind as usize] -= 1;
             let charged = culprit.contains(attempt);
             let words = last_words.map_or_else(String::new, |words| format!(": {}", one_line(words)));
-            job.last_failure.insert(attempt.task, format!("{attempt} on {worker}: its process was {how}{words}"));
+            job.last_failure
+                .insert(attempt.task, format!("{attempt} on {worker}: its process was {how}{words}"));
             if charged {
                 job.attempts.failed_user += 1;
                 job.log(Some(*attempt), worker, last_words.unwrap_or_default().as_bytes());
@@ -202,7 +224,7 @@ impl Books {
                 let attempts = running.iter().filter(|attempt| attempt.task.job == job).count();
                 entry.incident(
                     now,
-                    format!(
+                    &format!(
                         "{worker} (process {} on {}) was {how}; it ran {attempts} attempt(s) and held {held} map \
                          output(s) of this job",
                         gone.hello.pid, gone.hello.host
@@ -230,7 +252,8 @@ impl Books {
 
     /// The live worker with this process id on this host.
     pub fn worker_of_process(&self, host: &str, pid: u32) -> Option<WorkerId> {
-        let found = self.workers.iter().find(|(_, worker)| worker.hello.pid == pid && worker.hello.host == host);
+        let found =
+            self.workers.iter().find(|(_, worker)| worker.hello.pid == pid && worker.hello.host == host);
         found.map(|(worker, _)| *worker)
     }
 
@@ -331,11 +354,16 @@ impl Books {
             WorkerFrame::FetchFailed { map, from: holder, class, message } => {
                 let job = map.task.job;
                 if let Some(entry) = self.jobs.get_mut(&job) {
-                    entry.incident(now, format!("{from} could not fetch {map} from {holder}: {message}"));
+                    entry.incident(now, &format!("{from} could not fetch {map} from {holder}: {message}"));
                     entry.last_failure.insert(map.task, message);
                     entry.touch();
                 }
-                self.events.push(Event::FetchFailed { job, home: from, map, class: translate::failure(class) });
+                self.events.push(Event::FetchFailed {
+                    job,
+                    home: from,
+                    map,
+                    class: translate::failure(class),
+                });
             }
             WorkerFrame::CommitRequest { attempt } => self.events.push(Event::CommitRequested { attempt }),
             WorkerFrame::Log { attempt, bytes } => {
@@ -377,7 +405,14 @@ impl Books {
         matches!((submitter, worker), (Some(a), Some(b)) if a.host == b.endpoint.host)
     }
 
-    fn part_finished(&mut self, now: Time, from: WorkerId, attempt: AttemptId, part: Part, report: AttemptReport) {
+    fn part_finished(
+        &mut self,
+        now: Time,
+        from: WorkerId,
+        attempt: AttemptId,
+        part: Part,
+        report: AttemptReport,
+    ) {
         let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
         let same_host = self.same_host_as_submitter(attempt.task.job, from);
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
@@ -427,7 +462,7 @@ impl Books {
         }
         if class != FailureClass::Cancelled {
             job.last_failure.insert(attempt.task, format!("{attempt} on {from}: {message}"));
-            job.incident(now, format!("{attempt} on {from} failed ({word}): {message}"));
+            job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
         }
         if class == FailureClass::Output && !job.state.ended() {
             let detail = Some(format!("{attempt} on {from}: {message}"));
@@ -467,7 +502,11 @@ impl Books {
             pool,
             submission.attempts_max,
         );
-        spec.check().map_err(|error| refuse("job", error.to_string()))?;
+        spec.check().map_err(|error| refuse("spec", error.to_string()))?;
+        if !submission.attached && OutputDirectory::adopt(&submission).is_none() {
+            let message = "the master does not see the output directory of a detached job".to_owned();
+            return Err(refuse("not_shared", message));
+        }
         let job = JobId(self.next_job);
         self.next_job += 1;
         let (changed, receiver) = watch::channel(false);
@@ -493,7 +532,13 @@ impl Books {
 
     /// The client that a job depends on is gone.
     pub fn client_lost(&mut self, job: JobId) {
-        if self.jobs.get(&job).is_some_and(|job| !job.state.ended()) {
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        entry.followed = false;
+        if entry.state.ended() {
+            // It ended while its client was already gone: nobody has closed its output.
+            let output = OutputDirectory::adopt(&entry.submission);
+            self.closings.push(Closing { job, output, success: None, sync: false });
+        } else {
             self.events.push(Event::JobFailed { job, cause: External::ClientLost });
         }
     }
@@ -513,15 +558,19 @@ impl Books {
         self.core.handle(now, &self.events, &mut commands);
         self.events.clear();
         for command in commands.drain(..) {
-            self.carry_out(now, command);
+            self.carry_out(now, &command);
         }
         self.commands = commands;
     }
 
-    fn carry_out(&mut self, now: Time, command: Command) {
-        match command {
-            Command::Launch { attempt, worker, reason } => self.launch(now, attempt, worker, reason.to_string()),
-            Command::Kill { attempt, worker } => self.send(worker, attempt.task.job, MasterFrame::Kill { attempt }),
+    fn carry_out(&mut self, now: Time, command: &Command) {
+        match *command {
+            Command::Launch { attempt, worker, reason } => {
+                self.launch(now, attempt, worker, reason.to_string())
+            }
+            Command::Kill { attempt, worker } => {
+                self.send(worker, attempt.task.job, MasterFrame::Kill { attempt })
+            }
             Command::Home { job, partition, worker } => {
                 self.send(worker, job, MasterFrame::Home { job, partition });
             }
@@ -614,7 +663,7 @@ impl Books {
         }
         if attempt.task.kind == TaskKind::Map && job.maps_succeeded.remove(&attempt.task.index) {
             job.attempts.maps_rerun += 1;
-            job.incident(now, format!("{} runs again: its output was lost", attempt.task));
+            job.incident(now, &format!("{} runs again: its output was lost", attempt.task));
         }
         job.keep_record(AttemptRecord {
             attempt,
@@ -640,25 +689,43 @@ impl Books {
         self.send(worker, attempt.task.job, frame);
     }
 
+    /// The core is done with a job. If no client closes its output, it ends when the master has done so.
     fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.ended = Some(now);
-        job.state = match outcome {
-            Outcome::Succeeded => JobState::Succeeded,
-            Outcome::Failed { .. } => JobState::Failed,
-            Outcome::Cancelled => JobState::Cancelled,
-        };
-        if let Some((mut failure, task)) = translate::job_failure(outcome)
-            && job.failure.is_none()
-        {
-            failure.detail = task.and_then(|task| job.last_failure.get(&task).cloned());
-            job.failure = Some(failure);
-        }
         let reports: Vec<AttemptReport> = std::mem::take(&mut job.map_reports).into_values().collect();
         for report in reports {
             job.add_map_report(&report);
         }
-        job.touch();
+        if job.followed {
+            return job.end(now, outcome);
+        }
+        job.closing = Some(outcome);
+        let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
+        let output = OutputDirectory::adopt(&job.submission);
+        let status = job.status(now, id, 0, 0, 0);
+        let success = (outcome == Outcome::Succeeded).then(|| Success::of(&status, columns));
+        self.closings.push(Closing { job: id, output, success, sync });
+    }
+
+    /// The output of a job has been finished or abandoned.
+    pub fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        let Some(outcome) = job.closing.take() else { return };
+        match failed {
+            None => job.end(now, outcome),
+            Some(reason) => {
+                let message = "the output could not be finished".to_owned();
+                job.failure = Some(JobFailure { code: "output".to_owned(), message, detail: Some(reason) });
+                let cause = Cause::External { cause: External::OutputUnavailable };
+                job.end(now, Outcome::Failed { cause });
+            }
+        }
+    }
+
+    /// Outputs of jobs that will not end any more because the master does.
+    pub fn unfinished(&self) -> Vec<OutputDirectory> {
+        let live = self.jobs.values().filter(|job| !job.state.ended());
+        live.filter_map(|job| OutputDirectory::adopt(&job.submission)).collect()
     }
 
     /// How a job stands; `None` if there is no such job.
@@ -732,6 +799,7 @@ impl Job {
         arrived: Time,
         changed: watch::Sender<bool>,
     ) -> Self {
+        let followed = submission.attached;
         Self {
             submission,
             key,
@@ -761,7 +829,25 @@ impl Job {
             logs: Vec::new(),
             log_bytes: 0,
             changed,
+            followed,
+            closing: None,
         }
+    }
+
+    fn end(&mut self, now: Time, outcome: Outcome) {
+        self.ended = Some(now);
+        self.state = match outcome {
+            Outcome::Succeeded => JobState::Succeeded,
+            Outcome::Failed { .. } => JobState::Failed,
+            Outcome::Cancelled => JobState::Cancelled,
+        };
+        if let Some((mut failure, task)) = translate::job_failure(outcome)
+            && self.failure.is_none()
+        {
+            failure.detail = task.and_then(|task| self.last_failure.get(&task).cloned());
+            self.failure = Some(failure);
+        }
+        self.touch();
     }
 
     fn touch(&mut self) {
@@ -769,7 +855,7 @@ impl Job {
         self.changed.send_modify(|was| *was = ended);
     }
 
-    fn incident(&mut self, now: Time, text: String) {
+    fn incident(&mut self, now: Time, text: &str) {
         if self.incidents.len() == INCIDENTS_MAX {
             self.incidents.pop_front();
             self.incidents_omitted += 1;
@@ -803,7 +889,9 @@ impl Job {
         report: Option<AttemptReport>,
         offset_ns: i64,
     ) {
-        let Some(record) = self.record_of.get(&attempt).and_then(|at| self.records.get_mut(*at)) else { return };
+        let Some(record) = self.record_of.get(&attempt).and_then(|at| self.records.get_mut(*at)) else {
+            return;
+        };
         // Until a ping has measured the offset, a worker's time may lie a little outside what the master saw.
         let inside = |ns: u64| shift(ns, offset_ns).clamp(record.launched_ns, now.0);
         match report.as_ref().filter(|report| 0 < report.ended_ns) {

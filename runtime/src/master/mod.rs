@@ -16,8 +16,8 @@ use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
-    CONNECT_PATH, FRAME_BYTES_MAX, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame,
-    read_frame, write_frame,
+    CONNECT_PATH, FRAME_BYTES_MAX, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame,
+    push_frame, read_frame, write_frame,
 };
 use hyper::Method;
 use std::collections::BTreeMap;
@@ -81,9 +81,12 @@ enum Input {
     Submit { submission: Box<Submission>, reply: oneshot::Sender<Submitted> },
     ClientLost(JobId),
     Cancel { job: JobId, reply: oneshot::Sender<bool> },
-    Query(Box<dyn FnOnce(&Books, Time) + Send>),
+    Closed { job: JobId, failed: Option<String> },
+    Query(Look),
 }
 
+/// A look at the books.
+type Look = Box<dyn FnOnce(&Books, Time) + Send>;
 type Joined = Result<WorkerId, String>;
 type Submitted = Result<(JobId, watch::Receiver<bool>), ApiError>;
 
@@ -93,7 +96,7 @@ struct Handle {
     inputs: UnboundedSender<Input>,
     shutdown: Arc<watch::Sender<bool>>,
     /// Dropped with the last connection of a worker: tells when all have been told to end.
-    attended: mpsc::Sender<()>,
+    _attended: mpsc::Sender<()>,
     build: String,
     policy: String,
     placement: String,
@@ -101,7 +104,10 @@ struct Handle {
 
 impl Handle {
     /// The answer of a look at the books; `None` if the master is ending.
-    async fn query<T: Send + 'static>(&self, look: impl FnOnce(&Books, Time) -> T + Send + 'static) -> Option<T> {
+    async fn query<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Books, Time) -> T + Send + 'static,
+    ) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         let query = Box::new(move |books: &Books, now| {
             let _ = reply.send(look(books, now));
@@ -131,7 +137,7 @@ pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::R
     let handle = Handle {
         inputs,
         shutdown: Arc::new(shutdown),
-        attended,
+        _attended: attended,
         build: config.build.clone(),
         policy: config.policy_name.clone(),
         placement: config.placement_name.clone(),
@@ -153,6 +159,7 @@ pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::R
     let mut master = Master {
         books,
         fed,
+        inputs: handle.inputs.clone(),
         start: Instant::now(),
         supervised: config.supervised,
         gone: BTreeMap::new(),
@@ -165,6 +172,7 @@ pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::R
     }
     master.books.shutdown_workers();
     let _ = handle.shutdown.send(true);
+    let unfinished = master.books.unfinished();
     // Workers are told through their own writers, which end when the books do.
     drop(master);
     drop(handle);
@@ -173,11 +181,16 @@ pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::R
         let _ = all_left.recv().await;
     };
     let _ = tokio::time::timeout(END_PATIENCE_ALL, left).await;
+    // Now nobody writes there any more. A client that lives does the same for its own job; twice does no harm.
+    for output in unfinished {
+        output.abandon();
+    }
 }
 
 struct Master {
     books: Books,
     fed: UnboundedReceiver<Input>,
+    inputs: UnboundedSender<Input>,
     start: Instant,
     supervised: bool,
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
@@ -226,6 +239,30 @@ impl Master {
                 self.books.tick();
             }
             self.books.settle(now);
+            self.close_outputs();
+        }
+    }
+
+    /// Outputs are finished and abandoned off this loop: disks may be slow.
+    fn close_outputs(&mut self) {
+        for closing in self.books.closings.drain(..) {
+            let inputs = self.inputs.clone();
+            tokio::task::spawn_blocking(move || {
+                let failed = match (closing.output, closing.success) {
+                    (Some(output), Some(success)) => {
+                        output.finish(&success, closing.sync).err().map(|error| crate::chain(&error))
+                    }
+                    (Some(output), None) => {
+                        output.abandon();
+                        None
+                    }
+                    (None, Some(_)) => {
+                        Some("the master does not see the output directory any more".to_owned())
+                    }
+                    (None, None) => None,
+                };
+                let _ = inputs.send(Input::Closed { job: closing.job, failed });
+            });
         }
     }
 
@@ -235,8 +272,12 @@ impl Master {
     }
 
     fn give_up_waiting(&mut self, now: Time) {
-        let late: Vec<WorkerId> =
-            self.gone.iter().filter(|(_, until)| **until <= Instant::now()).map(|(worker, _)| *worker).collect();
+        let late: Vec<WorkerId> = self
+            .gone
+            .iter()
+            .filter(|(_, until)| **until <= Instant::now())
+            .map(|(worker, _)| *worker)
+            .collect();
         for worker in late {
             self.gone.remove(&worker);
             self.books.lost(now, worker, None);
@@ -255,6 +296,7 @@ impl Master {
                 let _ = reply.send(self.books.submit(now, *submission));
             }
             Input::ClientLost(job) => self.books.client_lost(job),
+            Input::Closed { job, failed } => self.books.closed(now, job, failed),
             Input::Cancel { job, reply } => {
                 let _ = reply.send(self.books.cancel(job));
             }
@@ -269,9 +311,10 @@ impl Master {
     /// A connection is gone. If someone watches the processes, their word on how it ended is worth waiting for:
     /// it tells whether user code is to blame.
     fn gone(&mut self, now: Time, worker: WorkerId, goodbye: bool) {
-        let explained = self.ended.iter().position(|end| {
-            self.books.worker_of_process(&end.host, end.pid) == Some(worker)
-        });
+        let explained = self
+            .ended
+            .iter()
+            .position(|end| self.books.worker_of_process(&end.host, end.pid) == Some(worker));
         match explained {
             Some(at) => {
                 let end = self.ended.swap_remove(at);
@@ -297,7 +340,8 @@ impl Master {
 
 /// Greets a worker on a fresh connection and carries its frames until it is gone.
 async fn attend(handle: Handle, mut io: Duplex, peer: IpAddr) {
-    let greeting = tokio::time::timeout(HELLO_PATIENCE, read_frame::<WorkerFrame, _>(&mut io, HELLO_BYTES_MAX));
+    let greeting =
+        tokio::time::timeout(HELLO_PATIENCE, read_frame::<WorkerFrame, _>(&mut io, HELLO_BYTES_MAX));
     let Ok(Ok(Some(WorkerFrame::Hello(hello)))) = greeting.await else {
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;

@@ -51,11 +51,15 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
         (&Method::GET, ["status"]) => master_status(&handle).await,
         (&Method::GET, ["jobs"]) => jobs(&handle).await,
         (&Method::POST, ["jobs"]) => submit(handle, request.into_body()).await,
-        (&Method::GET, ["jobs", job]) => about_job(&handle, job, |books, now, job| books.status(now, job)).await,
+        (&Method::GET, ["jobs", job]) => {
+            about_job(&handle, job, |books, now, job| books.status(now, job)).await
+        }
         (&Method::GET, ["jobs", job, "trace"]) => {
             about_job(&handle, job, |books, now, job| books.trace(now, job)).await
         }
-        (&Method::GET, ["jobs", job, "logs"]) => about_job(&handle, job, |books, _, job| books.logs(job)).await,
+        (&Method::GET, ["jobs", job, "logs"]) => {
+            about_job(&handle, job, |books, _, job| books.logs(job)).await
+        }
         (&Method::GET, ["jobs", job, "watch"]) => watch_job(handle, job).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,

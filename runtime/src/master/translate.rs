@@ -56,13 +56,14 @@ pub fn map_spec(split: &Split) -> MapSpec {
 }
 
 /// The job for the core.
-pub fn job_spec(splits: &[Split], reduces: u32, weight: f64, pool: Option<u32>, attempts_max: u32) -> JobSpec {
-    JobSpec {
-        weight,
-        pool,
-        attempts_max,
-        ..JobSpec::new(splits.iter().map(map_spec).collect(), reduces)
-    }
+pub fn job_spec(
+    splits: &[Split],
+    reduces: u32,
+    weight: f64,
+    pool: Option<u32>,
+    attempts_max: u32,
+) -> JobSpec {
+    JobSpec { weight, pool, attempts_max, ..JobSpec::new(splits.iter().map(map_spec).collect(), reduces) }
 }
 
 /// The failure that clients see, without its detail; `None` for an outcome that is none.

@@ -7,7 +7,9 @@
 use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, Endpoint, HttpError, Pool, Secret};
-use crate::input::{FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead};
+use crate::input::{
+    FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead,
+};
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use hyper::body::Incoming;
@@ -164,16 +166,14 @@ impl RemoteFile {
             offset,
             source,
         };
-        let request = RangeRequest {
-            path: self.file.clone(),
-            stamp: self.stamp,
-            offset,
-            length: buffer.len() as u64,
-        };
+        let request =
+            RangeRequest { path: self.file.clone(), stamp: self.stamp, offset, length: buffer.len() as u64 };
         let mut body = Vec::new();
         codec::encode(&request, &mut body);
-        let response =
-            self.pool.request(&self.endpoint, Some(&self.key), Method::POST, &self.path, http::full(body)).await;
+        let response = self
+            .pool
+            .request(&self.endpoint, Some(&self.key), Method::POST, &self.path, http::full(body))
+            .await;
         let mut response = match response {
             Ok(response) => response,
             Err(HttpError::Status { status: StatusCode::CONFLICT, .. }) => {

@@ -8,18 +8,18 @@ pub mod capture;
 pub mod files;
 pub mod slots;
 
+use crate::answer;
 use crate::api::{JobPlan, PlanError};
 use crate::budget::Budget;
-use crate::answer;
 use crate::http::{
-    self, Bind, Body, Connection, Door, Doors, Duplex, Endpoint, HttpError, Pool, Secret, ServerConfig, Timeouts,
-    Transport,
+    self, Bind, Body, Connection, Door, Doors, Duplex, Endpoint, HttpError, Pool, Secret, ServerConfig,
+    Timeouts, Transport,
 };
 use crate::input::list::list_local;
 use crate::input::{FilePath, InputLimits, SideInputs};
 use crate::protocol::{
-    AttemptProgress, CONNECT_PATH, FRAME_BYTES_MAX, FailureClass, FrameError, Heartbeat, Hello, JobOrder,
-    MasterFrame, CONTROL_PROTOCOL, PROTOCOL_VERSION, WorkerFrame, push_frame, read_frame,
+    AttemptProgress, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass, FrameError, Heartbeat,
+    Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame, read_frame,
 };
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome};
@@ -123,7 +123,7 @@ pub enum WorkerError {
         seconds: u64,
         /// What the last try said.
         #[source]
-        source: HttpError,
+        source: Box<HttpError>,
     },
     /// The master does not want this worker.
     #[error("the master at {master} refused this worker: {reason}")]
@@ -140,7 +140,7 @@ pub enum WorkerError {
         master: Endpoint,
         /// How.
         #[source]
-        source: FrameError,
+        source: Box<FrameError>,
     },
     /// A thread or file of the worker itself.
     #[error("could not start the worker")]
@@ -194,7 +194,7 @@ pub async fn run(
         Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms })) => (worker, heartbeat_ms),
         Ok(Some(MasterFrame::Refused { reason })) => return Err(WorkerError::Refused { master, reason }),
         Ok(_) => return Ok(WorkerExit::MasterGone),
-        Err(source) => return Err(WorkerError::Greeting { master, source }),
+        Err(source) => return Err(WorkerError::Greeting { master, source: Box::new(source) }),
     };
     tracing::info!(%worker, %master, slots = config.slots, "joined");
 
@@ -235,13 +235,14 @@ async fn join(
             Err(source) => source,
         };
         let master = config.master.clone();
-        if !matches!(source, HttpError::Connect { .. } | HttpError::Timeout { .. } | HttpError::Closed { .. }) {
+        if !matches!(source, HttpError::Connect { .. } | HttpError::Timeout { .. } | HttpError::Closed { .. })
+        {
             let reason = chain(&source);
             return Err(WorkerError::Refused { master, reason });
         }
         if config.join_patience < started.elapsed() {
             let seconds = config.join_patience.as_secs();
-            return Err(WorkerError::Unreachable { master, seconds, source });
+            return Err(WorkerError::Unreachable { master, seconds, source: Box::new(source) });
         }
         if Duration::from_secs(5) < said.elapsed() {
             said = Instant::now();
@@ -257,10 +258,7 @@ async fn connect(config: &WorkerConfig) -> Result<Duplex, HttpError> {
 }
 
 /// Writes frames as they come, several at once when they queue up.
-async fn write_frames(
-    mut writer: tokio::io::WriteHalf<Duplex>,
-    mut frames: UnboundedReceiver<WorkerFrame>,
-) {
+async fn write_frames(mut writer: tokio::io::WriteHalf<Duplex>, mut frames: UnboundedReceiver<WorkerFrame>) {
     let mut buffer = Vec::new();
     while let Some(first) = frames.recv().await {
         buffer.clear();
@@ -450,9 +448,8 @@ impl Agent {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
         loop {
-            let pause = self.plan.wake_at(Time(self.now_ns())).map(|at| {
-                self.epoch + Duration::from_nanos(at.0)
-            });
+            let pause =
+                self.plan.wake_at(Time(self.now_ns())).map(|at| self.epoch + Duration::from_nanos(at.0));
             let wake = async {
                 match pause {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -645,7 +642,8 @@ impl Agent {
                 self.plan.ended(fetch.id);
                 continue;
             };
-            let (fetcher, key, results) = (self.fetcher.clone(), job.order.key.clone(), self.fetch_sender.clone());
+            let (fetcher, key, results) =
+                (self.fetcher.clone(), job.order.key.clone(), self.fetch_sender.clone());
             let epoch = self.epoch;
             tokio::spawn(async move {
                 let started_ns = epoch.elapsed().as_nanos() as u64;
@@ -727,7 +725,11 @@ impl Agent {
             })
             .collect();
         let disk_free_bytes = self.setting.spill.free_bytes();
-        self.say(WorkerFrame::Heartbeat(Heartbeat { running, memory_bytes: memory_bytes(), disk_free_bytes }));
+        self.say(WorkerFrame::Heartbeat(Heartbeat {
+            running,
+            memory_bytes: memory_bytes(),
+            disk_free_bytes,
+        }));
     }
 
     /// Hands what user code has written since the last time to the master.

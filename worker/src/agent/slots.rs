@@ -7,6 +7,7 @@ use super::files::JobFiles;
 use crate::api::JobPlan;
 use crate::budget::Budget;
 use crate::commit;
+use crate::fault;
 use crate::http::{self, Endpoint, HttpError, Pool, Secret};
 use crate::input::{SideInputs, Split};
 use crate::output::Output;
@@ -169,26 +170,26 @@ pub fn start(count: u32, work: &Receiver<Assignment>, setting: &SlotSetting) -> 
         let (work, setting) = (work.clone(), setting.clone());
         std::thread::Builder::new().name(format!("slot-{number}")).spawn(move || {
             for assignment in work {
-                run(assignment, &setting);
+                run(&assignment, &setting);
             }
         })?;
     }
     Ok(())
 }
 
-fn run(assignment: Assignment, setting: &SlotSetting) {
+fn run(assignment: &Assignment, setting: &SlotSetting) {
     let attempt = assignment.attempt;
     let started_ns = setting.epoch.elapsed().as_nanos() as u64;
     let cpu_before = thread_cpu_ns();
     let mut stats = TaskStats::default();
     PANIC.with_borrow_mut(|last| *last = None);
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(&assignment, setting, &mut stats)));
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(assignment, setting, &mut stats)));
     let result = result.unwrap_or_else(|_| {
         let message = PANIC.with_borrow_mut(Option::take).unwrap_or_else(|| "panicked".to_owned());
         Err(Failed { class: FailureClass::User, message: clean(&message) })
     });
     if assignment.attempt.task.kind == TaskKind::Reduce || result.is_err() {
-        remove_built(&assignment, setting);
+        remove_built(assignment, setting);
     }
     let progress = &assignment.progress;
     let report = AttemptReport {
@@ -220,6 +221,7 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
     let progress = &assignment.progress;
     match &assignment.input {
         AttemptInput::Split(split) if !plan.is_map_only() => {
+            fault::place("map");
             let done = task::run_map(
                 plan,
                 attempt,
@@ -249,6 +251,7 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             finish_part(assignment, setting, done, &built, stats)
         }
         AttemptInput::Segments(held) => {
+            fault::place("reduce");
             let (output, built) = open_output(assignment, setting)?;
             let segments = held.iter().map(|held| held.data.clone()).collect();
             let done = task::run_reduce(
@@ -295,7 +298,9 @@ fn built_directory(assignment: &Assignment, setting: &SlotSetting) -> Result<Pat
     let name = assignment.attempt.file_name();
     Ok(match destination(&assignment.job)? {
         Destination::Shared(directory) => directory.join(commit::TEMPORARY).join(name),
-        Destination::Submitter(_) => setting.spill.first().join(format!("{}-{name}", assignment.attempt.task.job)),
+        Destination::Submitter(_) => {
+            setting.spill.first().join(format!("{}-{name}", assignment.attempt.task.job))
+        }
     })
 }
 
@@ -313,7 +318,10 @@ fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
-    Failed { class: FailureClass::Output, message: clean(&format!("could not write {}: {source}", path.display())) }
+    Failed {
+        class: FailureClass::Output,
+        message: clean(&format!("could not write {}: {source}", path.display())),
+    }
 }
 
 fn finish_part(
@@ -334,21 +342,25 @@ fn finish_part(
         sync.map_err(|source| output_failed(built, &source))?;
     }
     let _ = setting.events.send(SlotEvent::WantsCommit(assignment.attempt));
-    let cancelled = || Failed { class: FailureClass::Cancelled, message: "another attempt was preferred".into() };
+    let cancelled =
+        || Failed { class: FailureClass::Cancelled, message: "another attempt was preferred".into() };
     let replace = match assignment.permit.recv() {
         Ok(Permit::Granted { replace }) => replace,
         Ok(Permit::Refused) | Err(_) => return Err(cancelled()),
     };
+    fault::place("commit.before");
     match destination(job)? {
         Destination::Shared(directory) => {
             let published = directory.join(&part.name);
-            commit::publish(built, &published, replace).map_err(|source| output_failed(&published, &source))?;
+            commit::publish(built, &published, replace)
+                .map_err(|source| output_failed(&published, &source))?;
             if job.order.sync {
                 commit::sync_directory(directory).map_err(|source| output_failed(directory, &source))?;
             }
         }
         Destination::Submitter(endpoint) => send_part(assignment, setting, endpoint, built, &part, replace)?,
     }
+    fault::place("commit.after");
     Ok(Done::Part(part))
 }
 
@@ -446,7 +458,10 @@ pub fn clean(text: &str) -> String {
         match c {
             '\n' => out.push_str(" | "),
             '\t' => out.push(' '),
-            c if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c) => {
+            c if c.is_control()
+                || ('\u{202a}'..='\u{202e}').contains(&c)
+                || ('\u{2066}'..='\u{2069}').contains(&c) =>
+            {
                 out.extend(c.escape_unicode());
             }
             c => out.push(c),
@@ -465,7 +480,8 @@ fn thread_cpu_ns() -> u64 {
 pub fn memory_peak_bytes() -> u64 {
     let Ok(status) = fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).map_or(0, |kb| kb << 10)
+    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok())
+        .map_or(0, |kb| kb << 10)
 }
 
 /// How long a killed attempt may take to end before its process is given up.

@@ -25,6 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use table::{Slot, Table, key_bytes};
 
+/// Pairs after which whoever watches the attempt sees that it moves, also within a block.
+const SHOW_PAIRS: u64 = 64;
+
 /// Takes what a mapper emits.
 ///
 /// Emitting never fails where it stands: a failure (a full disk, a value that refuses to be encoded) is kept,
@@ -75,6 +78,9 @@ impl<K: Key, V: Value> Emitter<K, V> {
     #[inline]
     pub fn emit(&mut self, key: K::View<'_>, value: V::View<'_>) {
         self.emitted += 1;
+        if self.emitted.is_multiple_of(SHOW_PAIRS) {
+            self.setting.progress.records_out.store(self.emitted, Relaxed);
+        }
         let added = match &mut self.target {
             Target::Combine(combining) => {
                 let value = V::own(value);

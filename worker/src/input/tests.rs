@@ -45,7 +45,7 @@ impl Files {
 }
 
 fn input(paths: &[String], format: RecordFormat) -> Input {
-    Input { paths: paths.to_vec(), format }
+    Input { paths: paths.to_vec(), format, bare_tasks: 0 }
 }
 
 fn plan(input: &Input, split_bytes: u64) -> Result<Vec<Split>, InputError> {

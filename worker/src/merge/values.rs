@@ -125,11 +125,10 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
             }
             Place::NextGroup | Place::End => return Ok(false),
         }
-        let bytes = match &self.source {
-            Source::Tree(tree) => tree.key().len() + tree.value().len(),
-            Source::One(_) => 0,
-        };
-        self.meter.pair(bytes)?;
+        // A combined value was counted when its parts were read.
+        if let Source::Tree(tree) = &self.source {
+            self.meter.pair(tree.key().len() + tree.value().len())?;
+        }
         Ok(true)
     }
 

@@ -303,7 +303,7 @@ impl AsRef<[u8]> for Kept {
 }
 
 fn create(setting: &WriteSetting) -> Result<SpillWriter, WriteError> {
-    let name = format!("{}-map-{}.{}", setting.job, setting.map, setting.epoch);
+    let name = format!("{}-task-{}.{}", setting.job, setting.map, setting.epoch);
     let path = || setting.spill.first().to_owned();
     setting.spill.create(&name).map_err(|source| WriteError::Spill { path: path(), source })
 }

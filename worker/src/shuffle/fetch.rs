@@ -168,6 +168,10 @@ impl Reader {
 impl Fetcher {
     /// Carries out one request. Every map of it is in the answer exactly once.
     pub async fn fetch(&self, fetch: &Fetch, key: &Secret) -> Vec<Outcome> {
+        if cfg!(debug_assertions) {
+            // The place blocks its thread, which must not be the one that drives the connections.
+            let _ = tokio::task::spawn_blocking(|| crate::fault::place("fetch")).await;
+        }
         // Partitions may lack different maps after a partition has moved here; ask for each set on its own.
         let mut groups: Vec<(Vec<u32>, Vec<AttemptId>)> = Vec::new();
         let mut outcomes = Vec::new();
@@ -200,7 +204,8 @@ impl Fetcher {
             Ok(opened) => opened,
             Err(error) => {
                 let error = Arc::new(error);
-                let failed = |map: &AttemptId| Outcome::failed(*map, FetchError::Request { source: error.clone() });
+                let failed =
+                    |map: &AttemptId| Outcome::failed(*map, FetchError::Request { source: error.clone() });
                 return outcomes.extend(maps.iter().map(failed));
             }
         };
@@ -217,9 +222,9 @@ impl Fetcher {
             if lost {
                 let rest = maps[at + 1..].iter();
                 let broken = Arc::new(RequestError::Short { endpoint: fetch.endpoint.to_string() });
-                outcomes.extend(rest.map(|map| {
-                    Outcome::failed(*map, FetchError::Request { source: broken.clone() })
-                }));
+                outcomes.extend(
+                    rest.map(|map| Outcome::failed(*map, FetchError::Request { source: broken.clone() })),
+                );
                 return;
             }
         }
@@ -277,7 +282,8 @@ impl Fetcher {
         partitions: &[u32],
         lengths: &[u64],
     ) -> Outcome {
-        let mut outcome = Outcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
+        let mut outcome =
+            Outcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
         for (partition, length) in partitions.iter().zip(lengths) {
             let held = match self.read_segment(reader, map, *length).await {
                 Ok(held) => held,
@@ -296,7 +302,8 @@ impl Fetcher {
                     break;
                 }
             };
-            let id = SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
+            let id =
+                SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
             match segment::verify(&held.data, &id) {
                 Ok(()) => {
                     if self.store.fill(map.task.job, *partition, map.task.index, held) {
@@ -314,7 +321,12 @@ impl Fetcher {
         outcome
     }
 
-    async fn read_segment(&self, reader: &mut Reader, map: AttemptId, length: u64) -> Result<Held, ReadError> {
+    async fn read_segment(
+        &self,
+        reader: &mut Reader,
+        map: AttemptId,
+        length: u64,
+    ) -> Result<Held, ReadError> {
         if length == 0 {
             return Ok(Held { data: SegmentData::Memory(Bytes::new()), reservation: None });
         }

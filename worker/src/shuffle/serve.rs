@@ -38,7 +38,7 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
         });
         head.lengths.push(segments.map(|segments| {
             let lengths = segments.iter().map(|segment| segment.len() as u64).collect();
-            pieces.extend(segments.into_iter().filter(|segment| 0 < segment.len()));
+            pieces.extend(segments.into_iter().filter(|segment| !segment.is_empty()));
             lengths
         }));
     }

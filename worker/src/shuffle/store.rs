@@ -133,7 +133,7 @@ impl Store {
         if 0 < gather.missing {
             return None;
         }
-        Some(gather.segments.iter().flatten().filter(|held| 0 < held.data.len()).cloned().collect())
+        Some(gather.segments.iter().flatten().filter(|held| !held.data.is_empty()).cloned().collect())
     }
 
     /// Number of jobs that have anything here.

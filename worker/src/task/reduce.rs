@@ -19,9 +19,6 @@ use crate::segment::{
 use crate::value::Value;
 use std::sync::Arc;
 
-/// Groups between two looks at the output.
-const CHECK_GROUPS: u64 = 1024;
-
 pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     plan: &MapReducePlan<K, V>,
     reducer: R,
@@ -33,7 +30,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let headers = check_headers(&segments, &run, plan.combine.is_some())?;
     let counters = Counters::default();
     let meter = Meter::new(run.progress.clone());
-    let mut groups = Groups { reducer, output, meter, count: 0 };
+    let mut groups = Groups { reducer, output, meter };
     groups.setup(&run.context(&counters))?;
     let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&run, false) };
     let partition = run.attempt.task.index;
@@ -91,7 +88,6 @@ struct Groups<R> {
     reducer: R,
     output: Output,
     meter: Meter,
-    count: u64,
 }
 
 impl<R: Reducer> Groups<R> {
@@ -116,10 +112,7 @@ impl<R: Reducer> Groups<R> {
         }
         result?;
         let more = values.finish()?;
-        self.count += 1;
-        if self.count.is_multiple_of(CHECK_GROUPS) {
-            self.output.check()?;
-        }
+        self.output.check()?;
         Ok(more)
     }
 
@@ -140,7 +133,6 @@ impl<R: Reducer> Groups<R> {
 
     fn finish(mut self) -> Result<crate::output::OutputSum, TaskFailure> {
         self.reducer.finish(&mut self.output)?;
-        self.meter.report()?;
         self.output.finish()
     }
 }

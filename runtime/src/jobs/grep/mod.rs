@@ -44,8 +44,8 @@ pub struct Grep {
     /// order and one part; for a single file only the count
     #[arg(short, long)]
     pub count: bool,
-    /// How often each matching string occurs, as count<TAB>string, most frequent
-    /// first, in one part; all different strings must fit into memory
+    /// How often each matching string occurs: count, tab, string; most frequent
+    /// first, in one part. All different strings must fit into 512 MiB
     #[arg(long, conflicts_with_all = ["invert_match", "count", "only_matching"])]
     pub count_matches: bool,
 }

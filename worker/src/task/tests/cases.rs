@@ -133,6 +133,7 @@ fn a_table_that_is_too_small_for_keys_in_hash_order_is_still_quick() {
     let segments = outputs.iter().map(|done| done.output.segment(0).unwrap()).collect();
     let (part, done) = bench.reduce(&sums(), 0, segments).unwrap();
     assert_eq!(done.records, 300_000);
+    assert_eq!(bench.progress.records_in.load(Relaxed), 600_000, "pairs are counted once");
     assert!(part.starts_with("0\t2\n1\t2\n10\t2\n"));
 }
 

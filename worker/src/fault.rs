@@ -1,0 +1,33 @@
+//! Places where a test can stop a worker process, to kill it there or to let it go on.
+//!
+//! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
+//! after the place, such as `commit.before`. Whoever reaches the place takes the token (so a fault fires exactly as
+//! often as there are tokens, over all processes), leaves `PLACE.hit` with its process id in it, and waits until
+//! that file is gone. In release builds this is nothing. Not here: what tests do with it.
+
+/// Stops here if a test wants it.
+#[cfg(debug_assertions)]
+pub fn place(name: &str) {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
+    use std::time::Duration;
+
+    static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let directory = DIRECTORY.get_or_init(|| std::env::var_os("GRISTMILL_FAULTS").map(PathBuf::from));
+    let Some(directory) = directory else { return };
+    // The removal succeeds in one process only, however many try.
+    if fs::remove_file(directory.join(name)).is_err() {
+        return;
+    }
+    let (built, hit) = (directory.join(format!("{name}.new")), directory.join(format!("{name}.hit")));
+    let told = fs::write(&built, std::process::id().to_string()).and_then(|()| fs::rename(&built, &hit));
+    while told.is_ok() && hit.exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Nothing, in a release build.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub fn place(_name: &str) {}
