@@ -61,16 +61,18 @@ fn gnu_build_id(head: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Name of this machine, and of its network namespace if that is not the first one: workers with the same name
-/// share a disk and an address.
+/// Name of this machine, and of its network namespace if that is not the one the system started with: workers
+/// with the same name share a disk and an address. Where the system does not say which it started with, the
+/// namespace is part of the name.
 #[must_use]
 pub fn host_name() -> String {
+    use std::os::unix::fs::MetadataExt;
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    // The inode of the first network namespace is the same on all Linux systems.
-    const FIRST_NAMESPACE: u64 = 4_026_531_840;
-    match std::fs::metadata("/proc/self/ns/net").map(|ns| std::os::unix::fs::MetadataExt::ino(&ns)) {
-        Ok(inode) if inode != FIRST_NAMESPACE => format!("{name}/{inode}"),
-        _ => name,
+    let namespace = |process: &str| std::fs::metadata(format!("/proc/{process}/ns/net")).map(|ns| ns.ino()).ok();
+    match (namespace("self"), namespace("1")) {
+        (own, first) if own == first => name,
+        (Some(own), _) => format!("{name}/{own}"),
+        (None, _) => name,
     }
 }
 

@@ -3,8 +3,6 @@
 //! One file for each group of commands. stdout is data, stderr is talk; exit codes are those of
 //! [`exit`](crate::exit). Not here: anything a library user could not do without it.
 
-#![allow(clippy::print_stdout, reason = "stdout is where data goes")]
-
 mod bars;
 mod child;
 mod flags;
@@ -26,7 +24,7 @@ use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::http::HttpError;
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -224,6 +222,16 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         }
         _ => (exit::ENVIRONMENT, None),
     }
+}
+
+/// Writes a line to stdout. Unlike `println!`, a closed pipe is an error and not a panic.
+fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{text}")?)
+}
+
+/// Writes a text to stdout as it is.
+fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
+    Ok(write!(std::io::stdout(), "{text}")?)
 }
 
 /// A terminal's colour code, or nothing where stderr is no terminal.

@@ -3,7 +3,7 @@
 use super::child;
 use super::flags::{JOIN_FILE, ListenFlags, MasterFlags, memory, placement, policy};
 use super::settings::Settings;
-use super::usage;
+use super::{stdout_line, usage};
 use crate::cluster::{ChildConfig, MasterReady};
 use crate::exit;
 use crate::master::{MasterConfig, run};
@@ -15,7 +15,7 @@ use gristmill_worker::agent::{self, WorkerConfig, WorkerExit, slots};
 use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -110,7 +110,7 @@ fn log_to(stderr: Option<OwnedFd>, default: &str) {
         Some(fd) => {
             builder.with_ansi(false).with_writer(std::sync::Mutex::new(fs::File::from(fd))).try_init()
         }
-        None => builder.with_writer(io::stderr).try_init(),
+        None => builder.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).try_init(),
     };
 }
 
@@ -154,7 +154,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     };
     match &state {
         None => {
-            println!("{}", serde_json::to_string(&MasterReady { port: address.port() })?);
+            stdout_line(&serde_json::to_string(&MasterReady { port: address.port() })?)?;
             io::stdout().flush()?;
         }
         Some(state) => announce(&bind, address, &secret, state)?,
@@ -206,7 +206,7 @@ fn announce(bind: &Bind, address: SocketAddr, secret: &Secret, state: &Path) -> 
     file.write_all(text.as_bytes())?;
     fs::rename(&built, &path)?;
     eprintln!("master listens on {address}; join line (keep it secret; also in {}):", path.display());
-    println!("{}", *text);
+    stdout_line(&*text)?;
     eprintln!("start a worker with: gristmill worker --join FILE    (a file with that line, or - for stdin)");
     io::stdout().flush()?;
     Ok(())

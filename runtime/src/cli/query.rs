@@ -3,7 +3,7 @@
 use super::bars::Progress;
 use super::flags::MasterFlags;
 use super::settings::Settings;
-use super::summary;
+use super::{stdout_line, stdout_text, summary};
 use crate::api::{JobState, JobStatus, LogEntry};
 use crate::client::{Client, ClientError};
 use crate::exit;
@@ -95,25 +95,25 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
     if let Some(job) = flags.job {
         let status = client.status(job)?;
         if flags.json {
-            println!("{}", serde_json::to_string_pretty(&status)?);
+            stdout_line(&serde_json::to_string_pretty(&status)?)?;
         } else {
-            print!("{}", summary::text(&status, Some(&status.output.to_string())));
+            stdout_text(&summary::text(&status, Some(&status.output.to_string())))?;
         }
         return Ok(exit::OK);
     }
     let master = client.master()?;
     if flags.json {
-        println!("{}", serde_json::to_string_pretty(&master)?);
+        stdout_line(&serde_json::to_string_pretty(&master)?)?;
         return Ok(exit::OK);
     }
-    println!(
+    stdout_line(&format!(
         "gristmill {} up {}, policy {}, placement {}, {} live job(s)",
         master.version,
         Span(master.now_ns),
         master.policy,
         master.placement,
         master.jobs_live
-    );
+    ))?;
     let rows = master.workers.iter().map(|worker| {
         [
             worker.worker.to_string(),
@@ -124,7 +124,7 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
             Bytes(worker.disk_free_bytes).to_string(),
         ]
     });
-    println!("{}", table(["WORKER", "HOST", "ADDRESS", "SLOTS", "MEMORY", "DISK FREE"], rows));
+    stdout_line(&table(["WORKER", "HOST", "ADDRESS", "SLOTS", "MEMORY", "DISK FREE"], rows))?;
     Ok(exit::OK)
 }
 
@@ -142,7 +142,7 @@ fn state_word(state: JobState) -> &'static str {
 pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     let jobs = client(&flags.master, settings)?.jobs()?;
     if flags.json {
-        println!("{}", serde_json::to_string_pretty(&jobs)?);
+        stdout_line(&serde_json::to_string_pretty(&jobs)?)?;
         return Ok(exit::OK);
     }
     let rows = jobs.iter().map(|job| {
@@ -156,7 +156,7 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
             Span(job.flow_ns()).to_string(),
         ]
     });
-    println!("{}", table(["JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW"], rows));
+    stdout_line(&table(["JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW"], rows))?;
     Ok(exit::OK)
 }
 
@@ -167,7 +167,7 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
     let status: JobStatus = client.wait(flags.job, |status| progress.show(status))?;
     progress.clear();
     if flags.json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        stdout_line(&serde_json::to_string_pretty(&status)?)?;
     }
     if !flags.quiet {
         eprint!("{}", summary::text(&status, Some(&status.output.to_string())));
@@ -194,22 +194,22 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
     };
     let logs: Vec<&LogEntry> = logs.iter().filter(|entry| wanted(entry)).collect();
     if flags.json {
-        println!("{}", serde_json::to_string_pretty(&logs)?);
+        stdout_line(&serde_json::to_string_pretty(&logs)?)?;
         return Ok(exit::OK);
     }
     for entry in logs {
         let attempt =
             entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
-        println!("==> {attempt} on {} <==", entry.worker);
+        stdout_line(&format!("==> {attempt} on {} <==", entry.worker))?;
         if flags.raw {
-            print!("{}", entry.text);
+            stdout_text(&entry.text)?;
         } else {
             for line in entry.text.lines() {
-                println!("{}", gristmill_worker::agent::slots::clean(line));
+                stdout_line(&gristmill_worker::agent::slots::clean(line))?;
             }
         }
         if 0 < entry.omitted_bytes {
-            println!("({} left out)", Bytes(entry.omitted_bytes));
+            stdout_line(&format!("({} left out)", Bytes(entry.omitted_bytes)))?;
         }
     }
     Ok(exit::OK)

@@ -3,7 +3,7 @@
 use super::bars::Progress;
 use super::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
 use super::settings::Settings;
-use super::{summary, trace, usage};
+use super::{stdout_line, summary, trace, usage};
 use crate::client::{Client, ClientError, JobReport};
 use crate::cluster::Cluster;
 use crate::exit;
@@ -124,7 +124,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
             return Err(usage("--detach needs --output: there is nobody to print to".to_owned()));
         };
         let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
-        println!("{submitted}");
+        stdout_line(&submitted)?;
         return Ok(exit::OK);
     }
     let printed = match &job.output {
@@ -170,7 +170,7 @@ impl Work {
                 client.set_options(options.clone());
                 let words = rounds.drive(&typed, client)?;
                 if !words.is_empty() {
-                    println!("{words}");
+                    stdout_line(&words)?;
                 }
                 Ok(exit::OK)
             }
@@ -205,7 +205,7 @@ fn run_job(
                 eprint!("{}", summary::text(&status, None));
             }
             if flags.json {
-                println!("{}", serde_json::to_string_pretty(&status)?);
+                stdout_line(&serde_json::to_string_pretty(&status)?)?;
             }
             Err(ClientError::Job { status }.into())
         }
@@ -220,7 +220,7 @@ fn finish(report: &JobReport, flags: &JobFlags, print: bool) -> anyhow::Result<(
         if print {
             value["output"] = serde_json::Value::Null;
         }
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        stdout_line(&serde_json::to_string_pretty(&value)?)?;
     } else if print {
         let mut out = io::stdout().lock();
         for part in report.parts() {

@@ -1,6 +1,6 @@
 //! `gen`, `verify-sort`, `completions`: no cluster needed.
 
-use super::usage;
+use super::{stdout_line, usage};
 use crate::exit;
 use crate::generate::{self, GenerateArgs};
 use crate::jobs::Sort;
@@ -63,16 +63,16 @@ pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
     };
     let problems = report.problems();
     if problems.is_empty() {
-        println!(
+        stdout_line(&format!(
             "sorted: {} records, {}, hash sum {:016x}",
             report.output.records,
             Bytes(report.output.bytes),
             report.output.hash_sum
-        );
+        ))?;
         return Ok(exit::OK);
     }
     for problem in problems {
-        println!("not sorted: {problem}");
+        stdout_line(&format!("not sorted: {problem}"))?;
     }
     Ok(exit::FAILED)
 }

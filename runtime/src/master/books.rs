@@ -11,7 +11,7 @@ use crate::api::{
 use crate::output_dir::{OutputDirectory, Success};
 use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
-use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::event::{Event, External, Failure};
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
 use gristmill_worker::http::{Endpoint, Secret};
@@ -200,6 +200,12 @@ impl Books {
             Some(WorkerEnded { code: Some(code), .. }) => format!("ended with exit code {code}"),
             _ => "lost: its connection closed".to_owned(),
         };
+        // A mapped file that is cut short while it is read ends the process with SIGBUS.
+        if let ([attempt], Some(WorkerEnded { signal: Some(SIGBUS), .. })) = (running.as_slice(), end)
+            && attempt.task.kind == TaskKind::Map
+        {
+            self.events.push(Event::AttemptFailed { attempt: *attempt, class: Failure::Input });
+        }
         let last_words = end.map(|end| end.last_words.trim()).filter(|words| !words.is_empty());
         let mut concerned: BTreeSet<JobId> = running.iter().map(|attempt| attempt.task.job).collect();
         concerned
@@ -209,7 +215,12 @@ impl Books {
             job.attempts.lost += 1;
             job.running[attempt.task.kind as usize] -= 1;
             let charged = culprit.contains(attempt);
-            let words = last_words.map_or_else(String::new, |words| format!(": {}", one_line(words)));
+            let words = match end.and_then(|end| end.signal) {
+                Some(SIGBUS) => "its input was cut short while it was read",
+                _ => last_words.unwrap_or_default(),
+            };
+            let words = Some(words).filter(|words| !words.is_empty());
+            let words = words.map_or_else(String::new, |words| format!(": {}", one_line(words)));
             job.last_failure
                 .insert(attempt.task, format!("{attempt} on {worker}: its process was {how}{words}"));
             if charged {
@@ -566,10 +577,10 @@ impl Books {
     fn carry_out(&mut self, now: Time, command: &Command) {
         match *command {
             Command::Launch { attempt, worker, reason } => {
-                self.launch(now, attempt, worker, reason.to_string())
+                self.launch(now, attempt, worker, reason.to_string());
             }
             Command::Kill { attempt, worker } => {
-                self.send(worker, attempt.task.job, MasterFrame::Kill { attempt })
+                self.send(worker, attempt.task.job, MasterFrame::Kill { attempt });
             }
             Command::Home { job, partition, worker } => {
                 self.send(worker, job, MasterFrame::Home { job, partition });
@@ -1029,6 +1040,8 @@ fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
         (None, None) => false,
     }
 }
+
+const SIGBUS: i32 = 7;
 
 fn signal_name(signal: i32) -> String {
     let name = match signal {

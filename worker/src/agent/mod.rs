@@ -398,7 +398,7 @@ impl Agent {
         let (events, slot_events) = unbounded_channel();
         let (fetch_sender, fetch_results) = unbounded_channel();
         let pool = Pool::new(Timeouts::default());
-        let budget = Budget::new(config.memory.get() as usize);
+        let budget = Budget::new(config.memory.get() as usize / 2);
         let spill = SpillDirs::new(config.spill_dirs.clone());
         let setting = SlotSetting {
             budget: budget.clone(),
@@ -490,7 +490,8 @@ impl Agent {
                 let task = attempt.task;
                 match self.store.complete(task.job, task.index) {
                     Some(segments) => self.launch(attempt, AttemptInput::Segments(segments)),
-                    None => self.refuse(attempt, "its input is not complete here"),
+                    // The master then has the partition gathered anew.
+                    None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
                 }
             }
             MasterFrame::Home { job, partition } => self.store.home(job, partition),
@@ -533,12 +534,12 @@ impl Agent {
             pool: self.setting.pool.clone(),
             runtime: self.setting.runtime.clone(),
         });
-        let memory = self.config.memory.get() as usize / self.config.slots.max(1) as usize;
+        // Half of the memory holds outputs and gathered segments, half is for what slots collect and merge.
+        let slot_memory = self.config.memory.get() as usize / 2 / self.config.slots.max(1) as usize;
         let limits = InputLimits { record_max: order.record_bytes_max, ..InputLimits::default() };
         let settings = TaskSettings {
-            // A third of a slot's memory collects, a third holds outputs and segments, a third merges.
-            collector_bytes: memory / 3,
-            merge_bytes: memory / 3,
+            collector_bytes: slot_memory,
+            merge_bytes: slot_memory,
             cuts: Arc::new(order.cuts.clone()),
             limits,
             ..TaskSettings::new(job, order.partitions, self.setting.spill.clone())
@@ -548,10 +549,10 @@ impl Agent {
         self.jobs.insert(job, Arc::new(RunningJob { order, plan, files, side, settings, destination }));
     }
 
-    fn refuse(&self, attempt: AttemptId, why: &str) {
+    fn refuse(&self, attempt: AttemptId, class: FailureClass, why: &str) {
         self.say(WorkerFrame::AttemptFailed {
             attempt,
-            class: FailureClass::Worker,
+            class,
             message: why.to_owned(),
             report: crate::protocol::AttemptReport::default(),
         });
@@ -559,7 +560,7 @@ impl Agent {
 
     fn launch(&mut self, attempt: AttemptId, input: AttemptInput) {
         let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
-            return self.refuse(attempt, "its job is not known here");
+            return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
         let progress = Arc::new(Progress::default());
         // One answer at most: the permit is asked for once.
