@@ -123,7 +123,7 @@ pub struct JobTotals {
     pub map_records_in: u64,
     /// Bytes read by maps.
     pub map_bytes_in: u64,
-    /// Records that left the maps, after combining.
+    /// Pairs emitted by maps, before combining.
     pub map_records_out: u64,
     /// Bytes of map output.
     pub map_bytes_out: u64,

@@ -157,7 +157,22 @@ impl JobReport {
     }
 }
 
-/// A way to one master.
+/// A way to one master. [`Rounds`](crate::registry::Rounds) are handed one; a program of its own makes one of the join
+/// line that `master` prints:
+///
+/// ```no_run
+/// use gristmill::prelude::*;
+/// use gristmill::jobs::WordCount;
+///
+/// # fn main() -> anyhow::Result<()> {
+/// # let count: WordCount = unimplemented!("not run");
+/// let join_line = std::fs::read_to_string("/home/me/.local/state/gristmill/join")?;
+/// let mut client = Client::connect(&join_line.parse()?)?;
+/// let report = client.run(count, &JobOptions::new("counts"))?;
+/// println!("{} parts, {} lines left out", report.parts().len(), report.counter("left out"));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Client {
     runtime: Arc<tokio::runtime::Runtime>,
     master: Endpoint,

@@ -5,6 +5,7 @@
 //! what the children do (`cli::master`, `cli::worker`).
 
 use crate::api::{ROOT, WorkerEnded};
+use crate::exit;
 use gristmill_worker::agent::capture;
 use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
 use hyper::Method;
@@ -29,6 +30,15 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Workers replaced in the life of one cluster; more means that something is wrong with the program itself.
 const REPLACED_MAX: u32 = 1000;
+
+/// Exit codes after which a worker is not started again: it was asked to end, or another one would fare no better.
+const FINAL_CODES: [i32; 5] = [
+    exit::OK as i32,
+    exit::USAGE as i32,
+    exit::ENVIRONMENT as i32,
+    exit::CLUSTER as i32,
+    exit::UNAUTHORISED as i32,
+];
 
 /// Last words of user code that are sent to the master, bytes.
 const LAST_WORDS_BYTES_MAX: u64 = 2048;
@@ -170,11 +180,14 @@ impl Cluster {
                 master: cluster.master.clone(),
                 secret: cluster.secret.clone(),
                 folders: cluster.folders.clone(),
+                flags: Vec::new(),
                 pool: Pool::new(Timeouts::default()),
                 stopping: stopping.clone(),
             };
             let first = seat.start().await?;
-            cluster.supervisors.push(tokio::spawn(seat.supervise(first)));
+            cluster.supervisors.push(tokio::spawn(async move {
+                let _ = seat.supervise(first).await;
+            }));
         }
         Ok(cluster)
     }
@@ -208,6 +221,60 @@ impl Cluster {
     }
 }
 
+/// Worker processes of this machine for a master elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Workers {
+    pub count: u32,
+    pub slots: u32,
+    /// Of all together.
+    pub memory_bytes: u64,
+    pub master: Endpoint,
+    pub secret: Secret,
+    pub spill_dirs: Vec<PathBuf>,
+    /// Further flags of each process.
+    pub flags: Vec<OsString>,
+}
+
+impl Workers {
+    /// Starts the processes and replaces those that die, until `stopping` turns true or all have ended for good.
+    /// Answers the exit code of the last that did, 0 after a stop.
+    pub async fn run(self, stopping: watch::Receiver<bool>) -> Result<i32, ClusterError> {
+        let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
+        let folders = private_folders(&self.spill_dirs, &nonce)?;
+        let result = self.run_in(&folders, &stopping).await;
+        remove_folders(&folders);
+        result
+    }
+
+    async fn run_in(
+        &self,
+        folders: &[PathBuf],
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<i32, ClusterError> {
+        let mut seats = tokio::task::JoinSet::new();
+        for number in 1..=self.count {
+            let seat = Seat {
+                number,
+                slots: self.slots,
+                memory_bytes: self.memory_bytes / u64::from(self.count.max(1)),
+                master: self.master.clone(),
+                secret: self.secret.clone(),
+                folders: folders.to_vec(),
+                flags: self.flags.clone(),
+                pool: Pool::new(Timeouts::default()),
+                stopping: stopping.clone(),
+            };
+            let first = seat.start().await?;
+            seats.spawn(seat.supervise(first));
+        }
+        let mut code = 0;
+        while let Some(ended) = seats.join_next().await {
+            code = ended.unwrap_or(None).unwrap_or(code);
+        }
+        Ok(code)
+    }
+}
+
 /// One worker's place: the process that sits there may change.
 struct Seat {
     number: u32,
@@ -216,6 +283,7 @@ struct Seat {
     master: Endpoint,
     secret: Secret,
     folders: Vec<PathBuf>,
+    flags: Vec<OsString>,
     pool: Pool,
     stopping: watch::Receiver<bool>,
 }
@@ -233,8 +301,8 @@ impl Seat {
         let master = self.master.to_string();
         let slots = self.slots.to_string();
         let arguments = ["worker", "--from-parent", "--master", &master, "--slots", &slots];
-        let mut child =
-            command(arguments.map(OsString::from)).stdout(Stdio::null()).spawn().map_err(failed)?;
+        let arguments = arguments.map(OsString::from).into_iter().chain(self.flags.iter().cloned());
+        let mut child = command(arguments).stdout(Stdio::null()).spawn().map_err(failed)?;
         let mut spill_dirs = Vec::with_capacity(self.folders.len());
         for folder in &self.folders {
             let path = folder.join(format!("worker-{}-{}", self.number, child.id().unwrap_or(0)));
@@ -253,41 +321,44 @@ impl Seat {
         Ok(Seated { child, stdin: Some(stdin), spill_dirs })
     }
 
-    /// Waits for the process to end, again and again, until the cluster stops.
-    async fn supervise(mut self, mut seated: Seated) {
+    /// Waits for the process to end, again and again, until the cluster stops or the process says by its exit code
+    /// that there is no point in another: that code is the answer.
+    async fn supervise(mut self, mut seated: Seated) -> Option<i32> {
         for _ in 0..REPLACED_MAX {
             let pid = seated.child.id().unwrap_or(0);
             let status = tokio::select! {
                 status = seated.child.wait() => status,
-                () = stopped(&mut self.stopping) => return end(seated).await,
+                () = stopped(&mut self.stopping) => {
+                    end(seated).await;
+                    return None;
+                }
             };
-            let stopping = *self.stopping.borrow();
-            if let Ok(status) = status
-                && !stopping
-            {
-                let end = WorkerEnded {
-                    pid,
-                    host: gristmill_worker::host_name(),
-                    signal: status.signal(),
-                    code: status.code(),
-                    last_words: seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default(),
-                };
-                self.report(&end).await;
+            if *self.stopping.borrow() {
+                remove_folders(&seated.spill_dirs);
+                return None;
             }
+            let last_words = seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default();
             remove_folders(&seated.spill_dirs);
-            if stopping {
-                return;
+            if let Ok(status) = status {
+                let final_code = status.code().filter(|code| FINAL_CODES.contains(code));
+                if final_code.is_some() {
+                    return final_code;
+                }
+                let (signal, code) = (status.signal(), status.code());
+                let host = gristmill_worker::host_name();
+                self.report(&WorkerEnded { pid, host, signal, code, last_words }).await;
             }
             match self.start().await {
                 Ok(next) => seated = next,
                 Err(error) => {
                     tracing::error!(%error, "a worker could not be replaced");
-                    return;
+                    return Some(i32::from(exit::ENVIRONMENT));
                 }
             }
         }
         tracing::error!(replaced = REPLACED_MAX, "workers die again and again; no more are started");
         end(seated).await;
+        Some(i32::from(exit::FAILED))
     }
 
     async fn report(&self, end: &WorkerEnded) {

@@ -69,12 +69,50 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
 }
 
 /// A program that runs several jobs one after another, such as an iteration until nothing changes.
-/// Register it with [`Registry::rounds`]; it then stands beside the jobs of `run` and `submit`.
+///
+/// Register it with [`Registry::rounds`], and each of its jobs with [`Registry::job`], since the workers know them by
+/// name; `#[command(hide = true)]` on a job keeps it out of the help. It then stands beside the jobs of `run` and
+/// `submit` and needs `--output`: a folder that holds the output directories of all its jobs.
+///
+/// ```no_run
+/// use gristmill::prelude::*;
+/// # #[derive(clap::Args, Serialize, Deserialize)]
+/// # struct Step { inputs: Vec<String> }
+/// # impl Job for Step {
+/// #     const NAME: &'static str = "step";
+/// #     fn plan(&self) -> Result<JobPlan, PlanError> { unreachable!("not run") }
+/// # }
+///
+/// /// Step until nothing changes
+/// #[derive(clap::Args)]
+/// struct Iterate {
+///     inputs: Vec<String>,
+/// }
+///
+/// impl Rounds for Iterate {
+///     const NAME: &'static str = "iterate";
+///
+///     fn drive(&self, client: &mut Client) -> anyhow::Result<String> {
+///         let mut inputs = self.inputs.clone();
+///         for round in 1.. {
+///             let options = client.options(&format!("round-{round}"));
+///             let report = client.run(Step { inputs }, &options)?;
+///             if report.counter("changed") == 0 {
+///                 return Ok(format!("the result is in {}", report.output.display()));
+///             }
+///             // The next round reads the directory that this one wrote.
+///             inputs = vec![report.output.to_string_lossy().into_owned()];
+///         }
+///         Ok(String::new())
+///     }
+/// }
+/// ```
 pub trait Rounds: clap::Args + Send + Sync + 'static {
     /// The name people type.
     const NAME: &'static str;
 
-    /// Submits jobs through the client until done. What it returns is printed.
+    /// Submits jobs through the client until done. What it returns is printed. Runs in the process that was started,
+    /// never on a worker.
     ///
     /// # Errors
     /// The first job that does not succeed, or anything of its own.
@@ -97,13 +135,14 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
 }
 
-/// Makes a policy from the text behind its name (`k=100`), empty if there is none.
+/// Makes a policy from the text behind its name (`k=100`), empty if there is none. Refuse what you do not know.
 pub type PolicyFactory = fn(&str) -> Result<Box<dyn Policy + Send>, String>;
 
-/// Makes a placement from the text behind its name, empty if there is none.
+/// Makes a placement from the text behind its name, empty if there is none. Refuse what you do not know.
 pub type PlacementFactory = fn(&str) -> Result<Box<dyn Placement + Send>, String>;
 
-/// Names and what they stand for.
+/// Names and what they stand for. Start from [`Registry::new`], or from [`Registry::standard`] to keep `wordcount` and
+/// the others beside your own.
 #[derive(Clone, Default)]
 pub struct Registry {
     pub(crate) jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
@@ -135,14 +174,15 @@ impl Registry {
         Self::new().job::<WordCount>().job::<Grep>().job::<Sort>().job::<Join>().job::<Synthetic>()
     }
 
-    /// Adds a job. A later one of the same name replaces an earlier one.
+    /// Adds a job: `run NAME` and `submit NAME` of the command line, with the job's fields as flags. A later one of the
+    /// same name replaces an earlier one.
     #[must_use]
     pub fn job<J: Job + clap::Args>(mut self) -> Self {
         self.jobs.insert(J::NAME, Arc::new(Registered::<J>(std::marker::PhantomData)));
         self
     }
 
-    /// Adds a program of several jobs.
+    /// Adds a program of several jobs. The jobs themselves are added by [`Registry::job`].
     #[must_use]
     pub fn rounds<R: Rounds>(mut self) -> Self {
         self.rounds.insert(R::NAME, Arc::new(RegisteredRounds::<R>(std::marker::PhantomData)));

@@ -36,7 +36,8 @@ impl DecodeError {
     }
 }
 
-/// What pairs are grouped and sorted by.
+/// What pairs are grouped and sorted by: integers, `bool`, `char`, floats (by `total_cmp`), `String`,
+/// [`ByteString`], `()`, tuples of two to six, `Option`, `Vec` and [`Reverse`](std::cmp::Reverse) of keys.
 ///
 /// For own types use [`key_newtype!`](crate::key_newtype), or write this trait in terms of another key's.
 /// The laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for both forms;

@@ -15,9 +15,11 @@ const DECODED_PER_ENCODED_MAX: usize = 64;
 /// Memory that the containers inside one value may claim in any case, bytes.
 const DECODED_BYTES_MIN: usize = 1 << 16;
 
-/// What is carried along with a key. Implemented for every type with serde's two traits.
+/// What is carried along with a key. Implemented for every type with serde's two traits that owns what it holds:
+/// derive `Serialize` and `Deserialize`, there is nothing else to write.
 pub trait Value: Sized + 'static {
-    /// How a value is handed to user code: the value itself, or a slice for [`ByteString`].
+    /// How a value is handed to and taken from user code: the value itself (a `String` too), or `&[u8]` for
+    /// [`ByteString`].
     type View<'a>;
 
     /// Appends the encoding of a value.

@@ -1,19 +1,20 @@
 //! `master` and `worker`: the processes of a cluster, started by a person or by `run`.
 
 use super::child;
-use super::flags::{JOIN_FILE, ListenFlags, MasterFlags, memory, placement, policy};
+use super::flags::{ClusterFlags, JOIN_FILE, ListenFlags, MasterFlags, placement, policy};
 use super::settings::Settings;
 use super::{stdout_line, usage};
-use crate::cluster::{ChildConfig, MasterReady};
+use crate::cluster::{ChildConfig, MasterReady, Workers};
 use crate::exit;
 use crate::master::{MasterConfig, run};
 use crate::registry::Registry;
 use clap::Args;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
-use gristmill_worker::agent::{self, WorkerConfig, WorkerExit, slots};
+use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, slots};
 use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
 use gristmill_worker::shuffle::plan::FetchLimits;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -57,10 +58,13 @@ pub struct MasterCommand {
 pub struct WorkerCommand {
     #[command(flatten)]
     master: MasterFlags,
-    /// Attempts that run at once [default: one for each core]
+    /// Worker processes to start [default: one for each core]
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Attempts that run at once in each [default: 1, so that user code that aborts harms no other attempt]
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
-    /// Memory for map outputs, collectors and gathered segments [default: a quarter of the machine's]
+    /// Memory of all these processes together [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
     /// Folder for what does not fit in memory; several allowed
@@ -150,7 +154,6 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         placement,
         policy_name,
         placement_name,
-        supervised: flags.from_parent,
     };
     match &state {
         None => {
@@ -212,35 +215,82 @@ fn announce(bind: &Bind, address: SocketAddr, secret: &Secret, state: &Path) -> 
     Ok(())
 }
 
-/// `gristmill worker`.
+/// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
 pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
-    let (runtime, stop, stopping) = runtime()?;
-    let (master, secret, spill_dirs, memory_bytes, remove) = match flags.from_parent {
-        true => {
-            let child = child::settings(stop)?;
-            let secret = parse_secret(&child)?;
-            let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
-            (master, secret, child.spill_dirs, child.memory_bytes, Vec::new())
-        }
-        false => {
-            let line = flags.master.join_line(settings)?;
-            let dirs = spill_dirs(flags, settings)?;
-            let bytes = memory(flags.memory.as_ref().or(settings.memory.as_ref()))?;
-            (line.endpoint, line.secret, dirs.clone(), bytes, dirs)
-        }
+    if flags.from_parent {
+        return worker_process(registry, flags);
+    }
+    log_to(None, "info");
+    let line = flags.master.join_line(settings)?;
+    let cluster = ClusterFlags {
+        workers: flags.workers,
+        slots: flags.slots,
+        memory: flags.memory.clone(),
+        spill_dir: flags.spill_dir.clone(),
+        policy: None,
+        placement: None,
     };
-    let first = spill_dirs.first().ok_or_else(|| usage("there is no spill folder".to_owned()))?;
+    let config = cluster.config(settings)?;
+    let (runtime, _, stopping) = runtime()?;
+    // What the listeners of the children would refuse is refused here, once.
+    worker_bind(&runtime, flags, &line.endpoint)?.validate(rustix::process::geteuid().is_root())?;
+    let workers = Workers {
+        count: config.workers,
+        slots: config.slots,
+        memory_bytes: config.memory_bytes,
+        master: line.endpoint,
+        secret: line.secret,
+        spill_dirs: config.spill_dirs,
+        flags: flags.for_children(),
+    };
+    Ok(runtime.block_on(workers.run(stopping))? as u8)
+}
+
+impl WorkerCommand {
+    /// The flags that each child needs too.
+    fn for_children(&self) -> Vec<OsString> {
+        let mut flags = Vec::new();
+        let mut add = |flag: &str, value: Option<String>| {
+            flags.push(OsString::from(flag));
+            flags.extend(value.map(OsString::from));
+        };
+        if let Some(ip) = self.listen {
+            add("--listen", Some(ip.to_string()));
+        }
+        if let Some(host) = &self.advertise {
+            add("--advertise", Some(host.clone()));
+        }
+        for (flag, set) in [
+            ("--insecure-plaintext", self.permissions.insecure_plaintext),
+            ("--listen-everywhere", self.permissions.listen_everywhere),
+            ("--allow-root", self.permissions.allow_root),
+        ] {
+            if set {
+                add(flag, None);
+            }
+        }
+        flags
+    }
+}
+
+/// One worker process, a child of `run` or of `worker`.
+fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u8> {
+    let (runtime, stop, stopping) = runtime()?;
+    let child = child::settings(stop)?;
+    let secret = parse_secret(&child)?;
+    let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
+    let first =
+        child.spill_dirs.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
     let (capture, stderr) = Capture::start(first)?;
-    log_to(Some(stderr), if flags.from_parent { "warn" } else { "info" });
+    log_to(Some(stderr), "warn");
     slots::install_panic_hook();
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let config = WorkerConfig {
         bind: worker_bind(&runtime, flags, &master)?,
         master,
         secret,
-        slots: flags.slots.or(settings.slots).unwrap_or(cores),
-        memory: Bytes(memory_bytes),
-        spill_dirs,
+        slots: flags.slots.unwrap_or(1),
+        memory: Bytes(child.memory_bytes),
+        spill_dirs: child.spill_dirs,
         advertise: flags.advertise.clone(),
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
@@ -248,40 +298,27 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
         fetch: FetchLimits::default(),
         capture: Some(capture),
     };
-    let result = runtime.block_on(agent::run(config, Arc::new(registry), stopping));
-    crate::cluster::remove_folders(&remove);
-    let code = match result? {
-        WorkerExit::Shutdown => exit::OK,
-        WorkerExit::MasterGone => {
+    let code = match runtime.block_on(agent::run(config, Arc::new(registry), stopping)) {
+        Ok(WorkerExit::Shutdown) => exit::OK,
+        Ok(WorkerExit::MasterGone) => {
             tracing::warn!("the master is gone");
             exit::CLUSTER
         }
-        WorkerExit::Stuck(attempt) => {
+        Ok(WorkerExit::Stuck(attempt)) => {
             tracing::warn!(%attempt, "user code does not stop; ending this process");
             exit::RENEW as u8
+        }
+        Err(error) => {
+            // The error cannot go to stderr as usual: that is where user output goes.
+            tracing::error!("{}", crate::chain(&error));
+            match error {
+                WorkerError::Unreachable { .. } => exit::CLUSTER,
+                _ => exit::ENVIRONMENT,
+            }
         }
     };
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(i32::from(code))
-}
-
-/// A private folder in each place.
-fn spill_dirs(flags: &WorkerCommand, settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
-    let places = match (flags.spill_dir.is_empty(), &settings.spill_dir) {
-        (false, _) => flags.spill_dir.clone(),
-        (true, Some(places)) if !places.is_empty() => places.clone(),
-        _ => vec![std::env::temp_dir()],
-    };
-    let name = format!("gristmill-worker-{}", &Secret::generate()?.derive("spill folder").to_text()[..16]);
-    let mut made = Vec::with_capacity(places.len());
-    for place in places {
-        let path = place.join(&name);
-        fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
-            usage(format!("could not make a spill folder in {}: {error}", place.display()))
-        })?;
-        made.push(path);
-    }
-    Ok(made)
 }
 
 /// The shuffle server listens on the address from which the master is reached, with the master's transport.

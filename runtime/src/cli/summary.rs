@@ -32,7 +32,7 @@ pub fn text(status: &JobStatus, output: Option<&str>) -> String {
         line(
             "shuffle",
             format!(
-                "{} records, {} of map output, {} over HTTP",
+                "{} pairs emitted, {} of map output, {} over HTTP",
                 grouped(totals.map_records_out),
                 Bytes(totals.map_bytes_out),
                 Bytes(totals.shuffle_bytes)

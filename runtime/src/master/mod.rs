@@ -68,8 +68,6 @@ pub struct MasterConfig {
     pub policy_name: String,
     /// The placement's.
     pub placement_name: String,
-    /// Someone started the workers and reports how their processes end.
-    pub supervised: bool,
 }
 
 /// What the loop is fed with.
@@ -161,7 +159,6 @@ pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::R
         fed,
         inputs: handle.inputs.clone(),
         start: Instant::now(),
-        supervised: config.supervised,
         gone: BTreeMap::new(),
         ended: Vec::new(),
     };
@@ -192,7 +189,6 @@ struct Master {
     fed: UnboundedReceiver<Input>,
     inputs: UnboundedSender<Input>,
     start: Instant,
-    supervised: bool,
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
     gone: BTreeMap<WorkerId, Instant>,
     /// Processes that ended before their connection did.
@@ -308,8 +304,8 @@ impl Master {
         }
     }
 
-    /// A connection is gone. If someone watches the processes, their word on how it ended is worth waiting for:
-    /// it tells whether user code is to blame.
+    /// A connection is gone. Whoever started the process says how it ended, and that is worth waiting for: it
+    /// tells whether user code is to blame.
     fn gone(&mut self, now: Time, worker: WorkerId, goodbye: bool) {
         let explained = self
             .ended
@@ -320,7 +316,7 @@ impl Master {
                 let end = self.ended.swap_remove(at);
                 self.books.lost(now, worker, Some(&end));
             }
-            None if self.supervised && !goodbye => {
+            None if !goodbye => {
                 self.gone.insert(worker, Instant::now() + END_PATIENCE);
             }
             None => self.books.lost(now, worker, None),

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Handed to `setup`. Counters made here are summed over all tasks that succeed, so a retry never counts twice.
+/// They end up in the summary, in `_SUCCESS` and in the client's report.
 pub struct TaskContext {
     task: TaskId,
     partitions: u32,
@@ -59,7 +60,10 @@ impl TaskContext {
 }
 
 /// A number that user code adds to. Cheap: no lock, no atomic.
-#[derive(Clone, Debug)]
+///
+/// `Counter::default()` counts for nobody: it keeps the place in a mapper or reducer until `setup` puts the
+/// task's own there, as in `self.rows = task.counter("rows")`.
+#[derive(Clone, Debug, Default)]
 pub struct Counter(Rc<Cell<u64>>);
 
 impl Counter {

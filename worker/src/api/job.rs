@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 
 /// A job is its parameters: a struct that travels to every worker, where `plan` turns it into the same
 /// functions. `plan` must depend on nothing but `self`.
+///
+/// Derive `serde::Serialize` and `serde::Deserialize` for the travel and, to be run from the command line,
+/// `clap::Args` for the flags. Fields are flags; a doc comment on a field is its help.
 pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name people type: lower case, digits and hyphens.
     const NAME: &'static str;

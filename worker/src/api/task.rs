@@ -23,7 +23,8 @@ pub trait Mapper {
         Ok(())
     }
 
-    /// One record. Emit any number of pairs.
+    /// One record. Emit any number of pairs, as views: `out.emit(&str, …)` where the key is a `String`; see
+    /// [`Key::View`](crate::key::Key::View) and [`Value::View`](crate::value::Value::View).
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult;
 
     /// A block of whole records, in input order. The default calls [`map`](Mapper::map) for each; a mapper that
@@ -85,13 +86,16 @@ pub trait Reducer {
     /// The value of the job's mappers.
     type Value: Value;
 
-    /// Called once before the first group.
+    /// Called once before the first group: read parameters, create counters, load side inputs.
     fn setup(&mut self, _task: &TaskContext, _out: &mut Output) -> TaskResult {
         Ok(())
     }
 
-    /// One group. `values` streams: a group is never held in memory as a whole. Values not read are skipped.
-    /// With a group prefix, `key` is the first whole key of the group and [`Values::key`] the current one.
+    /// One group. `key` comes as its view: write `key: &str` where the key is a `String`, `key: &[u8]` for a
+    /// `ByteString`, and the key's own type otherwise. `values` streams: a group is never held in memory as a
+    /// whole. Values not read are skipped.
+    ///
+    /// With `group_by_first`, `key` is the first whole key of the group and [`Values::key`] the current one.
     fn reduce(
         &mut self,
         key: <Self::Key as Key>::View<'_>,
