@@ -164,12 +164,11 @@ impl JobReport {
 /// use gristmill::prelude::*;
 /// use gristmill::jobs::WordCount;
 ///
-/// # fn main() -> anyhow::Result<()> {
-/// # let count: WordCount = unimplemented!("not run");
+/// # fn run(count: WordCount) -> anyhow::Result<()> {
 /// let join_line = std::fs::read_to_string("/home/me/.local/state/gristmill/join")?;
 /// let mut client = Client::connect(&join_line.parse()?)?;
 /// let report = client.run(count, &JobOptions::new("counts"))?;
-/// println!("{} parts, {} lines left out", report.parts().len(), report.counter("left out"));
+/// println!("{} parts, {} records", report.parts().len(), report.status.totals.records_out);
 /// # Ok(())
 /// # }
 /// ```

@@ -31,14 +31,15 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 /// Workers replaced in the life of one cluster; more means that something is wrong with the program itself.
 const REPLACED_MAX: u32 = 1000;
 
-/// Exit codes after which a worker is not started again: it was asked to end, or another one would fare no better.
-const FINAL_CODES: [i32; 5] = [
-    exit::OK as i32,
-    exit::USAGE as i32,
-    exit::ENVIRONMENT as i32,
-    exit::CLUSTER as i32,
-    exit::UNAUTHORISED as i32,
-];
+/// The exit code of a program whose worker process ended with this code, if there is no point in another one.
+fn final_code(code: i32) -> Option<u8> {
+    match code {
+        exit::worker::ASKED => Some(exit::OK),
+        exit::worker::MASTER_GONE => Some(exit::CLUSTER),
+        exit::worker::REFUSED => Some(exit::ENVIRONMENT),
+        _ => None,
+    }
+}
 
 /// Last words of user code that are sent to the master, bytes.
 const LAST_WORDS_BYTES_MAX: u64 = 2048;
@@ -238,7 +239,7 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts the processes and replaces those that die, until `stopping` turns true or all have ended for good.
     /// Answers the exit code of the last that did, 0 after a stop.
-    pub async fn run(self, stopping: watch::Receiver<bool>) -> Result<i32, ClusterError> {
+    pub async fn run(self, stopping: watch::Receiver<bool>) -> Result<u8, ClusterError> {
         let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let folders = private_folders(&self.spill_dirs, &nonce)?;
         let result = self.run_in(&folders, &stopping).await;
@@ -250,7 +251,7 @@ impl Workers {
         &self,
         folders: &[PathBuf],
         stopping: &watch::Receiver<bool>,
-    ) -> Result<i32, ClusterError> {
+    ) -> Result<u8, ClusterError> {
         let mut seats = tokio::task::JoinSet::new();
         for number in 1..=self.count {
             let seat = Seat {
@@ -267,7 +268,7 @@ impl Workers {
             let first = seat.start().await?;
             seats.spawn(seat.supervise(first));
         }
-        let mut code = 0;
+        let mut code = exit::OK;
         while let Some(ended) = seats.join_next().await {
             code = ended.unwrap_or(None).unwrap_or(code);
         }
@@ -323,7 +324,7 @@ impl Seat {
 
     /// Waits for the process to end, again and again, until the cluster stops or the process says by its exit code
     /// that there is no point in another: that code is the answer.
-    async fn supervise(mut self, mut seated: Seated) -> Option<i32> {
+    async fn supervise(mut self, mut seated: Seated) -> Option<u8> {
         for _ in 0..REPLACED_MAX {
             let pid = seated.child.id().unwrap_or(0);
             let status = tokio::select! {
@@ -340,7 +341,7 @@ impl Seat {
             let last_words = seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default();
             remove_folders(&seated.spill_dirs);
             if let Ok(status) = status {
-                let final_code = status.code().filter(|code| FINAL_CODES.contains(code));
+                let final_code = status.code().and_then(final_code);
                 if final_code.is_some() {
                     return final_code;
                 }
@@ -352,13 +353,13 @@ impl Seat {
                 Ok(next) => seated = next,
                 Err(error) => {
                     tracing::error!(%error, "a worker could not be replaced");
-                    return Some(i32::from(exit::ENVIRONMENT));
+                    return Some(exit::ENVIRONMENT);
                 }
             }
         }
         tracing::error!(replaced = REPLACED_MAX, "workers die again and again; no more are started");
         end(seated).await;
-        Some(i32::from(exit::FAILED))
+        Some(exit::FAILED)
     }
 
     async fn report(&self, end: &WorkerEnded) {

@@ -21,5 +21,15 @@ pub const CANCELLED: u8 = 8;
 /// Ctrl-C or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 
-/// A worker process ends itself with this when user code hangs in it, to be replaced.
-pub const RENEW: i32 = 75;
+/// How a worker process tells whoever started it why it ends. Any other code, and any signal, is the doing of user
+/// code or of somebody outside.
+pub mod worker {
+    /// User code hangs and nothing can stop it: start another process.
+    pub const RENEW: i32 = 75;
+    /// It was asked to end.
+    pub const ASKED: i32 = 76;
+    /// The master is gone or cannot be reached.
+    pub const MASTER_GONE: i32 = 77;
+    /// It cannot work here, or the master does not want it.
+    pub const REFUSED: i32 = 78;
+}

@@ -73,12 +73,16 @@ impl Bars {
 
     fn show(&mut self, status: &JobStatus) {
         let elapsed = status.flow_ns().saturating_sub(status.waiting_ns());
-        let read = status.input_bytes_read.min(status.input_bytes);
-        set(&self.map, read, status.input_bytes, || {
-            let rate = rate(read, elapsed);
-            let left = left(read, status.input_bytes, elapsed);
+        // Tasks without input count as tasks, others by the bytes they have read.
+        let (read, all) = match status.input_bytes {
+            0 => (u64::from(status.maps.done), u64::from(status.maps.total)),
+            bytes => (status.input_bytes_read.min(bytes), bytes),
+        };
+        set(&self.map, read, all, || {
+            let rate = if status.input_bytes == 0 { String::new() } else { rate(read, elapsed) };
+            let left = left(read, all, elapsed);
             format!(
-                "{}/{} tasks, {} running, {rate}{left}",
+                "{}/{} tasks, {} running{rate}{left}",
                 status.maps.done, status.maps.total, status.maps.running
             )
         });
@@ -109,7 +113,7 @@ fn rate(bytes: u64, elapsed_ns: u64) -> String {
         return String::new();
     }
     let each_second = bytes as f64 / (elapsed_ns as f64 / 1e9);
-    format!("{}/s", Bytes(each_second as u64))
+    format!(", {}/s", Bytes(each_second as u64))
 }
 
 fn left(done: u64, total: u64, elapsed_ns: u64) -> String {

@@ -201,9 +201,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         }
         ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
         ClientError::Job { status } => match status.failure.as_ref().map(|failure| failure.code.as_str()) {
-            Some("user_code") => {
-                (exit::FAILED, Some("`gristmill logs JOB` shows what the code wrote, if the master lives"))
-            }
+            Some("user_code") => (exit::FAILED, None),
             Some("input") => (exit::INPUT, None),
             Some("config") => (exit::USAGE, None),
             Some("no_workers" | "workers_lost" | "client_lost") => (exit::CLUSTER, None),

@@ -243,7 +243,7 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
         spill_dirs: config.spill_dirs,
         flags: flags.for_children(),
     };
-    Ok(runtime.block_on(workers.run(stopping))? as u8)
+    Ok(runtime.block_on(workers.run(stopping))?)
 }
 
 impl WorkerCommand {
@@ -299,26 +299,26 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         capture: Some(capture),
     };
     let code = match runtime.block_on(agent::run(config, Arc::new(registry), stopping)) {
-        Ok(WorkerExit::Shutdown) => exit::OK,
+        Ok(WorkerExit::Shutdown) => exit::worker::ASKED,
         Ok(WorkerExit::MasterGone) => {
             tracing::warn!("the master is gone");
-            exit::CLUSTER
+            exit::worker::MASTER_GONE
         }
         Ok(WorkerExit::Stuck(attempt)) => {
             tracing::warn!(%attempt, "user code does not stop; ending this process");
-            exit::RENEW as u8
+            exit::worker::RENEW
         }
         Err(error) => {
             // The error cannot go to stderr as usual: that is where user output goes.
             tracing::error!("{}", crate::chain(&error));
             match error {
-                WorkerError::Unreachable { .. } => exit::CLUSTER,
-                _ => exit::ENVIRONMENT,
+                WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,
+                _ => exit::worker::REFUSED,
             }
         }
     };
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
-    std::process::exit(i32::from(code))
+    std::process::exit(code)
 }
 
 /// The shuffle server listens on the address from which the master is reached, with the master's transport.

@@ -4,6 +4,7 @@ use super::bars::Progress;
 use super::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
 use super::settings::Settings;
 use super::{stdout_line, summary, trace, usage};
+use crate::api::{JobStatus, LogEntry};
 use crate::client::{Client, ClientError, JobReport};
 use crate::cluster::Cluster;
 use crate::exit;
@@ -203,6 +204,7 @@ fn run_job(
         Err(ClientError::Job { status }) => {
             if !flags.quiet {
                 eprint!("{}", summary::text(&status, None));
+                show_last_words(client, &status);
             }
             if flags.json {
                 stdout_line(&serde_json::to_string_pretty(&status)?)?;
@@ -233,6 +235,24 @@ fn finish(report: &JobReport, flags: &JobFlags, print: bool) -> anyhow::Result<(
         eprint!("{}", summary::text(&report.status, (!print).then_some(place.as_str())));
     }
     Ok(())
+}
+
+/// Lines of user output shown when a job fails.
+const LAST_WORDS_LINES: usize = 20;
+
+/// What the attempt that decided a failure wrote last: the cluster of `run` is gone when one could ask for it.
+fn show_last_words(client: &Client, status: &JobStatus) {
+    let detail = status.failure.as_ref().and_then(|failure| failure.detail.as_deref()).unwrap_or_default();
+    let Ok(logs) = client.logs(status.job) else { return };
+    let of = |entry: &&LogEntry| {
+        entry.attempt.is_some_and(|attempt| detail.starts_with(&format!("{attempt} on ")))
+    };
+    let Some(entry) = logs.iter().find(of) else { return };
+    let lines: Vec<&str> = entry.text.lines().collect();
+    eprintln!("  last output of the attempt that decided it:");
+    for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
+        eprintln!("    {}", gristmill_worker::agent::slots::clean(line));
+    }
 }
 
 fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {

@@ -4,6 +4,9 @@ use crate::api::{JobState, JobStatus};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
+/// Incidents in a summary: the first ones tell most.
+const INCIDENTS_SHOWN: usize = 8;
+
 /// The summary, several lines, each with its unit.
 pub fn text(status: &JobStatus, output: Option<&str>) -> String {
     let mut out = String::new();
@@ -66,11 +69,12 @@ pub fn text(status: &JobStatus, output: Option<&str>) -> String {
     for remark in &status.remarks {
         line("remark", remark.clone());
     }
-    for incident in &status.incidents {
+    for incident in status.incidents.iter().take(INCIDENTS_SHOWN) {
         line("incident", incident.clone());
     }
-    if 0 < status.incidents_omitted {
-        line("incident", format!("{} earlier ones left out", status.incidents_omitted));
+    let more = status.incidents.len().saturating_sub(INCIDENTS_SHOWN) as u64 + status.incidents_omitted;
+    if 0 < more {
+        line("incident", format!("{more} more; --json lists the last {}", status.incidents.len()));
     }
     format!("{} {} {state}\n{out}", status.job, status.name)
 }

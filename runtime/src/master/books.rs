@@ -8,6 +8,7 @@ use crate::api::{
     ApiError, AttemptCounts, AttemptEnd, AttemptRecord, FetchRecord, INCIDENTS_MAX, JobFailure, JobState,
     JobStatus, JobTotals, JobTrace, LogEntry, SCHEMA, Submission, TaskCounts, WorkerEnded, WorkerStatus,
 };
+use crate::exit;
 use crate::output_dir::{OutputDirectory, Success};
 use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
@@ -918,7 +919,9 @@ impl Job {
 
     fn note_locality(&mut self, attempt: AttemptId, same_host: bool) {
         let Some(report) = self.map_reports.get(&attempt.task.index) else { return };
-        if report.bytes_in == 0 || 0 < report.local_bytes {
+        if report.bytes_in == 0 {
+            // A task without input is near to nothing.
+        } else if 0 < report.local_bytes {
             self.totals.splits_local += 1;
         } else if same_host {
             self.totals.splits_same_host += 1;
@@ -1035,8 +1038,8 @@ fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
     match (signal, code) {
         // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
         (Some(signal), _) => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
-        // A worker never ends by itself with these while attempts run, unless user code calls `exit`.
-        (None, Some(code)) => !(2..=8).contains(&code) && code != crate::exit::RENEW,
+        // A worker ends itself with codes of its own alone: user code has called `exit`.
+        (None, Some(code)) => !(exit::worker::RENEW..=exit::worker::REFUSED).contains(&code),
         (None, None) => false,
     }
 }
