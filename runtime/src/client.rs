@@ -8,7 +8,7 @@ use crate::api::{
 };
 use crate::output_dir::{OutputError, Success};
 use crate::registry::PreparedJob;
-use crate::submit::{ClusterView, JobOptions, SubmitError, plan};
+use crate::submit::{ClusterView, JobOptions, Planned, SubmitError, plan, unseen};
 use crate::submitter;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::agent::files::Served;
@@ -103,10 +103,12 @@ pub enum ClientError {
         source: IdentityError,
     },
     /// A detached job must not depend on this process.
-    #[error("a detached job needs an output directory that the master sees, and {path} is not visible there")]
+    #[error("a detached job needs paths that all see, but {who} does not see {path}")]
     NotShared {
-        /// The directory.
-        path: PathBuf,
+        /// The master or a worker.
+        who: String,
+        /// What it does not see.
+        path: String,
     },
     /// A runtime of our own could not be started.
     #[error("the client could not start")]
@@ -390,20 +392,25 @@ impl Client {
     ) -> Result<JobId, ClientError> {
         let runtime = self.runtime.clone();
         runtime.block_on(async {
-            let (planned, _) = self.plan(job, options, false).await?;
+            let (planned, cluster) = self.plan(job, options, false).await?;
             let (submission, output) = (planned.submission, planned.output);
-            let first = async {
+            let submitted = async {
+                if let Some((worker, path)) = unseen(&cluster, &submission).await {
+                    return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
+                }
                 let body =
                     serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
-                self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?.next().await
-            };
-            match first.await {
-                Ok(status) => Ok(status.job),
-                Err(ClientError::Refused { error }) if error.code == "not_shared" => {
-                    let path = output.path().to_path_buf();
-                    output.abandon();
-                    Err(ClientError::NotShared { path })
+                let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await;
+                match lines {
+                    Err(ClientError::Refused { error }) if error.code == "not_shared" => {
+                        let path = submission.output.to_string();
+                        Err(ClientError::NotShared { who: "the master".to_owned(), path })
+                    }
+                    lines => lines?.next().await,
                 }
+            };
+            match submitted.await {
+                Ok(status) => Ok(status.job),
                 Err(error) => {
                     output.abandon();
                     Err(error)
@@ -417,16 +424,16 @@ impl Client {
         mut job: Box<dyn PreparedJob>,
         options: &JobOptions,
         attached: bool,
-    ) -> Result<(crate::submit::Planned, Box<dyn PreparedJob>), ClientError> {
+    ) -> Result<(Planned, ClusterView), ClientError> {
         let master: MasterStatus = self.get_async(&format!("{ROOT}/status")).await?;
         let (cluster, options) = (self.cluster_view(master), options.clone());
         let planning = tokio::task::spawn_blocking(move || {
             let planned = plan(&mut *job, &options, &cluster, attached);
-            (planned, job)
+            (planned, cluster)
         });
         match planning.await {
-            Ok((planned, job)) => {
-                Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, job))
+            Ok((planned, cluster)) => {
+                Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, cluster))
             }
             Err(join) => std::panic::resume_unwind(join.into_panic()),
         }
@@ -448,7 +455,7 @@ impl Client {
         options: &JobOptions,
         seen: &mut dyn FnMut(&JobStatus),
     ) -> Result<JobReport, ClientError> {
-        let (mut planned, _job) = self.plan(job, options, true).await?;
+        let (mut planned, _) = self.plan(job, options, true).await?;
         let serving = match self.serve(&mut planned, options).await {
             Ok(serving) => serving,
             Err(error) => {
@@ -474,7 +481,7 @@ impl Client {
     /// Starts serving files and taking parts, if workers may need it.
     async fn serve(
         &self,
-        planned: &mut crate::submit::Planned,
+        planned: &mut Planned,
         options: &JobOptions,
     ) -> Result<Option<Serving>, ClientError> {
         let own = match options.serve {

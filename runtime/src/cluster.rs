@@ -208,12 +208,13 @@ impl Cluster {
     /// Ends all processes and removes their folders. Processes that do not end in time are killed.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        let pool = Pool::new(Timeouts::default());
-        let path = format!("{ROOT}/shutdown");
-        let _ = pool.request(&self.master, Some(&self.secret), Method::POST, &path, full(Vec::new())).await;
+        // Workers first: the master removes their folders when it ends.
         for supervisor in self.supervisors.drain(..) {
             let _ = supervisor.await;
         }
+        let pool = Pool::new(Timeouts::default());
+        let path = format!("{ROOT}/shutdown");
+        let _ = pool.request(&self.master, Some(&self.secret), Method::POST, &path, full(Vec::new())).await;
         self._master_stdin = None;
         if tokio::time::timeout(END_PATIENCE, self.master_child.wait()).await.is_err() {
             let _ = self.master_child.kill().await;

@@ -145,26 +145,53 @@ impl Listing for ClusterListing<'_> {
         let cluster = self.0;
         let endpoint =
             cluster.endpoint(worker).ok_or_else(|| InputError::OutOfReach { path: path.clone() })?;
-        let failed = |source: Box<dyn std::error::Error + Send + Sync>| InputError::Remote {
-            path: path.clone(),
-            offset: 0,
-            source,
-        };
-        let body = serde_json::to_vec(path).map_err(|source| failed(Box::new(source)))?;
-        let secret = cluster.secret.derive(LIST_PURPOSE);
-        cluster.runtime.block_on(async {
-            let answer =
-                cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
-            let mut answer = match answer {
-                Ok(answer) => answer,
-                Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: path.clone() }),
-                Err(source) => return Err(failed(Box::new(source))),
-            };
-            let body = answer.body_mut().collect(LISTING_BYTES_MAX).await;
-            let body = body.map_err(|source| failed(Box::new(source)))?;
-            serde_json::from_slice(&body).map_err(|source| failed(Box::new(source)))
-        })
+        cluster.runtime.block_on(list_on(cluster, endpoint, path))
     }
+}
+
+/// Asks a worker for a file, or the files of a directory.
+async fn list_on(
+    cluster: &ClusterView,
+    endpoint: &Endpoint,
+    path: &FilePath,
+) -> Result<Vec<ListedFile>, InputError> {
+    let failed = |source: Box<dyn std::error::Error + Send + Sync>| InputError::Remote {
+        path: path.clone(),
+        offset: 0,
+        source,
+    };
+    let body = serde_json::to_vec(path).map_err(|source| failed(Box::new(source)))?;
+    let secret = cluster.secret.derive(LIST_PURPOSE);
+    let answer = cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
+    let mut answer = match answer {
+        Ok(answer) => answer,
+        Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: path.clone() }),
+        Err(source) => return Err(failed(Box::new(source))),
+    };
+    let body = answer.body_mut().collect(LISTING_BYTES_MAX).await;
+    let body = body.map_err(|source| failed(Box::new(source)))?;
+    serde_json::from_slice(&body).map_err(|source| failed(Box::new(source)))
+}
+
+/// The first worker that does not see the output directory or the first input file of a submission, and which of
+/// the two; `None` if all see both. A detached job has nobody who would serve them.
+pub(crate) async fn unseen(cluster: &ClusterView, submission: &Submission) -> Option<(WorkerId, FilePath)> {
+    let directory = submission.output.to_path().join(gristmill_worker::commit::TEMPORARY);
+    let probe = FilePath::from(directory.join(&submission.output_probe).as_path());
+    let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
+    let first = pieces.into_iter().find(|piece| piece.place == Place::Submitter);
+    for worker in &cluster.workers {
+        if list_on(cluster, &worker.endpoint, &probe).await.is_err() {
+            return Some((worker.worker, submission.output.clone()));
+        }
+        if let Some(piece) = first {
+            let seen = list_on(cluster, &worker.endpoint, &piece.path).await.unwrap_or_default();
+            if !seen.iter().any(|file| file.stamp == piece.stamp) {
+                return Some((worker.worker, piece.name.clone()));
+            }
+        }
+    }
+    None
 }
 
 /// Longest listing of a worker's files.

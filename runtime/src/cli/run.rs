@@ -32,7 +32,8 @@ pub fn run_command(registry: &Registry) -> Command {
 /// `gristmill submit`: the same jobs on a running master.
 pub fn submit_command(registry: &Registry) -> Command {
     let command = Command::new("submit");
-    let command = JobFlags::augment_args(MasterFlags::augment_args(ListenFlags::augment_args(command)));
+    let command = ListenFlags::augment_args(command).mut_args(|flag| flag.global(true));
+    let command = JobFlags::augment_args(MasterFlags::augment_args(command));
     let command = command.about("Run a job on a master that is already there").long_about(None).arg(
         clap::Arg::new("detach")
             .long("detach")

@@ -65,6 +65,8 @@ struct Job {
     shuffle_done: Option<Time>,
     ended: Option<Time>,
     map_reports: BTreeMap<u32, AttemptReport>,
+    /// Where each map's last good attempt read its split; maps without input have none.
+    nearness: BTreeMap<u32, Nearness>,
     maps_succeeded: BTreeSet<u32>,
     reduces_done: u32,
     running: [u32; 2],
@@ -88,6 +90,16 @@ struct Job {
     followed: bool,
     /// How the job ends once its output is closed.
     closing: Option<Outcome>,
+}
+
+/// Where a map read its split, seen from its worker.
+enum Nearness {
+    /// From a disk that the worker sees.
+    Local,
+    /// Over HTTP from a process on the same host.
+    SameHost,
+    /// Over HTTP from another host.
+    Remote,
 }
 
 /// An output that the master itself has to finish or abandon.
@@ -823,6 +835,7 @@ impl Job {
             shuffle_done: None,
             ended: None,
             map_reports: BTreeMap::new(),
+            nearness: BTreeMap::new(),
             maps_succeeded: BTreeSet::new(),
             reduces_done: 0,
             running: [0; 2],
@@ -918,15 +931,16 @@ impl Job {
     }
 
     fn note_locality(&mut self, attempt: AttemptId, same_host: bool) {
-        let Some(report) = self.map_reports.get(&attempt.task.index) else { return };
-        if report.bytes_in == 0 {
-            // A task without input is near to nothing.
-        } else if 0 < report.local_bytes {
-            self.totals.splits_local += 1;
-        } else if same_host {
-            self.totals.splits_same_host += 1;
-        } else {
-            self.totals.splits_remote += 1;
+        let index = attempt.task.index;
+        let Some(report) = self.map_reports.get(&index) else { return };
+        // A task without input is near to nothing.
+        if 0 < report.bytes_in {
+            let nearness = match (0 < report.local_bytes, same_host) {
+                (true, _) => Nearness::Local,
+                (false, true) => Nearness::SameHost,
+                (false, false) => Nearness::Remote,
+            };
+            self.nearness.insert(index, nearness);
         }
     }
 
@@ -978,6 +992,13 @@ impl Job {
         let mut counters = self.counters.clone();
         // While the job runs, maps count as they stand; at the end they are folded into the totals.
         let mut input_bytes_read = totals.map_bytes_in;
+        for nearness in self.nearness.values() {
+            match nearness {
+                Nearness::Local => totals.splits_local += 1,
+                Nearness::SameHost => totals.splits_same_host += 1,
+                Nearness::Remote => totals.splits_remote += 1,
+            }
+        }
         for report in self.map_reports.values() {
             input_bytes_read += report.bytes_in;
             totals.map_records_out += report.records_out;
