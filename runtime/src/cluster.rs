@@ -205,6 +205,12 @@ impl Cluster {
         &self.secret
     }
 
+    /// A private folder that goes with the cluster, also when this process is killed.
+    pub(crate) fn folder(&self) -> &Path {
+        // There is always one: without spill folders it is the system's for temporary files.
+        self.folders.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
     /// Ends all processes and removes their folders. Processes that do not end in time are killed.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
@@ -409,8 +415,9 @@ fn last_words(spill_dir: &Path) -> String {
 
 /// This executable with these arguments, its standard input a pipe, killed if this process drops it.
 fn command(arguments: impl IntoIterator<Item = OsString>) -> Command {
-    // The link of the running process, so that it is the same program even if its file has been replaced.
-    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+    // By its file, so that it is seen under its name; through the kernel's link if that file has been replaced.
+    let file = std::env::current_exe().ok().filter(|file| file.exists());
+    let program = file.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).kill_on_drop(true);
     // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.

@@ -132,7 +132,7 @@
 //! so that the order of their bytes is their order, and so that no key is ever decoded to be compared.
 //!
 //! A **[`Value`](prelude::Value)** is any type with serde's `Serialize` and `Deserialize` that owns what it holds.
-//! Numbers take one byte when they are small. `ByteString` travels without any encoding.
+//! Whole numbers take one byte when they are small. `ByteString` travels without any encoding.
 //!
 //! Both are handed over as **views**, which are the thing itself except for three that borrow:
 //!

@@ -1,7 +1,7 @@
 //! The command line: the whole program, given a registry of jobs.
 //!
 //! One file for each group of commands. stdout is data, stderr is talk; exit codes are those of
-//! [`exit`](crate::exit). Not here: anything a library user could not do without it.
+//! [`exit`]. Not here: anything a library user could not do without it.
 
 mod bars;
 mod child;
@@ -23,6 +23,7 @@ use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::http::HttpError;
+use gristmill_worker::task::Fault;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -188,6 +189,12 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
                 (exit::INPUT, None)
             }
             SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
+            SubmitError::Sample { source } => match source.class() {
+                Fault::Input => (exit::INPUT, None),
+                Fault::User => (exit::FAILED, None),
+                Fault::Config => (exit::USAGE, None),
+                _ => (exit::ENVIRONMENT, None),
+            },
             SubmitError::Output { source: crate::output_dir::OutputError::NotEmpty { .. } } => {
                 (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
             }

@@ -59,7 +59,7 @@ fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
     flags.subcommand().ok_or_else(|| usage("no job was named".to_owned()))
 }
 
-/// Where results go if no output directory is named: a private one whose parts are printed.
+/// Where `submit` puts results if no output directory is named: a private one whose parts are printed.
 struct Printed(PathBuf);
 
 impl Printed {
@@ -87,19 +87,18 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     registry.make_policy(&config.policy).map_err(usage)?;
     registry.make_placement(&config.placement).map_err(usage)?;
     let work = Work::parse(registry, name, typed, &job)?;
-    let printed = match &job.output {
-        Some(_) => None,
-        None => Some(Printed::new()?),
-    };
-    let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.0.join("output")));
-    let options = job.options(settings, output.unwrap_or_default())?;
+    let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions(&runtime);
     let cluster = runtime.block_on(Cluster::start(&config))?;
+    if job.output.is_none() {
+        // In the cluster's own folder: should this process be killed, its children remove it.
+        options.output = cluster.folder().join("output");
+    }
     let mut client = Client::within(runtime.clone(), cluster.master().clone(), cluster.secret().clone());
     client.set_interrupted(interrupted);
     client.wait_for_workers(config.workers);
-    let result = work.carry_out(&mut client, &options, &job, printed.is_some());
+    let result = work.carry_out(&mut client, &options, &job, job.output.is_none());
     runtime.block_on(cluster.stop());
     result
 }

@@ -9,7 +9,7 @@
 use crate::http::Endpoint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Limits of fetching.
 #[derive(Clone, Debug)]
@@ -86,6 +86,8 @@ struct Source {
 struct InFlight {
     from: WorkerId,
     maps: BTreeMap<AttemptId, u32>,
+    /// Announced once more meanwhile: asked for again once they have arrived.
+    again: BTreeSet<AttemptId>,
 }
 
 /// The plan of one worker.
@@ -106,15 +108,21 @@ impl FetchPlan {
         Self { limits, sources: BTreeMap::new(), in_flight: BTreeMap::new(), next_id: 0, turn: None }
     }
 
-    /// An output can be had. Announcing it twice from the same source changes nothing.
+    /// An output can be had. Announcing it again while it waits changes nothing. While a request for it is in
+    /// flight, it means that a partition may have come here which that request did not name: the output is asked
+    /// for once more afterwards.
     pub fn announce(&mut self, map: AttemptId, from: WorkerId, endpoint: &Endpoint) {
-        let flying = self.in_flight.values().any(|f| f.from == from && f.maps.contains_key(&map));
+        let flight = self.in_flight.values_mut().find(|f| f.from == from && f.maps.contains_key(&map));
+        if let Some(flight) = flight {
+            flight.again.insert(map);
+            return;
+        }
         let source = self.sources.entry(from).or_insert_with(|| Source {
             endpoint: endpoint.clone(),
             waiting: VecDeque::new(),
             requests: 0,
         });
-        if !flying && !source.waiting.iter().any(|w| w.map == map) {
+        if !source.waiting.iter().any(|w| w.map == map) {
             source.waiting.push_back(Waiting { map, tries: 0, not_before: Time::ZERO });
         }
     }
@@ -135,6 +143,7 @@ impl FetchPlan {
         }
         for flight in self.in_flight.values_mut() {
             flight.maps.retain(|map, _| !gone(*map));
+            flight.again.retain(|map| !gone(*map));
         }
         self.sources.retain(|_, source| 0 < source.requests || !source.waiting.is_empty());
     }
@@ -178,7 +187,7 @@ impl FetchPlan {
         self.turn = Some(from);
         let fetch =
             Fetch { id, from, endpoint: source.endpoint.clone(), job, maps: maps.keys().copied().collect() };
-        self.in_flight.insert(id, InFlight { from, maps });
+        self.in_flight.insert(id, InFlight { from, maps, again: BTreeSet::new() });
         Some(fetch)
     }
 
@@ -190,8 +199,12 @@ impl FetchPlan {
 
     /// One map of a request has arrived.
     pub fn arrived(&mut self, id: u64, map: AttemptId) {
-        if let Some(flight) = self.in_flight.get_mut(&id) {
-            flight.maps.remove(&map);
+        let Some(flight) = self.in_flight.get_mut(&id) else { return };
+        flight.maps.remove(&map);
+        if flight.again.remove(&map)
+            && let Some(source) = self.sources.get_mut(&flight.from)
+        {
+            source.waiting.push_back(Waiting { map, tries: 0, not_before: Time::ZERO });
         }
     }
 
@@ -303,6 +316,22 @@ mod tests {
         assert!(!plan.wants(fetch.id, map(1, 0)));
         assert_eq!(plan.failed(fetch.id, map(1, 0), Time::ZERO), Retry::NotWanted);
         plan.ended(fetch.id);
+        assert_eq!(plan.next(Time::ZERO), None);
+    }
+
+    #[test]
+    fn plan_asks_once_more_for_a_map_announced_again_in_flight() {
+        let mut plan = plan(FetchLimits::default());
+        plan.announce(map(1, 0), WorkerId(1), &endpoint());
+        let first = plan.next(Time::ZERO).unwrap();
+        plan.announce(map(1, 0), WorkerId(1), &endpoint());
+        assert_eq!(plan.next(Time::ZERO), None, "the first request is still in flight");
+        plan.arrived(first.id, map(1, 0));
+        plan.ended(first.id);
+        let second = plan.next(Time::ZERO).unwrap();
+        assert_eq!(second.maps, [map(1, 0)]);
+        plan.arrived(second.id, map(1, 0));
+        plan.ended(second.id);
         assert_eq!(plan.next(Time::ZERO), None);
     }
 

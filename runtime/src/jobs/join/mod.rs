@@ -37,10 +37,10 @@ pub use emission::JoinType;
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 pub struct Join {
     /// Files of the left table, or directories of them
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(long, required = true, num_args = 1.., value_name = "F")]
     pub left: Vec<String>,
     /// Files of the right table, or directories of them
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(long, required = true, num_args = 1.., value_name = "F")]
     pub right: Vec<String>,
     /// Which columns must agree: left=right, several with commas. A column is a
     /// number from 1 or, with a header, a name; a single word stands for the same
