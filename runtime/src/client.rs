@@ -435,7 +435,8 @@ impl Client {
             Ok((planned, cluster)) => {
                 Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, cluster))
             }
-            Err(join) => std::panic::resume_unwind(join.into_panic()),
+            // The panic hook has printed the message.
+            Err(_) => Err(ClientError::Submit { source: Box::new(SubmitError::Panicked) }),
         }
     }
 

@@ -17,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
@@ -37,9 +37,19 @@ fn final_code(code: i32) -> Option<u8> {
         exit::worker::ASKED => Some(exit::OK),
         exit::worker::MASTER_GONE => Some(exit::CLUSTER),
         exit::worker::REFUSED => Some(exit::ENVIRONMENT),
+        exit::worker::UNAUTHORISED => Some(exit::UNAUTHORISED),
         _ => None,
     }
 }
+
+/// A worker that lived less than this gained nothing; after the second such one in a row the next waits.
+const HASTY: Duration = Duration::from_secs(2);
+
+/// First such pause; doubles each time.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest such pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Last words of user code that are sent to the master, bytes.
 const LAST_WORDS_BYTES_MAX: u64 = 2048;
@@ -283,6 +293,17 @@ impl Workers {
     }
 }
 
+impl Drop for Cluster {
+    /// After [`Cluster::stop`] there is nothing left to do; otherwise (a panic on the way) nothing may stay behind.
+    fn drop(&mut self) {
+        for supervisor in &self.supervisors {
+            supervisor.abort();
+        }
+        let _ = self.master_child.start_kill();
+        remove_folders(&self.folders);
+    }
+}
+
 /// One worker's place: the process that sits there may change.
 struct Seat {
     number: u32,
@@ -332,7 +353,9 @@ impl Seat {
     /// Waits for the process to end, again and again, until the cluster stops or the process says by its exit code
     /// that there is no point in another: that code is the answer.
     async fn supervise(mut self, mut seated: Seated) -> Option<u8> {
+        let mut hasty = 0;
         for _ in 0..REPLACED_MAX {
+            let born = Instant::now();
             let pid = seated.child.id().unwrap_or(0);
             let status = tokio::select! {
                 status = seated.child.wait() => status,
@@ -355,6 +378,14 @@ impl Seat {
                 let (signal, code) = (status.signal(), status.code());
                 let host = gristmill_worker::host_name();
                 self.report(&WorkerEnded { pid, host, signal, code, last_words }).await;
+            }
+            hasty = if born.elapsed() < HASTY { hasty + 1 } else { 0 };
+            if 1 < hasty {
+                let pause = (PAUSE * (1 << (hasty - 2).min(10))).min(PAUSE_MAX);
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = stopped(&mut self.stopping) => return None,
+                }
             }
             match self.start().await {
                 Ok(next) => seated = next,

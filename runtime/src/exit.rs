@@ -24,12 +24,14 @@ pub const INTERRUPTED: u8 = 130;
 /// How a worker process tells whoever started it why it ends. Any other code, and any signal, is the doing of user
 /// code or of somebody outside.
 pub mod worker {
-    /// User code hangs and nothing can stop it: start another process.
+    /// Start another process: user code hangs and nothing can stop it, or the master has closed the connection.
     pub const RENEW: i32 = 75;
     /// It was asked to end.
     pub const ASKED: i32 = 76;
-    /// The master is gone or cannot be reached.
+    /// The master could not be reached for a while.
     pub const MASTER_GONE: i32 = 77;
     /// It cannot work here, or the master does not want it.
     pub const REFUSED: i32 = 78;
+    /// Its secret is not the master's.
+    pub const UNAUTHORISED: i32 = 79;
 }

@@ -151,13 +151,17 @@ impl OutputDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(OutputError::io("look at", &path)(error)),
         }
-        let made = match fs::create_dir(&path) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(OutputError::io("create", &path)(error)),
+        let mut claimed = Self { path, probe: format!("probe-{nonce}"), made: false, aside };
+        let made = match fs::create_dir(&claimed.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(OutputError::io("create", &claimed.path)(error)),
         };
-        let mut claimed = Self { path, probe: format!("probe-{nonce}"), made, aside };
-        match claimed.mark() {
+        let marked = made.and_then(|made| {
+            claimed.made = made;
+            claimed.mark()
+        });
+        match marked {
             Ok(()) => Ok(claimed),
             Err(error) => {
                 claimed.undo(false);
@@ -202,20 +206,31 @@ impl OutputDirectory {
         &self.path
     }
 
+    /// Takes the claim for this process. A submitter and a master may both find that they have to close an output;
+    /// the first one does, and the other one touches nothing: by then the directory may belong to somebody else.
+    fn seize(&self) -> Result<(), OutputError> {
+        let temporary = self.path.join(TEMPORARY);
+        let probe = temporary.join(&self.probe);
+        fs::rename(&probe, temporary.join("closing"))
+            .map_err(OutputError::io("close the output with", &probe))
+    }
+
     /// Writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
     ///
     /// # Errors
-    /// What the file system says; the claim is then abandoned.
+    /// What the file system says; the claim is then abandoned. Or another process has closed the output.
     pub fn finish(mut self, success: &Success, sync: bool) -> Result<(), OutputError> {
+        self.seize()?;
         let written = self.write_success(success, sync);
         if let Err(error) = written {
             self.undo(true);
             return Err(error);
         }
-        let temporary = self.path.join(TEMPORARY);
-        fs::remove_dir_all(&temporary).map_err(OutputError::io("remove", &temporary))?;
-        if let Some(aside) = self.aside.take() {
-            fs::remove_dir_all(&aside).map_err(OutputError::io("remove", &aside))?;
+        // The output is complete: what cannot be cleared away does not make it less so.
+        for rest in std::iter::once(self.path.join(TEMPORARY)).chain(self.aside.take()) {
+            if let Err(error) = remove_tree(&rest) {
+                tracing::warn!(path = %rest.display(), %error, "could not be removed");
+            }
         }
         Ok(())
     }
@@ -240,13 +255,15 @@ impl OutputDirectory {
 
     /// Removes everything the job has put there and brings back what was moved aside.
     pub fn abandon(mut self) {
-        self.undo(true);
+        if self.seize().is_ok() {
+            self.undo(true);
+        }
     }
 
     /// What cannot be removed is left: there is nobody to tell who could do better.
     fn undo(&mut self, marked: bool) {
         if marked {
-            let _ = fs::remove_dir_all(self.path.join(TEMPORARY));
+            let _ = remove_tree(&self.path.join(TEMPORARY));
             let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
             for entry in entries.filter(|entry| is_part(&entry.file_name().to_string_lossy())) {
                 let _ = fs::remove_file(entry.path());
@@ -260,6 +277,21 @@ impl OutputDirectory {
             let _ = fs::rename(aside, &self.path);
         }
     }
+}
+
+/// Removes a folder, also if an attempt that is just ending adds to it meanwhile.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    const TRIES: u32 = 5;
+    let mut result = Ok(());
+    for _ in 0..TRIES {
+        result = fs::remove_dir_all(path);
+        match &result {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            _ => break,
+        }
+    }
+    result
 }
 
 /// Whether a file name is that of a part.
@@ -327,6 +359,19 @@ mod tests {
         claimed.abandon();
         assert_eq!(fs::read_to_string(out.join("part-00000")).unwrap(), "old");
         assert_eq!(names(dir.path()), ["out"]);
+    }
+
+    #[test]
+    fn only_the_first_of_two_processes_closes_an_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, "1").unwrap();
+        let other =
+            OutputDirectory { path: out.clone(), probe: claimed.probe.clone(), made: true, aside: None };
+        fs::write(out.join("part-00000"), "x").unwrap();
+        claimed.finish(&success(), false).unwrap();
+        other.abandon();
+        assert_eq!(names(&out), ["_SUCCESS", "part-00000"]);
     }
 
     #[test]

@@ -104,6 +104,9 @@ pub enum SubmitError {
         #[source]
         source: TaskFailure,
     },
+    /// The job's own code panicked while it was planned or its keys were sampled.
+    #[error("the job's code panicked while it was planned")]
+    Panicked,
     /// The output directory cannot be used.
     #[error(transparent)]
     Output {

@@ -68,7 +68,8 @@ fn gnu_build_id(head: &[u8]) -> Option<&[u8]> {
 pub fn host_name() -> String {
     use std::os::unix::fs::MetadataExt;
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let namespace = |process: &str| std::fs::metadata(format!("/proc/{process}/ns/net")).map(|ns| ns.ino()).ok();
+    let namespace =
+        |process: &str| std::fs::metadata(format!("/proc/{process}/ns/net")).map(|ns| ns.ino()).ok();
     match (namespace("self"), namespace("1")) {
         (own, first) if own == first => name,
         (Some(own), _) => format!("{name}/{own}"),

@@ -1,8 +1,14 @@
 //! A child of an embedded cluster: reads its settings from its parent and ends when the parent is gone.
 
 use crate::cluster::ChildConfig;
+use crate::exit;
 use std::io::{BufRead, Read};
+use std::os::fd::AsFd;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// How long a process may take to end in order once its parent is gone.
+const PARENT_GONE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest line of settings, bytes.
 const SETTINGS_BYTES_MAX: u64 = 1 << 20;
@@ -14,7 +20,10 @@ const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 pub fn settings(stop: watch::Sender<bool>) -> anyhow::Result<ChildConfig> {
     // The kernel's word is the last resort, should this process be stuck when its parent is killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
-    let mut stdin = std::io::BufReader::new(std::io::stdin());
+    // The pipe moves to a descriptor that programs started by user code do not inherit; they read nothing.
+    let pipe = rustix::io::fcntl_dupfd_cloexec(std::io::stdin().as_fd(), 3)?;
+    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    let mut stdin = std::io::BufReader::new(std::fs::File::from(pipe));
     let mut line = String::new();
     (&mut stdin).take(SETTINGS_BYTES_MAX).read_line(&mut line)?;
     let settings = serde_json::from_str(&line).map_err(|error| {
@@ -24,6 +33,9 @@ pub fn settings(stop: watch::Sender<bool>) -> anyhow::Result<ChildConfig> {
         let mut rest = [0; 64];
         while stdin.read(&mut rest).is_ok_and(|got| 0 < got) {}
         let _ = stop.send(true);
+        // Whatever this process is stuck in must not outlive the parent for long.
+        std::thread::sleep(PARENT_GONE_PATIENCE);
+        std::process::exit(exit::worker::ASKED);
     })?;
     Ok(settings)
 }

@@ -22,7 +22,7 @@ use crate::submit::SubmitError;
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
-use gristmill_worker::http::HttpError;
+use gristmill_worker::http::{BindError, HttpError, IdentityError, SecretError};
 use gristmill_worker::task::Fault;
 use std::fmt;
 use std::io::{IsTerminal, Write};
@@ -169,7 +169,12 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if let Some(error) = error.downcast_ref::<ClientError>() {
         return judge_client(error);
     }
-    if error.is::<ClusterError>() || error.is::<gristmill_worker::http::BindError>() {
+    let environment = error.is::<ClusterError>()
+        || error.is::<BindError>()
+        || error.is::<SecretError>()
+        || error.is::<IdentityError>()
+        || error.is::<std::io::Error>();
+    if environment {
         return (exit::ENVIRONMENT, None);
     }
     match error.downcast_ref::<WorkerError>() {
@@ -189,6 +194,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
                 (exit::INPUT, None)
             }
             SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
+            SubmitError::Panicked => (exit::FAILED, None),
             SubmitError::Sample { source } => match source.class() {
                 Fault::Input => (exit::INPUT, None),
                 Fault::User => (exit::FAILED, None),

@@ -300,9 +300,10 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     };
     let code = match runtime.block_on(agent::run(config, Arc::new(registry), stopping)) {
         Ok(WorkerExit::Shutdown) => exit::worker::ASKED,
+        // Another process tries to join again; only one that cannot for a while gives up.
         Ok(WorkerExit::MasterGone) => {
-            tracing::warn!("the master is gone");
-            exit::worker::MASTER_GONE
+            tracing::warn!("the connection to the master is gone");
+            exit::worker::RENEW
         }
         Ok(WorkerExit::Stuck(attempt)) => {
             tracing::warn!(%attempt, "user code does not stop; ending this process");
@@ -313,6 +314,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
             tracing::error!("{}", crate::chain(&error));
             match error {
                 WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,
+                WorkerError::Unauthorised { .. } => exit::worker::UNAUTHORISED,
                 _ => exit::worker::REFUSED,
             }
         }

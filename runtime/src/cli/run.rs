@@ -89,7 +89,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let work = Work::parse(registry, name, typed, &job)?;
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
-    let interrupted = watch_interruptions(&runtime);
+    let interrupted = watch_interruptions()?;
     let cluster = runtime.block_on(Cluster::start(&config))?;
     if job.output.is_none() {
         // In the cluster's own folder: should this process be killed, its children remove it.
@@ -111,7 +111,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let work = Work::parse(registry, name, typed, &job)?;
     let line = master.join_line(settings)?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
-    let interrupted = watch_interruptions(&runtime);
+    let interrupted = watch_interruptions()?;
     let mut client = Client::within(runtime, line.endpoint, line.secret);
     client.set_interrupted(interrupted);
     client.set_permissions(listen.permissions());
@@ -261,20 +261,20 @@ fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Pat
         .map_err(|error| usage(format!("could not write the trace {}: {error}", path.display())))
 }
 
-/// Counts Ctrl-C and SIGTERM. The second one ends this process at once.
-fn watch_interruptions(runtime: &tokio::runtime::Runtime) -> watch::Receiver<u32> {
+/// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
+/// On a thread of its own, so that it works whatever this process is doing.
+fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = watch::channel(0);
-    runtime.spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let watching = async move {
+        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
             }
             sender.send_modify(|count| *count += 1);
             if 1 < *sender.borrow() {
@@ -282,6 +282,7 @@ fn watch_interruptions(runtime: &tokio::runtime::Runtime) -> watch::Receiver<u32
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
         }
-    });
-    receiver
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watching))?;
+    Ok(receiver)
 }

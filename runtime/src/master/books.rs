@@ -34,6 +34,9 @@ const LOG_BYTES_PER_ATTEMPT_MAX: usize = 64 << 10;
 /// User output kept for one job, bytes.
 const LOG_BYTES_PER_JOB_MAX: usize = 4 << 20;
 
+/// Ended jobs whose trace and logs are kept.
+const TRACED_JOBS_MAX: usize = 20;
+
 /// Ended jobs that are remembered.
 const ENDED_JOBS_MAX: usize = 1000;
 
@@ -55,7 +58,10 @@ pub struct Worker {
 }
 
 struct Job {
+    /// Without splits, side inputs and cuts once the job has ended: nobody needs them then.
     submission: Submission,
+    maps: u32,
+    input_bytes: u64,
     key: Secret,
     cuts: Vec<Vec<u8>>,
     state: JobState,
@@ -286,6 +292,13 @@ impl Books {
         self.workers.iter().filter(|(_, worker)| worker.heard < limit).map(|(worker, _)| *worker).collect()
     }
 
+    /// This process itself has stood still: nobody's silence counts.
+    pub fn excuse_silence(&mut self, now: Time) {
+        for worker in self.workers.values_mut() {
+            worker.heard = now;
+        }
+    }
+
     /// Pings everyone, to learn clock offsets.
     pub fn ping(&self, now: Time) {
         for worker in self.workers.values() {
@@ -416,7 +429,7 @@ impl Books {
             job.maps_succeeded.insert(attempt.task.index);
             job.map_reports.insert(attempt.task.index, report);
             job.note_locality(attempt, same_host);
-            if job.maps_succeeded.len() == job.submission.splits.len() {
+            if job.maps_succeeded.len() == job.maps as usize {
                 job.maps_done = Some(now);
             }
         }
@@ -452,7 +465,7 @@ impl Books {
             job.maps_succeeded.insert(attempt.task.index);
             job.map_reports.insert(attempt.task.index, report);
             job.note_locality(attempt, same_host);
-            if job.maps_succeeded.len() == job.submission.splits.len() {
+            if job.maps_succeeded.len() == job.maps as usize {
                 job.maps_done = Some(now);
             }
         } else {
@@ -488,7 +501,7 @@ impl Books {
             job.last_failure.insert(attempt.task, format!("{attempt} on {from}: {message}"));
             job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
         }
-        if class == FailureClass::Output && !job.state.ended() {
+        if class == FailureClass::Output && !job.state.ended() && job.closing.is_none() {
             let detail = Some(format!("{attempt} on {from}: {message}"));
             let message = "the output directory cannot be written".to_owned();
             job.failure = Some(JobFailure { code: "output".to_owned(), message, detail });
@@ -545,6 +558,13 @@ impl Books {
             self.jobs.iter().filter(|(_, job)| job.state.ended()).map(|(job, _)| *job).collect();
         for job in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
             self.jobs.remove(job);
+        }
+        for job in ended.iter().take(ended.len().saturating_sub(TRACED_JOBS_MAX)) {
+            if let Some(job) = self.jobs.get_mut(job) {
+                job.omitted += (job.records.len() + job.fetches.len()) as u64;
+                (job.records, job.fetches, job.logs) = (Vec::new(), Vec::new(), Vec::new());
+                job.record_of = BTreeMap::new();
+            }
         }
     }
 
@@ -628,6 +648,18 @@ impl Books {
     /// Sends a frame about a job; the job's own description goes before the first.
     fn send(&mut self, worker: WorkerId, job: JobId, frame: MasterFrame) {
         let Some(order) = self.job_order(job, worker) else { return };
+        // Only these begin something. Any other frame about a job that the worker has been told to forget comes too
+        // late, and must not bring the job back.
+        let begins = matches!(
+            frame,
+            MasterFrame::LaunchMap { .. }
+                | MasterFrame::LaunchReduce { .. }
+                | MasterFrame::Home { .. }
+                | MasterFrame::Announce { .. }
+        );
+        if order.is_some() && !begins {
+            return;
+        }
         let Some(entry) = self.workers.get_mut(&worker) else { return };
         if let Some(order) = order {
             entry.knows.insert(job);
@@ -662,7 +694,7 @@ impl Books {
             job: id,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
-            maps: submission.splits.len() as u32,
+            maps: job.maps,
             partitions: submission.reduces,
             cuts: job.cuts.clone(),
             key: job.key.clone(),
@@ -748,7 +780,7 @@ impl Books {
 
     /// Outputs of jobs that will not end any more because the master does.
     pub fn unfinished(&self) -> Vec<OutputDirectory> {
-        let live = self.jobs.values().filter(|job| !job.state.ended());
+        let live = self.jobs.values().filter(|job| !job.state.ended() && job.closing.is_none());
         live.filter_map(|job| OutputDirectory::adopt(&job.submission)).collect()
     }
 
@@ -824,7 +856,11 @@ impl Job {
         changed: watch::Sender<bool>,
     ) -> Self {
         let followed = submission.attached;
+        let maps = submission.splits.len() as u32;
+        let input_bytes = submission.splits.iter().map(Split::bytes).sum();
         Self {
+            maps,
+            input_bytes,
             submission,
             key,
             cuts,
@@ -861,6 +897,9 @@ impl Job {
 
     fn end(&mut self, now: Time, outcome: Outcome) {
         self.ended = Some(now);
+        self.submission.splits = Vec::new();
+        self.submission.side = Vec::new();
+        self.cuts = Vec::new();
         self.state = match outcome {
             Outcome::Succeeded => JobState::Succeeded,
             Outcome::Failed { .. } => JobState::Failed,
@@ -987,7 +1026,7 @@ impl Job {
 
     fn status(&self, now: Time, id: JobId, in_flight: u64, workers: u32, slots: u32) -> JobStatus {
         let submission = &self.submission;
-        let maps = submission.splits.len() as u32;
+        let maps = self.maps;
         let mut totals = self.totals.clone();
         let mut counters = self.counters.clone();
         // While the job runs, maps count as they stand; at the end they are folded into the totals.
@@ -1026,7 +1065,7 @@ impl Job {
                 done: self.reduces_done,
             },
             segments_total: u64::from(maps) * u64::from(submission.reduces),
-            input_bytes: submission.splits.iter().map(Split::bytes).sum(),
+            input_bytes: self.input_bytes,
             input_bytes_read: input_bytes_read + in_flight,
             arrived_ns: self.arrived.0,
             started_ns: self.started.map(|at| at.0),
@@ -1060,7 +1099,7 @@ fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
         // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
         (Some(signal), _) => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
         // A worker ends itself with codes of its own alone: user code has called `exit`.
-        (None, Some(code)) => !(exit::worker::RENEW..=exit::worker::REFUSED).contains(&code),
+        (None, Some(code)) => !(exit::worker::RENEW..=exit::worker::UNAUTHORISED).contains(&code),
         (None, None) => false,
     }
 }

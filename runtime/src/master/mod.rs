@@ -86,7 +86,21 @@ enum Input {
 /// A look at the books.
 type Look = Box<dyn FnOnce(&Books, Time) + Send>;
 type Joined = Result<WorkerId, String>;
-type Submitted = Result<(JobId, watch::Receiver<bool>), ApiError>;
+type Submitted = Result<(JobId, watch::Receiver<bool>, Option<Lease>), ApiError>;
+
+/// Held by the answer to an attached submission: dropped before the job has ended, it ends the job.
+struct Lease {
+    inputs: UnboundedSender<Input>,
+    job: Option<JobId>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            let _ = self.inputs.send(Input::ClientLost(job));
+        }
+    }
+}
 
 /// A way to the loop; cloning shares it.
 #[derive(Clone)]
@@ -221,8 +235,13 @@ impl Master {
                     }
                 }
                 () = sleep => {}
-                _ = check.tick() => {
+                due = check.tick() => {
                     let now = self.now();
+                    // After a stall of our own, such as a suspended laptop, the workers' signs of life are still
+                    // unread: they are no worse off than we.
+                    if 2 * HEARTBEAT < due.elapsed() {
+                        self.books.excuse_silence(now);
+                    }
                     self.books.ping(now);
                     for worker in self.books.silent_since(now - Span(SILENCE_MAX.as_nanos() as u64)) {
                         self.books.lost(now, worker, None);
@@ -289,7 +308,13 @@ impl Master {
             Input::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
             Input::ProcessEnded(end) => self.process_ended(now, end),
             Input::Submit { submission, reply } => {
-                let _ = reply.send(self.books.submit(now, *submission));
+                let attached = submission.attached;
+                let submitted = self.books.submit(now, *submission).map(|(job, changes)| {
+                    // Made here, so that an answer that reaches nobody ends the job too.
+                    let lease = attached.then(|| Lease { inputs: self.inputs.clone(), job: Some(job) });
+                    (job, changes, lease)
+                });
+                let _ = reply.send(submitted);
             }
             Input::ClientLost(job) => self.books.client_lost(job),
             Input::Closed { job, failed } => self.books.closed(now, job, failed),

@@ -14,7 +14,7 @@
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
 //! | `POST /api/v1/shutdown` | end the master |
 
-use super::{Books, Handle, Input, attend};
+use super::{Books, Handle, Input, Lease, attend};
 use crate::api::{
     ApiError, JobStatus, MasterStatus, ROOT, SCHEMA, SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
 };
@@ -170,13 +170,11 @@ async fn worker_ended(handle: &Handle, incoming: Incoming) -> Answered {
 async fn submit(handle: Handle, incoming: Incoming) -> Answered {
     let submission: Submission = serde_json::from_slice(&body(incoming, SUBMISSION_BYTES_MAX).await?)
         .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "submission", wrong.to_string()))?;
-    let attached = submission.attached;
     let (reply, submitted) = oneshot::channel();
     let _ = handle.inputs.send(Input::Submit { submission: Box::new(submission), reply });
     let submitted = submitted.await.map_err(|_| Refusal::ending())?;
-    let (job, changes) =
+    let (job, changes, lease) =
         submitted.map_err(|error| Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, error })?;
-    let lease = attached.then(|| Lease { handle: handle.clone(), job: Some(job) });
     Ok(lines(handle, job, changes, lease))
 }
 
@@ -184,20 +182,6 @@ async fn watch_job(handle: Handle, job: &str) -> Answered {
     let (job, changes) =
         find(&handle, job, |books, _, job| books.watch(job).map(|changes| (job, changes))).await?;
     Ok(lines(handle, job, changes, None))
-}
-
-/// Held by the answer to an attached submission: dropped before the job has ended, it ends the job.
-struct Lease {
-    handle: Handle,
-    job: Option<JobId>,
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if let Some(job) = self.job.take() {
-            let _ = self.handle.inputs.send(Input::ClientLost(job));
-        }
-    }
 }
 
 /// An endless answer: a line of status for each change, the last one with the ended state.

@@ -33,7 +33,8 @@ impl Capture {
     pub fn start(directory: &Path) -> io::Result<(Self, OwnedFd)> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
         let file = open(directory.join(FILE_NAME), flags, Mode::RUSR | Mode::WUSR)?;
-        let before = rustix::io::dup(io::stderr().as_fd())?;
+        // Not handed on to programs that user code starts: they would hold the caller's terminal or pipe open.
+        let before = rustix::io::fcntl_dupfd_cloexec(io::stderr().as_fd(), 3)?;
         rustix::stdio::dup2_stdout(&file)?;
         rustix::stdio::dup2_stderr(&file)?;
         Ok((Self { file: File::from(file), read: 0 }, before))

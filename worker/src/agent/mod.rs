@@ -30,7 +30,7 @@ use crate::task::{Progress, TaskSettings};
 use capture::Capture;
 use crossbeam_channel::Sender;
 use files::{JobFiles, Served};
-use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
@@ -46,11 +46,17 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// User output in one [`WorkerFrame::Log`], bytes.
 pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
 
+/// Chunks of user output that are handed over at once when an attempt ends: as much as its file can hold.
+const LOG_CHUNKS_MAX: usize = capture::FILE_BYTES_MAX as usize / LOG_CHUNK_BYTES_MAX;
+
 /// How often the loop looks at user output, hanging attempts and its own memory.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long a worker waits between attempts to reach a master that is not there yet.
 const JOIN_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long the master may take to greet.
+const GREETING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Frames that wait to be written before the loop writes them in one go, bytes.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
@@ -133,6 +139,12 @@ pub enum WorkerError {
         /// Its words.
         reason: String,
     },
+    /// The secret is not the master's.
+    #[error("the master at {master} refused the secret")]
+    Unauthorised {
+        /// Where.
+        master: Endpoint,
+    },
     /// The first frames went wrong.
     #[error("the master at {master} did not greet as expected")]
     Greeting {
@@ -188,7 +200,8 @@ pub async fn run(
     let (frames, to_write) = unbounded_channel();
     let _ = frames.send(hello);
     let written = tokio::spawn(write_frames(writer, to_write));
-    let greeting = read_frame::<MasterFrame, _>(&mut reader, FRAME_BYTES_MAX).await;
+    let greeting = read_frame::<MasterFrame, _>(&mut reader, FRAME_BYTES_MAX);
+    let greeting = tokio::time::timeout(GREETING_PATIENCE, greeting).await.unwrap_or(Ok(None));
     let master = config.master.clone();
     let (worker, heartbeat_ms) = match greeting {
         Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms })) => (worker, heartbeat_ms),
@@ -235,6 +248,9 @@ async fn join(
             Err(source) => source,
         };
         let master = config.master.clone();
+        if matches!(source, HttpError::Unauthorized { .. }) {
+            return Err(WorkerError::Unauthorised { master });
+        }
         if !matches!(source, HttpError::Connect { .. } | HttpError::Timeout { .. } | HttpError::Closed { .. })
         {
             let reason = chain(&source);
@@ -353,7 +369,8 @@ struct RunningAttempt {
     progress: Arc<Progress>,
     permit: Sender<Permit>,
     hang: Duration,
-    waits_for_permit: bool,
+    /// The part is built: no user code runs any more, and how long it takes to publish is not its fault.
+    built: bool,
     seen: (u64, u64),
     seen_at: Instant,
     killed_at: Option<Instant>,
@@ -572,7 +589,7 @@ impl Agent {
                 progress: progress.clone(),
                 permit,
                 hang,
-                waits_for_permit: false,
+                built: false,
                 seen: (0, 0),
                 seen_at: Instant::now(),
                 killed_at: None,
@@ -593,8 +610,6 @@ impl Agent {
 
     fn permit(&mut self, attempt: AttemptId, permit: Permit) {
         if let Some(running) = self.running.get_mut(&attempt) {
-            running.waits_for_permit = false;
-            running.seen_at = Instant::now();
             let _ = running.permit.try_send(permit);
         }
     }
@@ -606,8 +621,10 @@ impl Agent {
             self.kill(attempt);
         }
         self.plan.forget(job);
-        self.store.forget(job);
         self.jobs.remove(&job);
+        // Files are deleted there, and disks may be slow.
+        let store = self.store.clone();
+        tokio::task::spawn_blocking(move || store.forget(job));
     }
 
     /// An output of this very worker: its segments go into the gathers as they are.
@@ -693,19 +710,29 @@ impl Agent {
         match event {
             SlotEvent::WantsCommit(attempt) => {
                 if let Some(running) = self.running.get_mut(&attempt) {
-                    running.waits_for_permit = true;
+                    running.built = true;
                 }
                 self.say(WorkerFrame::CommitRequest { attempt });
             }
             SlotEvent::Ended { attempt, result, report } => {
-                self.forward_output();
+                // All of it: what is left would count as the next attempt's.
+                for _ in 0..LOG_CHUNKS_MAX {
+                    if self.forward_output() < LOG_CHUNK_BYTES_MAX {
+                        break;
+                    }
+                }
                 self.running.remove(&attempt);
                 match result {
                     Ok(Done::Output(output)) => {
                         self.store.put_output(attempt, Arc::new(output));
                         self.say(WorkerFrame::MapFinished { attempt, report });
                     }
-                    Ok(Done::Part(part)) => self.say(WorkerFrame::PartFinished { attempt, part, report }),
+                    Ok(Done::Part(part)) => {
+                        if attempt.task.kind == TaskKind::Reduce {
+                            self.store.unhome(attempt.task.job, attempt.task.index);
+                        }
+                        self.say(WorkerFrame::PartFinished { attempt, part, report });
+                    }
                     Err(failed) => {
                         let (class, message) = (failed.class, failed.message);
                         self.say(WorkerFrame::AttemptFailed { attempt, class, message, report });
@@ -733,17 +760,24 @@ impl Agent {
         }));
     }
 
-    /// Hands what user code has written since the last time to the master.
-    fn forward_output(&mut self) {
-        let Some(capture) = &mut self.config.capture else { return };
+    /// Hands a chunk of what user code has written since the last time to the master; answers its bytes.
+    fn forward_output(&mut self) -> usize {
+        let Some(capture) = &mut self.config.capture else { return 0 };
         let attempt = match self.running.len() {
             1 => self.running.keys().next().copied(),
             _ => None,
         };
         match capture.take(LOG_CHUNK_BYTES_MAX) {
-            Ok(bytes) if bytes.is_empty() => {}
-            Ok(bytes) => self.say(WorkerFrame::Log { attempt, bytes }),
-            Err(error) => tracing::warn!(%error, "user output could not be read"),
+            Ok(bytes) if bytes.is_empty() => 0,
+            Ok(bytes) => {
+                let length = bytes.len();
+                self.say(WorkerFrame::Log { attempt, bytes });
+                length
+            }
+            Err(error) => {
+                tracing::warn!(%error, "user output could not be read");
+                0
+            }
         }
     }
 
@@ -757,7 +791,7 @@ impl Agent {
                 running.progress.records_in.load(Ordering::Relaxed)
                     + running.progress.records_out.load(Ordering::Relaxed),
             );
-            if seen != running.seen || running.waits_for_permit {
+            if seen != running.seen || running.built {
                 (running.seen, running.seen_at) = (seen, now);
             }
             let hangs = running.hang < now - running.seen_at;

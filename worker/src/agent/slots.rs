@@ -295,7 +295,9 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
 }
 
 fn built_directory(assignment: &Assignment, setting: &SlotSetting) -> Result<PathBuf, Failed> {
-    let name = assignment.attempt.file_name();
+    // The probe's name differs from job to job, also between jobs of different masters: an attempt that lingers
+    // after its job has ended must not meet one of the next job in the same output directory.
+    let name = format!("{}-{}", assignment.job.order.output_probe, assignment.attempt.file_name());
     Ok(match destination(&assignment.job)? {
         Destination::Shared(directory) => directory.join(commit::TEMPORARY).join(name),
         Destination::Submitter(_) => {
@@ -308,11 +310,7 @@ fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output
     let directory = built_directory(assignment, setting)?;
     let built = directory.join(part_name(assignment.attempt));
     // Not `create_dir_all`: if `_temporary` is gone, the job is over and must not come back.
-    let made = match fs::create_dir(&directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    };
-    let open = made.and_then(|()| Output::create(&built));
+    let open = fs::create_dir(&directory).and_then(|()| Output::create(&built));
     let output = open.map_err(|source| output_failed(&built, &source))?;
     Ok((output, built))
 }
@@ -484,5 +482,5 @@ pub fn memory_peak_bytes() -> u64 {
         .map_or(0, |kb| kb << 10)
 }
 
-/// How long a killed attempt may take to end before its process is given up.
-pub const KILL_GRACE: Duration = Duration::from_secs(10);
+/// How long a killed attempt may take to end before its process is given up; longer than a transfer may stand still.
+pub const KILL_GRACE: Duration = Duration::from_secs(45);

@@ -9,11 +9,38 @@ use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest};
 use crate::budget::Budget;
 use crate::codec;
 use crate::http::{self, Answer, HttpError, Pool, Secret};
-use crate::segment::{self, SegmentData, SegmentId, SpillDirs};
+use crate::segment::{self, SegmentData, SegmentError, SegmentId, SpillDirs};
 use bytes::{Buf, Bytes};
 use gristmill_scheduler::ids::AttemptId;
 use hyper::Method;
 use std::sync::Arc;
+
+/// Bytes of a segment that are written to disk at once.
+const SPILL_CHUNK_BYTES: u64 = 1 << 20;
+
+/// Segments longer than this are verified off the thread that drives the connections.
+const VERIFY_BYTES_INLINE: usize = 256 << 10;
+
+/// Verifies a segment where that does not hold others up. Cloning `held` shares it.
+async fn verify(held: &Held, id: SegmentId) -> Result<(), FetchProblem> {
+    if matches!(held.data, SegmentData::Memory(_)) && held.data.len() <= VERIFY_BYTES_INLINE {
+        return segment::verify(&held.data, &id).map_err(FetchProblem::Segment);
+    }
+    let data = held.data.clone();
+    match tokio::task::spawn_blocking(move || segment::verify(&data, &id)).await {
+        Ok(verified) => verified.map_err(FetchProblem::Segment),
+        Err(join) => Err(FetchProblem::Task(join)),
+    }
+}
+
+/// Why a segment was not verified.
+#[derive(Debug, thiserror::Error)]
+enum FetchProblem {
+    #[error(transparent)]
+    Segment(SegmentError),
+    #[error("the check did not end")]
+    Task(#[source] tokio::task::JoinError),
+}
 
 /// What became of one map of a request.
 #[derive(Debug)]
@@ -304,7 +331,7 @@ impl Fetcher {
             };
             let id =
                 SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
-            match segment::verify(&held.data, &id) {
+            match verify(&held, id).await {
                 Ok(()) => {
                     if self.store.fill(map.task.job, *partition, map.task.index, held) {
                         outcome.bytes += length;
@@ -343,8 +370,18 @@ impl Fetcher {
         }
         let name = format!("fetched-{}-{}", map.task.job, map.file_name());
         let mut file = self.spill.create(&name).map_err(ReadError::Disk)?;
-        reader.read(length, |slice| file.write(slice).map_err(ReadError::Disk)).await?;
-        let file = file.finish().map_err(ReadError::Disk)?;
+        let mut left = length;
+        while 0 < left {
+            let chunk = reader.read_vec(left.min(SPILL_CHUNK_BYTES) as usize).await?;
+            left -= chunk.len() as u64;
+            // Disks may be slow, and this thread also drives the connections.
+            let written = tokio::task::spawn_blocking(move || file.write(&chunk).map(|()| file)).await;
+            file =
+                written.unwrap_or_else(|join| Err(std::io::Error::other(join))).map_err(ReadError::Disk)?;
+        }
+        let finished = tokio::task::spawn_blocking(move || file.finish()).await;
+        let file =
+            finished.unwrap_or_else(|join| Err(std::io::Error::other(join))).map_err(ReadError::Disk)?;
         Ok(Held { data: SegmentData::File { file: Arc::new(file), offset: 0, length }, reservation: None })
     }
 }
