@@ -152,6 +152,12 @@ impl JobReport {
         self.status.counters.get(name).copied().unwrap_or(0)
     }
 
+    /// The output directory as the input of another job.
+    #[must_use]
+    pub fn as_input(&self) -> String {
+        self.output.to_string_lossy().into_owned()
+    }
+
     /// The paths of the parts, in order.
     #[must_use]
     pub fn parts(&self) -> Vec<PathBuf> {
@@ -184,6 +190,8 @@ pub struct Client {
     /// Options of the jobs of several rounds; their output directory is the one all rounds share.
     options: JobOptions,
     permissions: Permissions,
+    /// Told of each job that `run` has run.
+    announce: Option<fn(&JobStatus)>,
 }
 
 impl Client {
@@ -208,6 +216,7 @@ impl Client {
             interrupted: None,
             options: JobOptions::new("output"),
             permissions: Permissions::default(),
+            announce: None,
         }
     }
 
@@ -217,6 +226,10 @@ impl Client {
 
     pub(crate) fn set_options(&mut self, options: JobOptions) {
         self.options = options;
+    }
+
+    pub(crate) fn set_announce(&mut self, announce: fn(&JobStatus)) {
+        self.announce = Some(announce);
     }
 
     pub(crate) fn set_permissions(&mut self, permissions: Permissions) {
@@ -248,7 +261,12 @@ impl Client {
     /// # Errors
     /// Everything that keeps the job from succeeding; its output directory is then as it was before.
     pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
-        self.run_prepared(Box::new(job), options, &mut |_| {})
+        let announce = self.announce;
+        let report = self.run_prepared(Box::new(job), options, &mut |_| {})?;
+        if let Some(announce) = announce {
+            announce(&report.status);
+        }
+        Ok(report)
     }
 
     /// Hands a job to the master and comes back at once. The master must see the input and the output directory.

@@ -492,6 +492,15 @@ fn private_folders(places: &[PathBuf], secret: &Secret) -> Result<Vec<PathBuf>, 
     Ok(made)
 }
 
+/// Removes a worker's folders, and what they lie in if that was the last of them.
+pub(crate) fn leave_folders(folders: &[PathBuf]) {
+    remove_folders(folders);
+    for parent in folders.iter().filter_map(|folder| folder.parent()) {
+        // Others may still be in there.
+        let _ = fs::remove_dir(parent);
+    }
+}
+
 pub(crate) fn remove_folders(folders: &[PathBuf]) {
     for folder in folders {
         if let Err(error) = fs::remove_dir_all(folder)

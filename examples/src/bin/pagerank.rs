@@ -73,7 +73,7 @@ impl Rounds for PageRank {
 
 /// The output of one round as the input of the next.
 fn directory(report: &JobReport) -> Vec<String> {
-    vec![report.output.to_string_lossy().into_owned()]
+    vec![report.as_input()]
 }
 
 /// Round 0: one line for each page that has links or is linked to: page, rank 1, pages linked to.

@@ -290,7 +290,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         secret,
         slots: flags.slots.unwrap_or(1),
         memory: Bytes(child.memory_bytes),
-        spill_dirs: child.spill_dirs,
+        spill_dirs: child.spill_dirs.clone(),
         advertise: flags.advertise.clone(),
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
@@ -319,6 +319,10 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
             }
         }
     };
+    if code == exit::worker::ASKED {
+        // The parent does this too, unless it was killed.
+        crate::cluster::leave_folders(&child.spill_dirs);
+    }
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(code)
 }

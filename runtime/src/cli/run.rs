@@ -169,6 +169,9 @@ impl Work {
             Work::Rounds(rounds, typed) => {
                 fs::create_dir_all(&options.output)?;
                 client.set_options(options.clone());
+                if !flags.quiet {
+                    client.set_announce(|status| eprintln!("{}", summary::line(status)));
+                }
                 let words = rounds.drive(&typed, client)?;
                 if !words.is_empty() {
                     stdout_line(&words)?;

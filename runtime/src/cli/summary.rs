@@ -7,6 +7,18 @@ use std::fmt::Write;
 /// Incidents in a summary: the first ones tell most.
 const INCIDENTS_SHOWN: usize = 8;
 
+/// One line, for a job among several.
+pub fn line(status: &JobStatus) -> String {
+    format!(
+        "{} {}: {} of input, {} records out, flow {}",
+        status.job,
+        status.name,
+        Bytes(status.totals.map_bytes_in),
+        grouped(status.totals.records_out),
+        Span(status.flow_ns())
+    )
+}
+
 /// The summary, several lines, each with its unit.
 pub fn text(status: &JobStatus, output: Option<&str>) -> String {
     let mut out = String::new();
