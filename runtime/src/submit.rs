@@ -146,20 +146,23 @@ impl Listing for ClusterListing<'_> {
     fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
         let Place::Worker(worker) = place else { return list_local(path) };
         let cluster = self.0;
-        let endpoint =
-            cluster.endpoint(worker).ok_or_else(|| InputError::OutOfReach { path: path.clone() })?;
-        cluster.runtime.block_on(list_on(cluster, endpoint, path))
+        let name = FilePath::new([format!("{worker}:").as_bytes(), path.as_bytes()].concat());
+        let Some(endpoint) = cluster.endpoint(worker) else {
+            return Err(InputError::OutOfReach { path: name });
+        };
+        cluster.runtime.block_on(list_on(cluster, endpoint, path, &name))
     }
 }
 
-/// Asks a worker for a file, or the files of a directory.
+/// Asks a worker for a file, or the files of a directory; errors call it by its whole name.
 async fn list_on(
     cluster: &ClusterView,
     endpoint: &Endpoint,
     path: &FilePath,
+    name: &FilePath,
 ) -> Result<Vec<ListedFile>, InputError> {
     let failed = |source: Box<dyn std::error::Error + Send + Sync>| InputError::Remote {
-        path: path.clone(),
+        path: name.clone(),
         offset: 0,
         source,
     };
@@ -168,7 +171,7 @@ async fn list_on(
     let answer = cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
     let mut answer = match answer {
         Ok(answer) => answer,
-        Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: path.clone() }),
+        Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: name.clone() }),
         Err(source) => return Err(failed(Box::new(source))),
     };
     let body = answer.body_mut().collect(LISTING_BYTES_MAX).await;
@@ -184,11 +187,11 @@ pub(crate) async fn unseen(cluster: &ClusterView, submission: &Submission) -> Op
     let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
     let first = pieces.into_iter().find(|piece| piece.place == Place::Submitter);
     for worker in &cluster.workers {
-        if list_on(cluster, &worker.endpoint, &probe).await.is_err() {
+        if list_on(cluster, &worker.endpoint, &probe, &probe).await.is_err() {
             return Some((worker.worker, submission.output.clone()));
         }
         if let Some(piece) = first {
-            let seen = list_on(cluster, &worker.endpoint, &piece.path).await.unwrap_or_default();
+            let seen = list_on(cluster, &worker.endpoint, &piece.path, &piece.name).await.unwrap_or_default();
             if !seen.iter().any(|file| file.stamp == piece.stamp) {
                 return Some((worker.worker, piece.name.clone()));
             }

@@ -1,0 +1,172 @@
+//! The command line itself: usage, help, exit codes, JSON, pipes, settings.
+//!
+//! Deliberately not here: commands that talk to a master that stays (`cluster`).
+
+use crate::support::Sandbox;
+use crate::support::data::Random;
+use crate::support::oracle;
+use std::net::TcpListener;
+
+/// Columns that every help text fits into.
+const COLUMNS_MAX: usize = 80;
+
+const JOBS: [&str; 5] = ["wordcount", "grep", "sort", "join", "synthetic"];
+
+#[test]
+fn mistakes_in_a_command_end_with_the_code_of_usage() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let input = input.as_str();
+    let mistakes: [(&[&str], &str); 16] = [
+        (&[], "Usage"),
+        (&["run"], "Usage"),
+        (&["run", "wordcuont", input], "wordcount"),
+        (&["run", "wordcount"], "INPUT"),
+        (&["run", "wordcount", input, "--nope"], "--nope"),
+        (&["run", "wordcount", input, "--workers", "0"], "--workers"),
+        (&["run", "wordcount", input, "--reduces", "0"], "--reduces"),
+        (&["run", "wordcount", input, "--split-size", "lots"], "--split-size"),
+        (&["run", "wordcount", input, "--attempts", "0"], "--attempts"),
+        (&["run", "wordcount", input, "--hang-after", "0"], "--hang-after"),
+        (&["run", "wordcount", input, "--memory", "1KiB"], "--memory"),
+        (&["run", "wordcount", input, "--weight", "0"], "--weight"),
+        (&["run", "grep", "(", input], "PATTERN"),
+        (&["run", "sort", input, "--key-bytes", "5..5"], "--key-bytes"),
+        (&["run", "join", "--left", input, "--right", input, "--on", "nosuch=1"], "nosuch"),
+        (&["status", "--settings", "not-there.toml"], "not-there.toml"),
+    ];
+    for (arguments, word) in mistakes {
+        let finished = sandbox.run(arguments).expect_code(2).expect_words(&[word]);
+        assert!(finished.stdout.is_empty(), "{arguments:?} wrote to stdout");
+        assert!(!finished.stderr.contains("job-1"), "{arguments:?} got as far as a job");
+    }
+}
+
+#[test]
+fn unknown_policies_and_placements_are_refused_with_the_known_ones() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    for (flag, known) in [("--policy", ["fair", "fifo"]), ("--placement", ["pull", "pull"])] {
+        let finished = sandbox.run(["run", "wordcount", &input, flag, "magic"]).expect_code(2);
+        finished.expect_words(&["`magic`", known[0], known[1]]);
+        sandbox.run(["master", flag, "magic"]).expect_code(2).expect_words(&["`magic`", known[0]]);
+    }
+    sandbox.run_well(["run", "wordcount", &input, "--policy", "fifo", "--placement", "pull"]);
+}
+
+#[test]
+fn help_of_every_command_fits_80_columns() {
+    let sandbox = Sandbox::new();
+    let mut commands: Vec<Vec<&str>> = vec![vec![], vec!["run"], vec!["submit"]];
+    for job in JOBS {
+        commands.extend([vec!["run", job], vec!["submit", job]]);
+    }
+    for command in
+        ["master", "worker", "status", "jobs", "wait", "cancel", "logs", "gen", "verify-sort", "completions"]
+    {
+        commands.push(vec![command]);
+    }
+    for command in commands {
+        for flag in ["-h", "--help"] {
+            let finished = sandbox.gristmill(command.iter().chain(&[flag])).finish().expect_code(0);
+            let help = finished.stdout_text();
+            assert!(help.contains("Usage: gristmill"), "{command:?} {flag}: {help}");
+            for line in help.lines() {
+                let columns = line.chars().count();
+                assert!(columns <= COLUMNS_MAX, "{command:?} {flag} has {columns} columns: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn json_report_has_a_schema_and_says_what_happened() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\na\n");
+    let out = sandbox.text("out");
+    let report = sandbox.run_well(["run", "wordcount", &input, "--json", "--quiet", "--output", &out]);
+    assert_eq!(report.stderr, "", "--quiet");
+    let report = report.json();
+    assert_eq!((&report["schema"], &report["status"]["schema"]), (&1.into(), &1.into()));
+    assert_eq!(report["output"], out.as_str());
+    assert_eq!(report["status"]["state"], "succeeded");
+    assert_eq!(report["status"]["totals"]["map_records_in"], 2);
+    assert_eq!(report["status"]["totals"]["records_out"], 2);
+}
+
+#[test]
+fn json_report_of_a_failed_job_has_a_stable_code() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text.gz", "this is no gzip");
+    let report = sandbox.run(["run", "wordcount", &input, "--json"]).expect_code(4).json();
+    assert_eq!((&report["schema"], &report["state"]), (&1.into(), &"failed".into()));
+    assert_eq!(report["failure"]["code"], "input");
+}
+
+#[test]
+fn reader_that_closes_the_pipe_early_is_no_error() {
+    let sandbox = Sandbox::new();
+    // More than a pipe holds, so that the writer must notice.
+    let input = sandbox.write("text", Random::seeded(101).text(1_000_000, &["\n"]));
+    let script = r#""$@" | head -n 1; exit "${PIPESTATUS[0]}""#;
+    let program = crate::support::sandbox::PROGRAM;
+    let arguments = ["-c", script, "bash", program, "run", "grep", "", &input, "--quiet"];
+    let finished = sandbox.program("bash".as_ref(), arguments).finish().expect_code(0);
+    assert_eq!(oracle::lines(&finished.stdout).len(), 1);
+    assert_eq!(finished.stderr, "", "nobody wants to read about it");
+    sandbox.assert_nothing_left();
+    let arguments =
+        ["-c", r#""$@" | true; exit "${PIPESTATUS[0]}""#, "bash", program, "run", "sort", "--help"];
+    sandbox.program("bash".as_ref(), arguments).finish().expect_code(0);
+}
+
+#[test]
+fn port_in_use_is_refused_at_once() {
+    let sandbox = Sandbox::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let finished = sandbox.run(["master", "--listen", &address]).expect_code(3);
+    finished.expect_words(&[&format!("cannot listen on {address}: address in use")]);
+    assert!(!sandbox.path("state/join").exists(), "an address was told on which nobody listens");
+}
+
+#[test]
+fn settings_file_replaces_typing_and_its_mistakes_are_named() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    sandbox.write("gristmill.toml", "reduces = 3\nworkers = 1\n");
+    let report = sandbox.run_well(["run", "wordcount", &input, "--json"]).json();
+    assert_eq!((&report["status"]["reduces"]["total"], &report["status"]["workers"]), (&3.into(), &1.into()));
+    let report = sandbox.run_well(["run", "wordcount", &input, "--json", "--reduces", "2"]).json();
+    assert_eq!(report["status"]["reduces"]["total"], 2, "a flag wins over the file");
+    sandbox.write("gristmill.toml", "reduces = 3\nworker = 1\n");
+    let finished = sandbox.run(["run", "wordcount", &input]).expect_code(2);
+    finished.expect_words(&["gristmill.toml", "line 2", "worker"]);
+}
+
+#[test]
+fn generated_input_is_the_same_for_the_same_seed() {
+    let sandbox = Sandbox::new();
+    for kind in ["text", "records"] {
+        let made: Vec<Vec<u8>> = [("a", "7"), ("b", "7"), ("c", "8")]
+            .iter()
+            .map(|(name, seed)| {
+                let path = sandbox.text(&format!("{kind}-{name}"));
+                sandbox.run_well(["gen", kind, &path, "--size", "200kB", "--seed", seed]);
+                std::fs::read(path).unwrap()
+            })
+            .collect();
+        assert!(made[0] == made[1] && made[0] != made[2], "{kind}");
+        assert_eq!(made[0].len(), 200_000);
+    }
+    sandbox.run(["gen", "text", &sandbox.text("text-a"), "--size", "1kB"]).expect_code(2);
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let printed = sandbox.run_well(["completions", shell]).stdout_text();
+        assert!(printed.contains("gristmill") && printed.contains("wordcount"), "{shell}");
+    }
+}

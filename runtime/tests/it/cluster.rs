@@ -1,0 +1,283 @@
+//! A master and workers that a person starts, and the commands that talk to them.
+//!
+//! Deliberately not here: several machines (`network`), strangers (`security`).
+
+use crate::support::sandbox::ORPHAN_PATIENCE;
+use crate::support::standing::Standing;
+use crate::support::{Sandbox, data::Random, oracle, process, until, until_within};
+use rustix::process::Signal;
+use std::os::unix::fs::MetadataExt;
+
+#[test]
+fn job_that_is_submitted_runs_on_the_workers_that_are_there() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    let text = Random::seeded(111).text(50_000, &[" ", "\n"]);
+    let input = sandbox.write("text", &text);
+    let out = sandbox.text("out");
+    let arguments = ["submit", "wordcount", &input, "--split-size", "5KiB", "--json", "--output", &out];
+    let report = sandbox.gristmill(arguments).finish().expect_code(0).json();
+    assert_eq!((&report["status"]["workers"], &report["status"]["reduces"]["total"]), (&2.into(), &2.into()));
+    assert!(
+        oracle::counts_of_parts(&oracle::parts(&sandbox.path("out"))) == oracle::word_counts(&text),
+        "the counts differ"
+    );
+    // Without an output directory the result is printed; a second job on the same cluster works as the first.
+    let printed = sandbox.gristmill(["submit", "grep", "-c", "", &input]).finish().expect_code(0);
+    assert_eq!(printed.stdout_text(), format!("{}\n", oracle::lines(&text).len()));
+    let jobs = sandbox.gristmill(["jobs"]).finish().expect_code(0).stdout_text();
+    assert!(jobs.contains("job-1") && jobs.contains("job-2") && jobs.contains("succeeded"), "{jobs}");
+    let status = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();
+    assert!(status.contains("worker-1") && status.contains("worker-2"), "{status}");
+    standing.end();
+}
+
+#[test]
+fn detached_job_goes_on_without_its_client() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    let out = sandbox.text("out");
+    sandbox.arm("map");
+    let arguments = ["submit", "wordcount", &input, "--detach", "--reduces", "1", "--output", &out];
+    let finished = sandbox.gristmill(arguments).finish().expect_code(0);
+    assert_eq!(finished.stdout_text(), "job-1\n", "the job's name for further commands, and nothing else");
+    sandbox.stopped_at("map");
+    assert_eq!(standing.job("job-1")["state"], "running");
+    let waiting = sandbox.gristmill(["wait", "job-1", "--json", "--quiet"]).start();
+    sandbox.go_on("map");
+    let status = waiting.finish().expect_code(0).json();
+    assert_eq!((&status["schema"], &status["state"]), (&1.into(), &"succeeded".into()));
+    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t2\nb\t1\n");
+    standing.end();
+}
+
+#[test]
+fn cancelled_job_ends_with_its_own_code_and_leaves_no_output() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let out = sandbox.text("out");
+    let arguments = ["submit", "synthetic", "--maps", "2", "--map-time", "600s", "--output", &out];
+    let attached = sandbox.gristmill(arguments).start();
+    until("a running job", || (standing_state(&sandbox) == Some("running".to_owned())).then_some(()));
+    let waiting = sandbox.gristmill(["wait", "job-1"]).start();
+    sandbox.gristmill(["cancel", "job-1"]).finish().expect_code(0);
+    attached.finish().expect_code(8).expect_words(&["job-1 was cancelled"]);
+    waiting.finish().expect_code(8).expect_words(&["job-1 was cancelled"]);
+    assert_eq!(standing.job("job-1")["state"], "cancelled");
+    assert!(!sandbox.path("out").exists());
+    sandbox.gristmill(["cancel", "job-9"]).finish().expect_code(2).expect_words(&["job-9"]);
+    // The slot is free again.
+    let input = sandbox.write("text", "x\n");
+    sandbox.gristmill(["submit", "grep", "x", &input]).finish().expect_code(0);
+    standing.end();
+}
+
+/// The state of the only job, if there is one.
+fn standing_state(sandbox: &Sandbox) -> Option<String> {
+    let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
+    Some(jobs.get(0)?["state"].as_str()?.to_owned())
+}
+
+#[test]
+fn attached_job_is_given_up_when_its_client_is_killed() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    let out = sandbox.text("out");
+    sandbox.arm("map");
+    let client = sandbox.gristmill(["submit", "wordcount", &input, "--output", &out]).start();
+    sandbox.stopped_at("map");
+    client.signal(Signal::KILL);
+    client.finish();
+    until_within("the output to be removed", ORPHAN_PATIENCE, || {
+        (!sandbox.path("out").exists()).then_some(())
+    });
+    assert_eq!(standing.job("job-1")["state"], "failed");
+    assert_eq!(standing.job("job-1")["failure"]["code"], "client_lost");
+    sandbox.go_on("map");
+    standing.end();
+}
+
+#[test]
+fn logs_show_what_user_code_wrote_attempt_by_attempt() {
+    let sandbox = Sandbox::new();
+    let faulty = crate::user_code::faulty_program();
+    let master = sandbox.program(&faulty, ["master"]).start();
+    crate::support::standing::await_join_line(&master);
+    let worker = sandbox.program(&faulty, ["worker", "--workers", "1"]).start();
+    let input = sandbox.write("text", "bad\n");
+    let command = |arguments: &[&str]| sandbox.program(&faulty, arguments).finish();
+    command(&["submit", "faulty", "--how", "print", &input]).expect_code(0);
+    let logs = command(&["logs", "job-1"]).expect_code(0).stdout_text();
+    assert!(
+        logs.starts_with("==> job-1/map-0.0 on worker-1 <==\nline 000000 of a mapper"),
+        "{}",
+        &logs[..200]
+    );
+    assert!(logs.len() < 200_000 && logs.contains("left out"), "{} bytes are not capped", logs.len());
+    assert!(!logs.contains('\x1b'), "control characters reach the terminal");
+    let raw = command(&["logs", "job-1", "map-0", "--raw"]).expect_code(0).stdout_text();
+    assert!(raw.contains('\x1b'));
+    let of_reduce = command(&["logs", "job-1", "reduce-0"]).expect_code(0).stdout_text();
+    assert!(of_reduce.is_empty(), "the reduce wrote nothing, but it has {} bytes", of_reduce.len());
+
+    let failed = command(&["submit", "faulty", "--how", "panic", &input]).expect_code(1);
+    failed.expect_words(&["this line is bad: bad"]);
+    let logs = command(&["logs", "job-2"]).expect_code(0).stdout_text();
+    for attempt in 0..4 {
+        assert!(logs.contains(&format!("==> job-2/map-0.{attempt} on ")), "{logs}");
+    }
+    assert_eq!(logs.matches("this line is bad: bad").count(), 4, "{logs}");
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
+    worker.finish();
+}
+
+#[test]
+fn worker_of_another_build_is_refused_with_both_builds() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let faulty = crate::user_code::faulty_program();
+    let finished = sandbox.program(&faulty, ["worker", "--workers", "1"]).finish().expect_code(3);
+    let master_build = sandbox.gristmill(["status", "--json"]).finish().json()["build"].clone();
+    finished.expect_words(&["refused", "build", master_build.as_str().unwrap(), "same executable"]);
+    standing.end();
+}
+
+#[test]
+fn wrong_secret_is_told_apart_from_a_master_that_is_not_there() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let wrong = sandbox.write("wrong", standing.join.with_wrong_token());
+    let input = sandbox.write("text", "x\n");
+    for arguments in [&["status"] as &[&str], &["jobs"], &["submit", "grep", "x", &input]] {
+        let arguments = [arguments, &["--join", &wrong]].concat();
+        sandbox.gristmill(arguments).finish().expect_code(6).expect_words(&["error: ", "hint: "]);
+    }
+    sandbox.gristmill(["worker", "--workers", "1", "--join", &wrong]).finish().expect_code(6);
+    let line = standing.join.text.clone();
+    standing.end();
+    let gone = sandbox.write("gone", line);
+    sandbox
+        .gristmill(["status", "--join", &gone])
+        .finish()
+        .expect_code(5)
+        .expect_words(&["could not be reached"]);
+    sandbox
+        .gristmill(["status"])
+        .finish()
+        .expect_code(2)
+        .expect_words(&["no master is known", "gristmill master"]);
+}
+
+#[test]
+fn master_that_starts_again_keeps_its_secret() {
+    let sandbox = Sandbox::new();
+    let first = Standing::start(&sandbox, 0);
+    let token = first.join.token.clone();
+    first.end();
+    let second = Standing::start(&sandbox, 1);
+    assert_eq!(second.join.token, token);
+    second.end();
+}
+
+#[test]
+fn worker_process_that_dies_is_replaced_and_the_next_job_runs() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let parent = standing.workers[0].pid();
+    let child = sandbox.pids_of("worker").into_iter().find(|pid| *pid != parent).unwrap();
+    process::kill(child);
+    until("another worker process", || {
+        let pids = sandbox.pids_of("worker");
+        pids.iter().any(|pid| *pid != parent && *pid != child).then_some(())
+    });
+    standing.await_workers(1);
+    let input = sandbox.write("text", "x\n");
+    sandbox.gristmill(["submit", "grep", "x", &input]).finish().expect_code(0);
+    standing.end();
+}
+
+#[test]
+fn worker_that_is_killed_takes_its_processes_and_folders_along() {
+    let sandbox = Sandbox::new();
+    let mut standing = Standing::start(&sandbox, 1);
+    let worker = standing.workers.remove(0);
+    worker.signal(Signal::KILL);
+    worker.finish();
+    standing.await_workers(0);
+    until_within("the worker's folders to be removed", ORPHAN_PATIENCE, || {
+        oracle::names(&sandbox.path("tmp")).is_empty().then_some(())
+    });
+    standing.end();
+}
+
+#[test]
+fn worker_waits_for_a_master_that_starts_later() {
+    let sandbox = Sandbox::new();
+    let first = Standing::start(&sandbox, 0);
+    let (address, line) = (first.join.address.to_string(), first.join.text.clone());
+    first.end();
+    let join = sandbox.write("join-line", line);
+    let worker = sandbox.gristmill(["worker", "--workers", "1", "--join", &join]).start();
+    until("the worker process", || (sandbox.pids_of("worker").len() == 2).then_some(()));
+    let master = sandbox.gristmill(["master", "--listen", &address]).start();
+    crate::support::standing::await_join_line(&master);
+    until("the worker to join", || {
+        let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+        (status["workers"].as_array().unwrap().len() == 1).then_some(())
+    });
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
+    worker.finish();
+}
+
+#[test]
+fn jobs_of_several_clients_run_at_once_and_do_not_mix() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    let texts: Vec<Vec<u8>> =
+        (0..4).map(|number| Random::seeded(120 + number).text(40_000, &[" ", "\n"])).collect();
+    let running: Vec<_> = (0..4)
+        .map(|number| {
+            let input = sandbox.write(&format!("text-{number}"), &texts[number]);
+            let out = sandbox.text(&format!("out-{number}"));
+            sandbox
+                .gristmill(["submit", "wordcount", &input, "--split-size", "4KiB", "--output", &out])
+                .start()
+        })
+        .collect();
+    for (number, running) in running.into_iter().enumerate() {
+        running.finish().expect_code(0);
+        let parts = oracle::parts(&sandbox.path(&format!("out-{number}")));
+        assert!(oracle::counts_of_parts(&parts) == oracle::word_counts(&texts[number]), "job {number}");
+    }
+    standing.end();
+}
+
+#[test]
+fn state_folder_is_closed_to_others() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let mode = |path: &str| std::fs::metadata(sandbox.path(path)).unwrap().mode() & 0o7777;
+    assert_eq!(mode("state"), 0o700);
+    for name in oracle::names(&sandbox.path("state")) {
+        assert_eq!(mode(&format!("state/{name}")), 0o600, "{name}");
+    }
+    for name in oracle::names(&sandbox.path("tmp")) {
+        assert_eq!(mode(&format!("tmp/{name}")), 0o700, "{name}");
+        for inner in oracle::names(&sandbox.path(&format!("tmp/{name}"))) {
+            assert_eq!(mode(&format!("tmp/{name}/{inner}")), 0o700, "{name}/{inner}");
+        }
+    }
+    standing.end();
+    // A state folder that others can read is refused.
+    let open = sandbox.path("open");
+    std::fs::create_dir(&open).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let finished = sandbox.gristmill(["master", "--state", open.to_str().unwrap()]).finish().expect_code(3);
+    finished.expect_words(&["0755"]);
+}

@@ -1,0 +1,148 @@
+//! Input that cannot be used: refused with its name, before a task starts where that can be known.
+//!
+//! Deliberately not here: odd input that is fine (`formats`).
+
+use crate::support::oracle::{self, counts_of_parts, word_counts};
+use crate::support::{Sandbox, data::Random, say_skipped};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+/// Files of the test with many tiny ones: a fifth of what a release build has to stand, because listing and packing
+/// them takes a debug build several times as long.
+const TINY_FILES: usize = 20_000;
+
+/// Runs a job over the input; it must end with exit code 4, name all of `words`, start no task if it is `early`, and
+/// leave no output.
+fn refused(sandbox: &Sandbox, arguments: &[&str], early: bool, words: &[&str]) {
+    let out = sandbox.text("out");
+    let finished = sandbox.run(["run"].iter().chain(arguments).chain(&["--output", &out])).expect_code(4);
+    let finished = finished.expect_words(words).expect_words(&["error: "]);
+    assert_eq!(!finished.stderr.contains("launched"), early, "{}", finished.stderr);
+    assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
+}
+
+fn fifo(path: &Path) {
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+}
+
+#[test]
+fn missing_input_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    let there = sandbox.write("there", "x\n");
+    let (one, two) = (sandbox.text("not-there"), sandbox.text("nor-there"));
+    refused(&sandbox, &["wordcount", &there, &one, &two], true, &[&one, &two, "does not exist"]);
+    symlink("nowhere", sandbox.path("dangling")).unwrap();
+    refused(&sandbox, &["wordcount", &sandbox.text("dangling")], true, &["dangling"]);
+}
+
+#[test]
+fn unreadable_input_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("closed", "x\n");
+    fs::set_permissions(&input, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&input).is_ok() {
+        return say_skipped("unreadable input", "this user may read everything");
+    }
+    refused(&sandbox, &["wordcount", &input], false, &[&input]);
+}
+
+#[test]
+fn directory_inside_a_directory_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/file", "x\n");
+    sandbox.write("in/folder/file", "y\n");
+    refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/folder", "is a directory"]);
+}
+
+#[test]
+fn pipes_are_refused_and_never_waited_for() {
+    let sandbox = Sandbox::new();
+    fifo(&sandbox.path("pipe"));
+    refused(&sandbox, &["wordcount", &sandbox.text("pipe")], true, &["pipe is a pipe"]);
+    sandbox.write("in/file", "x\n");
+    fifo(&sandbox.path("in/pipe"));
+    refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/pipe is a pipe"]);
+}
+
+#[test]
+fn damaged_compressed_input_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    let plain = sandbox.write("plain", Random::seeded(81).text(20_000, &[" ", "\n"]));
+    let packed = oracle::shell(r#"gzip -c "$1""#, &[&plain]);
+    let cut = sandbox.write("cut.gz", &packed[..packed.len() / 2]);
+    refused(&sandbox, &["wordcount", &cut], false, &[&cut, "damaged or cut short"]);
+    let mut flipped = packed.clone();
+    flipped[packed.len() / 2] ^= 0x55;
+    let flipped = sandbox.write("flipped.gz", flipped);
+    refused(&sandbox, &["wordcount", &flipped], false, &[&flipped, "damaged"]);
+    let nonsense = sandbox.write("nonsense.zst", "this was never compressed\n");
+    refused(&sandbox, &["wordcount", &nonsense], false, &[&nonsense, "damaged"]);
+}
+
+#[test]
+fn record_over_the_limit_is_refused_with_its_place_and_the_flag() {
+    let sandbox = Sandbox::new();
+    let mut text = b"short\n".to_vec();
+    text.extend(std::iter::repeat_n(b'x', 5_000));
+    text.extend(b"\nshort again\n");
+    let input = sandbox.write("text", &text);
+    let place = format!("{input}:6");
+    let words = [place.as_str(), "4096 bytes", "--max-record"];
+    // A sort looks at some records before it starts.
+    for (job, early) in [("sort", true), ("wordcount", false)] {
+        refused(&sandbox, &[job, &input, "--max-record", "4KiB"], early, &words);
+    }
+    let printed = sandbox.run_well(["run", "sort", &input, "--max-record", "8KiB"]).stdout;
+    assert_eq!(printed.len(), text.len());
+}
+
+#[test]
+fn file_that_holds_no_whole_number_of_records_is_refused() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("records", [7; 250]);
+    let words = [input.as_str(), "250 bytes", "100"];
+    refused(&sandbox, &["sort", &input, "--record-length", "100"], true, &words);
+}
+
+#[test]
+fn input_that_changes_under_a_job_is_told() {
+    let sandbox = Sandbox::new();
+    let text = Random::seeded(82).text(60_000, &[" ", "\n"]);
+    let input = sandbox.write("text", &text);
+    sandbox.arm("map");
+    let out = sandbox.text("out");
+    let arguments = ["run", "sort", &input, "--workers", "1", "--split-size", "5KiB", "--output", &out];
+    let running = sandbox.gristmill(arguments).start();
+    sandbox.stopped_at("map");
+    fs::write(&input, &text[..50_000]).unwrap();
+    sandbox.go_on("map");
+    running.finish().expect_code(4).expect_words(&["input changed during the job", &input]);
+    sandbox.assert_nothing_left();
+    assert!(!sandbox.path("out").exists());
+}
+
+#[test]
+fn thousands_of_tiny_files_are_packed_into_few_tasks() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("in");
+    fs::create_dir(&folder).unwrap();
+    let mut all = Vec::new();
+    for number in 0..TINY_FILES {
+        let line = format!("file{} word\n", number % 50);
+        fs::write(folder.join(format!("{number:06}")), &line).unwrap();
+        all.extend_from_slice(line.as_bytes());
+    }
+    let out = sandbox.text("out");
+    let finished = sandbox.run_well(["run", "wordcount", &sandbox.text("in"), "--json", "--output", &out]);
+    assert!(counts_of_parts(&oracle::parts(&sandbox.path("out"))) == word_counts(&all));
+    let maps = finished.json()["status"]["maps"]["total"].as_u64().unwrap();
+    assert!(maps <= 40, "{maps} tasks for {TINY_FILES} files");
+}

@@ -1,0 +1,180 @@
+//! `join` equals what sqlite answers for all six types, and nested loops on small tables with quotes in them.
+
+use crate::support::Sandbox;
+use crate::support::data::{Random, shared, tool};
+use crate::support::oracle::{self, csv_rows};
+
+type Row = Vec<Vec<u8>>;
+
+/// The six types, and which strategies can carry them out.
+const TYPES: [(&str, &[&str]); 6] = [
+    ("inner", &["repartition", "broadcast", "auto"]),
+    ("left", &["repartition", "broadcast", "auto"]),
+    ("right", &["repartition", "broadcast", "auto"]),
+    ("full", &["repartition", "auto"]),
+    ("semi", &["repartition", "broadcast", "auto"]),
+    ("anti", &["repartition", "broadcast", "auto"]),
+];
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort();
+    rows
+}
+
+#[test]
+fn join_of_weather_and_airports_equals_sqlite() {
+    let Some(tables) = shared("tables", "join of weather and airports") else { return };
+    if !tool("sqlite3", "join against sqlite") {
+        return;
+    }
+    let (weather, airports) = (tables.join("weather.csv"), tables.join("airports.csv"));
+    let (weather, airports) = (weather.to_str().unwrap(), airports.to_str().unwrap());
+    let sandbox = Sandbox::new();
+    for (join_type, strategies) in TYPES {
+        let query = match join_type {
+            "semi" => "select w.* from w where exists (select 1 from a where a.faa = w.origin)".to_owned(),
+            "anti" => {
+                "select w.* from w where not exists (select 1 from a where a.faa = w.origin)".to_owned()
+            }
+            other => format!("select w.*, a.* from w {other} join a on w.origin = a.faa"),
+        };
+        let script =
+            r#"sqlite3 :memory: '.mode csv' ".import $1 w" ".import $2 a" 'create index i on a(faa)' "$3;""#;
+        let expected = sorted(csv_rows(&oracle::shell(script, &[weather, airports, &query])));
+        for strategy in strategies {
+            let out = sandbox.path(&format!("{join_type}-{strategy}"));
+            sandbox.run_well([
+                "run",
+                "join",
+                "--left",
+                weather,
+                "--right",
+                airports,
+                "--on",
+                "origin=faa",
+                "--type",
+                join_type,
+                "--strategy",
+                strategy,
+                "--split-size",
+                "400KiB",
+                "--reduces",
+                "3",
+                "--output",
+                out.to_str().unwrap(),
+            ]);
+            let rows = sorted(csv_rows(&oracle::whole(&out)));
+            assert_eq!(rows.len(), expected.len(), "{join_type} {strategy}");
+            assert!(rows == expected, "{join_type} {strategy} differs from sqlite");
+            let columns = oracle::success(&out)["columns"].as_array().unwrap().len();
+            assert!(rows.iter().all(|row| row.len() == columns), "{join_type} {strategy}");
+        }
+    }
+}
+
+/// A small table whose fields need every kind of quoting.
+fn table(random: &mut Random, rows: usize, name: &str) -> Vec<Row> {
+    const KEYS: [&str; 7] = ["k1", "k2", "k,3", "k\"4", "k\n5", "", "\u{e9}"];
+    const TEXTS: [&str; 5] = ["plain", "with, comma", "with \"quotes\"", "two\nlines", "\r\nodd"];
+    (0..rows)
+        .map(|number| {
+            let key = random.pick(&KEYS).as_bytes().to_vec();
+            vec![format!("{name}{number}").into_bytes(), key, random.pick(&TEXTS).as_bytes().to_vec()]
+        })
+        .collect()
+}
+
+fn to_csv(rows: &[Row]) -> String {
+    let quoted = |field: &Vec<u8>| format!("\"{}\"", String::from_utf8_lossy(field).replace('"', "\"\""));
+    let line = |row: &Row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
+    rows.iter().map(line).collect()
+}
+
+/// The join by nested loops on the second column of both.
+fn nested_loops(left: &[Row], right: &[Row], join_type: &str) -> Vec<Row> {
+    let (both, absent) = (|l: &Row, r: &Row| [l.clone(), r.clone()].concat(), vec![Vec::new(); 3]);
+    let mut out = Vec::new();
+    for l in left {
+        let partners: Vec<&Row> = right.iter().filter(|r| r[1] == l[1]).collect();
+        match join_type {
+            "semi" if !partners.is_empty() => out.push(l.clone()),
+            "anti" if partners.is_empty() => out.push(l.clone()),
+            "semi" | "anti" => {}
+            "left" | "full" if partners.is_empty() => out.push(both(l, &absent)),
+            _ => out.extend(partners.iter().map(|r| both(l, r))),
+        }
+    }
+    if ["right", "full"].contains(&join_type) {
+        let alone = right.iter().filter(|r| left.iter().all(|l| l[1] != r[1]));
+        out.extend(alone.map(|r| both(&absent, r)));
+    }
+    out
+}
+
+#[test]
+fn join_of_quoted_rows_equals_nested_loops() {
+    let sandbox = Sandbox::new();
+    let mut random = Random::seeded(31);
+    let (mut left, mut right) = (table(&mut random, 60, "l"), table(&mut random, 25, "r"));
+    left.retain(|row| row[1] != b"k1");
+    right.retain(|row| row[1] != b"k2");
+    let (left_file, right_file) =
+        (sandbox.write("left.csv", to_csv(&left)), sandbox.write("right.csv", to_csv(&right)));
+    for (join_type, strategies) in TYPES {
+        let expected = sorted(nested_loops(&left, &right, join_type));
+        for strategy in strategies {
+            let finished = sandbox.run_well([
+                "run",
+                "join",
+                "--left",
+                &left_file,
+                "--right",
+                &right_file,
+                "--on",
+                "2=2",
+                "--type",
+                join_type,
+                "--strategy",
+                strategy,
+                "--split-size",
+                "300",
+                "--reduces",
+                "2",
+            ]);
+            assert_eq!(sorted(csv_rows(&finished.stdout)), expected, "{join_type} {strategy}");
+        }
+    }
+}
+
+#[test]
+fn join_says_in_its_summary_which_strategy_it_chose() {
+    let sandbox = Sandbox::new();
+    let (left, right) = (sandbox.write("left.csv", "id,a\n1,x\n"), sandbox.write("right.csv", "id,b\n1,y\n"));
+    let with = |strategy: &'static str| {
+        sandbox.run_well([
+            "run",
+            "join",
+            "--left",
+            &left,
+            "--right",
+            &right,
+            "--on",
+            "id",
+            "--strategy",
+            strategy,
+        ])
+    };
+    let chosen = with("auto").expect_words(&["broadcast join"]);
+    assert_eq!(chosen.stdout_text(), "1,x,1,y\n", "parts carry no header");
+    with("repartition").expect_words(&["repartition join"]);
+}
+
+#[test]
+fn join_refuses_a_broadcast_that_would_lose_rows() {
+    let sandbox = Sandbox::new();
+    let (left, right) = (sandbox.write("left.csv", "1,x\n"), sandbox.write("right.csv", "1,y\n"));
+    let arguments =
+        ["--left", &left, "--right", &right, "--on", "1=1", "--type", "full", "--strategy", "broadcast"];
+    let finished = sandbox.run(["run", "join"].into_iter().chain(arguments)).expect_code(2);
+    finished.expect_words(&["--strategy", "full"]);
+}

@@ -1,0 +1,316 @@
+//! Several machines, played by network namespaces that share no folder with the data.
+//!
+//! Needs root; says so otherwise. Deliberately not here: networks that lose or delay.
+
+use crate::support::data::{Random, tool};
+use crate::support::namespace::Network;
+use crate::support::sandbox::{Invocation, Running, Sandbox};
+use crate::support::standing::{JoinLine, await_join_line};
+use crate::support::{is_root, oracle, process, until};
+use rustix::process::Signal;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// Which host plays whom.
+const MASTER: u8 = 1;
+const FIRST_WORKER: u8 = 2;
+const SECOND_WORKER: u8 = 3;
+const SUBMITTER: u8 = 4;
+
+/// How long a scanned port may take to answer at all.
+const SCAN_PATIENCE: Duration = Duration::from_secs(5);
+
+fn possible(what: &str) -> bool {
+    is_root(what) && tool("ip", what) && tool("unshare", what)
+}
+
+/// A master and two workers on hosts of their own; none of them sees the sandbox's folder `data`.
+struct Lan<'a> {
+    sandbox: &'a Sandbox,
+    network: Network,
+    master: Running,
+    workers: Vec<Running>,
+    join: String,
+}
+
+impl<'a> Lan<'a> {
+    /// `flags` go to everyone; `prepare` runs on each worker's host first.
+    fn start(sandbox: &'a Sandbox, flags: &[&'a str], prepare: &dyn Fn(u8) -> String) -> Self {
+        let network = Network::of(4);
+        let hide = hide(sandbox);
+        let listen = SocketAddr::new(network.address(MASTER), 0).to_string();
+        let arguments = [&["master", "--listen", &listen], flags].concat();
+        let master = network.gristmill(sandbox, MASTER, &hide, &arguments).start();
+        let line = await_join_line(&master);
+        let join = sandbox.write("join-line", &line.text);
+        let mut lan = Self { sandbox, network, master, workers: Vec::new(), join };
+        for host in [FIRST_WORKER, SECOND_WORKER] {
+            let prepare = format!("{hide}\n{}", prepare(host));
+            let fixed = ["worker", "--workers", "1", "--slots", "1", "--join", &lan.join];
+            let worker = lan.network.gristmill(sandbox, host, &prepare, &[&fixed, flags].concat()).start();
+            lan.workers.push(worker);
+            let joined = lan.workers.len();
+            until(&format!("worker {joined}"), || {
+                let status =
+                    lan.command(&["status", "--json", "--join", &lan.join]).finish().expect_code(0).json();
+                (status["workers"].as_array().unwrap().len() == joined).then_some(())
+            });
+        }
+        lan
+    }
+
+    /// A command on the submitter's host, which sees the data.
+    fn command(&self, arguments: &[&str]) -> Invocation {
+        self.network.gristmill(self.sandbox, SUBMITTER, "", arguments)
+    }
+
+    fn end(self) {
+        self.master.signal(Signal::TERM);
+        self.master.finish().expect_code(0);
+        for worker in self.workers {
+            worker.finish().expect_code(0);
+        }
+        self.sandbox.assert_nothing_left();
+    }
+}
+
+/// Hides the folder `data` of the sandbox behind an empty one.
+fn hide(sandbox: &Sandbox) -> String {
+    std::fs::create_dir_all(sandbox.path("data")).unwrap();
+    format!("mount -t tmpfs none '{}'", sandbox.text("data"))
+}
+
+/// Input for the four jobs and their arguments, with as many parts everywhere.
+fn four_jobs(sandbox: &Sandbox) -> Vec<(&'static str, Vec<String>)> {
+    let text = sandbox.write("data/text", Random::seeded(141).text(60_000, &[" ", "\n"]));
+    let mut random = Random::seeded(142);
+    let mut rows = |count: usize| -> String {
+        (0..count).map(|row| format!("{},\"value, {row}\"\n", random.below(50))).collect()
+    };
+    let (left, right) =
+        (sandbox.write("data/left.csv", rows(300)), sandbox.write("data/right.csv", rows(60)));
+    let words = |text: &[&str]| -> Vec<String> {
+        text.iter()
+            .chain(&["--reduces", "3", "--split-size", "4KiB"])
+            .map(|word| (*word).to_owned())
+            .collect()
+    };
+    vec![
+        ("wordcount", words(&["wordcount", &text])),
+        ("sort", words(&["sort", &text])),
+        ("grep", words(&["grep", "Word[ab]", &text])),
+        ("join", words(&["join", "--left", &left, "--right", &right, "--on", "1=1", "--type", "left"])),
+        (
+            "broadcast",
+            words(&["join", "--left", &left, "--right", &right, "--on", "1", "--strategy", "broadcast"]),
+        ),
+    ]
+}
+
+/// The four jobs give on the LAN what they give on one machine.
+fn four_jobs_equal_a_local_run(flags: &[&str]) {
+    let sandbox = Sandbox::new();
+    let lan = Lan::start(&sandbox, flags, &|_| String::new());
+    for (name, arguments) in four_jobs(&sandbox) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (local, remote) = (format!("data/{name}-local"), format!("data/{name}-remote"));
+        let here = sandbox.text(&local);
+        let run = [&["run"], &arguments[..], &["--output", &here]].concat();
+        sandbox.gristmill(run).finish().expect_code(0);
+        let out = sandbox.text(&remote);
+        let fixed = ["--join", &lan.join, "--json", "--output", &out];
+        let submit = [&["submit"], flags, &arguments[..], &fixed].concat();
+        let report = lan.command(&submit).finish().expect_code(0).json();
+        assert!(
+            oracle::parts(&sandbox.path(&remote)) == oracle::parts(&sandbox.path(&local)),
+            "{name} differs"
+        );
+        let names = oracle::names(&sandbox.path(&remote));
+        assert_eq!(names, oracle::names(&sandbox.path(&local)), "{name} left something");
+        let totals = &report["status"]["totals"];
+        assert_eq!((&totals["splits_local"], &totals["splits_same_host"]), (&0.into(), &0.into()), "{name}");
+        assert_eq!(totals["splits_remote"], report["status"]["maps"]["total"], "{name}");
+    }
+    lan.end();
+}
+
+#[test]
+fn four_jobs_run_on_hosts_that_do_not_see_the_data() {
+    if possible("four jobs on several hosts") {
+        four_jobs_equal_a_local_run(&["--allow-root"]);
+    }
+}
+
+#[test]
+fn four_jobs_run_in_plain_http_if_that_was_allowed() {
+    if possible("four jobs in plain HTTP on several hosts") {
+        four_jobs_equal_a_local_run(&["--allow-root", "--insecure-plaintext"]);
+    }
+}
+
+#[test]
+fn plain_http_between_hosts_is_refused_on_either_side_unless_allowed() {
+    if !possible("plain HTTP between hosts") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let lan = Lan::start(&sandbox, &["--allow-root", "--insecure-plaintext"], &|_| String::new());
+    let worker = ["worker", "--workers", "1", "--join", &lan.join, "--allow-root"];
+    let refused = lan.network.gristmill(&sandbox, SECOND_WORKER, "", &worker).finish().expect_code(3);
+    refused.expect_words(&["refused to listen", "--insecure-plaintext"]);
+    lan.end();
+}
+
+#[test]
+fn between_hosts_everything_is_encrypted_by_default() {
+    if !possible("encryption between hosts") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let lan = Lan::start(&sandbox, &["--allow-root"], &|_| String::new());
+    let line = JoinLine::read(&std::fs::read_to_string(&lan.join).unwrap());
+    assert!(line.text.contains('.') && line.text.ends_with(|c: char| c != '='), "no key in {}", line.text);
+    let doors: Vec<SocketAddr> =
+        sandbox.processes().iter().flat_map(|found| process::listening(found.pid)).collect();
+    assert_eq!(doors.len(), 3, "{doors:?}");
+    for door in doors {
+        let answer = lan.network.on(SUBMITTER, || {
+            use std::io::{Read, Write};
+            let mut stream = TcpStream::connect(door).unwrap();
+            stream.set_read_timeout(Some(SCAN_PATIENCE)).unwrap();
+            stream.write_all(b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let mut answer = Vec::new();
+            // Whether it closes or resets the connection is its own business.
+            let _ = stream.read_to_end(&mut answer);
+            answer
+        });
+        assert!(!process::holds(&answer, "HTTP"), "{door} speaks plain HTTP: {answer:?}");
+    }
+    // A server with another key is not who the join line means, and is told nothing.
+    let (rest, pin) = line.text.rsplit_once('.').unwrap();
+    let first = if pin.starts_with('A') { 'B' } else { 'A' };
+    let impostor = sandbox.write("impostor", format!("{rest}.{first}{}", &pin[1..]));
+    let finished = lan.command(&["status", "--join", &impostor]).finish();
+    assert_ne!(finished.status.code(), Some(0));
+    finished.expect_words(&["error: "]);
+    lan.end();
+}
+
+#[test]
+fn file_on_a_worker_is_read_on_that_worker() {
+    if !possible("files on workers") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let own = sandbox.text("own");
+    std::fs::create_dir(&own).unwrap();
+    let prepare =
+        |host: u8| format!("mount -t tmpfs none '{own}'\necho 'kept on host {host}' > '{own}/file'");
+    let lan = Lan::start(&sandbox, &["--allow-root"], &prepare);
+    let submit = |paths: &[&str], out: &str| {
+        let fixed = ["submit", "--allow-root", "grep", "kept"];
+        let rest = ["--join", &lan.join, "--json", "--output", out];
+        lan.command(&[&fixed[..], paths, &rest].concat()).finish()
+    };
+    let (one, two) = (format!("worker-1:{own}/file"), format!("worker-2:{own}/file"));
+    let report = submit(&[&two, &one], &sandbox.text("data/out")).expect_code(0).json();
+    assert_eq!(oracle::whole(&sandbox.path("data/out")), b"kept on host 3\nkept on host 2\n");
+    let totals = &report["status"]["totals"];
+    assert_eq!((&totals["splits_local"], &totals["splits_remote"]), (&2.into(), &0.into()));
+
+    let missing = format!("worker-2:{own}/not-there");
+    submit(&[&missing], &sandbox.text("data/out2")).expect_code(4).expect_words(&[&missing]);
+    lan.end();
+}
+
+#[test]
+fn detached_job_is_refused_where_the_master_does_not_see_its_paths() {
+    if !possible("detached jobs without a shared folder") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let lan = Lan::start(&sandbox, &["--allow-root"], &|_| String::new());
+    let input = sandbox.write("data/text", "a\n");
+    let out = sandbox.text("data/out");
+    let submit =
+        ["submit", "--allow-root", "wordcount", &input, "--join", &lan.join, "--detach", "--output", &out];
+    lan.command(&submit).finish().expect_code(3).expect_words(&["a detached job needs", "does not see"]);
+    assert!(!sandbox.path("data/out").exists());
+    lan.end();
+}
+
+#[test]
+fn worker_on_another_host_that_is_killed_changes_nothing() {
+    if !possible("a host that is lost") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mut lan = Lan::start(&sandbox, &["--allow-root"], &|_| String::new());
+    let text = Random::seeded(143).text(60_000, &[" ", "\n"]);
+    let input = sandbox.write("data/text", &text);
+    sandbox.arm("map");
+    let out = sandbox.text("data/out");
+    let submit = ["submit", "--allow-root", "wordcount", &input, "--join", &lan.join, "--output", &out];
+    let client = lan.command(&[&submit[..], &["--split-size", "4KiB"]].concat()).start();
+    let stopped = sandbox.stopped_at("map");
+    // The worker whose process stopped, with its supervisor: as if the machine were switched off.
+    let lost = lan.workers.iter().position(|worker| parent_of(stopped) == Some(worker.pid())).unwrap();
+    let lost = lan.workers.remove(lost);
+    lost.signal(Signal::KILL);
+    process::kill(stopped);
+    sandbox.go_on("map");
+    lost.finish();
+    let finished = client.finish().expect_code(0).expect_words(&["lost with a worker", "succeeded"]);
+    assert!(finished.stderr.contains("remote"), "{}", finished.stderr);
+    assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("data/out"))) == oracle::word_counts(&text));
+    // Nobody is left on that host to remove its folders; a person has to.
+    for name in oracle::names(&sandbox.path("tmp")) {
+        if !lan.workers.is_empty() && folder_is_of_nobody(&sandbox, &name) {
+            std::fs::remove_dir_all(sandbox.path("tmp").join(name)).unwrap();
+        }
+    }
+    lan.end();
+}
+
+/// The process that started this one.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether no live process has a file of this temporary folder open.
+fn folder_is_of_nobody(sandbox: &Sandbox, name: &str) -> bool {
+    let folder = sandbox.path("tmp").join(name);
+    sandbox.processes().iter().all(|found| {
+        let files = std::fs::read_dir(format!("/proc/{}/fd", found.pid)).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| std::fs::read_link(file.path()).ok())
+            .all(|target| !target.starts_with(&folder))
+    })
+}
+
+#[test]
+fn port_scan_of_a_run_from_another_host_finds_nothing() {
+    if !possible("port scan") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let network = Network::of(2);
+    let (victim, stranger) = (1, 2);
+    let input = sandbox.write("text", "a b\n");
+    sandbox.arm("map");
+    let running =
+        network.gristmill(&sandbox, victim, "", &["run", "wordcount", &input, "--workers", "2"]).start();
+    sandbox.stopped_at("map");
+    // A port that is open on purpose shows that the scan would find one.
+    let bait = network.on(victim, || TcpListener::bind("0.0.0.0:0").unwrap());
+    let target = network.address(victim);
+    let open: Vec<u16> = network.on(stranger, || {
+        let is_open =
+            |port: &u16| TcpStream::connect_timeout(&SocketAddr::new(target, *port), SCAN_PATIENCE).is_ok();
+        (1..=u16::MAX).filter(is_open).collect()
+    });
+    assert_eq!(open, [bait.local_addr().unwrap().port()]);
+    sandbox.go_on("map");
+    running.finish().expect_code(0);
+}

@@ -1,0 +1,137 @@
+//! The output directory: what is refused before a task starts, what is published, what comes back after a failure.
+//!
+//! Deliberately not here: directories of jobs that are killed (`crash`).
+
+use crate::support::{Finished, Sandbox, oracle};
+use std::fs;
+use std::path::Path;
+
+/// Runs wordcount into this directory; refused with exit code 3 before a task was started.
+fn refused(sandbox: &Sandbox, output: &str, words: &[&str]) {
+    let input = sandbox.write("text", "a b\n");
+    let finished = sandbox.run(["run", "wordcount", &input, "--output", output]).expect_code(3);
+    let finished = finished.expect_words(words);
+    assert!(!finished.stderr.contains("job-1"), "a job was submitted:\n{}", finished.stderr);
+}
+
+/// Runs a job that fails, with `--overwrite`.
+fn fails(sandbox: &Sandbox, output: &str) -> Finished {
+    let input = sandbox.write("bad", "bad\n");
+    let arguments = ["run", "faulty", &input, "--how", "error", "--overwrite", "--output", output];
+    let finished = sandbox.program(&crate::user_code::faulty_program(), arguments).finish().expect_code(1);
+    sandbox.assert_nothing_left();
+    finished
+}
+
+#[test]
+fn directory_with_files_is_refused_and_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("out/mine", "precious");
+    refused(&sandbox, &sandbox.text("out"), &["out exists and is not empty", "hint: ", "--overwrite"]);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["mine"]);
+    assert_eq!(fs::read(sandbox.path("out/mine")).unwrap(), b"precious");
+}
+
+#[test]
+fn output_whose_parent_is_missing_is_refused() {
+    let sandbox = Sandbox::new();
+    refused(&sandbox, &sandbox.text("not/there"), &["could not create", "not/there"]);
+    assert!(!sandbox.path("not").exists());
+}
+
+#[test]
+fn output_that_is_a_file_is_refused() {
+    let sandbox = Sandbox::new();
+    let out = sandbox.write("out", "precious");
+    refused(&sandbox, &out, &["out exists and is not a directory"]);
+    assert_eq!(fs::read(&out).unwrap(), b"precious");
+}
+
+#[test]
+fn directory_that_another_job_writes_to_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.arm("map");
+    let input = sandbox.write("other-text", "a b\n");
+    let out = sandbox.text("out");
+    let first = sandbox.gristmill(["run", "wordcount", &input, "--output", &out]).start();
+    sandbox.stopped_at("map");
+    let arguments = ["run", "wordcount", &input, "--overwrite", "--output", &out];
+    let second = sandbox.gristmill(arguments).finish().expect_code(3);
+    second.expect_words(&["another job is writing to", "_temporary"]);
+    sandbox.go_on("map");
+    first.finish().expect_code(0);
+    assert_eq!(oracle::success(&sandbox.path("out"))["records"], 2);
+}
+
+#[test]
+fn empty_directory_is_used_and_kept() {
+    let sandbox = Sandbox::new();
+    let out = sandbox.path("out");
+    fs::create_dir(&out).unwrap();
+    fails(&sandbox, out.to_str().unwrap());
+    assert_eq!(oracle::names(&out), [""; 0], "it was there before");
+    let input = sandbox.write("text", "a b\n");
+    sandbox.run_well(["run", "wordcount", &input, "--reduces", "1", "--output", out.to_str().unwrap()]);
+    assert_eq!(oracle::names(&out), ["_SUCCESS", "part-00000"]);
+}
+
+#[test]
+fn overwrite_replaces_what_was_there_only_after_success() {
+    let sandbox = Sandbox::new();
+    let old = sandbox.write("out/old", "old");
+    let input = sandbox.write("text", "a b\n");
+    let out = sandbox.text("out");
+    sandbox.arm("reduce");
+    let arguments = ["run", "wordcount", &input, "--reduces", "1", "--overwrite", "--output", &out];
+    let running = sandbox.gristmill(arguments).start();
+    sandbox.stopped_at("reduce");
+    let aside: Vec<String> = oracle::names(sandbox.path("").as_path())
+        .into_iter()
+        .filter(|name| name.starts_with("out.replaced-"))
+        .collect();
+    assert_eq!(aside.len(), 1, "what was there lies aside until the job has succeeded");
+    assert!(sandbox.path(&aside[0]).join("old").exists() && !Path::new(&old).exists());
+    sandbox.go_on("reduce");
+    running.finish().expect_code(0);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+    assert!(!sandbox.path(&aside[0]).exists());
+}
+
+#[test]
+fn overwrite_brings_back_what_was_there_when_the_job_fails() {
+    let sandbox = Sandbox::new();
+    sandbox.write("out/old", "old");
+    fails(&sandbox, &sandbox.text("out"));
+    assert_eq!(oracle::names(&sandbox.path("out")), ["old"]);
+    let others = oracle::names(sandbox.path("").as_path());
+    assert!(!others.iter().any(|name| name.contains("replaced")), "{others:?}");
+}
+
+#[test]
+fn failed_job_leaves_no_output_directory() {
+    let sandbox = Sandbox::new();
+    fails(&sandbox, &sandbox.text("out"));
+    assert!(!sandbox.path("out").exists());
+}
+
+#[test]
+fn success_file_lists_the_parts_with_their_sizes_and_checksums() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "b a c\na b\n");
+    let out = sandbox.path("out");
+    sandbox.run_well(["run", "wordcount", &input, "--reduces", "4", "--output", out.to_str().unwrap()]);
+    let success = oracle::success(&out);
+    assert_eq!((&success["schema"], &success["job"]), (&1.into(), &"wordcount".into()));
+    assert_eq!(success["parameters"]["inputs"][0], input.as_str());
+    let parts = success["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["part-00000", "part-00001", "part-00002", "part-00003"]);
+    assert_eq!(oracle::part_names(&out), names);
+    for part in parts {
+        let bytes = fs::read(out.join(part["name"].as_str().unwrap())).unwrap();
+        assert_eq!(part["bytes"], bytes.len());
+        assert_eq!(part["records"], oracle::lines(&bytes).len());
+        assert_eq!(part["crc32c"], crc32c::crc32c(&bytes), "{}", part["name"]);
+    }
+    assert_eq!(success["records"], 3);
+}

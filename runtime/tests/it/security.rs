@@ -1,0 +1,226 @@
+//! Strangers at the doors: without the secret nothing is told and nothing done, and the secret is nowhere to be seen.
+//!
+//! Deliberately not here: the gate's own rules, one by one, which are tested beside its code.
+
+use crate::support::http::request;
+use crate::support::sandbox::PROGRAM;
+use crate::support::standing::Standing;
+use crate::support::{Sandbox, data::Random, is_root, oracle, process};
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+
+/// Every route of a master and of a worker, and some that do not exist.
+const ROUTES: [&str; 20] = [
+    "/",
+    "/api/v1",
+    "/api/v1/status",
+    "/api/v1/jobs",
+    "/api/v1/jobs/job-1",
+    "/api/v1/jobs/job-1/watch",
+    "/api/v1/jobs/job-1/trace",
+    "/api/v1/jobs/job-1/logs",
+    "/api/v1/jobs/job-1/cancel",
+    "/api/v1/workers/ended",
+    "/api/v1/shutdown",
+    "/api/v1/no-such-route",
+    "/worker/connect",
+    "/shuffle/job-1",
+    "/files/job-1",
+    "/files/sample",
+    "/list",
+    "/parts/job-1/map-0.0/part-00000/1/00000000/0",
+    "/..%2f..%2fetc/passwd",
+    "/favicon.ico",
+];
+
+const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"];
+
+/// Where a master and its worker processes listen, with a job behind them that has data to tell.
+fn doors(sandbox: &Sandbox, standing: &Standing<'_>) -> Vec<SocketAddr> {
+    let input = sandbox.write("text", "a secret word\n");
+    sandbox.gristmill(["submit", "grep", "secret", &input]).finish().expect_code(0);
+    let mut doors: Vec<SocketAddr> =
+        sandbox.processes().iter().flat_map(|found| process::listening(found.pid)).collect();
+    doors.sort();
+    doors.dedup();
+    assert!(doors.contains(&standing.join.address));
+    assert_eq!(doors.len(), 2, "a master and a worker process: {doors:?}");
+    doors
+}
+
+#[test]
+fn every_route_is_closed_without_the_secret() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let wrong = format!("Bearer {}", standing.join.with_wrong_token().split_once('#').unwrap().1);
+    for door in doors(&sandbox, &standing) {
+        let host = door.to_string();
+        let without: &[(&str, &str)] = &[("Host", &host)];
+        let forms = [
+            without.to_vec(),
+            vec![("Host", &host), ("Authorization", &wrong)],
+            vec![("Host", &host), ("Authorization", "Basic Z3Jpc3Q6bWlsbA==")],
+        ];
+        for route in ROUTES {
+            for method in METHODS {
+                for (number, form) in forms.iter().enumerate() {
+                    let answer = request(door, method, route, form);
+                    // After many wrong secrets the door stops listening to more; it does not open.
+                    let closed = answer.status == 401 || (number != 0 && answer.status == 429);
+                    assert!(closed, "{method} {door}{route} {form:?}: {}", answer.status);
+                    assert!(answer.body.is_empty(), "{method} {door}{route} answers {:?}", answer.body);
+                }
+            }
+        }
+    }
+    // The right secret still opens: strangers cannot lock the owner out.
+    let bearer = format!("Bearer {}", standing.join.token);
+    let host = standing.join.address.to_string();
+    let form = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
+    assert_eq!(request(standing.join.address, "GET", "/api/v1/status", &form).status, 200);
+    standing.end();
+}
+
+#[test]
+fn request_for_another_host_is_refused_even_with_the_secret() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let bearer = format!("Bearer {}", standing.join.token);
+    for door in doors(&sandbox, &standing) {
+        let good = door.to_string();
+        for host in ["evil.example", "evil.example:80", "127.0.0.1:1", "", "127.0.0.1.evil.example"] {
+            let form = [("Host", host), ("Authorization", &bearer)];
+            let answer = request(door, "GET", "/api/v1/status", &form);
+            assert_eq!((answer.status, answer.body.len()), (421, 0), "Host {host:?}");
+        }
+        let twice = [("Host", good.as_str()), ("Host", "evil.example"), ("Authorization", &bearer)];
+        assert_eq!(request(door, "GET", "/api/v1/status", &twice).status, 421);
+        let page = [("Host", good.as_str()), ("Authorization", &bearer), ("Origin", "http://evil.example")];
+        assert_eq!(request(door, "GET", "/api/v1/status", &page).status, 403);
+    }
+    standing.end();
+}
+
+#[test]
+fn secret_is_in_no_command_line_environment_or_log() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    sandbox.arm("map");
+    let input = sandbox.write("text", "a\n");
+    let client = sandbox.gristmill(["submit", "wordcount", &input]).env("GRISTMILL_LOG", "trace").start();
+    sandbox.stopped_at("map");
+    let token = standing.join.token.clone();
+    let processes = sandbox.processes();
+    assert_eq!(processes.len(), 4, "a master, a worker and its process, a client: {processes:#?}");
+    for found in &processes {
+        assert!(!found.command.contains(&token), "{}", found.command);
+        assert!(!process::holds(&process::environment(found.pid), &token), "{}", found.command);
+    }
+    sandbox.go_on("map");
+    client.finish().expect_code(0);
+    let printed = standing.master.stdout();
+    assert_eq!(printed, format!("{}\n", standing.join.text).into_bytes(), "the join line and nothing else");
+    standing.end();
+    let logs = oracle::names(&sandbox.path("log"));
+    for name in logs.iter().filter(|name| name.ends_with(".stderr")) {
+        let log = std::fs::read(sandbox.path(&format!("log/{name}"))).unwrap();
+        assert!(!process::holds(&log, &token), "the secret is in {name}");
+    }
+}
+
+#[test]
+fn secret_of_an_embedded_cluster_is_in_no_command_line_or_environment() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(131).text(10_000, &[" ", "\n"]));
+    sandbox.arm("map");
+    let running = sandbox.gristmill(["run", "wordcount", &input, "--workers", "2"]).start();
+    sandbox.stopped_at("map");
+    // The secret itself is known to nobody: whatever is long enough and looks random is suspicious.
+    let suspicious = |text: &str| {
+        let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
+        words.any(|word| word.len() == 43)
+    };
+    assert!(suspicious(&format!("--secret={}", "x".repeat(43))));
+    let processes = sandbox.processes();
+    assert_eq!(processes.len(), 4, "{processes:#?}");
+    let own = process::environment(running.pid());
+    for found in processes {
+        assert!(!suspicious(&found.command), "{}", found.command);
+        assert_eq!(
+            process::environment(found.pid),
+            own,
+            "{} was given an environment of its own",
+            found.command
+        );
+        let name = found.command.split(' ').next().unwrap();
+        assert_eq!(name, PROGRAM, "children are seen under the program's name");
+    }
+    sandbox.go_on("map");
+    running.finish().expect_code(0);
+}
+
+#[test]
+fn run_listens_on_loopback_alone() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(132).text(10_000, &[" ", "\n"]));
+    sandbox.arm("map");
+    let running = sandbox.gristmill(["run", "wordcount", &input, "--workers", "2"]).start();
+    sandbox.stopped_at("map");
+    let doors: Vec<SocketAddr> =
+        sandbox.processes().iter().flat_map(|found| process::listening(found.pid)).collect();
+    assert!(doors.len() >= 3, "a master and two workers: {doors:?}");
+    assert!(doors.iter().all(|door| door.ip().is_loopback()), "{doors:?}");
+    sandbox.go_on("map");
+    running.finish().expect_code(0);
+    sandbox.assert_nothing_left();
+    for door in doors {
+        assert!(std::net::TcpStream::connect(door).is_err(), "{door} is still open");
+    }
+}
+
+#[test]
+fn folders_of_a_run_are_closed_to_others() {
+    let sandbox = Sandbox::new();
+    // So little memory that maps must spill.
+    let input = sandbox.write("text", Random::seeded(133).text(6_000_000, &[" ", "\n"]));
+    sandbox.arm("reduce");
+    let arguments = ["run", "sort", &input, "--workers", "2", "--memory", "16MiB", "--reduces", "1"];
+    let running = sandbox.gristmill(arguments).start();
+    sandbox.stopped_at("reduce");
+    let mut seen = 0;
+    let mut open = vec![sandbox.path("tmp")];
+    while let Some(folder) = open.pop() {
+        for name in oracle::names(&folder) {
+            let path = folder.join(name);
+            let metadata = std::fs::metadata(&path).unwrap();
+            let outermost = folder == sandbox.path("tmp");
+            if metadata.is_dir() {
+                // What lies inside a folder that is closed is closed.
+                assert!(!outermost || metadata.mode() & 0o7777 == 0o700, "{}", path.display());
+                open.push(path);
+            } else {
+                assert!(!outermost, "{} lies open", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 0, "there was nothing to see");
+    sandbox.go_on("reduce");
+    running.finish().expect_code(0);
+}
+
+#[test]
+fn master_refuses_to_listen_openly_unless_told() {
+    let sandbox = Sandbox::new();
+    let refused = |flags: &[&str], flag: &str| {
+        let finished = sandbox.gristmill([&["master"], flags].concat()).finish().expect_code(3);
+        finished.expect_words(&["refused to listen", flag]);
+    };
+    refused(&["--listen", "0.0.0.0:0"], "--listen-everywhere");
+    refused(&["--listen", "[::]:0", "--insecure-plaintext", "--allow-root"], "--listen-everywhere");
+    if is_root("a master as root beyond this machine") {
+        // An address that this machine does not have: refused before the system is asked.
+        refused(&["--listen", "192.0.2.1:0"], "--allow-root");
+        refused(&["--listen", "192.0.2.1:0", "--insecure-plaintext"], "--allow-root");
+    }
+}

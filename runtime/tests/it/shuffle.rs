@@ -1,0 +1,87 @@
+//! The shuffle overlaps with the maps: what a trace shows of when bytes arrived.
+//!
+//! Deliberately not here: how fast it is, which is measured on release builds.
+
+use crate::support::{Sandbox, data::Random};
+use serde_json::Value;
+
+/// Share of the bytes sent over HTTP that must have arrived when the last map ends.
+const OVERLAP_MIN: f64 = 0.8;
+
+#[test]
+fn most_bytes_have_arrived_when_the_last_map_ends() {
+    let sandbox = Sandbox::new();
+    // Lines of one length, so that 32 splits of one size hold the same number of them.
+    let mut random = Random::seeded(91);
+    let line = |random: &mut Random| format!("{:063}\n", random.below(1 << 40));
+    let text: String = (0..32 * 8 * 1024).map(|_| line(&mut random)).collect();
+    let input = sandbox.write("text", &text);
+    let (out, trace) = (sandbox.text("out"), sandbox.path("trace.json"));
+    sandbox.run_well([
+        "run",
+        "sort",
+        &input,
+        "--workers",
+        "2",
+        "--slots",
+        "1",
+        "--split-size",
+        "512KiB",
+        "--output",
+        &out,
+        "--trace",
+        trace.to_str().unwrap(),
+    ]);
+    let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of =
+        |category: &str| -> Vec<&Value> { events.iter().filter(|event| event["cat"] == category).collect() };
+    assert_eq!(of("map").len(), 32);
+    let maps_done_us = trace["otherData"]["maps_done_us"].as_f64().unwrap();
+    let (mut in_time, mut all) = (0, 0);
+    for fetch in of("fetch") {
+        let bytes = fetch["args"]["bytes"].as_u64().unwrap();
+        all += bytes;
+        if fetch["ts"].as_f64().unwrap() + fetch["dur"].as_f64().unwrap() <= maps_done_us {
+            in_time += bytes;
+        }
+    }
+    assert!(all as f64 > text.len() as f64 * 0.3, "{all} of {} bytes went over HTTP", text.len());
+    let share = in_time as f64 / all as f64;
+    assert!(share >= OVERLAP_MIN, "only {share:.2} of {all} bytes had arrived when the last map ended");
+}
+
+#[test]
+fn trace_has_a_row_for_each_slot_and_lane_and_none_overlaps() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(92).text(100_000, &[" ", "\n"]));
+    let (out, trace) = (sandbox.text("out"), sandbox.path("trace.json"));
+    sandbox.run_well([
+        "run",
+        "sort",
+        &input,
+        "--workers",
+        "2",
+        "--slots",
+        "2",
+        "--split-size",
+        "5KiB",
+        "--output",
+        &out,
+        "--trace",
+        trace.to_str().unwrap(),
+    ]);
+    let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+    let mut rows = std::collections::BTreeMap::<(u64, u64), Vec<(f64, f64)>>::new();
+    for event in trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X") {
+        let row = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+        let start = event["ts"].as_f64().unwrap();
+        rows.entry(row).or_default().push((start, start + event["dur"].as_f64().unwrap()));
+    }
+    for (row, mut spans) in rows {
+        spans.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        // Times are whole nanoseconds, printed as microseconds.
+        let apart = spans.windows(2).all(|two| two[0].1 <= two[1].0 + 0.001);
+        assert!(apart, "events overlap in row {row:?}: {spans:?}");
+    }
+}

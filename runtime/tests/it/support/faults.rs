@@ -1,0 +1,34 @@
+//! Fault places: a worker that reaches one stops there, until the test has killed it or lets it go on.
+//!
+//! Deliberately not here: the other side, which is in the worker's `fault` module and in debug builds only.
+
+use super::sandbox::Sandbox;
+use super::{process, until};
+use std::fs;
+
+impl Sandbox {
+    /// Lays out one token for a place: the next worker that gets there takes it and stops.
+    pub fn arm(&self, place: &str) {
+        fs::write(self.path(&format!("faults/{place}")), "").unwrap();
+    }
+
+    /// Waits until a worker has stopped at a place; answers its process id.
+    pub fn stopped_at(&self, place: &str) -> u32 {
+        let hit = self.path(&format!("faults/{place}.hit"));
+        until(&format!("a worker at {place}"), || fs::read_to_string(&hit).ok()).parse().unwrap()
+    }
+
+    /// Lets a worker that has stopped at a place go on. The place must have been reached exactly once.
+    pub fn go_on(&self, place: &str) {
+        fs::remove_file(self.path(&format!("faults/{place}.hit"))).unwrap();
+        assert!(!self.path(&format!("faults/{place}")).exists(), "the token of {place} is still there");
+    }
+
+    /// Waits for a worker to stop at a place and kills it there; answers its process id.
+    pub fn kill_at(&self, place: &str) -> u32 {
+        let pid = self.stopped_at(place);
+        process::kill(pid);
+        self.go_on(place);
+        pid
+    }
+}

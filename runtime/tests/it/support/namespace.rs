@@ -1,0 +1,91 @@
+//! Network namespaces as separate machines: each has an address of its own on a common switch, and mounts of its own.
+//!
+//! Needs root and the `ip` program. Names are unique to the process and go when the network is dropped. Deliberately
+//! not here: what runs on the hosts.
+
+use super::sandbox::{Invocation, PROGRAM, Sandbox};
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Numbers networks of this process.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Hosts on a switch.
+pub struct Network {
+    name: String,
+    hosts: u8,
+}
+
+impl Network {
+    /// This many hosts, numbered from 1, with addresses from 10.77.0.1.
+    pub fn of(hosts: u8) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let network = Self { name: format!("gm{}x{number}", std::process::id()), hosts };
+        let switch = network.namespace(0);
+        ip(&["netns", "add", &switch]);
+        ip(&["-n", &switch, "link", "add", "switch", "type", "bridge"]);
+        ip(&["-n", &switch, "link", "set", "switch", "up"]);
+        for host in 1..=hosts {
+            let (namespace, cable) = (network.namespace(host), format!("cable{host}"));
+            ip(&["netns", "add", &namespace]);
+            let end = ["peer", "name", "eth0", "netns", &namespace];
+            ip(&[&["-n", &switch, "link", "add", &cable, "type", "veth"], &end[..]].concat());
+            ip(&["-n", &switch, "link", "set", &cable, "master", "switch", "up"]);
+            let address = format!("{}/24", network.address(host));
+            ip(&["-n", &namespace, "address", "add", &address, "dev", "eth0"]);
+            for link in ["lo", "eth0"] {
+                ip(&["-n", &namespace, "link", "set", link, "up"]);
+            }
+        }
+        network
+    }
+
+    fn namespace(&self, host: u8) -> String {
+        format!("{}h{host}", self.name)
+    }
+
+    /// The address of a host.
+    pub fn address(&self, host: u8) -> IpAddr {
+        IpAddr::from([10, 77, 0, host])
+    }
+
+    /// The program on a host. `prepare` is a shell script that runs there first and may mount over folders: nobody
+    /// else sees those mounts.
+    pub fn gristmill(&self, sandbox: &Sandbox, host: u8, prepare: &str, arguments: &[&str]) -> Invocation {
+        let (namespace, script) = (self.namespace(host), format!("set -e\n{prepare}\nexec \"$@\""));
+        let shell = ["netns", "exec", &namespace, "unshare", "-m", "sh", "-c", &script, "sh", PROGRAM];
+        sandbox.program(Path::new("ip"), shell.iter().chain(arguments))
+    }
+
+    /// Does something as a process on that host would, as far as sockets are concerned.
+    pub fn on<T: Send>(&self, host: u8, work: impl FnOnce() -> T + Send) -> T {
+        let file = File::open(format!("/run/netns/{}", self.namespace(host))).unwrap();
+        std::thread::scope(|scope| {
+            // A thread of its own, which moves and ends there.
+            let thread = scope.spawn(move || {
+                let kind = rustix::thread::LinkNameSpaceType::Network;
+                rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(kind))
+                    .unwrap();
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for host in 0..=self.hosts {
+            // Links go with their namespaces.
+            let _ = Command::new("ip").args(["netns", "delete", &self.namespace(host)]).output();
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let output = Command::new("ip").args(arguments).output().unwrap();
+    assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,105 @@
+//! Processes as the kernel shows them: whose they are, what they listen on, what others can read of them.
+//!
+//! Deliberately not here: starting them (`sandbox`).
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// One live process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its command line, words joined by spaces.
+    pub command: String,
+}
+
+/// Live processes whose environment holds this text. Zombies have none and do not count.
+pub fn marked(mark: &str) -> Vec<Process> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        if holds(&environment(pid), mark) {
+            found.push(Process { pid, command: command_line(pid) });
+        }
+    }
+    found
+}
+
+/// Whether `bytes` hold `text`.
+pub fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// The environment of a process as the kernel shows it; empty if it is gone or somebody else's.
+pub fn environment(pid: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
+}
+
+/// The command line of a process; empty if it is gone.
+pub fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
+}
+
+/// Sends a signal; a process that is gone is no error, since tests race with the end of what they kill.
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    match kill_process(pid, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => panic!("could not signal {pid:?}: {error}"),
+    }
+}
+
+/// `kill -9`.
+pub fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Where a process listens for TCP connections.
+pub fn listening(pid: u32) -> Vec<SocketAddr> {
+    let inodes = sockets(pid);
+    let mut found = Vec::new();
+    for file in ["tcp", "tcp6"] {
+        let table = fs::read_to_string(format!("/proc/{pid}/net/{file}")).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            // The fourth column is the state, 0A for listening; the tenth is the number of the socket.
+            if words[3] == "0A" && inodes.contains(words[9]) {
+                found.push(address(words[1]));
+            }
+        }
+    }
+    found
+}
+
+fn sockets(pid: u32) -> BTreeSet<String> {
+    let mut inodes = BTreeSet::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        let target = target.to_string_lossy().into_owned();
+        if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
+            inodes.insert(inode.to_owned());
+        }
+    }
+    inodes
+}
+
+/// Reads `0100007F:1F90`: the address as 32-bit words in the machine's byte order, the port in plain order.
+fn address(text: &str) -> SocketAddr {
+    let (address, port) = text.split_once(':').unwrap();
+    let words: Vec<u32> = (0..address.len())
+        .step_by(8)
+        .map(|at| u32::from_str_radix(&address[at..at + 8], 16).unwrap())
+        .collect();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let ip = match <[u8; 4]>::try_from(bytes.as_slice()) {
+        Ok(four) => IpAddr::V4(Ipv4Addr::from(four)),
+        Err(_) => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(bytes.as_slice()).unwrap())),
+    };
+    SocketAddr::new(ip, u16::from_str_radix(port, 16).unwrap())
+}

@@ -1,0 +1,290 @@
+//! A sandbox: a folder of a test's own, in which it runs the program, and which sees to it that nothing is left.
+//!
+//! Every process started in it carries a mark in its environment, which its children inherit, so that all of them
+//! can be found whatever became of their parents. At the end of a sandbox no marked process may run (and so no port
+//! be open) and its `TMPDIR` must be empty. Deliberately not here: what the processes are told to do.
+
+use super::PATIENCE;
+use super::process::{self, Process};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long processes whose parent was killed may take to notice and to clean up.
+pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Name of the variable that marks processes.
+const MARK: &str = "GRISTMILL_TEST_MARK";
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gristmill");
+
+/// A folder and the processes that were started in it.
+pub struct Sandbox {
+    directory: tempfile::TempDir,
+    mark: String,
+    started: AtomicU32,
+}
+
+impl Sandbox {
+    /// A fresh one with folders for temporary files, state and faults.
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new().prefix("gristmill-it-").tempdir().unwrap();
+        for name in ["tmp", "faults", "log"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let mark = format!("{MARK}={}", directory.path().display());
+        Self { directory, mark, started: AtomicU32::new(0) }
+    }
+
+    /// A path in the sandbox.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The same as text, for arguments.
+    pub fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes a file, with its folders, and answers its path.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self.text(name)
+    }
+
+    /// The program with these arguments.
+    pub fn gristmill<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Invocation {
+        self.program(Path::new(PROGRAM), arguments)
+    }
+
+    /// Any program with these arguments, marked and with the sandbox's folders.
+    pub fn program<A: AsRef<OsStr>>(
+        &self,
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Invocation {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let (name, value) = self.mark.split_once('=').unwrap();
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env(name, value)
+            .env("TMPDIR", self.path("tmp"))
+            .env("GRISTMILL_STATE", self.path("state"))
+            .env("GRISTMILL_FAULTS", self.path("faults"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env_remove("GRISTMILL_LOG")
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::null());
+        Invocation {
+            command,
+            stdout: self.path(&format!("log/{number}.stdout")),
+            stderr: self.path(&format!("log/{number}.stderr")),
+            mark: self.mark.clone(),
+        }
+    }
+
+    /// Runs the program to its end; at that moment nothing of it may be left.
+    pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Finished {
+        let finished = self.gristmill(arguments).finish();
+        self.assert_nothing_left();
+        finished
+    }
+
+    /// As [`Sandbox::run`], and it must have gone well.
+    pub fn run_well<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Finished {
+        self.run(arguments).expect_code(0)
+    }
+
+    /// The sandbox's live processes.
+    pub fn processes(&self) -> Vec<Process> {
+        process::marked(&self.mark)
+    }
+
+    /// Process ids of the sandbox's live workers or masters, those of an embedded cluster or others.
+    pub fn pids_of(&self, role: &str) -> Vec<u32> {
+        let role = format!(" {role} ");
+        let found = self.processes().into_iter();
+        let mut pids: Vec<u32> = found
+            .filter(|found| format!("{} ", found.command).contains(&role))
+            .map(|found| found.pid)
+            .collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    /// Fails unless no process runs and no temporary file is there.
+    pub fn assert_nothing_left(&self) {
+        assert_eq!(self.leftovers(), Vec::<String>::new(), "something is left");
+    }
+
+    /// Waits until no process runs and no temporary file is there.
+    pub fn await_nothing_left(&self, limit: Duration) {
+        let start = Instant::now();
+        while !self.leftovers().is_empty() {
+            assert!(start.elapsed() < limit, "left after {limit:?}: {:#?}", self.leftovers());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let mut left: Vec<String> = self
+            .processes()
+            .iter()
+            .map(|found| format!("process {}: {}", found.pid, found.command))
+            .collect();
+        for entry in fs::read_dir(self.path("tmp")).unwrap() {
+            left.push(format!("temporary file {}", entry.unwrap().path().display()));
+        }
+        left
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let left = if std::thread::panicking() { Vec::new() } else { self.leftovers() };
+        for found in self.processes() {
+            process::kill(found.pid);
+        }
+        assert_eq!(left, Vec::<String>::new(), "something is left at the end of the test");
+    }
+}
+
+/// A program about to be started.
+pub struct Invocation {
+    command: Command,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    mark: String,
+}
+
+impl Invocation {
+    /// Sets a variable of its environment.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        self.command.stdout(File::create(&self.stdout).unwrap()).stderr(File::create(&self.stderr).unwrap());
+        let child = self.command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.command));
+        let words = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
+        Running { child, words, stdout: self.stdout, stderr: self.stderr, mark: self.mark }
+    }
+
+    /// Starts it and waits for its end.
+    pub fn finish(self) -> Finished {
+        self.start().finish()
+    }
+}
+
+/// A program that was started.
+pub struct Running {
+    child: Child,
+    words: String,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    mark: String,
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        process::signal(self.pid(), signal);
+    }
+
+    /// What it has written to stdout so far.
+    pub fn stdout(&self) -> Vec<u8> {
+        fs::read(&self.stdout).unwrap()
+    }
+
+    /// What it has written to stderr so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()
+    }
+
+    /// Waits for its end. If that does not come, everything in the sandbox is killed and the test fails.
+    pub fn finish(self) -> Finished {
+        self.finish_within(PATIENCE)
+    }
+
+    /// As [`Running::finish`] with another limit.
+    pub fn finish_within(mut self, limit: Duration) -> Finished {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if limit < start.elapsed() {
+                for found in process::marked(&self.mark) {
+                    process::kill(found.pid);
+                }
+                let _ = self.child.wait();
+                panic!("{} did not end within {limit:?}; its stderr:\n{}", self.words, self.stderr());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        Finished { status, stdout: self.stdout(), stderr: self.stderr(), words: self.words }
+    }
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// How.
+    pub status: ExitStatus,
+    /// All it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// All it wrote to stderr.
+    pub stderr: String,
+    words: String,
+}
+
+impl Finished {
+    /// Fails unless it ended with this exit code.
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(
+            self.status.code(),
+            Some(code),
+            "{} ended with {}; its stderr:\n{}",
+            self.words,
+            self.status,
+            self.stderr
+        );
+        self
+    }
+
+    /// Fails unless all of these words are on stderr.
+    pub fn expect_words(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "{} did not say {word:?}:\n{}", self.words, self.stderr);
+        }
+        self
+    }
+
+    /// What it wrote to stdout, as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout)
+            .unwrap_or_else(|error| panic!("{}: {error}: {}", self.words, self.stdout_text()))
+    }
+
+    /// What it wrote to stdout, as text.
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+}

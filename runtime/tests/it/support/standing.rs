@@ -1,0 +1,101 @@
+//! A master and workers that were started by hand and stay, as opposed to those of `run`.
+//!
+//! Deliberately not here: several machines (`namespace`).
+
+use super::sandbox::{Running, Sandbox};
+use super::until;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::net::SocketAddr;
+
+/// What a master's join line says.
+pub struct JoinLine {
+    /// The whole line.
+    pub text: String,
+    /// Where the master listens.
+    pub address: SocketAddr,
+    /// The secret.
+    pub token: String,
+}
+
+impl JoinLine {
+    /// Reads `gm1:HOST:PORT#TOKEN[.PIN]`.
+    pub fn read(text: &str) -> Self {
+        let text = text.trim().to_owned();
+        let (address, key) = text.strip_prefix("gm1:").and_then(|rest| rest.split_once('#')).unwrap();
+        let token = key.split('.').next().unwrap().to_owned();
+        Self { address: address.parse().unwrap(), token, text }
+    }
+
+    /// The same line with another secret.
+    pub fn with_wrong_token(&self) -> String {
+        let first = if self.token.starts_with('A') { 'B' } else { 'A' };
+        self.text.replace(&self.token, &format!("{first}{}", &self.token[1..]))
+    }
+}
+
+/// A master and workers on loopback; the state folder is that of the sandbox.
+pub struct Standing<'a> {
+    sandbox: &'a Sandbox,
+    /// The master.
+    pub master: Running,
+    /// Each a parent with one worker process.
+    pub workers: Vec<Running>,
+    /// The join line.
+    pub join: JoinLine,
+}
+
+impl<'a> Standing<'a> {
+    /// Starts a master and this many workers of one process with one slot, and waits until all have joined.
+    pub fn start(sandbox: &'a Sandbox, workers: u32) -> Self {
+        let master = sandbox.gristmill(["master"]).start();
+        let join = await_join_line(&master);
+        let workers = (0..workers).map(|_| start_worker(sandbox)).collect();
+        let standing = Self { sandbox, master, workers, join };
+        standing.await_workers(standing.workers.len());
+        standing
+    }
+
+    /// Waits until this many worker processes have joined.
+    pub fn await_workers(&self, count: usize) {
+        until(&format!("{count} workers"), || {
+            let status = self.sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+            (status["workers"].as_array().unwrap().len() == count).then_some(())
+        });
+    }
+
+    /// The status of a job.
+    pub fn job(&self, job: &str) -> Value {
+        self.sandbox.gristmill(["status", job, "--json"]).finish().expect_code(0).json()
+    }
+
+    /// Ends the master as a person would; its workers follow with the code of a lost cluster or in peace, and nothing
+    /// is left but the secret.
+    pub fn end(self) {
+        self.master.signal(Signal::TERM);
+        self.master.finish().expect_code(0);
+        for worker in self.workers {
+            let code = worker.finish().status.code();
+            assert!(code == Some(0) || code == Some(5), "a worker ended with {code:?}");
+        }
+        self.sandbox.assert_nothing_left();
+        assert!(
+            !self.sandbox.path("state/join").exists(),
+            "the address of a master that has ended is still told"
+        );
+    }
+}
+
+/// Starts a worker of one process with one slot that joins the master of the state folder.
+pub fn start_worker(sandbox: &Sandbox) -> Running {
+    sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).start()
+}
+
+/// Waits for the line that a master prints.
+pub fn await_join_line(master: &Running) -> JoinLine {
+    let line = until("a join line", || {
+        let printed = String::from_utf8(master.stdout()).unwrap();
+        printed.ends_with('\n').then_some(printed)
+    });
+    JoinLine::read(&line)
+}

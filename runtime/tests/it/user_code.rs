@@ -1,0 +1,140 @@
+//! User code that panics, aborts, hangs, exits or talks too much: what its user is told, and what the others notice.
+//!
+//! The jobs are those of the example program `faulty`. Deliberately not here: workers that are killed from outside
+//! (`crash`).
+
+use crate::support::{Finished, Sandbox, oracle};
+use std::path::PathBuf;
+
+/// The example program, which cargo builds together with the tests.
+pub fn faulty_program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/faulty");
+    assert!(program.exists(), "build it first: cargo build -p gristmill --example faulty");
+    program
+}
+
+/// Runs the job over two files, one good and one bad, on two workers.
+fn run_faulty(sandbox: &Sandbox, flags: &[&str]) -> Finished {
+    let good = sandbox.write("good", "one\ntwo\nthree\n");
+    let bad = sandbox.write("bad", "four\nbad five\n");
+    let out = sandbox.text("out");
+    let arguments = ["run", "faulty", &good, &bad, "--workers", "2", "--output", &out];
+    let reduces: &[&str] = if flags.contains(&"--reduces") { &[] } else { &["--reduces", "1"] };
+    let arguments = [&arguments, reduces, &["--split-size", "10"], flags].concat();
+    let finished = sandbox.program(&faulty_program(), arguments).finish();
+    sandbox.assert_nothing_left();
+    finished
+}
+
+const SORTED: &str = "bad five\nfour\none\nthree\ntwo\n";
+
+/// It failed after four tries of the bad task; nothing of the output is there.
+fn expect_four_tries(sandbox: &Sandbox, finished: Finished) -> Finished {
+    let finished = finished.expect_code(1).expect_words(&["4 failed in user code", "failed too often"]);
+    assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
+    let errors: Vec<&str> = finished.stderr.lines().filter(|line| line.starts_with("error:")).collect();
+    assert_eq!(errors.len(), 1, "one error, not several:\n{}", finished.stderr);
+    finished
+}
+
+#[test]
+fn panic_fails_the_job_after_four_tries_and_is_shown_with_its_place() {
+    let sandbox = Sandbox::new();
+    let finished = expect_four_tries(&sandbox, run_faulty(&sandbox, &["--how", "panic"]));
+    let words = ["panicked at ", "examples/faulty.rs:", "this line is bad: bad five", "job-1/map-"];
+    let finished = finished.expect_words(&words);
+    assert!(!finished.stderr.contains("lost with a worker"), "a panic costs no worker:\n{}", finished.stderr);
+    assert!(!finished.stderr.contains("stack backtrace"), "nobody asked for it:\n{}", finished.stderr);
+}
+
+#[test]
+fn panic_in_a_reducer_fails_the_job_after_four_tries() {
+    let sandbox = Sandbox::new();
+    let finished = expect_four_tries(&sandbox, run_faulty(&sandbox, &["--how", "panic", "--in-reduce"]));
+    finished.expect_words(&["this line is bad: bad five", "job-1/reduce-0"]);
+}
+
+#[test]
+fn panic_on_the_submitter_is_told_like_one_on_a_worker() {
+    let sandbox = Sandbox::new();
+    // The mapper runs on the submitter first, which samples keys with it.
+    let flags = ["--total-order", "--reduces", "2"];
+    for (how, words) in [("panic", "this line is bad: bad five"), ("error", "no good: bad five")] {
+        let flags = [&["--how", how], &flags[..]].concat();
+        run_faulty(&sandbox, &flags).expect_code(1).expect_words(&["error: ", words]);
+        assert!(!sandbox.path("out").exists());
+    }
+}
+
+#[test]
+fn error_of_user_code_fails_the_job_after_as_many_tries_as_asked() {
+    let sandbox = Sandbox::new();
+    let finished = run_faulty(&sandbox, &["--how", "error", "--attempts", "2"]).expect_code(1);
+    finished.expect_words(&["2 failed in user code", "no good: bad five"]);
+}
+
+#[test]
+fn panic_that_happens_once_is_survived_and_told() {
+    let sandbox = Sandbox::new();
+    let token = sandbox.write("token", "");
+    let finished = run_faulty(&sandbox, &["--how", "panic", "--token", &token]).expect_code(0);
+    finished.expect_words(&["1 failed in user code", "this line is bad: bad five", "succeeded"]);
+    assert!(!sandbox.path("token").exists(), "it did not panic");
+    assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes());
+}
+
+#[test]
+fn process_that_user_code_brings_down_is_replaced_and_charged() {
+    for (how, words) in [
+        ("abort", "SIGABRT"),
+        // The standard library turns the fault into an abort, with words of its own.
+        ("overflow", "has overflowed its stack"),
+        ("exit", "exit code 0"),
+    ] {
+        let sandbox = Sandbox::new();
+        let finished = expect_four_tries(&sandbox, run_faulty(&sandbox, &["--how", how]));
+        finished.expect_words(&["4 lost with a worker", words]);
+    }
+}
+
+#[test]
+fn process_brought_down_once_is_survived() {
+    for flags in [&["--how", "abort"] as &[&str], &["--how", "abort", "--in-reduce"], &["--how", "exit"]] {
+        let sandbox = Sandbox::new();
+        let token = sandbox.write("token", "");
+        let flags = [flags, &["--token", &token]].concat();
+        let finished = run_faulty(&sandbox, &flags).expect_code(0);
+        finished.expect_words(&["1 failed in user code", "1 lost with a worker", "succeeded"]);
+        assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes(), "{flags:?}");
+    }
+}
+
+#[test]
+fn user_code_that_hangs_fails_the_job_and_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let finished = run_faulty(&sandbox, &["--how", "loop", "--hang-after", "0.3", "--attempts", "2"]);
+    let finished = finished
+        .expect_code(1)
+        .expect_words(&["2 failed in user code", "no record read or written for 0.3 s"]);
+    assert!(!sandbox.path("out").exists());
+    assert!(finished.stderr.contains("failed (hang)"), "{}", finished.stderr);
+}
+
+#[test]
+fn user_code_that_hangs_once_is_survived() {
+    let sandbox = Sandbox::new();
+    let token = sandbox.write("token", "");
+    let flags = ["--how", "loop", "--hang-after", "0.3", "--token", &token];
+    run_faulty(&sandbox, &flags).expect_code(0).expect_words(&["1 failed in user code", "succeeded"]);
+    assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes());
+}
+
+#[test]
+fn user_code_that_prints_without_end_harms_nobody() {
+    let sandbox = Sandbox::new();
+    let finished = run_faulty(&sandbox, &["--how", "print"]).expect_code(0);
+    assert!(finished.stderr.len() < 10_000, "{} bytes on stderr", finished.stderr.len());
+    assert!(!finished.stderr.contains('\x1b'), "control characters reached the terminal");
+    assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes());
+}

@@ -1,0 +1,118 @@
+//! The walls between the folders, and that ARCHITECTURE.md tells the truth about names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All Rust files below a folder of the repository.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources below {folder}");
+    found
+}
+
+/// Names of our packages among the dependencies of a folder's manifest.
+fn ours(folder: &str) -> Vec<String> {
+    let manifest = read(&root().join(folder).join("Cargo.toml"));
+    let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
+    let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+    let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    names.filter(|name| name.starts_with("gristmill")).map(str::to_owned).collect()
+}
+
+#[test]
+fn imports_go_one_way() {
+    assert_eq!(ours("scheduler"), [""; 0]);
+    assert_eq!(ours("worker"), ["gristmill-scheduler"]);
+    assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker"]);
+    assert_eq!(ours("examples"), ["gristmill"]);
+}
+
+#[test]
+fn worker_sees_only_ids_and_units_of_the_scheduler() {
+    for path in sources("worker/src") {
+        for rest in read(&path).split("gristmill_scheduler::").skip(1) {
+            let allowed = rest.starts_with("ids") || rest.starts_with("units");
+            assert!(allowed, "{} imports {}", path.display(), rest.lines().next().unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn bincode_is_named_in_one_file() {
+    let named: Vec<PathBuf> = ["worker/src", "runtime/src", "scheduler/src"]
+        .into_iter()
+        .flat_map(sources)
+        .filter(|path| read(path).contains("bincode::"))
+        .collect();
+    assert!(named.len() == 1 && named[0].ends_with("worker/src/codec.rs"), "{named:?}");
+}
+
+#[test]
+fn connections_are_built_in_one_folder() {
+    for path in ["worker/src", "runtime/src"].into_iter().flat_map(sources) {
+        let text = read(&path);
+        let builds = text.contains("hyper::server::conn") || text.contains("hyper::client::conn");
+        let inside = path.to_string_lossy().contains("worker/src/http");
+        assert!(!builds || inside, "{} builds connections of its own", path.display());
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    for path in ["scheduler/src", "worker/src", "runtime/src", "examples/src"].into_iter().flat_map(sources) {
+        let text = read(&path);
+        assert!(text.starts_with("//!"), "{} does not open by saying what it is", path.display());
+    }
+}
+
+#[test]
+fn architecture_names_only_what_exists() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let all: String = ["scheduler/src", "worker/src", "runtime/src"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|path| read(&path))
+        .collect();
+    let mut looked_up = 0;
+    for quoted in text.split('`').skip(1).step_by(2) {
+        let folders = ["scheduler/", "worker/", "runtime/", "examples/", "scripts/"];
+        if folders.iter().any(|folder| quoted.starts_with(folder)) {
+            assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which does not exist");
+            looked_up += 1;
+        }
+        let first = quoted.split("::").next().unwrap_or_default();
+        let camel = first.chars().next().is_some_and(char::is_uppercase)
+            && first.chars().any(char::is_lowercase)
+            && first.chars().all(char::is_alphanumeric);
+        if camel {
+            let kinds = ["struct", "enum", "trait", "type"];
+            let defined = kinds.iter().any(|kind| {
+                all.match_indices(&format!("{kind} {first}")).any(|(at, found)| {
+                    all[at + found.len()..].chars().next().is_some_and(|next| !next.is_alphanumeric())
+                })
+            });
+            assert!(defined, "ARCHITECTURE.md names the type {first}, which does not exist");
+            looked_up += 1;
+        }
+    }
+    assert!(30 < looked_up, "only {looked_up} names were found in ARCHITECTURE.md");
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs all tests. Some compare with other programs, or play several machines with network namespaces; those are
+# installed first where that is possible. What cannot run here says so on stderr and does not fail.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Package of each program, as Debian names it.
+declare -A package_of=([sqlite3]=sqlite3 [rg]=ripgrep [ip]=iproute2 [zstd]=zstd [gzip]=gzip [unshare]=util-linux)
+missing=()
+for program in "${!package_of[@]}"; do
+    command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+done
+if ((${#missing[@]})); then
+    if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+        echo "test.sh: installing ${missing[*]}" >&2
+        # A test that lacks its program skips itself, so this may fail.
+        { apt-get update -qq && apt-get install -y -qq "${missing[@]}"; } >/dev/null ||
+            echo "test.sh: could not install ${missing[*]}; tests that need them are skipped" >&2
+    else
+        echo "test.sh: not installed: ${missing[*]}; tests that need them are skipped" >&2
+    fi
+fi
+[[ $(id -u) == 0 ]] || echo "test.sh: not root: tests with network namespaces are skipped" >&2
+
+# All targets but benches, examples included: one of them is a program that tests run.
+cargo test --workspace "$@"
