@@ -59,6 +59,8 @@ pub struct Submission {
     pub sync: bool,
     /// Longest record, bytes.
     pub record_bytes_max: u64,
+    /// Bytes that may come out of a compressed file for each that goes in.
+    pub expansion_max: u32,
     /// User code that reads and writes nothing for this long hangs, milliseconds.
     pub hang_ms: u64,
     /// The job is cancelled when the connection that submitted it closes.

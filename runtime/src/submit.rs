@@ -46,6 +46,8 @@ pub struct JobOptions {
     pub sync: bool,
     /// Longest record, bytes.
     pub record_bytes_max: u64,
+    /// Bytes that may come out of a compressed file for each that goes in; small files are not held to it.
+    pub expansion_max: u32,
     /// User code that reads and writes nothing for this long hangs.
     pub hang: Duration,
     /// Address on which inputs are served to workers that do not see them and parts are taken from them; `None`:
@@ -67,6 +69,7 @@ impl JobOptions {
             attempts_max: 4,
             sync: true,
             record_bytes_max: InputLimits::default().record_max,
+            expansion_max: InputLimits::default().expansion_max,
             hang: Duration::from_secs(600),
             serve: None,
         }
@@ -249,7 +252,11 @@ pub(crate) fn plan(
     cluster: &ClusterView,
     attached: bool,
 ) -> Result<Planned, SubmitError> {
-    let limits = InputLimits { record_max: options.record_bytes_max, ..InputLimits::default() };
+    let limits = InputLimits {
+        record_max: options.record_bytes_max,
+        expansion_max: options.expansion_max,
+        ..InputLimits::default()
+    };
     let refuse = |source| SubmitError::Plan { source };
     job.prepare(&ClusterSubmitter(cluster, limits)).map_err(refuse)?;
     let plan = job.plan().map_err(refuse)?;
@@ -290,6 +297,7 @@ pub(crate) fn plan(
         attempts_max: options.attempts_max,
         sync: options.sync,
         record_bytes_max: options.record_bytes_max,
+        expansion_max: options.expansion_max,
         hang_ms: options.hang.as_millis() as u64,
         attached,
         remarks: job.remarks(),

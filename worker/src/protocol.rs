@@ -336,6 +336,8 @@ pub struct JobOrder {
     pub peers: Vec<(WorkerId, Endpoint)>,
     /// Longest record in bytes.
     pub record_bytes_max: u64,
+    /// Bytes that may come out of a compressed file for each that goes in.
+    pub expansion_max: u32,
     /// Whether parts are synced to disk before they count as published.
     pub sync: bool,
     /// No progress for this long means that user code hangs, milliseconds.

@@ -126,6 +126,9 @@ pub struct JobFlags {
     /// Longest record
     #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB")]
     pub max_record: String,
+    /// Bytes that may come out of a compressed input for each byte of it
+    #[arg(long, global = true, value_name = "N", default_value_t = 200)]
+    pub max_expansion: u32,
     /// Seconds without a record after which user code counts as hanging
     #[arg(long, global = true, value_name = "S", default_value_t = 600.0)]
     pub hang_after: f64,
@@ -186,6 +189,7 @@ impl JobFlags {
         options.attempts_max = self.attempts;
         options.sync = !(self.no_sync || settings.no_sync.unwrap_or(false));
         options.record_bytes_max = size("--max-record", &self.max_record)?;
+        options.expansion_max = self.max_expansion;
         options.hang = Duration::from_secs_f64(self.hang_after);
         options.serve = self.serve;
         Ok(options)

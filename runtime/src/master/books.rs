@@ -231,7 +231,6 @@ impl Books {
             .extend(gone.knows.iter().filter(|job| self.jobs.get(job).is_some_and(|j| !j.state.ended())));
         for attempt in &running {
             let Some(job) = self.jobs.get_mut(&attempt.task.job) else { continue };
-            job.attempts.lost += 1;
             job.running[attempt.task.kind as usize] -= 1;
             let charged = culprit.contains(attempt);
             let words = match end.and_then(|end| end.signal) {
@@ -245,6 +244,8 @@ impl Books {
             if charged {
                 job.attempts.failed_user += 1;
                 job.log(Some(*attempt), worker, last_words.unwrap_or_default().as_bytes());
+            } else {
+                job.attempts.lost += 1;
             }
             job.end_record(*attempt, now, AttemptEnd::Lost, None, 0);
         }
@@ -704,6 +705,7 @@ impl Books {
             submitter: submission.submitter.clone(),
             peers,
             record_bytes_max: submission.record_bytes_max,
+            expansion_max: submission.expansion_max,
             sync: submission.sync,
             hang_ms: submission.hang_ms,
         }))

@@ -2,9 +2,10 @@
 //!
 //! A guided tour: `jobs` compares the standard jobs with plain programs; `formats` reads what files can look like;
 //! `input` and `output` refuse what cannot be used; `shuffle` measures how far it overlaps with the maps; `crash`
-//! kills processes wherever it hurts, `user_code` lets user code misbehave; `cli` is the command line, `cluster` a
-//! master and workers that a person starts; `security` knocks at every door, and `network` puts hosts into network
-//! namespaces. `walls` reads the sources: who may import whom. What the others share is in `support`.
+//! kills processes wherever it hurts, `disk` fills disks, `user_code` lets user code misbehave; `cli` is the command
+//! line, `cluster` a master and workers that a person starts; `security` knocks at every door, and `network` puts
+//! hosts into network namespaces. `walls` reads the sources: who may import whom. What the others share is in
+//! `support`.
 //!
 //! Deliberately not here: single functions, which are tested beside their code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
@@ -12,6 +13,7 @@
 mod cli;
 mod cluster;
 mod crash;
+mod disk;
 mod formats;
 mod input;
 mod jobs;

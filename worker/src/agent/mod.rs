@@ -553,7 +553,11 @@ impl Agent {
         });
         // Half of the memory holds outputs and gathered segments, half is for what slots collect and merge.
         let slot_memory = self.config.memory.get() as usize / 2 / self.config.slots.max(1) as usize;
-        let limits = InputLimits { record_max: order.record_bytes_max, ..InputLimits::default() };
+        let limits = InputLimits {
+            record_max: order.record_bytes_max,
+            expansion_max: order.expansion_max,
+            ..InputLimits::default()
+        };
         let settings = TaskSettings {
             collector_bytes: slot_memory,
             merge_bytes: slot_memory,
