@@ -152,8 +152,9 @@ impl Lines {
             self.mapped = true;
             eprintln!("{}: maps done after {at}", status.job);
         }
+        // A segment that is fetched again counts again: only once the maps are done do the numbers tell.
         let gathered = status.segments_total <= status.totals.shuffle_segments && 0 < status.segments_total;
-        if !self.shuffled && gathered {
+        if self.mapped && !self.shuffled && gathered {
             self.shuffled = true;
             eprintln!("{}: shuffle done after {at}", status.job);
         }
