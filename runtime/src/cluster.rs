@@ -183,18 +183,17 @@ impl Cluster {
             supervisors: Vec::new(),
             folders,
         };
-        for number in 1..=config.workers {
-            let seat = Seat {
-                number,
-                slots: config.slots,
-                memory_bytes: config.memory_bytes / u64::from(config.workers.max(1)),
-                master: cluster.master.clone(),
-                secret: cluster.secret.clone(),
-                folders: cluster.folders.clone(),
-                flags: Vec::new(),
-                pool: Pool::new(Timeouts::default()),
-                stopping: stopping.clone(),
-            };
+        let workers = Workers {
+            count: config.workers,
+            slots: config.slots,
+            memory_bytes: config.memory_bytes,
+            master: cluster.master.clone(),
+            secret: cluster.secret.clone(),
+            spill_dirs: Vec::new(),
+            flags: Vec::new(),
+        };
+        for number in 1..=workers.count {
+            let seat = workers.seat(number, &cluster.folders, &stopping);
             let first = seat.start().await?;
             cluster.supervisors.push(tokio::spawn(async move {
                 let _ = seat.supervise(first).await;
@@ -239,7 +238,7 @@ impl Cluster {
     }
 }
 
-/// Worker processes of this machine for a master elsewhere.
+/// Worker processes of this machine, for a master here or elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     pub count: u32,
@@ -248,6 +247,7 @@ pub(crate) struct Workers {
     pub memory_bytes: u64,
     pub master: Endpoint,
     pub secret: Secret,
+    /// Where [`Workers::run`] makes private folders.
     pub spill_dirs: Vec<PathBuf>,
     /// Further flags of each process.
     pub flags: Vec<OsString>,
@@ -264,6 +264,20 @@ impl Workers {
         result
     }
 
+    fn seat(&self, number: u32, folders: &[PathBuf], stopping: &watch::Receiver<bool>) -> Seat {
+        Seat {
+            number,
+            slots: self.slots,
+            memory_bytes: self.memory_bytes / u64::from(self.count.max(1)),
+            master: self.master.clone(),
+            secret: self.secret.clone(),
+            folders: folders.to_vec(),
+            flags: self.flags.clone(),
+            pool: Pool::new(Timeouts::default()),
+            stopping: stopping.clone(),
+        }
+    }
+
     async fn run_in(
         &self,
         folders: &[PathBuf],
@@ -271,17 +285,7 @@ impl Workers {
     ) -> Result<u8, ClusterError> {
         let mut seats = tokio::task::JoinSet::new();
         for number in 1..=self.count {
-            let seat = Seat {
-                number,
-                slots: self.slots,
-                memory_bytes: self.memory_bytes / u64::from(self.count.max(1)),
-                master: self.master.clone(),
-                secret: self.secret.clone(),
-                folders: folders.to_vec(),
-                flags: self.flags.clone(),
-                pool: Pool::new(Timeouts::default()),
-                stopping: stopping.clone(),
-            };
+            let seat = self.seat(number, folders, stopping);
             let first = seat.start().await?;
             seats.spawn(seat.supervise(first));
         }

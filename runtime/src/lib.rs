@@ -256,3 +256,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+/// The README's program must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
