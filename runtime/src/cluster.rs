@@ -350,8 +350,9 @@ impl Seat {
             memory_bytes: self.memory_bytes,
             remove_at_end: Vec::new(),
         };
-        let stdin = configure(&mut child, &settings).await.map_err(failed)?;
-        Ok(Seated { child, stdin: Some(stdin), spill_dirs })
+        // A process that has died already takes no settings; its supervisor sees that and starts another.
+        let stdin = configure(&mut child, &settings).await.ok();
+        Ok(Seated { child, stdin, spill_dirs })
     }
 
     /// Waits for the process to end, again and again, until the cluster stops or the process says by its exit code

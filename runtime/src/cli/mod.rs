@@ -76,7 +76,7 @@ pub fn main_from(registry: Registry, arguments: Vec<std::ffi::OsString>) -> Exit
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            if is_broken_pipe(&error) {
+            if error.is::<StdoutClosed>() {
                 return ExitCode::from(exit::OK);
             }
             let (code, hint) = judge(&error);
@@ -156,9 +156,25 @@ fn usage(message: String) -> anyhow::Error {
     UsageError(message).into()
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+/// Whoever read stdout has had enough: no error. Only writing to stdout makes this one; a pipe to a child that
+/// breaks is something else.
+#[derive(Debug)]
+struct StdoutClosed;
+
+impl fmt::Display for StdoutClosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stdout was closed")
+    }
+}
+
+impl std::error::Error for StdoutClosed {}
+
+/// The result of writing to stdout.
+fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
+    result.map_err(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => StdoutClosed.into(),
+        _ => error.into(),
+    })
 }
 
 /// The exit code of an error, and what to do next.
@@ -237,12 +253,12 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
 
 /// Writes a line to stdout. Unlike `println!`, a closed pipe is an error and not a panic.
 fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
-    Ok(writeln!(std::io::stdout(), "{text}")?)
+    written(writeln!(std::io::stdout(), "{text}"))
 }
 
 /// Writes a text to stdout as it is.
 fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
-    Ok(write!(std::io::stdout(), "{text}")?)
+    written(write!(std::io::stdout(), "{text}"))
 }
 
 /// A terminal's colour code, or nothing where stderr is no terminal.

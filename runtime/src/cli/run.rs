@@ -3,7 +3,7 @@
 use super::bars::Progress;
 use super::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
 use super::settings::Settings;
-use super::{stdout_line, summary, trace, usage};
+use super::{stdout_line, summary, trace, usage, written};
 use crate::api::{JobStatus, LogEntry};
 use crate::client::{Client, ClientError, JobReport};
 use crate::cluster::Cluster;
@@ -229,9 +229,9 @@ fn finish(report: &JobReport, flags: &JobFlags, print: bool) -> anyhow::Result<(
     } else if print {
         let mut out = io::stdout().lock();
         for part in report.parts() {
-            io::copy(&mut fs::File::open(part)?, &mut out)?;
+            written(io::copy(&mut fs::File::open(part)?, &mut out))?;
         }
-        out.flush()?;
+        written(out.flush())?;
     }
     if !flags.quiet {
         let place = report.output.display().to_string();
