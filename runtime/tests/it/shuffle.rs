@@ -8,6 +8,16 @@ use serde_json::Value;
 /// Share of the bytes sent over HTTP that must have arrived when the last map ends.
 const OVERLAP_MIN: f64 = 0.8;
 
+/// The trace of a sort of this file on two workers.
+fn trace_of_sort(sandbox: &Sandbox, input: &str, slots: &str, split_size: &str) -> Value {
+    let (out, trace) = (sandbox.text("out"), sandbox.text("trace.json"));
+    let cluster = ["run", "sort", input, "--workers", "2", "--slots", slots];
+    sandbox.run_well(
+        [&cluster[..], &["--split-size", split_size, "--output", &out, "--trace", &trace]].concat(),
+    );
+    serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap()
+}
+
 #[test]
 fn most_bytes_have_arrived_when_the_last_map_ends() {
     let sandbox = Sandbox::new();
@@ -16,23 +26,7 @@ fn most_bytes_have_arrived_when_the_last_map_ends() {
     let line = |random: &mut Random| format!("{:063}\n", random.below(1 << 40));
     let text: String = (0..32 * 8 * 1024).map(|_| line(&mut random)).collect();
     let input = sandbox.write("text", &text);
-    let (out, trace) = (sandbox.text("out"), sandbox.path("trace.json"));
-    sandbox.run_well([
-        "run",
-        "sort",
-        &input,
-        "--workers",
-        "2",
-        "--slots",
-        "1",
-        "--split-size",
-        "512KiB",
-        "--output",
-        &out,
-        "--trace",
-        trace.to_str().unwrap(),
-    ]);
-    let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+    let trace = trace_of_sort(&sandbox, &input, "1", "512KiB");
     let events = trace["traceEvents"].as_array().unwrap();
     let of =
         |category: &str| -> Vec<&Value> { events.iter().filter(|event| event["cat"] == category).collect() };
@@ -55,23 +49,7 @@ fn most_bytes_have_arrived_when_the_last_map_ends() {
 fn trace_has_a_row_for_each_slot_and_lane_and_none_overlaps() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", Random::seeded(92).text(100_000, &[" ", "\n"]));
-    let (out, trace) = (sandbox.text("out"), sandbox.path("trace.json"));
-    sandbox.run_well([
-        "run",
-        "sort",
-        &input,
-        "--workers",
-        "2",
-        "--slots",
-        "2",
-        "--split-size",
-        "5KiB",
-        "--output",
-        &out,
-        "--trace",
-        trace.to_str().unwrap(),
-    ]);
-    let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+    let trace = trace_of_sort(&sandbox, &input, "2", "5KiB");
     let mut rows = std::collections::BTreeMap::<(u64, u64), Vec<(f64, f64)>>::new();
     for event in trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X") {
         let row = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
