@@ -3,8 +3,10 @@
 //! Not here: finding record borders in files and splits (`input`).
 
 use crate::input::records::Records;
+use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
+use std::sync::Arc;
 
 /// How a file falls into records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -88,13 +90,15 @@ pub struct Block<'a> {
     pub(crate) offset: u64,
     pub(crate) format: RecordFormat,
     pub(crate) source: &'a Source,
+    /// The map of the file in which the bytes lie, if they do.
+    pub(crate) mapping: Option<&'a Arc<Mmap>>,
 }
 
 impl<'a> Block<'a> {
     /// For tests of mappers; the engine makes its own. `bytes` must hold whole records.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, format: RecordFormat, source: &'a Source) -> Self {
-        Self { bytes, offset, format, source }
+        Self { bytes, offset, format, source, mapping: None }
     }
 
     /// The bytes of all records with their line ends.

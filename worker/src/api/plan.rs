@@ -229,7 +229,10 @@ impl<M: Mapper> MapperRun<M::Key, M::Value> for RunMapper<M> {
     ) -> Result<(), TaskFailure> {
         self.0.setup(context)?;
         while let Some(block) = blocks.next_block()? {
-            self.0.block(block, out)?;
+            out.begin_block(&block);
+            let mapped = self.0.block(block, out);
+            out.leave_block();
+            mapped?;
             out.end_block()?;
         }
         self.0.finish(out)?;

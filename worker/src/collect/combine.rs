@@ -10,6 +10,7 @@ use crate::api::Combiner;
 use crate::codec::CodecError;
 use crate::value::Value;
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Keys that come in the order of their hashes would fill a table that is too small for all of them from its
@@ -87,6 +88,8 @@ pub(crate) struct Combining<V: Value> {
     spread_next: u64,
     /// Estimated bytes that values own.
     owned_bytes: usize,
+    /// Values that have left the batch.
+    flushed: u64,
     scratch: Vec<u8>,
 }
 
@@ -137,44 +140,65 @@ impl<V: Value> Combining<V> {
             limit_bytes,
             spread_next,
             owned_bytes: 0,
+            flushed: 0,
             scratch: Vec::new(),
         }
     }
 
-    /// Adds one value.
-    ///
-    /// # Errors
-    /// A value that owns memory and refuses to be encoded.
-    #[inline]
-    pub fn add(&mut self, key: &[u8], value: V) -> Result<Room, CodecError> {
-        let (key, hash) = if key.len() <= INLINE_BYTES_MAX {
-            let key = Packed::short(key);
-            (key, key.short_hash())
-        } else {
-            let at = self.batch_long.len();
-            self.batch_long.extend_from_slice(key);
-            (Packed::long(at, key.len()), long_hash(key))
-        };
-        self.table.prefetch(hash);
-        if std::mem::needs_drop::<V>() {
-            self.owned_bytes += self.owned(&value)?;
-        }
-        self.batch.push(Slot { key, hash, value });
-        if self.batch.len() == BATCH || BATCH_LONG_BYTES <= self.batch_long.len() {
-            return self.flush();
-        }
-        Ok(Room::Left)
+    /// Values added so far.
+    pub fn added(&self) -> u64 {
+        self.flushed + self.batch.len() as u64
     }
 
-    fn owned(&mut self, value: &V) -> Result<usize, CodecError> {
-        self.scratch.clear();
-        value.encode_owned(&mut self.scratch)?;
-        Ok(2 * self.scratch.len())
+    /// Adds one value. Answers whether the batch is full: then [`settle`](Combining::settle) comes next.
+    /// `loaded` is the memory from the key's first byte on, if so much of it may be read.
+    #[inline(always)]
+    pub fn push(&mut self, key: &[u8], loaded: Option<[u8; 16]>, value: V) -> bool {
+        let (key, hash) = match loaded {
+            Some(loaded) if key.len() <= INLINE_BYTES_MAX => {
+                let key = Packed::loaded(loaded, key.len());
+                (key, key.short_hash())
+            }
+            _ => self.pack(key),
+        };
+        self.table.prefetch(hash);
+        self.batch.push(Slot { key, hash, value });
+        self.batch.len() == BATCH || BATCH_LONG_BYTES <= self.batch_long.len()
+    }
+
+    /// Packs a key that is long, or of which only its own bytes may be read.
+    #[inline(never)]
+    fn pack(&mut self, key: &[u8]) -> (Packed, NonZeroU64) {
+        if key.len() <= INLINE_BYTES_MAX {
+            let key = Packed::short(key);
+            return (key, key.short_hash());
+        }
+        let at = self.batch_long.len();
+        self.batch_long.extend_from_slice(key);
+        (Packed::long(at, key.len()), long_hash(key))
+    }
+
+    /// Encoded bytes of the values of the batch, twice, if they own memory.
+    fn batch_owned(&mut self) -> Result<usize, CodecError> {
+        let mut owned = 0;
+        if std::mem::needs_drop::<V>() {
+            for item in &self.batch {
+                self.scratch.clear();
+                item.value.encode_owned(&mut self.scratch)?;
+                owned += 2 * self.scratch.len();
+            }
+        }
+        Ok(owned)
     }
 
     /// Empties the batch into the table.
+    ///
+    /// # Errors
+    /// A value that owns memory and refuses to be encoded.
     #[inline(never)]
-    pub fn flush(&mut self) -> Result<Room, CodecError> {
+    pub fn settle(&mut self) -> Result<Room, CodecError> {
+        self.owned_bytes += self.batch_owned()?;
+        self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch, &self.batch_long);
         self.batch_long.clear();
         let mut slots = self.table.slots();
@@ -218,6 +242,7 @@ impl<V: Value> Combining<V> {
 
     /// The table with everything in it, which leaves an empty one here.
     pub fn take(&mut self) -> Table<V> {
+        self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch, &self.batch_long);
         self.batch_long.clear();
         self.owned_bytes = 0;

@@ -17,6 +17,21 @@ const LONG_SEED: u64 = 0x3C6E_F372_FE94_F82B;
 /// The top byte of `high` where the key is longer.
 pub(crate) const LONG_MARK: u64 = 0xFF << 56;
 
+/// By the length of a short key: the bits of both halves that belong to it.
+const SHORT_MASKS: [(u64, u64); INLINE_BYTES_MAX + 1] = {
+    let mut masks = [(u64::MAX, 0); INLINE_BYTES_MAX + 1];
+    let mut length = 0;
+    while length <= INLINE_BYTES_MAX {
+        if length < 8 {
+            masks[length].0 = (1 << (8 * length)) - 1;
+        } else {
+            masks[length].1 = (1 << (8 * (length - 8))) - 1;
+        }
+        length += 1;
+    }
+    masks
+};
+
 /// A short key in two numbers: its bytes, padded with zeros, and its length plus one in the last byte. Without
 /// the length `a` and `a\0` would be one key.
 ///
@@ -48,6 +63,16 @@ impl Packed {
             (0, 0)
         };
         Self { low, high: high | (length as u64 + 1) << 56 }
+    }
+
+    /// Packs a key of `length` bytes, at most [`INLINE_BYTES_MAX`], which are the first of `loaded`; what follows
+    /// them is cut off. Without a branch: lengths of words are hard to foresee.
+    #[inline(always)]
+    pub fn loaded(loaded: [u8; 16], length: usize) -> Self {
+        debug_assert!(length <= INLINE_BYTES_MAX);
+        let (low, high) = SHORT_MASKS[length & INLINE_BYTES_MAX];
+        let both = u128::from_le_bytes(loaded);
+        Self { low: both as u64 & low, high: (both >> 64) as u64 & high | (length as u64 + 1) << 56 }
     }
 
     /// Stands for a longer key at `offset` of an arena.
@@ -140,6 +165,9 @@ mod tests {
             prop_assert_eq!(x.short_rank().cmp(&y.short_rank()), a.cmp(&b));
             prop_assert_eq!(x == y, a == b);
             prop_assert!(!x.is_long());
+            let mut loaded = [0xAB; 16];
+            loaded[..a.len()].copy_from_slice(&a);
+            prop_assert_eq!(Packed::loaded(loaded, a.len()), x);
         }
 
         #[test]

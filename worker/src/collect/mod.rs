@@ -9,6 +9,7 @@ mod partition;
 mod prefetch;
 mod sort;
 pub(crate) mod table;
+mod window;
 
 pub use combine::CombineFactory;
 pub(crate) use combine::{CombineRun, Combining, Room};
@@ -18,15 +19,17 @@ pub(crate) use sort::Sorting;
 use crate::budget::Budget;
 use crate::key::Key;
 use crate::merge;
+use crate::record::Block;
 use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
 use crate::task::{KeySample, Progress, TaskFailure};
 use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use table::{Slot, Table, key_bytes};
+use window::Window;
 
 /// Pairs after which whoever watches the attempt sees that it moves, also within a block.
-const SHOW_PAIRS: u64 = 64;
+const SHOW_PAIRS: usize = 64;
 
 /// Takes what a mapper emits.
 ///
@@ -39,7 +42,9 @@ pub struct Emitter<K: Key, V: Value> {
     runs: Vec<MapOutput>,
     key_scratch: Vec<u8>,
     value_scratch: Vec<u8>,
-    emitted: u64,
+    window: Window,
+    /// Pairs of the sorting collector that have left it.
+    drained: u64,
     failure: Option<TaskFailure>,
 }
 
@@ -69,7 +74,8 @@ impl<K: Key, V: Value> Emitter<K, V> {
             runs: Vec::new(),
             key_scratch: Vec::new(),
             value_scratch: Vec::new(),
-            emitted: 0,
+            window: Window::none(),
+            drained: 0,
             failure: None,
         }
     }
@@ -77,19 +83,39 @@ impl<K: Key, V: Value> Emitter<K, V> {
     /// Emits one pair.
     #[inline]
     pub fn emit(&mut self, key: K::View<'_>, value: V::View<'_>) {
-        self.emitted += 1;
-        if self.emitted.is_multiple_of(SHOW_PAIRS) {
-            self.setting.progress.records_out.store(self.emitted, Relaxed);
-        }
-        let added = match &mut self.target {
-            Target::Combine(combining) => {
-                let value = V::own(value);
-                K::with_bytes(key, &mut self.key_scratch, |key| combining.add(key, value))
-                    .map_err(TaskFailure::from)
+        // The short way, made to be compiled into the loop of the mapper: most pairs end here.
+        if let Target::Combine(combining) = &mut self.target {
+            let (value, window) = (V::own(value), &self.window);
+            let full = K::with_bytes(key, &mut self.key_scratch, |key| {
+                combining.push(key, window.load(key), value)
+            });
+            if full {
+                self.settle();
             }
+        } else {
+            self.emit_to_sort(key, value);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self) {
+        let Target::Combine(combining) = &mut self.target else { return };
+        let settled = combining.settle().map_err(TaskFailure::from);
+        self.setting.progress.records_out.store(combining.added(), Relaxed);
+        self.go_on(settled);
+    }
+
+    #[inline(never)]
+    fn emit_to_sort(&mut self, key: K::View<'_>, value: V::View<'_>) {
+        let added = match &mut self.target {
             Target::Sort(sorting) => {
                 let (partitioning, partitions) = (&self.partitioning, self.setting.write.partitions);
                 let value_scratch = &mut self.value_scratch;
+                if sorting.len().is_multiple_of(SHOW_PAIRS) {
+                    let emitted = self.drained + sorting.len() as u64;
+                    self.setting.progress.records_out.store(emitted, Relaxed);
+                }
                 K::with_bytes(key, &mut self.key_scratch, |key| {
                     let partition = partitioning.of(key, partitions)?;
                     let added =
@@ -97,13 +123,17 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     Ok(added??)
                 })
             }
-            Target::Sample(sample) => {
-                if let Some(sample) = sample {
-                    K::with_bytes(key, &mut self.key_scratch, |key| sample.add(key));
-                }
+            Target::Sample(Some(sample)) => {
+                K::with_bytes(key, &mut self.key_scratch, |key| sample.add(key));
                 Ok(Room::Left)
             }
+            Target::Sample(None) | Target::Combine(_) => Ok(Room::Left),
         };
+        self.go_on(added);
+    }
+
+    #[inline]
+    fn go_on(&mut self, added: Result<Room, TaskFailure>) {
         if !matches!(added, Ok(Room::Left)) {
             self.spill_or_fail(added);
         }
@@ -116,10 +146,29 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.setting.progress.cancelled.load(Relaxed)
     }
 
+    /// A block of input that the mapper gets next. It must be left before its bytes go.
+    pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
+        self.window.set(block.bytes);
+        if let Target::Sort(sorting) = &mut self.target {
+            sorting.begin_block(block);
+        }
+    }
+
+    /// The mapper has returned: the bytes of the block may go.
+    pub(crate) fn leave_block(&mut self) {
+        self.window.clear();
+    }
+
     /// The end of a block of input: reports what failed since the last one, and whether the task is cancelled.
     pub(crate) fn end_block(&mut self) -> Result<(), TaskFailure> {
         let progress = &self.setting.progress;
-        progress.records_out.store(self.emitted, Relaxed);
+        match &self.target {
+            Target::Combine(combining) => progress.records_out.store(combining.added(), Relaxed),
+            Target::Sort(sorting) => {
+                progress.records_out.store(self.drained + sorting.len() as u64, Relaxed);
+            }
+            Target::Sample(_) => {}
+        }
         progress.check()?;
         match self.failure.take() {
             Some(failure) => Err(failure),
@@ -149,7 +198,10 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.setting.progress.check()?;
         let mut writer = SegmentsWriter::on_disk(self.setting.write.clone())?;
         match &mut self.target {
-            Target::Sort(sorting) => sorting.drain(&mut writer)?,
+            Target::Sort(sorting) => {
+                self.drained += sorting.len() as u64;
+                sorting.drain(&mut writer)?;
+            }
             Target::Combine(combining) => {
                 let (slots, long) = combining.take().into_sorted_by_hash();
                 let partitions = self.setting.write.partitions;

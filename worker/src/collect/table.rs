@@ -10,6 +10,7 @@
 
 use super::hash::{Packed, hash_share};
 use super::prefetch::prefetch;
+use crate::memory::use_huge_pages;
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
 
@@ -38,9 +39,7 @@ impl<V> Table<V> {
     /// space the keys come from: then they spread over the whole table.
     pub fn new(slots: usize, spread: u64) -> Self {
         let slots = slots.max(Self::SLOTS_MIN).next_power_of_two();
-        let mut all = Vec::new();
-        all.resize_with(slots, || None);
-        Self { slots: all, shift: 64 - slots.ilog2(), spread, used: 0, long: Vec::new() }
+        Self { slots: empty_slots(slots), shift: 64 - slots.ilog2(), spread, used: 0, long: Vec::new() }
     }
 
     /// Slots that suffice for `keys` different keys.
@@ -141,9 +140,7 @@ impl<V> Table<V> {
     /// Makes the table `factor` times as large, a power of two.
     pub fn grow(&mut self, factor: usize) {
         let slots = self.slots.len() * factor;
-        let mut grown = Vec::new();
-        grown.resize_with(slots, || None);
-        let old = std::mem::replace(&mut self.slots, grown);
+        let old = std::mem::replace(&mut self.slots, empty_slots(slots));
         self.shift = 64 - slots.ilog2();
         for slot in old.into_iter().flatten() {
             let mut index = self.home(slot.hash);
@@ -222,6 +219,13 @@ impl<V> Table<V> {
         slots.sort_unstable_by(|a, b| a.hash.cmp(&b.hash).then_with(|| compare_keys(&long, a.key, b.key)));
         (slots, long)
     }
+}
+
+fn empty_slots<V>(count: usize) -> Vec<Option<Slot<V>>> {
+    let mut slots = Vec::with_capacity(count);
+    use_huge_pages(&slots);
+    slots.resize_with(count, || None);
+    slots
 }
 
 /// The bytes of a packed key whose long form lies in `long`.

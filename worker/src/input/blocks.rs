@@ -13,6 +13,8 @@ use super::window::{Buffered, Direct, Ranges, Window};
 use super::{Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Piece, Split};
 use crate::record::{Block, RecordFormat, Source};
 use memchr::memchr;
+use memmap2::Mmap;
+use std::sync::Arc;
 
 /// What some editors write at the beginning of a file to say that it is UTF-8; no part of a table.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -31,6 +33,7 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
         pieces_begun: 0,
         current: None,
         source: Source { path: String::new(), input: split.input as usize },
+        mapping: None,
         local_bytes: 0,
         remote_bytes: 0,
     }
@@ -44,6 +47,8 @@ pub struct SplitBlocks<'a> {
     pieces_begun: usize,
     current: Option<PieceBlocks>,
     source: Source,
+    /// The map of the current file, if its blocks lie in one.
+    mapping: Option<Arc<Mmap>>,
     local_bytes: u64,
     remote_bytes: u64,
 }
@@ -71,6 +76,10 @@ impl SplitBlocks<'_> {
             OpenFile::Remote(_) => self.remote_bytes += piece.length,
         }
         self.source.path = piece.name.to_text();
+        self.mapping = match &file {
+            OpenFile::Local(file) if piece.compression == Compression::None => file.mapping().cloned(),
+            _ => None,
+        };
         PieceBlocks::open(piece, self.split.format, file, &self.limits).map(Some)
     }
 }
@@ -92,7 +101,8 @@ impl Blocks for SplitBlocks<'_> {
         };
         let current = self.current.as_mut().expect("the block was just found in it");
         let bytes = current.window.view(found.offset, found.length)?;
-        Ok(Some(Block::new(bytes, found.offset, self.split.format, &self.source)))
+        let mapping = self.mapping.as_ref();
+        Ok(Some(Block { mapping, ..Block::new(bytes, found.offset, self.split.format, &self.source) }))
     }
 }
 

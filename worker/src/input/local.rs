@@ -13,6 +13,7 @@ use memmap2::{Advice, Mmap, MmapOptions};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::sync::Arc;
 
 /// Files up to this size are read; mapping one costs more than copying it.
 const READ_BYTES_MAX: u64 = 64 << 10;
@@ -44,7 +45,7 @@ pub struct LocalFile {
 
 enum Contents {
     Read(Vec<u8>),
-    Mapped(Mmap),
+    Mapped(Arc<Mmap>),
 }
 
 impl LocalFile {
@@ -69,7 +70,7 @@ impl LocalFile {
             (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
             Contents::Read(bytes)
         } else {
-            Contents::Mapped(map(&file).map_err(failed)?)
+            Contents::Mapped(Arc::new(map(&file).map_err(failed)?))
         };
         let opened = Self {
             path: piece.path.clone(),
@@ -92,6 +93,14 @@ impl LocalFile {
         match &self.contents {
             Contents::Read(bytes) => bytes,
             Contents::Mapped(map) => map,
+        }
+    }
+
+    /// The map of the file, if it is large enough to be mapped.
+    pub(super) fn mapping(&self) -> Option<&Arc<Mmap>> {
+        match &self.contents {
+            Contents::Mapped(map) => Some(map),
+            Contents::Read(_) => None,
         }
     }
 

@@ -8,6 +8,8 @@ use crate::segment::{SegmentData, SegmentError, SegmentReader};
 /// children of node `n` are `2n` and `2n + 1`.
 pub(crate) struct LoserTree {
     readers: Vec<SegmentReader>,
+    /// Ranks of the current pairs; the largest number where a reader has ended.
+    ranks: Vec<u64>,
     live: Vec<bool>,
     losers: Vec<u32>,
     winner: usize,
@@ -30,7 +32,8 @@ impl LoserTree {
             .collect();
         let readers = readers?;
         let count = readers.len();
-        Ok(Self { readers, live: vec![true; count], losers: vec![0; count], winner: 0, started: false })
+        let (ranks, live, losers) = (vec![0; count], vec![true; count], vec![0; count]);
+        Ok(Self { readers, ranks, live, losers, winner: 0, started: false })
     }
 
     /// Goes to the next pair; false after the last.
@@ -53,6 +56,7 @@ impl LoserTree {
         match self.readers[reader].advance() {
             Ok(more) => {
                 self.live[reader] = more;
+                self.ranks[reader] = if more { self.readers[reader].rank() } else { u64::MAX };
                 Ok(())
             }
             Err(source) => Err(MergeError { map: Some(self.readers[reader].header().id.map), source }),
@@ -102,14 +106,17 @@ impl LoserTree {
     /// Whether the pair of reader `a` comes before that of `b`.
     #[inline]
     fn beats(&self, a: usize, b: usize) -> bool {
+        let (x, y) = (self.ranks[a], self.ranks[b]);
+        if x != y { x < y } else { self.beats_with_equal_rank(a, b) }
+    }
+
+    /// Also decides where a reader has ended: its rank is the largest there is.
+    #[inline(never)]
+    fn beats_with_equal_rank(&self, a: usize, b: usize) -> bool {
         if !(self.live[a] && self.live[b]) {
             return self.live[a];
         }
-        let (x, y) = (&self.readers[a], &self.readers[b]);
-        if x.rank() != y.rank() {
-            return x.rank() < y.rank();
-        }
-        (x.key(), a) < (y.key(), b)
+        (self.readers[a].key(), a) < (self.readers[b].key(), b)
     }
 
     /// The key of the current pair.

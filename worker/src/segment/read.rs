@@ -25,7 +25,6 @@ pub struct SegmentReader {
     at: usize,
     key: Range<usize>,
     value: Range<usize>,
-    rank: u64,
 }
 
 impl SegmentReader {
@@ -35,7 +34,7 @@ impl SegmentReader {
     /// Bytes that do not begin with a header, or have another length than it says.
     pub fn open(data: SegmentData) -> Result<Self, SegmentError> {
         let blocks = Blocks::open(data)?;
-        Ok(Self { left: blocks.header.records, blocks, at: 0, key: 0..0, value: 0..0, rank: 0 })
+        Ok(Self { left: blocks.header.records, blocks, at: 0, key: 0..0, value: 0..0 })
     }
 
     /// The segment's header.
@@ -56,10 +55,6 @@ impl SegmentReader {
         }
         let Some((key, value)) = frame_at(bytes, self.at) else { return Err(self.blocks.bad_pairs()) };
         self.at = value.end;
-        self.rank = match self.blocks.header.order {
-            SegmentOrder::Key => key_prefix(&bytes[key.clone()]),
-            SegmentOrder::Hash => key_hash(&bytes[key.clone()]).get(),
-        };
         (self.key, self.value) = (key, value);
         self.left = self.left.wrapping_sub(1);
         Ok(true)
@@ -93,11 +88,20 @@ impl SegmentReader {
         &self.blocks.window.bytes()[self.value.clone()]
     }
 
+    /// The memory from the key's first byte on, if there is so much of it in the block.
+    #[inline]
+    pub(crate) fn key_loaded(&self) -> Option<[u8; 16]> {
+        self.blocks.window.bytes()[self.key.start..].first_chunk().copied()
+    }
+
     /// A number that sorts like the pair as far as it goes: the key's first bytes, or its hash.
     #[inline]
     #[must_use]
     pub fn rank(&self) -> u64 {
-        self.rank
+        match self.blocks.header.order {
+            SegmentOrder::Key => key_prefix(self.key()),
+            SegmentOrder::Hash => key_hash(self.key()).get(),
+        }
     }
 }
 

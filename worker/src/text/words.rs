@@ -41,50 +41,45 @@ pub fn for_each_word_plain<'a>(bytes: &'a [u8], mut word: impl FnMut(&'a [u8])) 
 
 /// Calls `word` for each word, in order: the same as [`for_each_word_plain`], 64 bytes at a time.
 ///
-/// White space becomes a mask of 64 bits, and the places where the mask changes are where words begin and
-/// end, so the cost is by the word and not by the byte.
+/// White space becomes a mask of 64 bits whose set bits are where words end, so the cost is by the word and not
+/// by the byte.
 #[inline]
-pub fn for_each_word<'a>(bytes: &'a [u8], mut word: impl FnMut(&'a [u8])) {
-    let (groups, tail) = bytes.as_chunks::<GROUP>();
-    let mut begin = None;
-    let mut base = 0;
-    for group in groups {
-        changes(white_space_mask(group), base, bytes, &mut begin, &mut word);
-        base += GROUP;
+pub fn for_each_word<'a>(bytes: &'a [u8], word: impl FnMut(&'a [u8])) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+    {
+        #[allow(unsafe_code, reason = "the processor was asked at run time")]
+        // SAFETY: the processor has what the function is compiled for.
+        return unsafe { for_each_word_avx2(bytes, word) };
     }
-    let mut padded = [b' '; GROUP];
-    padded[..tail.len()].copy_from_slice(tail);
-    changes(white_space_mask(&padded), base, bytes, &mut begin, &mut word);
-    // The padding ends a last word, unless there is no room for padding, and then the tail was empty.
-    debug_assert!(begin.is_none());
+    walk(bytes, white_space_mask, word);
 }
 
-/// Walks over the begins and ends of words in one group. `begin` is where a word began that has not ended.
+/// The same, compiled with what processors have had since about 2013. What `word` does is compiled so too.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn for_each_word_avx2<'a>(bytes: &'a [u8], word: impl FnMut(&'a [u8])) {
+    walk(bytes, |group| white_space_mask_avx2(group), word);
+}
+
+/// The loop itself. `word` is called at one place only, so that it is compiled into the loop.
 #[inline(always)]
-fn changes<'a>(
-    white: u64,
-    base: usize,
-    bytes: &'a [u8],
-    begin: &mut Option<usize>,
-    word: &mut impl FnMut(&'a [u8]),
-) {
-    let inside = u64::from(begin.is_some());
-    // Bit i is set where byte i and the byte before it are not both inside or both outside a word.
-    let mut changes = !white ^ (!white << 1 | inside);
-    let mut next = || {
-        let at = (changes != 0).then(|| base + changes.trailing_zeros() as usize);
-        changes &= changes.wrapping_sub(1);
-        at
-    };
-    if let Some(from) = *begin {
-        let Some(to) = next() else { return };
-        word(&bytes[from..to]);
-    }
-    loop {
-        *begin = next();
-        let Some(from) = *begin else { return };
-        let Some(to) = next() else { return };
-        word(&bytes[from..to]);
+fn walk<'a>(bytes: &'a [u8], mask: impl Fn(&[u8; GROUP]) -> u64, mut word: impl FnMut(&'a [u8])) {
+    let (groups, tail) = bytes.as_chunks::<GROUP>();
+    // What is behind the end counts as white space, which ends the last word.
+    let mut padded = [b' '; GROUP];
+    padded[..tail.len()].copy_from_slice(tail);
+    let mut begin = 0;
+    for (number, group) in groups.iter().chain([&padded]).enumerate() {
+        let mut white = mask(group);
+        while white != 0 {
+            let end = (number * GROUP + white.trailing_zeros() as usize).min(bytes.len());
+            white &= white - 1;
+            if begin < end {
+                word(&bytes[begin..end]);
+            }
+            begin = end + 1;
+        }
     }
 }
 
@@ -115,6 +110,29 @@ fn white_space_mask_sse2(group: &[u8; GROUP]) -> u64 {
         let control = _mm_cmpgt_epi8(_mm_add_epi8(bytes, _mm_set1_epi8(114)), _mm_set1_epi8(122));
         let found = _mm_movemask_epi8(_mm_or_si128(space, control));
         mask |= u64::from(found.cast_unsigned()) << (16 * index);
+    }
+    mask
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn white_space_mask_avx2(group: &[u8; GROUP]) -> u64 {
+    use std::arch::x86_64::{
+        _mm256_add_epi8, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
+    };
+    let (halves, _) = group.as_chunks::<32>();
+    let mut mask = 0;
+    for (index, half) in halves.iter().enumerate() {
+        #[allow(unsafe_code, reason = "the load takes a pointer")]
+        // SAFETY: 32 bytes are there, and the load asks for no alignment.
+        let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
+        let space = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x20));
+        // As above.
+        let control = _mm256_cmpgt_epi8(_mm256_add_epi8(bytes, _mm256_set1_epi8(114)), _mm256_set1_epi8(122));
+        let found = _mm256_movemask_epi8(_mm256_or_si256(space, control));
+        mask |= u64::from(found.cast_unsigned()) << (32 * index);
     }
     mask
 }

@@ -1,0 +1,68 @@
+//! The block of input that a mapper is working on, so that keys which lie in it can be taken from there.
+//!
+//! Reading sixteen bytes at the place of a short key and cutting off what is too much is faster than reading
+//! just its bytes, but one has to know that the bytes behind it may be read, which a slice alone does not tell.
+//!
+//! Not here: what is made of the bytes (`hash`).
+
+/// Bytes read at once.
+const LOAD_BYTES: usize = 16;
+
+/// Where the current block lies; of no bytes between blocks.
+///
+/// Invariant: from `set` to `clear`, `length` bytes at `base` may be read and do not change hands. Whoever sets
+/// a window clears it before the borrow of the block ends.
+pub(super) struct Window {
+    base: *const u8,
+    length: usize,
+}
+
+impl Window {
+    pub fn none() -> Self {
+        Self { base: std::ptr::null(), length: 0 }
+    }
+
+    pub fn set(&mut self, block: &[u8]) {
+        (self.base, self.length) = (block.as_ptr(), block.len());
+    }
+
+    pub fn clear(&mut self) {
+        *self = Self::none();
+    }
+
+    /// Sixteen bytes from the first of `key` on, if they lie in the block.
+    #[inline(always)]
+    pub fn load(&self, key: &[u8]) -> Option<[u8; LOAD_BYTES]> {
+        let at = (key.as_ptr() as usize).wrapping_sub(self.base as usize);
+        if self.length < LOAD_BYTES || self.length - LOAD_BYTES < at {
+            return None;
+        }
+        #[allow(unsafe_code, reason = "a slice of the block cannot be kept: the emitter has no lifetime")]
+        // SAFETY: by the invariant `length` bytes at `base` may be read, and `at + 16 <= length`. Bytes have no
+        // alignment and every value.
+        Some(unsafe { self.base.add(at).cast::<[u8; LOAD_BYTES]>().read_unaligned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_loads_what_lies_in_it_with_sixteen_bytes_and_nothing_else() {
+        let block: Vec<u8> = (0..40).collect();
+        let mut window = Window::none();
+        assert_eq!(window.load(&block[3..5]), None);
+        window.set(&block[2..38]);
+        assert_eq!(window.load(&block[3..5]).unwrap()[..], block[3..19]);
+        assert_eq!(window.load(&block[22..23]).unwrap()[..], block[22..38]);
+        assert_eq!(window.load(&block[23..24]), None);
+        assert_eq!(window.load(&block[1..5]), None);
+        assert_eq!(window.load(b"elsewhere"), None);
+        window.set(b"too short");
+        assert_eq!(window.load(b"too short"), None);
+        window.set(&block[2..38]);
+        window.clear();
+        assert_eq!(window.load(&block[3..5]), None);
+    }
+}
