@@ -22,6 +22,7 @@ pub mod merge;
 pub mod output;
 pub mod protocol;
 pub mod record;
+pub mod recycle;
 pub mod segment;
 pub mod shuffle;
 pub mod task;

@@ -21,6 +21,7 @@ use crate::budget::Budget;
 use crate::input::{Blocks, FileAccess, InputLimits, SideInputs, Split, open_split};
 use crate::key::Key;
 use crate::output::Output;
+use crate::recycle::Recycler;
 use crate::segment::{BLOCK_BYTES, MapOutput, SegmentData, SpillCompression, SpillDirs};
 use crate::value::Value;
 use gristmill_scheduler::ids::{AttemptId, JobId};
@@ -49,6 +50,8 @@ pub struct TaskSettings {
     pub spill: SpillDirs,
     /// How their blocks are compressed.
     pub compression: SpillCompression,
+    /// Memory that tasks hand on.
+    pub recycler: Recycler,
 }
 
 impl TaskSettings {
@@ -68,6 +71,7 @@ impl TaskSettings {
             fan_in_max: Self::FAN_IN_MAX,
             spill,
             compression: SpillCompression::default(),
+            recycler: Recycler::default(),
         }
     }
 
@@ -201,6 +205,8 @@ pub trait MapReduceWork: Send + Sync {
 pub struct ErasedMap<'a> {
     run: Run<'a>,
     input: usize,
+    /// Bytes of the split.
+    input_bytes: u64,
     blocks: &'a mut dyn Blocks,
     budget: &'a Budget,
 }
@@ -308,7 +314,8 @@ pub fn run_map(
 ) -> Result<MapDone, TaskFailure> {
     let mut blocks = map::Watched::new(open_split(split, access, &settings.limits), progress);
     let run = Run { attempt, side, settings, progress };
-    let erased = ErasedMap { run, input: split.input as usize, blocks: &mut blocks, budget };
+    let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
+    let erased = ErasedMap { run, input: split.input as usize, input_bytes, blocks: &mut blocks, budget };
     let mut done = map_reduce(plan)?.run_map(erased)?;
     done.stats.local_bytes = blocks.into_inner().local_bytes();
     Ok(done)

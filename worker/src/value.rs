@@ -15,9 +15,9 @@ const DECODED_PER_ENCODED_MAX: usize = 64;
 /// Memory that the containers inside one value may claim in any case, bytes.
 const DECODED_BYTES_MIN: usize = 1 << 16;
 
-/// What is carried along with a key. Implemented for every type with serde's two traits that owns what it holds:
-/// derive `Serialize` and `Deserialize`, there is nothing else to write.
-pub trait Value: Sized + 'static {
+/// What is carried along with a key. Implemented for every type with serde's two traits that owns what it holds
+/// and may go from thread to thread: derive `Serialize` and `Deserialize`, there is nothing else to write.
+pub trait Value: Sized + Send + 'static {
     /// How a value is handed to and taken from user code: the value itself (a `String` too), or `&[u8]` for
     /// [`ByteString`].
     type View<'a>;
@@ -57,7 +57,7 @@ pub trait Value: Sized + 'static {
     fn view_of(slot: &mut Option<Self>) -> Option<Self::View<'_>>;
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Value for T {
+impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
     type View<'a> = T;
 
     fn encode(view: T, out: &mut Vec<u8>) -> Result<(), CodecError> {

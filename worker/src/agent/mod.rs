@@ -21,6 +21,7 @@ use crate::protocol::{
     AttemptProgress, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass, FrameError, Heartbeat,
     Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame, read_frame,
 };
+use crate::recycle::Recycler;
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome};
 use crate::shuffle::plan::{Fetch, FetchLimits, FetchPlan, Retry};
@@ -400,6 +401,7 @@ struct Agent {
     plan: FetchPlan,
     fetcher: Fetcher,
     setting: SlotSetting,
+    recycler: Recycler,
 }
 
 impl Agent {
@@ -444,6 +446,7 @@ impl Agent {
             plan,
             fetcher,
             setting,
+            recycler: Recycler::default(),
         })
     }
 
@@ -562,6 +565,7 @@ impl Agent {
             collector_bytes: slot_memory,
             merge_bytes: slot_memory,
             cuts: Arc::new(order.cuts.clone()),
+            recycler: self.recycler.clone(),
             limits,
             ..TaskSettings::new(job, order.partitions, self.setting.spill.clone())
         };
@@ -626,6 +630,9 @@ impl Agent {
         }
         self.plan.forget(job);
         self.jobs.remove(&job);
+        if self.jobs.is_empty() {
+            self.recycler.clear();
+        }
         // Files are deleted there, and disks may be slow.
         let store = self.store.clone();
         tokio::task::spawn_blocking(move || store.forget(job));

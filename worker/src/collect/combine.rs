@@ -5,7 +5,7 @@
 //! table is full (`collect`, `task`).
 
 use super::hash::{INLINE_BYTES_MAX, Packed, long_hash};
-use super::table::{Slot, Table};
+use super::table::{Slot, Table, TableMemory};
 use crate::api::Combiner;
 use crate::codec::CodecError;
 use crate::value::Value;
@@ -54,7 +54,7 @@ impl<V: Value> CombineFactory<V> {
 /// A combiner behind one virtual call per batch.
 pub(crate) trait CombineRun<V> {
     /// Empties the batch into the table, which has room for it.
-    fn flush(&mut self, table: &mut Table<V>, batch: &mut Vec<Slot<V>>, long: &[u8]);
+    fn flush(&mut self, table: &mut Table<V>, batch: &mut Batch<V>);
 
     /// Folds one value.
     fn fold(&mut self, total: &mut V, value: V);
@@ -63,14 +63,37 @@ pub(crate) trait CombineRun<V> {
 struct Run<C, V>(C, PhantomData<V>);
 
 impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for Run<C, V> {
-    fn flush(&mut self, table: &mut Table<V>, batch: &mut Vec<Slot<V>>, long: &[u8]) {
-        for item in batch.drain(..) {
-            table.add(item, long, |total, value| self.0.combine(total, value));
+    fn flush(&mut self, table: &mut Table<V>, batch: &mut Batch<V>) {
+        for place in &mut batch.items[..batch.count] {
+            if let Some(item) = place.take() {
+                table.add(item, &batch.long, |total, value| self.0.combine(total, value));
+            }
         }
+        batch.count = 0;
+        batch.long.clear();
     }
 
     fn fold(&mut self, total: &mut V, value: V) {
         self.0.combine(total, value);
+    }
+}
+
+/// Values on their way into the table.
+pub(crate) struct Batch<V> {
+    /// The first `count` are full.
+    items: [Option<Slot<V>>; BATCH],
+    count: usize,
+    /// Bytes of long keys, one after another.
+    long: Vec<u8>,
+}
+
+impl<V> Batch<V> {
+    fn new() -> Self {
+        Self { items: [const { None }; BATCH], count: 0, long: Vec::new() }
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Slot<V>> {
+        self.items[..self.count].iter().flatten()
     }
 }
 
@@ -80,8 +103,7 @@ impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for Run<C, V> {
 /// to be larger than encoded. That is an estimate; it is taken anew from the totals before it causes a spill.
 pub(crate) struct Combining<V: Value> {
     table: Table<V>,
-    batch: Vec<Slot<V>>,
-    batch_long: Vec<u8>,
+    batch: Batch<V>,
     combiner: Box<dyn CombineRun<V>>,
     limit_bytes: usize,
     /// Of the tables to come, after this one was taken.
@@ -104,9 +126,18 @@ pub(crate) enum Room {
 }
 
 impl<V: Value> Combining<V> {
-    /// A table within `limit_bytes` (or one small batch, whatever the limit).
-    pub fn new(combiner: Box<dyn CombineRun<V>>, limit_bytes: usize) -> Self {
-        Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (1, 1))
+    /// A table within `limit_bytes` (or one small batch, whatever the limit) for the pairs of `input_bytes` bytes
+    /// of input, in the memory of an earlier one. As large as that was, unless the input is far smaller.
+    pub fn new(
+        combiner: Box<dyn CombineRun<V>>,
+        limit_bytes: usize,
+        input_bytes: u64,
+        memory: TableMemory<V>,
+    ) -> Self {
+        let before = memory.capacity().checked_ilog2().map_or(0, |log| 1 << log);
+        let fitting = Table::<V>::bytes_of(before) as u64 <= input_bytes.saturating_mul(2);
+        let slots = if fitting { before.max(SLOTS_FIRST) } else { SLOTS_FIRST };
+        Self::with_slots(combiner, limit_bytes, slots, (1, 1), memory)
     }
 
     /// A table for the keys of one partition, which come in the order of their hashes. `keys` different ones
@@ -116,12 +147,14 @@ impl<V: Value> Combining<V> {
         limit_bytes: usize,
         keys: usize,
         partitions: u32,
+        memory: TableMemory<V>,
     ) -> Self {
         let slots = Table::<V>::slots_for(keys);
         if Table::<V>::bytes_of(slots) <= limit_bytes {
-            return Self::with_slots(combiner, limit_bytes, slots, (u64::from(partitions), SCATTER));
+            let spreads = (u64::from(partitions), SCATTER);
+            return Self::with_slots(combiner, limit_bytes, slots, spreads, memory);
         }
-        Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (SCATTER, SCATTER))
+        Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (SCATTER, SCATTER), memory)
     }
 
     fn with_slots(
@@ -129,13 +162,15 @@ impl<V: Value> Combining<V> {
         limit_bytes: usize,
         slots: usize,
         (spread, spread_next): (u64, u64),
+        memory: TableMemory<V>,
     ) -> Self {
         let slots_max = (limit_bytes / size_of::<Option<Slot<V>>>()).max(Table::<V>::SLOTS_MIN);
         let slots = slots.min(1 << slots_max.ilog2());
+        // A limit that has become smaller since does not keep the memory of before.
+        let memory = if memory.capacity() <= slots_max { memory } else { Vec::new() };
         Self {
-            table: Table::new(slots, spread),
-            batch: Vec::with_capacity(BATCH),
-            batch_long: Vec::new(),
+            table: Table::with_memory(memory, slots, spread),
+            batch: Batch::new(),
             combiner,
             limit_bytes,
             spread_next,
@@ -147,7 +182,7 @@ impl<V: Value> Combining<V> {
 
     /// Values added so far.
     pub fn added(&self) -> u64 {
-        self.flushed + self.batch.len() as u64
+        self.flushed + self.batch.count as u64
     }
 
     /// Adds one value. Answers whether the batch is full: then [`settle`](Combining::settle) comes next.
@@ -159,30 +194,38 @@ impl<V: Value> Combining<V> {
                 let key = Packed::loaded(loaded, key.len());
                 (key, key.short_hash())
             }
-            _ => self.pack(key),
+            _ => return self.push_other(key, value),
         };
-        self.table.prefetch(hash);
-        self.batch.push(Slot { key, hash, value });
-        self.batch.len() == BATCH || BATCH_LONG_BYTES <= self.batch_long.len()
+        self.put(key, hash, value)
     }
 
-    /// Packs a key that is long, or of which only its own bytes may be read.
+    #[inline(always)]
+    fn put(&mut self, key: Packed, hash: NonZeroU64, value: V) -> bool {
+        self.table.prefetch(hash);
+        let Batch { items, count, .. } = &mut self.batch;
+        items[*count] = Some(Slot { key, hash, value });
+        *count += 1;
+        *count == BATCH
+    }
+
+    /// Adds a value under a key that is long, or of which only its own bytes may be read.
     #[inline(never)]
-    fn pack(&mut self, key: &[u8]) -> (Packed, NonZeroU64) {
+    fn push_other(&mut self, key: &[u8], value: V) -> bool {
         if key.len() <= INLINE_BYTES_MAX {
             let key = Packed::short(key);
-            return (key, key.short_hash());
+            return self.put(key, key.short_hash(), value);
         }
-        let at = self.batch_long.len();
-        self.batch_long.extend_from_slice(key);
-        (Packed::long(at, key.len()), long_hash(key))
+        let at = self.batch.long.len();
+        self.batch.long.extend_from_slice(key);
+        let full = self.put(Packed::long(at, key.len()), long_hash(key), value);
+        full || BATCH_LONG_BYTES <= self.batch.long.len()
     }
 
     /// Encoded bytes of the values of the batch, twice, if they own memory.
     fn batch_owned(&mut self) -> Result<usize, CodecError> {
         let mut owned = 0;
         if std::mem::needs_drop::<V>() {
-            for item in &self.batch {
+            for item in self.batch.items() {
                 self.scratch.clear();
                 item.value.encode_owned(&mut self.scratch)?;
                 owned += 2 * self.scratch.len();
@@ -198,9 +241,8 @@ impl<V: Value> Combining<V> {
     #[inline(never)]
     pub fn settle(&mut self) -> Result<Room, CodecError> {
         self.owned_bytes += self.batch_owned()?;
-        self.flushed += self.batch.len() as u64;
-        self.combiner.flush(&mut self.table, &mut self.batch, &self.batch_long);
-        self.batch_long.clear();
+        self.flushed += self.batch.count as u64;
+        self.combiner.flush(&mut self.table, &mut self.batch);
         let mut slots = self.table.slots();
         let growth = if slots < SLOTS_FAST_GROWTH { 4 } else { 2 };
         let full = self.table.is_full();
@@ -242,12 +284,20 @@ impl<V: Value> Combining<V> {
 
     /// The table with everything in it, which leaves an empty one here.
     pub fn take(&mut self) -> Table<V> {
-        self.flushed += self.batch.len() as u64;
-        self.combiner.flush(&mut self.table, &mut self.batch, &self.batch_long);
-        self.batch_long.clear();
+        self.flushed += self.batch.count as u64;
+        self.combiner.flush(&mut self.table, &mut self.batch);
         self.owned_bytes = 0;
         let slots = self.table.slots().min(SLOTS_FIRST);
         std::mem::replace(&mut self.table, Table::new(slots, self.spread_next))
+    }
+
+    /// Goes on in the memory of a table that was taken, if nothing was added since.
+    pub fn give_back(&mut self, memory: TableMemory<V>) {
+        if let Some(log) = memory.capacity().checked_ilog2()
+            && self.table.len() == 0
+        {
+            self.table = Table::with_memory(memory, 1 << log, self.spread_next);
+        }
     }
 
     /// The combiner, for values that meet outside the table.

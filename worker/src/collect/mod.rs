@@ -13,19 +13,22 @@ mod window;
 
 pub use combine::CombineFactory;
 pub(crate) use combine::{CombineRun, Combining, Room};
+use hash::hash_share;
 pub(crate) use partition::Partitioning;
-pub(crate) use sort::Sorting;
+pub(crate) use sort::{SortMemory, Sorting};
+pub(crate) use table::TableMemory;
 
 use crate::budget::Budget;
 use crate::key::Key;
 use crate::merge;
 use crate::record::Block;
+use crate::recycle::Recycler;
 use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
 use crate::task::{KeySample, Progress, TaskFailure};
 use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use table::{Slot, Table, key_bytes};
+use table::{Slot, Sorted, Table, key_bytes};
 use window::Window;
 
 /// Pairs after which whoever watches the attempt sees that it moves, also within a block.
@@ -63,6 +66,7 @@ pub(crate) struct EmitterSetting {
     pub write: WriteSetting,
     pub fan_in_max: usize,
     pub progress: Arc<Progress>,
+    pub recycler: Recycler,
 }
 
 impl<K: Key, V: Value> Emitter<K, V> {
@@ -203,9 +207,10 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 sorting.drain(&mut writer)?;
             }
             Target::Combine(combining) => {
-                let (slots, long) = combining.take().into_sorted_by_hash();
+                let sorted = combining.take().into_sorted_by_hash();
                 let partitions = self.setting.write.partitions;
-                write_slots(&slots, &long, &self.partitioning, partitions, &mut writer)?;
+                write_sorted(&sorted, &self.partitioning, partitions, &mut writer)?;
+                combining.give_back(sorted.into_memory());
             }
             Target::Sample(_) => {}
         }
@@ -262,12 +267,14 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
                 let mut writer = SegmentsWriter::in_memory(write, budget, bytes)?;
                 sorting.drain(&mut writer)?;
+                self.setting.recycler.keep(sorting.take_memory());
                 Ok(writer.finish()?)
             }
             Target::Combine(combining) => {
                 let table = combining.take();
                 let mut writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
                 write_table(&table, &self.partitioning, partitions, &mut writer)?;
+                self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)
             }
             Target::Sample(_) => Ok(SegmentsWriter::in_memory(write, budget, 0)?.finish()?),
@@ -311,24 +318,33 @@ fn write_table<K: Key, V: Value>(
     placed.into_iter().try_for_each(|(partition, slot)| write(partition, slot))
 }
 
-/// Writes slots, sorted by hash and key, in partition order.
-fn write_slots<K: Key, V: Value>(
-    slots: &[Slot<V>],
-    long: &[u8],
+/// Writes a list sorted by hash and key, in partition order.
+fn write_sorted<K: Key, V: Value>(
+    sorted: &Sorted<V>,
     partitioning: &Partitioning<K>,
     partitions: u32,
     writer: &mut SegmentsWriter,
 ) -> Result<(), TaskFailure> {
     let (mut buffer, mut encoded) = ([0; 16], Vec::new());
-    let mut placed = Vec::with_capacity(slots.len());
-    for slot in slots {
-        placed.push((partitioning.of(key_bytes(long, slot.key, &mut buffer), partitions)?, slot));
+    if matches!(partitioning, Partitioning::Hash) {
+        // Partitions are shares of the hash space, so the order is right already.
+        for slot in sorted.iter() {
+            encoded.clear();
+            slot.value.encode_owned(&mut encoded)?;
+            let key = key_bytes(&sorted.long, slot.key, &mut buffer);
+            writer.pair(hash_share(slot.hash, partitions), key, &encoded)?;
+        }
+        return Ok(());
+    }
+    let mut placed = Vec::new();
+    for slot in sorted.iter() {
+        placed.push((partitioning.of(key_bytes(&sorted.long, slot.key, &mut buffer), partitions)?, slot));
     }
     placed.sort_by_key(|(partition, _)| *partition);
     for (partition, slot) in placed {
         encoded.clear();
         slot.value.encode_owned(&mut encoded)?;
-        writer.pair(partition, key_bytes(long, slot.key, &mut buffer), &encoded)?;
+        writer.pair(partition, key_bytes(&sorted.long, slot.key, &mut buffer), &encoded)?;
     }
     Ok(())
 }

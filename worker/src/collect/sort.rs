@@ -63,6 +63,13 @@ pub(crate) struct Sorting {
     limit_bytes: usize,
 }
 
+/// The memory of a collector, without any pairs in it.
+#[derive(Default)]
+pub(crate) struct SortMemory {
+    entries: Vec<Entry>,
+    arena: Vec<u8>,
+}
+
 /// A mapped file from the first block on that was seen of it.
 struct FilePart {
     mapping: Arc<Mmap>,
@@ -78,10 +85,23 @@ impl FilePart {
 }
 
 impl Sorting {
-    /// A collector that is full when pairs and entries have `limit_bytes`.
-    pub fn new(limit_bytes: usize) -> Self {
+    /// A collector that is full when pairs and entries have `limit_bytes`, in the memory of an earlier one.
+    pub fn new(limit_bytes: usize, memory: SortMemory) -> Self {
         let limit_bytes = limit_bytes.min(LIMIT_BYTES_MAX);
-        Self { entries: Vec::new(), arena: Vec::new(), file: None, limit_bytes }
+        let SortMemory { mut entries, mut arena } = memory;
+        // A limit that has become smaller since does not keep the memory of before.
+        if limit_bytes < entries.capacity() * size_of::<Entry>() + arena.capacity() {
+            (entries, arena) = (Vec::new(), Vec::new());
+        }
+        Self { entries, arena, file: None, limit_bytes }
+    }
+
+    /// The memory, when all pairs are written.
+    pub fn take_memory(&mut self) -> SortMemory {
+        self.file = None;
+        self.entries.clear();
+        self.arena.clear();
+        SortMemory { entries: std::mem::take(&mut self.entries), arena: std::mem::take(&mut self.arena) }
     }
 
     /// Says which block is read next: pairs may stay in its file, if there are no others.

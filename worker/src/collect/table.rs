@@ -14,7 +14,9 @@ use crate::memory::use_huge_pages;
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
 
-/// One key with its value, or with one more value on its way into the table.
+/// One key with its value, or with one more value on its way into the table. Aligned so that a counter's slot
+/// lies in one cache line.
+#[repr(align(32))]
 pub(crate) struct Slot<V> {
     pub key: Packed,
     pub hash: NonZeroU64,
@@ -38,8 +40,13 @@ impl<V> Table<V> {
     /// A table of at least `slots` slots. `spread` is odd or the number of partitions whose share of the hash
     /// space the keys come from: then they spread over the whole table.
     pub fn new(slots: usize, spread: u64) -> Self {
+        Self::with_memory(Vec::new(), slots, spread)
+    }
+
+    /// The same in the memory of an earlier table, if that suffices.
+    pub fn with_memory(memory: TableMemory<V>, slots: usize, spread: u64) -> Self {
         let slots = slots.max(Self::SLOTS_MIN).next_power_of_two();
-        Self { slots: empty_slots(slots), shift: 64 - slots.ilog2(), spread, used: 0, long: Vec::new() }
+        Self { slots: empty_slots(memory, slots), shift: 64 - slots.ilog2(), spread, used: 0, long: Vec::new() }
     }
 
     /// Slots that suffice for `keys` different keys.
@@ -140,7 +147,7 @@ impl<V> Table<V> {
     /// Makes the table `factor` times as large, a power of two.
     pub fn grow(&mut self, factor: usize) {
         let slots = self.slots.len() * factor;
-        let old = std::mem::replace(&mut self.slots, empty_slots(slots));
+        let old = std::mem::replace(&mut self.slots, empty_slots(Vec::new(), slots));
         self.shift = 64 - slots.ilog2();
         for slot in old.into_iter().flatten() {
             let mut index = self.home(slot.hash);
@@ -204,26 +211,92 @@ impl<V> Table<V> {
         Ok(())
     }
 
-    /// Takes all slots out, sorted by key.
-    pub fn into_sorted_by_key(self) -> (Vec<Slot<V>>, Vec<u8>) {
-        let long = self.long;
-        let mut slots: Vec<Slot<V>> = self.slots.into_iter().flatten().collect();
-        slots.sort_unstable_by(|a, b| compare_keys(&long, a.key, b.key));
-        (slots, long)
+    /// Makes a list of the table, sorted by key.
+    pub fn into_sorted_by_key(self) -> Sorted<V> {
+        let mut sorted = Sorted::new(self);
+        let long = &sorted.long;
+        if long.is_empty() {
+            sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, |a, b| a.key.short_rank().cmp(&b.key.short_rank())));
+        } else {
+            sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, |a, b| compare_keys(long, a.key, b.key)));
+        }
+        sorted
     }
 
-    /// Takes all slots out, sorted by hash and then by key.
-    pub fn into_sorted_by_hash(self) -> (Vec<Slot<V>>, Vec<u8>) {
-        let long = self.long;
-        let mut slots: Vec<Slot<V>> = self.slots.into_iter().flatten().collect();
-        slots.sort_unstable_by(|a, b| a.hash.cmp(&b.hash).then_with(|| compare_keys(&long, a.key, b.key)));
-        (slots, long)
+    /// Makes a list of the table, sorted by hash and then by key.
+    pub fn into_sorted_by_hash(self) -> Sorted<V> {
+        let mut sorted = Sorted::new(self);
+        let long = &sorted.long;
+        let compare = |a: &Slot<V>, b: &Slot<V>| {
+            a.hash.cmp(&b.hash).then_with(|| compare_keys(long, a.key, b.key))
+        };
+        sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, compare));
+        sorted
+    }
+
+    /// Gives up all slots and keeps their memory for another table.
+    pub fn into_memory(self) -> TableMemory<V> {
+        let mut slots = self.slots;
+        slots.clear();
+        slots
     }
 }
 
-fn empty_slots<V>(count: usize) -> Vec<Option<Slot<V>>> {
-    let mut slots = Vec::with_capacity(count);
-    use_huge_pages(&slots);
+/// The slots of a table, in order, in the memory of the table.
+pub(crate) struct Sorted<V> {
+    /// Invariant: all are full.
+    slots: Vec<Option<Slot<V>>>,
+    /// Bytes of long keys.
+    pub long: Vec<u8>,
+}
+
+impl<V> Sorted<V> {
+    fn new(table: Table<V>) -> Self {
+        let Table { mut slots, long, .. } = table;
+        slots.retain(Option::is_some);
+        Self { slots, long }
+    }
+
+    /// The slots in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Slot<V>> {
+        self.slots.iter().flatten()
+    }
+
+    /// Takes all slots out, in order. What is left is memory, and the bytes of long keys.
+    pub fn take_slots(&mut self) -> (impl Iterator<Item = Slot<V>>, &[u8]) {
+        (self.slots.drain(..).flatten(), &self.long)
+    }
+
+    /// Gives up all slots and keeps their memory for another table.
+    pub fn into_memory(self) -> TableMemory<V> {
+        let mut slots = self.slots;
+        slots.clear();
+        slots
+    }
+}
+
+/// The memory of a table, without any slots in it.
+pub(crate) type TableMemory<V> = Vec<Option<Slot<V>>>;
+
+#[inline]
+fn by_slots<V>(
+    a: &Option<Slot<V>>,
+    b: &Option<Slot<V>>,
+    compare: impl Fn(&Slot<V>, &Slot<V>) -> Ordering,
+) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => compare(a, b),
+        _ => Ordering::Equal,
+    }
+}
+
+fn empty_slots<V>(memory: TableMemory<V>, count: usize) -> Vec<Option<Slot<V>>> {
+    let mut slots = memory;
+    slots.clear();
+    if slots.capacity() < count {
+        slots = Vec::with_capacity(count);
+        use_huge_pages(&slots);
+    }
     slots.resize_with(count, || None);
     slots
 }
@@ -303,11 +376,11 @@ mod tests {
         fn table_totals_what_a_map_totals_and_sorts_like_it(keys in keys(), spread in prop_oneof![Just(1u64), Just(3)]) {
             let (table, oracle) = table_of(&keys, spread);
             prop_assert_eq!(table.len(), oracle.len());
-            let (slots, long) = table.into_sorted_by_key();
-            let sorted: Vec<_> = slots.iter().map(|slot| found(&long, slot)).collect();
+            let sorted = table.into_sorted_by_key();
+            let sorted: Vec<_> = sorted.iter().map(|slot| found(&sorted.long, slot)).collect();
             prop_assert_eq!(sorted, oracle.into_iter().collect::<Vec<_>>());
-            let (slots, long) = table_of(&keys, spread).0.into_sorted_by_hash();
-            let ranks: Vec<_> = slots.iter().map(|slot| (slot.hash, found(&long, slot).0)).collect();
+            let sorted = table_of(&keys, spread).0.into_sorted_by_hash();
+            let ranks: Vec<_> = sorted.iter().map(|slot| (slot.hash, found(&sorted.long, slot).0)).collect();
             prop_assert!(ranks.is_sorted());
         }
 

@@ -10,20 +10,21 @@ const LOAD_BYTES: usize = 16;
 
 /// Where the current block lies; of no bytes between blocks.
 ///
-/// Invariant: from `set` to `clear`, `length` bytes at `base` may be read and do not change hands. Whoever sets
+/// Invariant: from `set` to `clear`, sixteen bytes may be read at each of the `loadable` places from `base` on, and
+/// they do not change hands. Whoever sets
 /// a window clears it before the borrow of the block ends.
 pub(super) struct Window {
     base: *const u8,
-    length: usize,
+    loadable: usize,
 }
 
 impl Window {
     pub fn none() -> Self {
-        Self { base: std::ptr::null(), length: 0 }
+        Self { base: std::ptr::null(), loadable: 0 }
     }
 
     pub fn set(&mut self, block: &[u8]) {
-        (self.base, self.length) = (block.as_ptr(), block.len());
+        (self.base, self.loadable) = (block.as_ptr(), (block.len() + 1).saturating_sub(LOAD_BYTES));
     }
 
     pub fn clear(&mut self) {
@@ -34,12 +35,11 @@ impl Window {
     #[inline(always)]
     pub fn load(&self, key: &[u8]) -> Option<[u8; LOAD_BYTES]> {
         let at = (key.as_ptr() as usize).wrapping_sub(self.base as usize);
-        if self.length < LOAD_BYTES || self.length - LOAD_BYTES < at {
+        if self.loadable <= at {
             return None;
         }
         #[allow(unsafe_code, reason = "a slice of the block cannot be kept: the emitter has no lifetime")]
-        // SAFETY: by the invariant `length` bytes at `base` may be read, and `at + 16 <= length`. Bytes have no
-        // alignment and every value.
+        // SAFETY: by the invariant these bytes may be read. They need no alignment and may have any value.
         Some(unsafe { self.base.add(at).cast::<[u8; LOAD_BYTES]>().read_unaligned() })
     }
 }

@@ -4,7 +4,9 @@
 
 use super::{ErasedMap, MapDone, PartDone, Progress, Run, TaskFailure, TaskStats};
 use crate::api::{Counters, JobPlan, MapReducePlan, Order, Work};
-use crate::collect::{Combining, Emitter, EmitterSetting, Partitioning, Sorting, Target, segment_order};
+use crate::collect::{
+    Combining, Emitter, EmitterSetting, Partitioning, SortMemory, Sorting, TableMemory, Target, segment_order,
+};
 use crate::input::{Blocks, InputError};
 use crate::key::Key;
 use crate::output::Output;
@@ -18,16 +20,24 @@ pub(super) fn run<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     erased: ErasedMap<'_>,
 ) -> Result<MapDone, TaskFailure> {
-    let ErasedMap { run, input, blocks, budget } = erased;
+    let ErasedMap { run, input, input_bytes, blocks, budget } = erased;
     let settings = run.settings;
     let target = match &plan.combine {
-        Some(combine) => Target::Combine(Combining::new(combine.make(), settings.collector_bytes)),
-        None => Target::Sort(Sorting::new(settings.collector_bytes)),
+        Some(combine) => {
+            let memory = settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
+            let limit_bytes = settings.collector_bytes;
+            Target::Combine(Combining::new(combine.make(), limit_bytes, input_bytes, memory))
+        }
+        None => {
+            let memory = settings.recycler.take::<SortMemory>().unwrap_or_default();
+            Target::Sort(Sorting::new(settings.collector_bytes, memory))
+        }
     };
     let setting = EmitterSetting {
         write: write_setting(&run, plan.combine.is_some()),
         fan_in_max: settings.fan_in(),
         progress: run.progress.clone(),
+        recycler: settings.recycler.clone(),
     };
     let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let counters = Counters::default();

@@ -8,7 +8,7 @@ use super::{ErasedReduce, Meter, PartDone, Progress, Run, TaskFailure, TaskStats
 use crate::api::{Counters, GroupPrefix, MapReducePlan, Order, Reducer, TaskContext};
 use crate::budget::Budget;
 use crate::collect::table::{Slot, Table, key_bytes};
-use crate::collect::{CombineFactory, CombineRun, Combining, Room};
+use crate::collect::{CombineFactory, CombineRun, Combining, Room, SortMemory, TableMemory};
 use crate::key::Key;
 use crate::merge::{LoserTree, MergeError, Source, Values, limit_fan_in};
 use crate::output::Output;
@@ -42,11 +42,15 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             let sum: u64 = headers.iter().map(|header| header.records).sum();
             // Twice the largest: a table that doubles when it is full then never fills up ahead of itself.
             let keys = sum.min(2 * most) as usize;
-            let table = Combining::for_partition(combine.make(), run.settings.merge_bytes, keys, shares);
+            let memory = run.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
+            let limit_bytes = run.settings.merge_bytes;
+            let table = Combining::for_partition(combine.make(), limit_bytes, keys, shares, memory);
             let aggregate = Aggregate { combining: table, runs: Vec::new(), setting, partition };
             aggregate.run(segments, combine, &run, budget, &mut groups)?;
         }
         None => {
+            // A merge needs none of it; together they would be too much.
+            drop(run.settings.recycler.take::<SortMemory>());
             let segments = limit_fan_in(segments, run.settings.fan_in(), partition, &setting, run.progress)?;
             groups.reduce_merged(LoserTree::open(segments)?, plan.group)?;
         }
@@ -159,7 +163,8 @@ impl<V: Value> Aggregate<V> {
         }
         let table = self.combining.take();
         if self.runs.is_empty() {
-            return reduce_table(table, groups);
+            run.settings.recycler.keep(reduce_table(table, groups)?);
+            return Ok(());
         }
         if 0 < table.len() {
             let writer = SegmentsWriter::in_memory(self.setting.clone(), budget, 0)?;
@@ -196,13 +201,14 @@ impl<V: Value> Aggregate<V> {
         mut writer: SegmentsWriter,
         progress: &Progress,
     ) -> Result<(), TaskFailure> {
-        let (slots, long) = table.into_sorted_by_key();
+        let sorted = table.into_sorted_by_key();
         let (mut buffer, mut encoded) = ([0; 16], Vec::new());
-        for slot in &slots {
+        for slot in sorted.iter() {
             encoded.clear();
             slot.value.encode_owned(&mut encoded)?;
-            writer.pair(self.partition, key_bytes(&long, slot.key, &mut buffer), &encoded)?;
+            writer.pair(self.partition, key_bytes(&sorted.long, slot.key, &mut buffer), &encoded)?;
         }
+        self.combining.give_back(sorted.into_memory());
         let run: MapOutput = writer.finish()?;
         if run.is_on_disk() {
             progress.spilled(run.bytes());
@@ -212,13 +218,18 @@ impl<V: Value> Aggregate<V> {
     }
 }
 
-fn reduce_table<R: Reducer>(table: Table<R::Value>, groups: &mut Groups<R>) -> Result<(), TaskFailure> {
-    let (slots, long) = table.into_sorted_by_key();
+/// Reduces a whole table; its memory is left.
+fn reduce_table<R: Reducer>(
+    table: Table<R::Value>,
+    groups: &mut Groups<R>,
+) -> Result<TableMemory<R::Value>, TaskFailure> {
+    let mut sorted = table.into_sorted_by_key();
     let mut buffer = [0; 16];
+    let (slots, long) = sorted.take_slots();
     for Slot { key, value, .. } in slots {
-        groups.reduce_one(key_bytes(&long, key, &mut buffer), value)?;
+        groups.reduce_one(key_bytes(long, key, &mut buffer), value)?;
     }
-    Ok(())
+    Ok(sorted.into_memory())
 }
 
 fn reduce_runs<R: Reducer>(

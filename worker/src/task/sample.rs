@@ -8,6 +8,7 @@ use super::{ErasedSample, Progress, TaskFailure};
 use crate::api::{Counters, JobPlan, MapReducePlan, TaskContext};
 use crate::collect::{Emitter, EmitterSetting, Target};
 use crate::key::Key;
+use crate::recycle::Recycler;
 use crate::segment::{SegmentOrder, SpillCompression, WriteSetting};
 use crate::value::Value;
 use gristmill_scheduler::ids::{JobId, TaskId};
@@ -118,7 +119,8 @@ pub(super) fn run<K: Key, V: Value>(
         spill,
         compression: SpillCompression::None,
     };
-    let setting = EmitterSetting { write, fan_in_max: 2, progress: Arc::new(Progress::default()) };
+    let (progress, recycler) = (Arc::new(Progress::default()), Recycler::default());
+    let setting = EmitterSetting { write, fan_in_max: 2, progress, recycler };
     let mut emitter: Emitter<K, V> =
         Emitter::new(Target::Sample(Some(sample)), partitioning(plan, &Arc::default()), setting);
     let context = TaskContext::new(TaskId::map(JobId(0), 0), 1, Counters::default(), side);

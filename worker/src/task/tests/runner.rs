@@ -103,7 +103,9 @@ impl Bench {
     pub fn map(&self, plan: &JobPlan, index: u32, split: &MemorySplit) -> Result<MapDone, TaskFailure> {
         let mut blocks = MemoryBlocks::new(split);
         let run = self.run(TaskId::map(JOB, index).attempt(0));
-        let erased = ErasedMap { run, input: split.input, blocks: &mut blocks, budget: &self.budget };
+        let input_bytes = 1 << 20;
+        let erased =
+            ErasedMap { run, input: split.input, input_bytes, blocks: &mut blocks, budget: &self.budget };
         map_reduce(plan)?.run_map(erased)
     }
 
