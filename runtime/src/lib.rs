@@ -207,6 +207,7 @@ pub mod jobs;
 pub mod master;
 pub mod output_dir;
 pub mod registry;
+mod sample;
 pub mod size;
 pub mod submit;
 pub mod submitter;

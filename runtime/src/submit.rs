@@ -6,6 +6,7 @@
 use crate::api::{SCHEMA, Submission, WorkerStatus};
 use crate::output_dir::{OutputDirectory, OutputError};
 use crate::registry::PreparedJob;
+use crate::sample::cut_ranges;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::agent::LIST_PURPOSE;
 use gristmill_worker::agent::files::{JobFiles, SAMPLE_ROUTE};
@@ -13,17 +14,13 @@ use gristmill_worker::api::{Input, JobPlan, Order, PlanError, Submitter, TaskErr
 use gristmill_worker::http::{Endpoint, HttpError, Pool, Secret, full};
 use gristmill_worker::input::list::{ListedFile, Listing, list_local};
 use gristmill_worker::input::plan::{SplitRules, first_record, input_bytes, plan_side, plan_splits};
-use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, SideInputs, Split, open_split};
+use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
 use gristmill_worker::record::RecordFormat;
-use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points, sample_keys};
+use gristmill_worker::task::TaskFailure;
 use hyper::Method;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
-
-/// Splits that are looked into for a sample of keys.
-const SAMPLED_SPLITS_MAX: usize = 64;
 
 /// How a job is to be run.
 #[derive(Clone, Debug)]
@@ -211,7 +208,7 @@ impl ClusterView {
         self.workers.iter().find(|known| known.worker == worker).map(|known| &known.endpoint)
     }
 
-    fn files(&self) -> JobFiles {
+    pub(crate) fn files(&self) -> JobFiles {
         JobFiles {
             route: SAMPLE_ROUTE.to_owned(),
             worker: None,
@@ -267,7 +264,8 @@ pub(crate) fn plan(
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
     let cuts = match plan.order() {
-        Order::Total if 1 < reduces => sample(&plan, &splits, &side, cluster, &limits, reduces)?,
+        Order::Total if 1 < reduces => cut_ranges(&plan, &splits, &side, cluster, &limits, reduces)
+            .map_err(|source| SubmitError::Sample { source })?,
         _ => Vec::new(),
     };
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
@@ -323,29 +321,6 @@ fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
         tasks.extend(std::iter::repeat_n(bare, input.bare_tasks as usize));
     }
     by_input.into_values().flatten().collect()
-}
-
-/// Cuts the range of keys into partitions by looking into evenly spread splits.
-fn sample(
-    plan: &JobPlan,
-    splits: &[Split],
-    side: &[Split],
-    cluster: &ClusterView,
-    limits: &InputLimits,
-    partitions: u32,
-) -> Result<Vec<Vec<u8>>, SubmitError> {
-    let failed = |source| SubmitError::Sample { source };
-    let files = Arc::new(cluster.files());
-    let side = Arc::new(SideInputs::new(side.to_vec(), files.clone(), *limits));
-    let mut sample = KeySample::new(SAMPLE_KEYS_MAX);
-    let looked_at = splits.len().min(SAMPLED_SPLITS_MAX);
-    for number in 0..looked_at {
-        let split = &splits[number * splits.len() / looked_at];
-        let mut blocks = open_split(split, &*files, limits);
-        sample =
-            sample_keys(plan, split.input as usize, &mut blocks, side.clone(), sample).map_err(failed)?;
-    }
-    Ok(cut_points(sample, partitions, plan))
 }
 
 fn to_hex(bytes: &[u8]) -> String {

@@ -20,6 +20,7 @@ mod machine;
 mod memory;
 pub mod merge;
 pub mod output;
+pub mod prefetch;
 pub mod protocol;
 pub mod record;
 pub mod recycle;

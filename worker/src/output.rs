@@ -97,8 +97,13 @@ impl Output {
     /// Writes a line and counts it as one record.
     #[inline]
     pub fn line(&mut self, line: &[u8]) {
-        self.write(line);
-        self.write(b"\n");
+        if BUFFER_BYTES <= self.buffer.len() + line.len() {
+            self.write(line);
+            self.write(b"\n");
+        } else {
+            self.buffer.extend_from_slice(line);
+            self.buffer.push(b'\n');
+        }
         self.records += 1;
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -69,14 +69,15 @@ pub enum WorkerFrame {
         /// What it did until then.
         report: AttemptReport,
     },
-    /// Segments of one map output have arrived at the home of their partitions.
+    /// A queued attempt is given back, as the master asked, before it began.
+    Returned {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Segments have arrived at the home of their partitions, with one request.
     Fetched {
-        /// The map attempt whose output it was.
-        map: AttemptId,
-        /// The partitions that now have it.
-        partitions: Vec<u32>,
-        /// Bytes received.
-        bytes: u64,
+        /// Map by map.
+        outputs: Vec<FetchedOutput>,
         /// Where from.
         from: WorkerId,
         /// When the request began, worker's clock, nanoseconds.
@@ -133,7 +134,7 @@ pub enum MasterFrame {
     },
     /// All about a job; comes before anything else that names it.
     Job(Box<JobOrder>),
-    /// Run a map attempt.
+    /// Run a map attempt, after those launched before if no slot is free.
     LaunchMap {
         /// The attempt.
         attempt: AttemptId,
@@ -144,6 +145,14 @@ pub enum MasterFrame {
     LaunchReduce {
         /// The attempt.
         attempt: AttemptId,
+        /// The maps whose output is empty, which were not announced: one bit each, 64 to a word, the lowest
+        /// first.
+        empty: Vec<u64>,
+    },
+    /// Give back an attempt that has not begun.
+    Recall {
+        /// The attempt.
+        attempt: AttemptId,
     },
     /// Gather these partitions from now on.
     Home {
@@ -152,11 +161,11 @@ pub enum MasterFrame {
         /// The partition.
         partition: u32,
     },
-    /// A map output can be fetched.
+    /// Map outputs can be fetched.
     Announce {
-        /// The attempt that made it.
-        map: AttemptId,
-        /// Who has it.
+        /// The attempts that made them.
+        maps: Vec<AttemptId>,
+        /// Who has them.
         from: WorkerId,
         /// Where that worker serves it.
         endpoint: Endpoint,
@@ -231,6 +240,17 @@ pub struct Heartbeat {
     pub disk_free_bytes: u64,
 }
 
+/// What has arrived of one map output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchedOutput {
+    /// The map attempt whose output it was.
+    pub map: AttemptId,
+    /// The partitions that now have it.
+    pub partitions: Vec<u32>,
+    /// Bytes received.
+    pub bytes: u64,
+}
+
 /// How far an attempt is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct AttemptProgress {
@@ -245,7 +265,7 @@ pub struct AttemptProgress {
 /// What an attempt did. Times are the worker's clock, nanoseconds since its start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AttemptReport {
-    /// When user code could start.
+    /// When user code could start; the time it was queued for a slot is before that.
     pub started_ns: u64,
     /// When it ended.
     pub ended_ns: u64,
@@ -391,38 +411,73 @@ pub fn push_frame<T: Serialize>(frame: &T, buffer: &mut Vec<u8>) -> Result<(), F
     Ok(())
 }
 
-/// Reads one frame; `None` when the other side has closed between frames.
-///
-/// # Errors
-/// A broken connection, a frame over `limit`, bytes that do not decode.
-pub async fn read_frame<T, R>(reader: &mut R, limit: usize) -> Result<Option<T>, FrameError>
-where
-    T: serde::de::DeserializeOwned,
-    R: AsyncRead + Unpin,
-{
-    let mut head = [0; 4];
-    match reader.read_exact(&mut head).await {
-        Ok(_) => {}
-        Err(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
-        Err(source) => return Err(FrameError::Io { source }),
+/// Bytes that a [`FrameReader`] asks its connection for at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// A buffer that a long frame made longer than this is not kept.
+const BUFFER_KEPT_BYTES: usize = 1 << 20;
+
+/// Frames of one connection: reads as much as has come and hands it out frame by frame.
+#[derive(Debug)]
+pub struct FrameReader<R> {
+    reader: R,
+    /// Bytes that have come, from `taken` on not handed out yet.
+    buffer: Vec<u8>,
+    taken: usize,
+    limit: usize,
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    /// A reader of frames of up to `limit` bytes.
+    pub fn new(reader: R, limit: usize) -> Self {
+        Self { reader, buffer: Vec::new(), taken: 0, limit }
     }
-    let length = u32::from_le_bytes(head) as usize;
-    if limit < length {
-        return Err(FrameError::TooLong { length: length as u64, limit: limit as u64 });
+
+    /// Longer frames are allowed from now on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
-    // The buffer grows with what arrives, so a lying length costs its sender the bytes.
-    let mut body = Vec::with_capacity(length.min(64 << 10));
-    let got = (&mut *reader)
-        .take(length as u64)
-        .read_to_end(&mut body)
-        .await
-        .map_err(|source| FrameError::Io { source })?;
-    if got < length {
-        return Ok(None);
+
+    /// The next frame; `None` when the other side has closed between frames. Nothing is lost when this is
+    /// dropped before it is ready.
+    ///
+    /// # Errors
+    /// A broken connection, a frame over the limit, bytes that do not decode.
+    pub async fn next<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        loop {
+            if let Some(frame) = self.ready()? {
+                return Ok(Some(frame));
+            }
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+            if self.buffer.is_empty() && BUFFER_KEPT_BYTES < self.buffer.capacity() {
+                self.buffer = Vec::new();
+            }
+            // The buffer grows with what arrives, so a lying length costs its sender the bytes.
+            self.buffer.reserve(READ_BYTES);
+            let got = self.reader.read_buf(&mut self.buffer).await;
+            if got.map_err(|source| FrameError::Io { source })? == 0 {
+                return Ok(None);
+            }
+        }
     }
-    codec::decode(&body, 4 * FRAME_BYTES_MAX)
-        .map(Some)
-        .map_err(|source| FrameError::Decode { length, source })
+
+    /// The next frame if all of it has come.
+    ///
+    /// # Errors
+    /// A frame over the limit, bytes that do not decode.
+    pub fn ready<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let Some((head, rest)) = self.buffer[self.taken..].split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*head) as usize;
+        if self.limit < length {
+            return Err(FrameError::TooLong { length: length as u64, limit: self.limit as u64 });
+        }
+        let Some(body) = rest.get(..length) else { return Ok(None) };
+        let frame = codec::decode(body, 4 * FRAME_BYTES_MAX)
+            .map_err(|source| FrameError::Decode { length, source })?;
+        self.taken += 4 + length;
+        Ok(Some(frame))
+    }
 }
 
 /// Writes one frame and flushes.
@@ -439,3 +494,6 @@ where
     writer.write_all(&buffer).await.map_err(|source| FrameError::Io { source })?;
     writer.flush().await.map_err(|source| FrameError::Io { source })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,6 @@
 mod combine;
 pub(crate) mod hash;
 mod partition;
-mod prefetch;
 mod sort;
 pub(crate) mod table;
 mod window;
@@ -14,7 +13,7 @@ mod window;
 pub use combine::CombineFactory;
 pub(crate) use combine::{CombineRun, Combining, Room};
 use hash::hash_share;
-pub(crate) use partition::Partitioning;
+pub(crate) use partition::{Partitioning, Ranges};
 pub(crate) use sort::{SortMemory, Sorting};
 pub(crate) use table::TableMemory;
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: the sample that cuts key ranges (`task::sample`).
 
-use super::hash::{hash_share, key_hash};
+use super::hash::{hash_share, key_hash, key_prefix};
 use crate::api::{GroupPrefix, Partitioner};
 use crate::key::Key;
 use crate::task::TaskFailure;
@@ -14,10 +14,36 @@ pub(crate) enum Partitioning<K: Key> {
     Hash,
     /// By the hash of the group prefix.
     GroupHash(GroupPrefix),
-    /// Partition `i` begins with the `i - 1`th of these keys, which ascend; there may be fewer than needed.
-    Ranges(Arc<Vec<Vec<u8>>>),
+    /// By ranges of keys.
+    Ranges(Ranges),
     /// By the user's rule.
     User(Arc<dyn Partitioner<Key = K>>),
+}
+
+/// Ranges of keys. Partition `i` begins with cut `i - 1`.
+pub(crate) struct Ranges {
+    /// Ascending; there may be fewer than needed.
+    cuts: Arc<Vec<Vec<u8>>>,
+    /// Their first bytes, which decide most comparisons.
+    prefixes: Vec<u64>,
+}
+
+impl Ranges {
+    /// Ranges that begin with these keys, which ascend.
+    pub fn new(cuts: Arc<Vec<Vec<u8>>>) -> Self {
+        let prefixes = cuts.iter().map(|cut| key_prefix(cut)).collect();
+        Self { cuts, prefixes }
+    }
+
+    #[inline]
+    fn of(&self, key: &[u8]) -> u32 {
+        let prefix = key_prefix(key);
+        let mut partition = self.prefixes.partition_point(|cut| *cut < prefix);
+        while self.prefixes.get(partition) == Some(&prefix) && self.cuts[partition].as_slice() <= key {
+            partition += 1;
+        }
+        partition as u32
+    }
 }
 
 impl<K: Key> Partitioning<K> {
@@ -27,8 +53,8 @@ impl<K: Key> Partitioning<K> {
         match self {
             Self::Hash => Ok(hash_share(key_hash(key), partitions)),
             Self::GroupHash(prefix) => Ok(hash_share(key_hash(&key[..prefix(key)]), partitions)),
-            Self::Ranges(cuts) => {
-                let partition = cuts.partition_point(|cut| cut.as_slice() <= key) as u32;
+            Self::Ranges(ranges) => {
+                let partition = ranges.of(key);
                 if partition < partitions {
                     Ok(partition)
                 } else {
@@ -50,4 +76,23 @@ impl<K: Key> Partitioning<K> {
 #[cold]
 fn out_of_range(what: &str, found: u32, partitions: u32) -> TaskFailure {
     TaskFailure::User { message: format!("{what} returned {found} for {partitions} partitions") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranges_hold_the_keys_from_their_cut_to_the_next(
+            mut cuts in proptest::collection::vec(proptest::collection::vec(0u8..3, 0..12), 0..20),
+            key in proptest::collection::vec(0u8..3, 0..12),
+        ) {
+            cuts.sort();
+            cuts.dedup();
+            let expected = cuts.iter().filter(|cut| **cut <= key).count() as u32;
+            prop_assert_eq!(Ranges::new(Arc::new(cuts)).of(&key), expected);
+        }
+    }
 }

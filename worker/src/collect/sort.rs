@@ -11,7 +11,7 @@
 
 use super::combine::Room;
 use super::hash::key_prefix;
-use super::prefetch::prefetch;
+use crate::prefetch::prefetch;
 use crate::record::Block;
 use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, PAIR_BYTES_MAX, SegmentsWriter, WriteError, frame_at,

@@ -9,7 +9,7 @@
 //! Invariant: `used` slots are full, fewer than all; between a key's home and its slot there is no empty one.
 
 use super::hash::{Packed, hash_share};
-use super::prefetch::prefetch;
+use crate::prefetch::prefetch;
 use crate::memory::use_huge_pages;
 use std::cmp::Ordering;
 use std::num::NonZeroU64;

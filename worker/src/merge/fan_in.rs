@@ -35,9 +35,10 @@ pub(crate) fn merge_combining<V: Value>(
     while more {
         key.clear();
         key.extend_from_slice(tree.key());
+        let rank = tree.rank();
         let mut total = V::own(V::decode(tree.value())?);
         more = tree.advance()?;
-        while more && tree.key() == key {
+        while more && tree.stands_at(&key, rank) {
             combiner.fold(&mut total, V::own(V::decode(tree.value())?));
             more = tree.advance()?;
         }

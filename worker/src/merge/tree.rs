@@ -119,6 +119,18 @@ impl LoserTree {
         (self.readers[a].key(), a) < (self.readers[b].key(), b)
     }
 
+    /// Whether the key of the current pair is `key`, which has this rank: most that differ do so in their rank.
+    #[inline]
+    pub fn stands_at(&self, key: &[u8], rank: u64) -> bool {
+        self.ranks[self.winner] == rank && self.key() == key
+    }
+
+    /// The rank of the current pair; see [`SegmentReader::rank`].
+    #[inline]
+    pub fn rank(&self) -> u64 {
+        self.ranks[self.winner]
+    }
+
     /// The key of the current pair.
     #[inline]
     pub fn key(&self) -> &[u8] {

@@ -27,8 +27,8 @@ pub struct Values<'a, K: Key, V: Value> {
 pub(crate) enum Source<'a, V> {
     /// One combined value.
     One(Option<V>),
-    /// The merge, which stands at the group's first pair.
-    Tree(&'a mut LoserTree),
+    /// The merge, which stands at the group's first pair, and the rank of that.
+    Tree(&'a mut LoserTree, u64),
 }
 
 /// Where the reading of a group is.
@@ -73,7 +73,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         }
         match &mut self.source {
             Source::One(value) => Ok(V::view_of(value)),
-            Source::Tree(tree) => match V::decode(tree.value()) {
+            Source::Tree(tree, _) => match V::decode(tree.value()) {
                 Ok(value) => Ok(Some(value)),
                 Err(error) => Err(keep(&mut self.failure, error.into())),
             },
@@ -86,7 +86,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
     /// A key that does not decode.
     pub fn key(&self) -> TaskResult<K::View<'_>> {
         let bytes = match &self.source {
-            Source::Tree(tree) if self.place == Place::Within => tree.key(),
+            Source::Tree(tree, _) if self.place == Place::Within => tree.key(),
             _ => self.group,
         };
         Ok(K::decode(bytes)?)
@@ -106,7 +106,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         match self.place {
             Place::First => self.place = Place::Within,
             Place::Within => {
-                let Source::Tree(tree) = &mut self.source else {
+                let Source::Tree(tree, rank) = &mut self.source else {
                     self.place = Place::End;
                     return Ok(false);
                 };
@@ -115,7 +115,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
                     return Ok(false);
                 }
                 let same = match self.prefix {
-                    None => tree.key() == self.group,
+                    None => tree.stands_at(self.group, *rank),
                     Some(length) => tree.key().starts_with(&self.group[..length]),
                 };
                 if !same {
@@ -126,7 +126,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
             Place::NextGroup | Place::End => return Ok(false),
         }
         // A combined value was counted when its parts were read.
-        if let Source::Tree(tree) = &self.source {
+        if let Source::Tree(tree, _) = &self.source {
             self.meter.pair(tree.key().len() + tree.value().len())?;
         }
         Ok(true)

@@ -7,6 +7,7 @@ use super::{
     SegmentId, SegmentMeta, SegmentOrder, SpillCompression, SpillDirs, SpillWriter, block_checksum,
 };
 use crate::budget::{Budget, Reservation};
+use crate::memory::use_huge_pages;
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use std::io;
@@ -102,6 +103,7 @@ impl SegmentsWriter {
         match budget.try_reserve(bytes_hint) {
             Some(reservation) => {
                 let buffer = Vec::with_capacity(bytes_hint);
+                use_huge_pages(&buffer);
                 Ok(Self::new(setting, Writing::Memory(reservation), buffer, bytes_hint))
             }
             None => Self::on_disk(setting),

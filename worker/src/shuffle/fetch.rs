@@ -9,6 +9,7 @@ use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest};
 use crate::budget::Budget;
 use crate::codec;
 use crate::http::{self, Answer, HttpError, Pool, Secret};
+use crate::memory::use_huge_pages;
 use crate::segment::{self, SegmentData, SegmentError, SegmentId, SpillDirs};
 use bytes::{Buf, Bytes};
 use gristmill_scheduler::ids::AttemptId;
@@ -359,6 +360,7 @@ impl Fetcher {
         }
         if let Some(reservation) = self.budget.try_reserve(length as usize) {
             let mut bytes = Vec::with_capacity(length as usize);
+            use_huge_pages(&bytes);
             reader
                 .read(length, |slice| {
                     bytes.extend_from_slice(slice);

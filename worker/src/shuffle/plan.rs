@@ -4,12 +4,14 @@
 //! retries with growing pauses and gives up after a number of tries. Time is an argument, orders are return
 //! values. Not here: sockets, segments, the choice between jobs by policy.
 //!
+//! No step costs more for the outputs that wait, but [`FetchPlan::retract`] and [`FetchPlan::forget`].
+//!
 //! Invariant: an announced output is in exactly one place: waiting at its source, or in one request in flight.
 
 use crate::http::Endpoint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Limits of fetching.
 #[derive(Clone, Debug)]
@@ -68,18 +70,51 @@ pub enum Retry {
     NotWanted,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    map: AttemptId,
-    tries: u32,
-    not_before: Time,
-}
-
+/// What waits at one source.
 #[derive(Debug)]
 struct Source {
     endpoint: Endpoint,
-    waiting: VecDeque<Waiting>,
+    /// Outputs to ask for, by job, with the number of tries so far.
+    ready: BTreeMap<JobId, BTreeMap<AttemptId, u32>>,
+    /// Outputs that pause, with the number of tries so far.
+    paused: BTreeMap<AttemptId, (Time, u32)>,
     requests: usize,
+    /// The job asked for last: jobs take turns.
+    turn: Option<JobId>,
+}
+
+impl Source {
+    fn holds(&self, map: AttemptId) -> bool {
+        self.paused.contains_key(&map)
+            || self.ready.get(&map.task.job).is_some_and(|maps| maps.contains_key(&map))
+    }
+
+    fn make_ready(&mut self, map: AttemptId, tries: u32) {
+        self.ready.entry(map.task.job).or_default().insert(map, tries);
+    }
+
+    /// The next maps to ask for, all of one job.
+    fn take(&mut self, most: usize) -> Option<(JobId, BTreeMap<AttemptId, u32>)> {
+        let after = self.turn.map_or(0, |job| job.0 + 1);
+        let later = self.ready.range(JobId(after)..).next();
+        let (&job, _) = later.or_else(|| self.ready.first_key_value())?;
+        let line = self.ready.get_mut(&job)?;
+        let mut maps = BTreeMap::new();
+        while maps.len() < most
+            && let Some((map, tries)) = line.pop_first()
+        {
+            maps.insert(map, tries);
+        }
+        if line.is_empty() {
+            self.ready.remove(&job);
+        }
+        self.turn = Some(job);
+        Some((job, maps))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.paused.is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -96,6 +131,12 @@ pub struct FetchPlan {
     limits: FetchLimits,
     sources: BTreeMap<WorkerId, Source>,
     in_flight: BTreeMap<u64, InFlight>,
+    /// The request in flight that each map is part of, by source.
+    flies: BTreeMap<(AttemptId, WorkerId), u64>,
+    /// Ends of pauses; one whose output is not wanted any more stays until its time has come.
+    pauses: BTreeSet<(Time, WorkerId, AttemptId)>,
+    /// Sources that a request could be sent to now.
+    open: BTreeSet<WorkerId>,
     next_id: u64,
     /// Where the round over sources goes on, so that no source waits behind another for ever.
     turn: Option<WorkerId>,
@@ -105,90 +146,126 @@ impl FetchPlan {
     /// An empty plan.
     #[must_use]
     pub fn new(limits: FetchLimits) -> Self {
-        Self { limits, sources: BTreeMap::new(), in_flight: BTreeMap::new(), next_id: 0, turn: None }
+        Self {
+            limits,
+            sources: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            flies: BTreeMap::new(),
+            pauses: BTreeSet::new(),
+            open: BTreeSet::new(),
+            next_id: 0,
+            turn: None,
+        }
     }
 
     /// An output can be had. Announcing it again while it waits changes nothing. While a request for it is in
     /// flight, it means that a partition may have come here which that request did not name: the output is asked
     /// for once more afterwards.
     pub fn announce(&mut self, map: AttemptId, from: WorkerId, endpoint: &Endpoint) {
-        let flight = self.in_flight.values_mut().find(|f| f.from == from && f.maps.contains_key(&map));
+        let flight = self.flies.get(&(map, from)).and_then(|id| self.in_flight.get_mut(id));
         if let Some(flight) = flight {
             flight.again.insert(map);
             return;
         }
         let source = self.sources.entry(from).or_insert_with(|| Source {
             endpoint: endpoint.clone(),
-            waiting: VecDeque::new(),
+            ready: BTreeMap::new(),
+            paused: BTreeMap::new(),
             requests: 0,
+            turn: None,
         });
-        if !source.waiting.iter().any(|w| w.map == map) {
-            source.waiting.push_back(Waiting { map, tries: 0, not_before: Time::ZERO });
+        if !source.holds(map) {
+            source.make_ready(map, 0);
+            self.look_at(from);
+        }
+    }
+
+    /// Notes whether a request could be sent to this source, and drops a source of which nothing is left.
+    fn look_at(&mut self, from: WorkerId) {
+        let Some(source) = self.sources.get(&from) else { return };
+        if !source.ready.is_empty() && source.requests < self.limits.requests_per_source_max {
+            self.open.insert(from);
+            return;
+        }
+        self.open.remove(&from);
+        if source.requests == 0 && source.is_empty() {
+            self.sources.remove(&from);
         }
     }
 
     /// An output is not wanted any more. A request in flight goes on, its result for this map is dropped.
     pub fn retract(&mut self, map: AttemptId) {
-        self.drop_where(|candidate| candidate == map);
+        let job = map.task.job;
+        let thin = |line: &mut BTreeMap<AttemptId, u32>| {
+            line.remove(&map);
+        };
+        self.drop_where(job, thin, |candidate| candidate == map);
     }
 
     /// Nothing of this job is wanted any more.
     pub fn forget(&mut self, job: JobId) {
-        self.drop_where(|candidate| candidate.task.job == job);
+        self.drop_where(job, BTreeMap::clear, |candidate| candidate.task.job == job);
     }
 
-    fn drop_where(&mut self, gone: impl Fn(AttemptId) -> bool) {
+    fn drop_where(
+        &mut self,
+        job: JobId,
+        thin: impl Fn(&mut BTreeMap<AttemptId, u32>),
+        gone: impl Fn(AttemptId) -> bool,
+    ) {
         for source in self.sources.values_mut() {
-            source.waiting.retain(|w| !gone(w.map));
+            if let Some(line) = source.ready.get_mut(&job) {
+                thin(line);
+                if line.is_empty() {
+                    source.ready.remove(&job);
+                }
+            }
+            source.paused.retain(|map, _| !gone(*map));
         }
         for flight in self.in_flight.values_mut() {
             flight.maps.retain(|map, _| !gone(*map));
             flight.again.retain(|map| !gone(*map));
         }
-        self.sources.retain(|_, source| 0 < source.requests || !source.waiting.is_empty());
+        self.flies.retain(|(map, _), _| !gone(*map));
+        for from in self.sources.keys().copied().collect::<Vec<_>>() {
+            self.look_at(from);
+        }
     }
 
     /// The next request to send now, if limits allow one.
     pub fn next(&mut self, now: Time) -> Option<Fetch> {
+        self.end_pauses(now);
         if self.limits.requests_max <= self.in_flight.len() {
             return None;
         }
         let after = self.turn.map_or(0, |worker| worker.0 + 1);
-        let order: Vec<WorkerId> = self
-            .sources
-            .range(WorkerId(after)..)
-            .chain(self.sources.range(..WorkerId(after)))
-            .map(|(worker, _)| *worker)
-            .collect();
-        order.into_iter().find_map(|from| self.next_from(from, now))
-    }
-
-    fn next_from(&mut self, from: WorkerId, now: Time) -> Option<Fetch> {
-        let limits = &self.limits;
+        let later = self.open.range(WorkerId(after)..).next();
+        let from = *later.or_else(|| self.open.first())?;
         let source = self.sources.get_mut(&from)?;
-        if limits.requests_per_source_max <= source.requests {
-            return None;
-        }
-        let job = source.waiting.iter().find(|w| w.not_before <= now)?.map.task.job;
-        let mut maps = BTreeMap::new();
-        let mut rest = VecDeque::with_capacity(source.waiting.len());
-        for wanted in source.waiting.drain(..) {
-            let due = wanted.not_before <= now && wanted.map.task.job == job;
-            if due && maps.len() < limits.maps_per_request_max {
-                maps.insert(wanted.map, wanted.tries);
-            } else {
-                rest.push_back(wanted);
-            }
-        }
-        source.waiting = rest;
+        let (job, maps) = source.take(self.limits.maps_per_request_max)?;
         source.requests += 1;
         let id = self.next_id;
         self.next_id += 1;
         self.turn = Some(from);
         let fetch =
             Fetch { id, from, endpoint: source.endpoint.clone(), job, maps: maps.keys().copied().collect() };
+        self.flies.extend(maps.keys().map(|map| ((*map, from), id)));
         self.in_flight.insert(id, InFlight { from, maps, again: BTreeSet::new() });
+        self.look_at(from);
         Some(fetch)
+    }
+
+    fn end_pauses(&mut self, now: Time) {
+        while let Some(&(until, from, map)) = self.pauses.first().filter(|(until, ..)| *until <= now) {
+            self.pauses.remove(&(until, from, map));
+            let Some(source) = self.sources.get_mut(&from) else { continue };
+            // It may have been retracted, and even announced and paused again, since.
+            if let Some(&(_, tries)) = source.paused.get(&map).filter(|(end, _)| *end <= now) {
+                source.paused.remove(&map);
+                source.make_ready(map, tries);
+                self.look_at(from);
+            }
+        }
     }
 
     /// Whether this map of the request is still wanted.
@@ -197,29 +274,35 @@ impl FetchPlan {
         self.in_flight.get(&id).is_some_and(|flight| flight.maps.contains_key(&map))
     }
 
+    /// Takes a map out of its request: where it was asked for, the tries before, whether it was announced again.
+    fn land(&mut self, id: u64, map: AttemptId) -> Option<(WorkerId, u32, bool)> {
+        let flight = self.in_flight.get_mut(&id)?;
+        let tries = flight.maps.remove(&map)?;
+        let again = flight.again.remove(&map);
+        self.flies.remove(&(map, flight.from));
+        Some((flight.from, tries, again))
+    }
+
     /// One map of a request has arrived.
     pub fn arrived(&mut self, id: u64, map: AttemptId) {
-        let Some(flight) = self.in_flight.get_mut(&id) else { return };
-        flight.maps.remove(&map);
-        if flight.again.remove(&map)
-            && let Some(source) = self.sources.get_mut(&flight.from)
-        {
-            source.waiting.push_back(Waiting { map, tries: 0, not_before: Time::ZERO });
+        let Some((from, _, true)) = self.land(id, map) else { return };
+        if let Some(source) = self.sources.get_mut(&from) {
+            source.make_ready(map, 0);
+            self.look_at(from);
         }
     }
 
     /// One map of a request has not arrived.
     pub fn failed(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
-        let limits = self.limits.clone();
-        let Some(flight) = self.in_flight.get_mut(&id) else { return Retry::NotWanted };
-        let Some(tries) = flight.maps.remove(&map).map(|before| before + 1) else { return Retry::NotWanted };
-        if limits.tries_max <= tries {
+        let Some((from, before, _)) = self.land(id, map) else { return Retry::NotWanted };
+        let tries = before + 1;
+        if self.limits.tries_max <= tries {
             return Retry::GiveUp;
         }
-        let from = flight.from;
-        let pause = Span(limits.pause.0 << (tries - 1).min(20)).min(limits.pause_max);
+        let pause = Span(self.limits.pause.0 << before.min(20)).min(self.limits.pause_max);
         if let Some(source) = self.sources.get_mut(&from) {
-            source.waiting.push_back(Waiting { map, tries, not_before: now + pause });
+            source.paused.insert(map, (now + pause, tries));
+            self.pauses.insert((now + pause, from, map));
         }
         Retry::Later
     }
@@ -230,17 +313,14 @@ impl FetchPlan {
         assert!(flight.maps.is_empty(), "request {id} ended with {} maps unaccounted for", flight.maps.len());
         if let Some(source) = self.sources.get_mut(&flight.from) {
             source.requests -= 1;
-            if source.requests == 0 && source.waiting.is_empty() {
-                self.sources.remove(&flight.from);
-            }
+            self.look_at(flight.from);
         }
     }
 
     /// When a pause ends next; `None` if nothing waits for time.
     #[must_use]
     pub fn wake_at(&self, now: Time) -> Option<Time> {
-        let waiting = self.sources.values().flat_map(|source| &source.waiting);
-        waiting.map(|w| w.not_before).filter(|at| now < *at).min()
+        self.pauses.first().map(|&(until, ..)| until).filter(|until| now < *until)
     }
 }
 

@@ -5,7 +5,7 @@
 use super::{ErasedMap, MapDone, PartDone, Progress, Run, TaskFailure, TaskStats};
 use crate::api::{Counters, JobPlan, MapReducePlan, Order, Work};
 use crate::collect::{
-    Combining, Emitter, EmitterSetting, Partitioning, SortMemory, Sorting, TableMemory, Target, segment_order,
+    Combining, Emitter, EmitterSetting, Partitioning, Ranges, SortMemory, Sorting, TableMemory, Target, segment_order,
 };
 use crate::input::{Blocks, InputError};
 use crate::key::Key;
@@ -76,7 +76,7 @@ pub(super) fn partitioning<K: Key, V: Value>(
 ) -> Partitioning<K> {
     match (&plan.partition, plan.order, plan.group) {
         (Some(partitioner), _, _) => Partitioning::User(partitioner.clone()),
-        (None, Order::Total, _) => Partitioning::Ranges(cuts.clone()),
+        (None, Order::Total, _) => Partitioning::Ranges(Ranges::new(cuts.clone())),
         (None, Order::EachPart, Some(prefix)) => Partitioning::GroupHash(prefix),
         (None, Order::EachPart, None) => Partitioning::Hash,
     }

@@ -126,7 +126,8 @@ impl<R: Reducer> Groups<R> {
         while more {
             key.clear();
             key.extend_from_slice(tree.key());
-            more = self.reduce(&key, Source::Tree(&mut tree), group)?;
+            let rank = tree.rank();
+            more = self.reduce(&key, Source::Tree(&mut tree, rank), group)?;
         }
         Ok(())
     }
@@ -244,9 +245,10 @@ fn reduce_runs<R: Reducer>(
     while more {
         key.clear();
         key.extend_from_slice(tree.key());
+        let rank = tree.rank();
         let mut total = own(tree.value())?;
         more = tree.advance()?;
-        while more && tree.key() == key {
+        while more && tree.stands_at(&key, rank) {
             combiner.fold(&mut total, own(tree.value())?);
             more = tree.advance()?;
         }

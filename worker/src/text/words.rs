@@ -3,7 +3,7 @@
 //! Not here: folding of case; that is the job's business.
 
 /// Bytes that the fast form looks at together: one bit each in a `u64`.
-const GROUP: usize = 64;
+pub(super) const GROUP: usize = 64;
 
 /// Whether a byte is one of the six that separate words: space, `\t`, `\n`, vertical tab, form feed, `\r`.
 #[inline]

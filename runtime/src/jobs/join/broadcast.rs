@@ -1,65 +1,36 @@
 //! The broadcast join: each worker holds one table, map tasks read the other one, and nothing is shuffled.
 //!
-//! Not here: what is written for a row and its partners ([`emission`](super::emission)).
+//! Not here: how a key is found in the held table ([`held`](super::held)), and what is written for a row and its
+//! partners ([`emission`](super::emission)).
 
 use super::Join;
 use super::columns::{Prepared, Side};
 use super::emission::Emission;
+use super::held::{HeldTable, key_hash};
 use super::rows::RowReader;
 use crate::prelude::*;
-use gristmill_worker::record::{RecordFormat, Source};
-use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
+
+/// Rows looked up together, so that the memory of each is loaded while the others are looked at.
+const BATCH: usize = 32;
 
 pub(super) fn plan(join: &Join, prepared: &Prepared, held: Side) -> JobPlan {
     let streamed = held.other();
     let mapper = {
         let (join_type, delimiter, prepared) = (join.join_type, join.delimiter, prepared.clone());
-        move || BroadcastJoin {
-            delimiter,
-            held,
-            reader: RowReader::new(prepared.table(streamed), delimiter),
-            emission: Emission::new(join_type, delimiter, &prepared, streamed),
-            held_reader: RowReader::new(prepared.table(held), delimiter),
-            table: Arc::default(),
+        move || {
+            let reader = |side| RowReader::new(prepared.table(side), delimiter, prepared.selected(side));
+            BroadcastJoin {
+                delimiter,
+                held,
+                reader: reader(streamed),
+                emission: Emission::new(join_type, delimiter, &prepared, streamed),
+                held_reader: reader(held),
+                table: Arc::default(),
+            }
         }
     };
     JobPlan::map_only(join.input(streamed, prepared.header), mapper).side(join.input(held, prepared.header))
-}
-
-/// A table by its keys.
-#[derive(Default)]
-pub(super) struct HeldTable {
-    rows: Vec<u8>,
-    places: HashMap<Box<[u8]>, Vec<Range<usize>>>,
-}
-
-impl HeldTable {
-    /// Reads whole rows without a header.
-    pub(super) fn build(bytes: &[u8], delimiter: u8, side: Side, reader: &mut RowReader) -> TaskResult<Self> {
-        let source = Source { path: format!("the {side} table"), input: 0 };
-        let format = RecordFormat::Csv { delimiter, header: false };
-        let mut table = Self::default();
-        for record in Block::new(bytes, 0, format, &source).records() {
-            let row = reader.read(record)?;
-            let start = table.rows.len();
-            table.rows.extend_from_slice(row.text);
-            let place = start..table.rows.len();
-            match table.places.get_mut(row.key) {
-                Some(places) => places.push(place),
-                None => {
-                    table.places.insert(row.key.into(), vec![place]);
-                }
-            }
-        }
-        Ok(table)
-    }
-
-    /// The rows with this key, in the order of the table.
-    pub(super) fn partners(&self, key: &[u8]) -> impl Iterator<Item = &[u8]> {
-        self.places.get(key).into_iter().flatten().map(|place| &self.rows[place.clone()])
-    }
 }
 
 struct BroadcastJoin {
@@ -80,7 +51,41 @@ impl MapOnly for BroadcastJoin {
 
     fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult {
         let row = self.reader.read(record)?;
-        self.emission.streamed_row(row.text, self.table.partners(row.key), out);
+        self.emission.streamed_row(&[row.text], self.table.partners(row.key), out);
+        Ok(())
+    }
+
+    fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {
+        let Some(key) = self.reader.plain_key(&block) else {
+            return block.records().try_for_each(|record| self.map(record, out));
+        };
+        let Self { delimiter, reader, emission, table, .. } = self;
+        // The keys of a batch with their hashes, and the pieces of all its rows, each row as many.
+        let mut keys: Vec<(&[u8], u64)> = Vec::with_capacity(BATCH);
+        let mut pieces: Vec<&[u8]> = Vec::new();
+        let mut write = |keys: &mut Vec<(&[u8], u64)>, pieces: &mut Vec<&[u8]>| {
+            for (_, hash) in keys.iter() {
+                table.load_row(*hash);
+            }
+            let each = pieces.len().checked_div(keys.len()).unwrap_or(0);
+            for (number, (key, hash)) in keys.drain(..).enumerate() {
+                let text = &pieces[number * each..(number + 1) * each];
+                emission.streamed_row(text, table.partners_by_hash(key, hash), out);
+            }
+            pieces.clear();
+        };
+        text::for_each_plain_row(block.bytes(), *delimiter, |row| {
+            reader.plain_row(row, &block, |piece| pieces.push(piece))?;
+            let key = row.field(key);
+            let hash = key_hash(key);
+            table.load_place(hash);
+            keys.push((key, hash));
+            if keys.len() == BATCH {
+                write(&mut keys, &mut pieces);
+            }
+            TaskResult::Ok(())
+        })?;
+        write(&mut keys, &mut pieces);
         Ok(())
     }
 }

@@ -84,12 +84,47 @@ pub(super) fn parse_on(text: &str) -> Result<(Column, Column), OnError> {
     }
 }
 
+/// A column of one of the tables, as the user writes it for the output: `left.2` or `right.name`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutputColumn {
+    pub(super) side: Side,
+    pub(super) column: Column,
+}
+
+impl fmt::Display for OutputColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.side, self.column)
+    }
+}
+
+/// A text that is not a column of the output.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a column of the output: write left.COLUMN or right.COLUMN with a name or a number from 1")]
+pub struct OutputColumnError {
+    text: String,
+}
+
+/// Reads `left.COLUMN` or `right.COLUMN`.
+pub(super) fn parse_output_column(text: &str) -> Result<OutputColumn, OutputColumnError> {
+    let parsed = text.split_once('.').and_then(|(side, column)| {
+        let side = match side {
+            "left" => Side::Left,
+            "right" => Side::Right,
+            _ => return None,
+        };
+        Some(OutputColumn { side, column: Column::parse(column)? })
+    });
+    parsed.ok_or_else(|| OutputColumnError { text: text.to_owned() })
+}
+
 /// What was found about the tables where the job was submitted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Prepared {
     pub(super) header: bool,
     pub(super) left: Table,
     pub(super) right: Table,
+    /// The columns to write, as places in their rows; `None` for all.
+    pub(super) output: Option<Vec<(Side, usize)>>,
     /// The table that each worker holds; `None` for a repartition join.
     pub(super) broadcast: Option<Side>,
     /// Why it is so.
@@ -115,6 +150,17 @@ impl Prepared {
             Side::Left => &self.left,
             Side::Right => &self.right,
         }
+    }
+
+    /// The columns of this side that are written, in the order of the output; `None` for all.
+    pub(super) fn selected(&self, side: Side) -> Option<Vec<usize>> {
+        let output = self.output.as_ref()?;
+        Some(output.iter().filter(|(of, _)| *of == side).map(|(_, place)| *place).collect())
+    }
+
+    /// How many columns of this side are written.
+    pub(super) fn written(&self, side: Side) -> usize {
+        self.selected(side).map_or(self.table(side).width, |places| places.len())
     }
 }
 
@@ -154,6 +200,39 @@ pub(super) fn find(
     // A table without rows is as wide as its join columns need: nobody will miss further empty fields.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
     Ok(Table { keys, width, names: header.then_some(fields), bytes })
+}
+
+/// Finds the columns of the output.
+pub(super) fn find_output(
+    wanted: &[OutputColumn],
+    header: bool,
+    left: &Table,
+    right: &Table,
+    left_alone: bool,
+) -> Result<Option<Vec<(Side, usize)>>, PlanError> {
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let found = wanted.iter().map(|output| {
+        let table = match output.side {
+            Side::Left => left,
+            Side::Right => right,
+        };
+        let numbered: Vec<String> =
+            table.names.clone().unwrap_or_else(|| (1..=table.width).map(|number| number.to_string()).collect());
+        let place = match output.side {
+            Side::Right if left_alone => Err("this type of join writes left rows alone".to_owned()),
+            side => place(&output.column, &numbered, header)
+                .map_err(|reason| format!("{reason} in the {side} table")),
+        };
+        let refused = |reason| PlanError::Parameter {
+            parameter: "--columns".to_owned(),
+            value: output.to_string(),
+            reason,
+        };
+        Ok((output.side, place.map_err(refused)?))
+    });
+    found.collect::<Result<Vec<_>, PlanError>>().map(Some)
 }
 
 /// The place of `column` among the fields of the first row, or why there is none.

@@ -67,63 +67,138 @@ impl JoinType {
 }
 
 /// Writes the rows of a join, one row of the streamed side at a time.
+///
+/// The text of a row comes in pieces, between which delimiters belong.
 pub(super) struct Emission {
     join_type: JoinType,
     streamed: Side,
     delimiter: u8,
-    /// As many empty fields as a left row has, and as a right row has.
+    /// As many empty fields as are written of a left row, and of a right row.
     left_empty: Vec<u8>,
     right_empty: Vec<u8>,
+    layout: Layout,
     line: Vec<u8>,
 }
 
+/// The order of the columns of a line.
+enum Layout {
+    /// Those of one side, then perhaps those of the other.
+    Sides(Vec<Side>),
+    /// One by one.
+    Mixed(Vec<Side>),
+}
+
+impl Layout {
+    fn new(prepared: &Prepared) -> Self {
+        let Some(output) = &prepared.output else { return Self::Sides(vec![Side::Left, Side::Right]) };
+        let columns: Vec<Side> = output.iter().map(|(side, _)| *side).collect();
+        let mut sides = columns.clone();
+        sides.dedup();
+        if sides.len() <= 2 { Self::Sides(sides) } else { Self::Mixed(columns) }
+    }
+}
+
+/// The text of a row, in pieces.
+type Pieces<'a> = &'a [&'a [u8]];
+
 impl Emission {
     pub(super) fn new(join_type: JoinType, delimiter: u8, prepared: &Prepared, streamed: Side) -> Self {
-        let empty = |side| vec![delimiter; prepared.table(side).width - 1];
+        let empty = |side| vec![delimiter; prepared.written(side).saturating_sub(1)];
         let (left_empty, right_empty) = (empty(Side::Left), empty(Side::Right));
-        Self { join_type, streamed, delimiter, left_empty, right_empty, line: Vec::new() }
+        let layout = Layout::new(prepared);
+        Self { join_type, streamed, delimiter, left_empty, right_empty, layout, line: Vec::new() }
     }
 
     /// A row of the streamed side with all its partners.
+    #[inline]
     pub(super) fn streamed_row<'a>(
         &mut self,
-        row: &[u8],
+        row: Pieces<'_>,
         partners: impl IntoIterator<Item = &'a [u8]>,
         out: &mut Output,
     ) {
         let mut partners = partners.into_iter().peekable();
         let matched = partners.peek().is_some();
         match self.join_type {
-            JoinType::Semi if matched => out.line(row),
-            JoinType::Anti if !matched => out.line(row),
+            JoinType::Semi if matched => self.alone(row, out),
+            JoinType::Anti if !matched => self.alone(row, out),
             JoinType::Semi | JoinType::Anti => {}
-            _ if matched => partners.for_each(|partner| self.pair(row, partner, out)),
+            _ if matched => partners.for_each(|partner| match self.streamed {
+                Side::Left => self.line(row, &[partner], out),
+                Side::Right => self.line(&[partner], row, out),
+            }),
             _ => self.lone_row(self.streamed, row, out),
         }
     }
 
     /// A row without a partner, which is written only if the type of join keeps those of its side.
-    pub(super) fn lone_row(&mut self, side: Side, row: &[u8], out: &mut Output) {
+    pub(super) fn lone_row(&mut self, side: Side, row: Pieces<'_>, out: &mut Output) {
+        if !self.join_type.keeps(side) {
+            return;
+        }
         match side {
-            _ if !self.join_type.keeps(side) => {}
-            Side::Left => self.line(Some(row), None, out),
-            Side::Right => self.line(None, Some(row), out),
+            Side::Left => {
+                let empty = std::mem::take(&mut self.right_empty);
+                self.line(row, &[&empty], out);
+                self.right_empty = empty;
+            }
+            Side::Right => {
+                let empty = std::mem::take(&mut self.left_empty);
+                self.line(&[&empty], row, out);
+                self.left_empty = empty;
+            }
         }
     }
 
-    fn pair(&mut self, row: &[u8], partner: &[u8], out: &mut Output) {
-        match self.streamed {
-            Side::Left => self.line(Some(row), Some(partner), out),
-            Side::Right => self.line(Some(partner), Some(row), out),
-        }
+    /// A left row by itself.
+    fn alone(&mut self, row: Pieces<'_>, out: &mut Output) {
+        self.line.clear();
+        push_pieces(row, self.delimiter, &mut self.line);
+        out.line(if self.line.is_empty() { b"\"\"" } else { &self.line });
     }
 
-    fn line(&mut self, left: Option<&[u8]>, right: Option<&[u8]>, out: &mut Output) {
-        let Self { line, left_empty, right_empty, delimiter, .. } = self;
+    #[inline]
+    fn line(&mut self, left: Pieces<'_>, right: Pieces<'_>, out: &mut Output) {
+        let Self { line, layout, delimiter, .. } = self;
         line.clear();
-        line.extend_from_slice(left.unwrap_or(left_empty));
-        line.push(*delimiter);
-        line.extend_from_slice(right.unwrap_or(right_empty));
-        out.line(line);
+        match layout {
+            Layout::Sides(sides) => {
+                for (number, side) in sides.iter().enumerate() {
+                    if 0 < number {
+                        line.push(*delimiter);
+                    }
+                    push_pieces(if *side == Side::Left { left } else { right }, *delimiter, line);
+                }
+            }
+            Layout::Mixed(columns) => push_mixed(columns, left, right, *delimiter, line),
+        }
+        // A single empty field: an empty line would not be a row.
+        out.line(if line.is_empty() { b"\"\"" } else { line });
+    }
+}
+
+#[inline]
+fn push_pieces(pieces: Pieces<'_>, delimiter: u8, line: &mut Vec<u8>) {
+    for (number, piece) in pieces.iter().enumerate() {
+        if 0 < number {
+            line.push(delimiter);
+        }
+        line.extend_from_slice(piece);
+    }
+}
+
+/// Takes fields from both sides in turn. Each side's come in the order in which they are written.
+fn push_mixed(columns: &[Side], left: Pieces<'_>, right: Pieces<'_>, delimiter: u8, line: &mut Vec<u8>) {
+    let (mut left_text, mut right_text) = (Vec::new(), Vec::new());
+    push_pieces(left, delimiter, &mut left_text);
+    push_pieces(right, delimiter, &mut right_text);
+    let mut left = text::csv_fields(&left_text, delimiter);
+    let mut right = text::csv_fields(&right_text, delimiter);
+    for (number, side) in columns.iter().enumerate() {
+        if 0 < number {
+            line.push(delimiter);
+        }
+        let field = if *side == Side::Left { left.next_raw() } else { right.next_raw() };
+        line.extend_from_slice(field.unwrap_or_default());
     }
 }

@@ -11,6 +11,7 @@
 mod broadcast;
 mod columns;
 mod emission;
+mod held;
 mod repartition;
 mod rows;
 #[cfg(test)]
@@ -20,8 +21,8 @@ use super::delimiter::parse_delimiter;
 use crate::prelude::*;
 use crate::size::parse_bytes;
 use clap::ValueEnum;
-pub use columns::{Column, OnError, Side};
-use columns::{Prepared, parse_on};
+pub use columns::{Column, OnError, OutputColumn, OutputColumnError, Side};
+use columns::{Prepared, parse_on, parse_output_column};
 pub use emission::JoinType;
 
 /// Joins two tables in CSV
@@ -50,6 +51,11 @@ pub struct Join {
     /// Which rows to write
     #[arg(long = "type", value_enum, value_name = "TYPE", default_value_t = JoinType::Inner)]
     pub join_type: JoinType,
+    /// Only these columns, in this order: left.COLUMN or right.COLUMN, several
+    /// with commas; a column is a number from 1 or, with a header, a name
+    #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
+    #[serde(default)]
+    pub columns: Vec<OutputColumn>,
     /// Whether each file begins with a header row; by default if a column is
     /// named
     #[arg(long, value_enum)]
@@ -131,7 +137,8 @@ impl Job for Join {
     const NAME: &'static str = "join";
 
     fn prepare(&mut self, submitter: &dyn Submitter) -> Result<(), PlanError> {
-        let named = self.on.iter().any(|(left, right)| left.is_name() || right.is_name());
+        let named = self.on.iter().any(|(left, right)| left.is_name() || right.is_name())
+            || self.columns.iter().any(|output| output.column.is_name());
         let header = self.header.map_or(named, |header| header == Header::Yes);
         let left = columns::find(self, Side::Left, header, submitter)?;
         let right = columns::find(self, Side::Right, header, submitter)?;
@@ -140,7 +147,9 @@ impl Job for Join {
             Side::Right => right.bytes,
         };
         let (broadcast, reason) = self.choose_strategy(bytes)?;
-        self.prepared = Some(Prepared { header, left, right, broadcast, reason });
+        let left_alone = self.join_type.is_left_alone();
+        let output = columns::find_output(&self.columns, header, &left, &right, left_alone)?;
+        self.prepared = Some(Prepared { header, left, right, output, broadcast, reason });
         Ok(())
     }
 
@@ -158,6 +167,10 @@ impl Job for Join {
 
     fn columns(&self) -> Option<Vec<String>> {
         let prepared = self.prepared.as_ref()?;
+        if let Some(output) = &prepared.output {
+            let name = |(side, place): &(Side, usize)| prepared.table(*side).names.as_ref()?.get(*place).cloned();
+            return output.iter().map(name).collect();
+        }
         let mut names = prepared.left.names.clone()?;
         if !self.join_type.is_left_alone() {
             names.extend(prepared.right.names.clone()?);

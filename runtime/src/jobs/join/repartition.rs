@@ -30,9 +30,16 @@ pub(super) fn plan(join: &Join, prepared: &Prepared) -> JobPlan {
     let held = held_side(join, prepared);
     let mapper = |side: Side| {
         let (table, delimiter) = (prepared.table(side).clone(), join.delimiter);
+        let selected = prepared.selected(side);
         let with_row = !(side == Side::Right && join.join_type.is_left_alone());
         let tag = if side == held { HELD } else { STREAMED };
-        move || RowMapper { reader: RowReader::new(&table, delimiter), tag, with_row, value: Vec::new() }
+        move || RowMapper {
+            delimiter,
+            reader: RowReader::new(&table, delimiter, selected.clone()),
+            tag,
+            with_row,
+            value: Vec::new(),
+        }
     };
     let reducer = {
         let (join_type, delimiter, prepared) = (join.join_type, join.delimiter, prepared.clone());
@@ -51,6 +58,7 @@ pub(super) fn plan(join: &Join, prepared: &Prepared) -> JobPlan {
 }
 
 struct RowMapper {
+    delimiter: u8,
     reader: RowReader,
     tag: u8,
     with_row: bool,
@@ -70,6 +78,28 @@ impl Mapper for RowMapper {
         }
         out.emit(row.key, &self.value);
         Ok(())
+    }
+
+    fn block(&mut self, block: Block<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
+        let Some(key) = self.reader.plain_key(&block) else {
+            return block.records().try_for_each(|record| self.map(record, out));
+        };
+        let Self { delimiter, reader, tag, with_row, value } = self;
+        text::for_each_plain_row(block.bytes(), *delimiter, |row| {
+            value.clear();
+            value.push(*tag);
+            let mut first = true;
+            reader.plain_row(row, &block, |piece| {
+                if *with_row {
+                    if !std::mem::take(&mut first) {
+                        value.push(*delimiter);
+                    }
+                    value.extend_from_slice(piece);
+                }
+            })?;
+            out.emit(row.field(key), value);
+            Ok(())
+        })
     }
 }
 
@@ -149,14 +179,14 @@ impl Reducer for JoinReducer {
                 Some((&HELD, row)) => self.hold(key, row)?,
                 Some((_, row)) => {
                     streamed = true;
-                    self.emission.streamed_row(row, self.rows.iter(), out);
+                    self.emission.streamed_row(&[row], self.rows.iter(), out);
                 }
                 None => return Err(TaskError::new("a value of a join has no tag")),
             }
         }
         if !streamed {
             for row in self.rows.iter() {
-                self.emission.lone_row(self.held, row, out);
+                self.emission.lone_row(self.held, &[row], out);
             }
         }
         Ok(())

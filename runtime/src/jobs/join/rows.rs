@@ -1,10 +1,12 @@
 //! Rows of a table: their join key and their text, as it will be written.
 //!
-//! Not here: matching them.
+//! Most tables have no quotes, and then rows are taken apart many at a time and never copied. Not here: matching
+//! them.
 
 use super::columns::Table;
 use crate::jobs::escape::push_escaped;
 use crate::prelude::*;
+use gristmill_worker::text::PlainRow;
 use std::ops::Range;
 
 /// Reads the rows of one table.
@@ -12,6 +14,8 @@ pub(super) struct RowReader {
     delimiter: u8,
     keys: Vec<usize>,
     width: usize,
+    /// The columns that make up the text; `None` for all.
+    selected: Option<Vec<usize>>,
     key: Vec<u8>,
     row: Vec<u8>,
     values: Vec<u8>,
@@ -24,21 +28,60 @@ pub(super) struct RowReader {
 pub(super) struct Row<'a> {
     /// The field of the join column; for several columns their fields, each with its end.
     pub(super) key: &'a [u8],
-    /// The row with quotes only where fields need them, so that rows can be put together.
+    /// The columns that are written, with quotes only where fields need them, so that rows can be put together.
     pub(super) text: &'a [u8],
 }
 
 impl RowReader {
-    pub(super) fn new(table: &Table, delimiter: u8) -> Self {
+    pub(super) fn new(table: &Table, delimiter: u8, selected: Option<Vec<usize>>) -> Self {
         Self {
             delimiter,
             keys: table.keys.clone(),
             width: table.width,
+            selected,
             key: Vec::new(),
             row: Vec::new(),
             values: Vec::new(),
             places: Vec::new(),
         }
+    }
+
+    /// The key column, if rows of this block can be read by [`plain_row`](RowReader::plain_row).
+    pub(super) fn plain_key(&self, block: &Block<'_>) -> Option<usize> {
+        match self.keys[..] {
+            [only] if text::is_plain(block.bytes()) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The pieces of text that are written of a plain row, with delimiters between them.
+    ///
+    /// # Errors
+    /// A row that has another number of fields than the first one of the table.
+    #[inline]
+    pub(super) fn plain_row<'a>(
+        &self,
+        row: PlainRow<'a, '_>,
+        block: &Block<'a>,
+        mut piece: impl FnMut(&'a [u8]),
+    ) -> TaskResult {
+        if row.fields() != self.width {
+            let offset = block.offset() + (row.bytes().as_ptr() as usize - block.bytes().as_ptr() as usize) as u64;
+            return Err(self.other_width(row.fields(), offset, &block.source().path));
+        }
+        match &self.selected {
+            None => piece(row.bytes()),
+            Some(places) => places.iter().for_each(|place| piece(row.field(*place))),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn other_width(&self, fields: usize, offset: u64, path: &str) -> TaskError {
+        TaskError::input(format!(
+            "the row at byte {offset} of {path} has {fields} fields, the first one of that table has {}",
+            self.width
+        ))
     }
 
     /// The row that a record holds.
@@ -48,8 +91,9 @@ impl RowReader {
     pub(super) fn read<'a>(&'a mut self, record: Record<'a>) -> TaskResult<Row<'a>> {
         let bytes = record.bytes();
         self.places.clear();
+        self.row.clear();
         // A quote or a carriage return at the end of a row would mean something else in the middle of a line.
-        let plain = memchr::memchr2(b'"', b'\r', bytes).is_none();
+        let plain = text::is_plain(bytes);
         if plain {
             let mut start = 0;
             for field in text::fields(bytes, self.delimiter) {
@@ -60,15 +104,25 @@ impl RowReader {
             self.unquote(bytes);
         }
         if self.places.len() != self.width {
-            return Err(TaskError::input(format!(
-                "the row at byte {} of {} has {} fields, the first one of that table has {}",
-                record.offset(),
-                record.source().path,
-                self.places.len(),
-                self.width
-            )));
+            return Err(self.other_width(self.places.len(), record.offset(), &record.source().path));
         }
-        let (values, text) = if plain { (bytes, bytes) } else { (&self.values[..], &self.row[..]) };
+        let values = if plain { bytes } else { &self.values[..] };
+        let text = match &self.selected {
+            None if plain => bytes,
+            None => {
+                write_fields(values, self.places.iter(), self.delimiter, &mut self.row);
+                if self.row.is_empty() {
+                    // A single empty field: an empty line would not be a row.
+                    self.row.extend_from_slice(b"\"\"");
+                }
+                &self.row[..]
+            }
+            Some(selected) => {
+                let places = selected.iter().map(|place| &self.places[*place]);
+                write_fields(values, places, self.delimiter, &mut self.row);
+                &self.row[..]
+            }
+        };
         if let [only] = self.keys[..] {
             return Ok(Row { key: &values[self.places[only].clone()], text });
         }
@@ -80,20 +134,26 @@ impl RowReader {
     }
 
     fn unquote(&mut self, bytes: &[u8]) {
-        self.row.clear();
         self.values.clear();
         for field in text::csv_fields(bytes, self.delimiter) {
-            if !self.places.is_empty() {
-                self.row.push(self.delimiter);
-            }
-            text::write_csv_field(&mut self.row, &field, self.delimiter);
             let start = self.values.len();
             self.values.extend_from_slice(&field);
             self.places.push(start..self.values.len());
         }
-        if self.row.is_empty() {
-            // A single empty field: an empty line would not be a row.
-            self.row.extend_from_slice(b"\"\"");
+    }
+}
+
+/// Writes fields with quotes where they need them.
+fn write_fields<'a>(
+    values: &[u8],
+    places: impl Iterator<Item = &'a Range<usize>>,
+    delimiter: u8,
+    out: &mut Vec<u8>,
+) {
+    for (number, place) in places.enumerate() {
+        if 0 < number {
+            out.push(delimiter);
         }
+        text::write_csv_field(out, &values[place.clone()], delimiter);
     }
 }

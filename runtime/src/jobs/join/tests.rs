@@ -1,6 +1,6 @@
 //! Columns, rows and strategies; whole joins are compared with a database by the tests of the program.
 
-use super::broadcast::HeldTable;
+use super::held::HeldTable;
 use super::rows::RowReader;
 use super::*;
 use clap::{Args, FromArgMatches};
@@ -134,7 +134,7 @@ fn a_broadcast_that_cannot_be_is_refused_with_the_reason() {
 }
 
 fn reader(keys: &[usize], width: usize) -> RowReader {
-    RowReader::new(&columns::Table { keys: keys.to_vec(), width, names: None, bytes: 0 }, b',')
+    RowReader::new(&columns::Table { keys: keys.to_vec(), width, names: None, bytes: 0 }, b',', None)
 }
 
 fn read(keys: &[usize], width: usize, text: &str) -> Result<(Vec<u8>, String), String> {
@@ -182,7 +182,71 @@ fn a_held_table_gives_the_partners_of_a_key_in_its_order() {
     assert_eq!(table.partners(b"c").count(), 0);
 }
 
+#[test]
+fn output_columns_are_found_and_refused_with_the_reason() {
+    let output = |flags: &str| prepare(flags, &NAMED).map(|join| join.prepared.unwrap().output.unwrap());
+    let places = vec![(Side::Right, 1), (Side::Left, 2), (Side::Right, 0)];
+    assert_eq!(output("--on id=key --columns right.town,left.3,right.1").unwrap(), places);
+    let columns = |flags: &str| prepare(flags, &NAMED).unwrap().columns().unwrap();
+    assert_eq!(columns("--on id=key --columns right.town,left.1"), ["town", "id"]);
+    let refused = |flags: &str| reason(output(&format!("--on id=key --columns {flags}")));
+    assert!(refused("left.street").contains("only the columns id, city, na,me in the left table"));
+    assert!(refused("right.3").contains("there are 2 columns in the right table"));
+    assert!(refused("right.1 --type semi").contains("writes left rows alone"));
+    for text in ["street", "middle.1", "left.", "left.0x"] {
+        assert_eq!(parse(&format!("--on 1 --columns {text}")).is_err(), text != "left.0x", "{text}");
+    }
+}
+
+#[test]
+fn plain_rows_and_rows_read_one_by_one_have_the_same_keys_and_text() {
+    let source = Source { path: "file".to_owned(), input: 0 };
+    let format = gristmill_worker::record::RecordFormat::Csv { delimiter: b',', header: false };
+    let bytes = b"1,x,\n,y,2\n\n3,,z";
+    for selected in [None, Some(vec![2, 0]), Some(vec![])] {
+        let table = columns::Table { keys: vec![1], width: 3, names: None, bytes: 0 };
+        let mut reader = RowReader::new(&table, b',', selected);
+        let block = Block::new(bytes, 0, format, &source);
+        let key = reader.plain_key(&block).unwrap();
+        let mut plain = Vec::new();
+        text::for_each_plain_row(bytes, b',', |row| {
+            let mut pieces = Vec::new();
+            reader.plain_row(row, &block, |piece| pieces.push(piece))?;
+            plain.push((row.field(key).to_vec(), pieces.join(&b',')));
+            TaskResult::Ok(())
+        })
+        .unwrap();
+        let one_by_one: Vec<_> = block
+            .records()
+            .map(|record| {
+                let row = reader.read(record).unwrap();
+                (row.key.to_vec(), row.text.to_vec())
+            })
+            .collect();
+        assert_eq!(plain, one_by_one);
+    }
+}
+
 proptest! {
+    #[test]
+    fn a_held_table_finds_what_a_map_finds(
+        rows in proptest::collection::vec((0u8..40, 0u8..250), 0..300), quoted: bool,
+    ) {
+        let mut bytes = Vec::new();
+        let mut oracle = std::collections::BTreeMap::<Vec<u8>, Vec<Vec<u8>>>::new();
+        for (key, value) in &rows {
+            let line = format!("k{key},{value}");
+            oracle.entry(format!("k{key}").into_bytes()).or_default().push(line.clone().into_bytes());
+            let end = if quoted { "\r\n" } else { "\n" };
+            bytes.extend_from_slice(format!("{line}{end}").as_bytes());
+        }
+        let table = HeldTable::build(&bytes, b',', Side::Left, &mut reader(&[0], 2)).unwrap();
+        for key in (0..45).map(|key| format!("k{key}").into_bytes()) {
+            let found: Vec<Vec<u8>> = table.partners(&key).map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(found, oracle.remove(&key).unwrap_or_default());
+        }
+    }
+
     #[test]
     fn rows_read_back_as_the_same_fields(
         fields in proptest::collection::vec("[a,\"\r\n ]{0,4}", 1..4),

@@ -147,6 +147,48 @@ fn join_of_quoted_rows_equals_nested_loops() {
 }
 
 #[test]
+fn join_writes_the_columns_asked_for_in_their_order() {
+    let sandbox = Sandbox::new();
+    let mut random = Random::seeded(32);
+    let plain = |name: &str, random: &mut Random| -> Vec<Row> {
+        let text = |number: usize| format!("{number}").into_bytes();
+        let row = |number| vec![format!("{name}{number}").into_bytes(), text(random.below(9)), text(number)];
+        (0..70).map(row).collect()
+    };
+    for quoted in [true, false] {
+        let mut rows = |name| if quoted { table(&mut random, 50, name) } else { plain(name, &mut random) };
+        let (left, right) = (rows("l"), rows("r"));
+        let csv = |rows: &[Row]| {
+            let text = to_csv(rows);
+            if quoted { text } else { text.replace('"', "") }
+        };
+        let (left_file, right_file) =
+            (sandbox.write("left.csv", csv(&left)), sandbox.write("right.csv", csv(&right)));
+        for (join_type, strategies) in TYPES {
+            let alone = ["semi", "anti"].contains(&join_type);
+            let choices: &[(&str, &[usize])] = if alone {
+                &[("left.3,left.1", &[2, 0]), ("left.2", &[1])]
+            } else {
+                &[("right.1,left.3,left.1", &[3, 2, 0]), ("left.3,right.1,left.1", &[2, 3, 0]), ("right.3", &[5])]
+            };
+            for (columns, places) in choices {
+                let project = |row: Row| places.iter().map(|place| row[*place].clone()).collect::<Row>();
+                let expected = nested_loops(&left, &right, join_type).into_iter().map(project).collect();
+                for strategy in strategies {
+                    let flags = [
+                        "run", "join", "--left", &left_file, "--right", &right_file, "--on", "2=2", "--type",
+                        join_type, "--strategy", strategy, "--columns", columns, "--split-size", "300",
+                    ];
+                    let finished = sandbox.run_well(flags);
+                    let found = sorted(csv_rows(&finished.stdout));
+                    assert_eq!(found, sorted(Vec::clone(&expected)), "{join_type} {strategy} {columns}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn join_says_in_its_summary_which_strategy_it_chose() {
     let sandbox = Sandbox::new();
     let (left, right) = (sandbox.write("left.csv", "id,a\n1,x\n"), sandbox.write("right.csv", "id,b\n1,y\n"));

@@ -3,7 +3,7 @@
 /// Begins to load the cache line of `items[index]`. Where there is no such item nothing happens, or some other
 /// line is loaded: a prefetch of an address that is not there is no fault.
 #[inline(always)]
-pub(crate) fn prefetch<T>(items: &[T], index: usize) {
+pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -1,0 +1,193 @@
+//! A table in memory, by its keys.
+//!
+//! Places in an open-addressed index lead to rows that lie one after another, each with its key: two memory
+//! accesses for a lookup, and both can be begun before they are needed. Not here: the join itself
+//! ([`broadcast`](super::broadcast)).
+
+use super::columns::Side;
+use super::rows::RowReader;
+use crate::prelude::*;
+use gristmill_worker::prefetch::prefetch;
+use gristmill_worker::record::{RecordFormat, Source};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What an index entry that leads nowhere says.
+const NOWHERE: Place = Place { tag: 0, row: u32::MAX };
+/// Rows lie at multiples of so many bytes, so that 32 bits lead to 32 GiB of them.
+const ALIGNMENT: usize = 8;
+/// Bytes in front of each row: where the next row with its key lies, the length of the key and that of the text.
+const HEAD_BYTES: usize = 12;
+
+/// The hash by which a key is looked up. Only ever used within one process.
+#[inline]
+pub(super) fn key_hash(key: &[u8]) -> u64 {
+    xxh3_64(key)
+}
+
+/// Where the first row of a key lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// The low half of the key's hash: tells most keys apart without looking at the row.
+    tag: u32,
+    row: u32,
+}
+
+/// The rows of a table by their keys.
+#[derive(Default)]
+pub(super) struct HeldTable {
+    /// A power of two of them, at most half of them taken; the home of a key is told by the top of its hash.
+    index: Vec<Place>,
+    rows: Vec<u8>,
+    keys: usize,
+}
+
+impl HeldTable {
+    /// Reads whole rows without a header.
+    pub(super) fn build(bytes: &[u8], delimiter: u8, side: Side, reader: &mut RowReader) -> TaskResult<Self> {
+        let source = Source { path: format!("the {side} table"), input: 0 };
+        let format = RecordFormat::Csv { delimiter, header: false };
+        let block = Block::new(bytes, 0, format, &source);
+        let mut table = Self::default();
+        // For each key the last of its rows so far, so that rows can be appended in order.
+        let mut last = Vec::new();
+        match reader.plain_key(&block) {
+            Some(key) => {
+                let mut text = Vec::new();
+                text::for_each_plain_row(bytes, delimiter, |row| {
+                    text.clear();
+                    let mut first = true;
+                    reader.plain_row(row, &block, |piece| {
+                        if !std::mem::take(&mut first) {
+                            text.push(delimiter);
+                        }
+                        text.extend_from_slice(piece);
+                    })?;
+                    table.add(row.field(key), &text, &mut last)
+                })?;
+            }
+            None => {
+                for record in block.records() {
+                    let row = reader.read(record)?;
+                    table.add(row.key, row.text, &mut last)?;
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    fn add(&mut self, key: &[u8], text: &[u8], last: &mut Vec<u32>) -> TaskResult {
+        if self.index.len() <= 2 * self.keys {
+            self.grow(last);
+        }
+        let too_large = || TaskError::config("the table to broadcast has over 32 GiB, or a field over 4 GiB");
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| too_large());
+        let row = u32::try_from(self.rows.len() / ALIGNMENT).ok().filter(|row| *row != NOWHERE.row);
+        let row = row.ok_or_else(too_large)?;
+        let (key_length, text_length) = (length(key)?, length(text)?);
+        self.rows.extend_from_slice(&NOWHERE.row.to_le_bytes());
+        self.rows.extend_from_slice(&key_length.to_le_bytes());
+        self.rows.extend_from_slice(&text_length.to_le_bytes());
+        self.rows.extend_from_slice(key);
+        self.rows.extend_from_slice(text);
+        self.rows.resize(self.rows.len().next_multiple_of(ALIGNMENT), 0);
+        let hash = key_hash(key);
+        match self.find(key, hash) {
+            Ok(place) => {
+                let before = last[place] as usize * ALIGNMENT;
+                self.rows[before..before + 4].copy_from_slice(&row.to_le_bytes());
+                last[place] = row;
+            }
+            Err(empty) => {
+                self.index[empty] = Place { tag: hash as u32, row };
+                last[empty] = row;
+                self.keys += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn grow(&mut self, last: &mut Vec<u32>) {
+        let slots = (2 * self.index.len()).max(16);
+        let index = std::mem::replace(&mut self.index, vec![NOWHERE; slots]);
+        let before = std::mem::replace(last, vec![NOWHERE.row; slots]);
+        for (place, last_row) in index.into_iter().zip(before) {
+            if place != NOWHERE {
+                let mut at = self.home(key_hash(self.row(place.row).0));
+                while self.index[at] != NOWHERE {
+                    at = (at + 1) & (slots - 1);
+                }
+                (self.index[at], last[at]) = (place, last_row);
+            }
+        }
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        (hash >> (64 - self.index.len().ilog2())) as usize
+    }
+
+    /// The key and text of a row, and the next one with its key.
+    #[inline]
+    fn row(&self, row: u32) -> (&[u8], &[u8], u32) {
+        let head = &self.rows[row as usize * ALIGNMENT..];
+        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (key, text) = (number(4) as usize, number(8) as usize);
+        let (key, rest) = head[HEAD_BYTES..].split_at(key);
+        (key, &rest[..text], number(0))
+    }
+
+    /// The place of a key, or the empty one where it would be.
+    #[inline]
+    fn find(&self, key: &[u8], hash: u64) -> Result<usize, usize> {
+        let mut at = self.home(hash);
+        loop {
+            let place = self.index[at];
+            if place == NOWHERE {
+                return Err(at);
+            }
+            if place.tag == hash as u32 && self.row(place.row).0 == key {
+                return Ok(at);
+            }
+            at = (at + 1) & (self.index.len() - 1);
+        }
+    }
+
+    /// Begins to load the place of a key.
+    #[inline]
+    pub(super) fn load_place(&self, hash: u64) {
+        if !self.index.is_empty() {
+            prefetch(&self.index, self.home(hash));
+        }
+    }
+
+    /// Begins to load the row of a key, if its place is near.
+    #[inline]
+    pub(super) fn load_row(&self, hash: u64) {
+        if !self.index.is_empty() {
+            let place = self.index[self.home(hash)];
+            if place.tag == hash as u32 && place != NOWHERE {
+                prefetch(&self.rows, place.row as usize * ALIGNMENT);
+            }
+        }
+    }
+
+    /// The rows with this key, in the order of the table.
+    pub(super) fn partners(&self, key: &[u8]) -> impl Iterator<Item = &[u8]> {
+        self.partners_by_hash(key, key_hash(key))
+    }
+
+    /// The same, with the key's hash.
+    #[inline]
+    pub(super) fn partners_by_hash(&self, key: &[u8], hash: u64) -> impl Iterator<Item = &[u8]> {
+        let found = if self.index.is_empty() { None } else { self.find(key, hash).ok() };
+        let mut next = found.map_or(NOWHERE.row, |place| self.index[place].row);
+        std::iter::from_fn(move || {
+            if next == NOWHERE.row {
+                return None;
+            }
+            let (_, text, after) = self.row(next);
+            next = after;
+            Some(text)
+        })
+    }
+}
