@@ -11,6 +11,7 @@ use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::agent::LIST_PURPOSE;
 use gristmill_worker::agent::files::{JobFiles, SAMPLE_ROUTE};
 use gristmill_worker::api::{Input, JobPlan, Order, PlanError, Submitter, TaskError};
+use gristmill_worker::collect::PARTITIONS_MAX;
 use gristmill_worker::http::{Endpoint, HttpError, Pool, Secret, full};
 use gristmill_worker::input::list::{ListedFile, Listing, list_local};
 use gristmill_worker::input::plan::{SplitRules, first_record, input_bytes, plan_side, plan_splits};
@@ -263,6 +264,10 @@ pub(crate) fn plan(
     let splits = with_bare_tasks(&plan, plan_splits(plan.inputs(), &listing, rules(options)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
+    if PARTITIONS_MAX < reduces {
+        let reason = format!("{reduces} parts are more than the {PARTITIONS_MAX} that a job can have");
+        return Err(SubmitError::Settings { reason: TaskError::config(reason) });
+    }
     let cuts = match plan.order() {
         Order::Total if 1 < reduces => cut_ranges(&plan, &splits, &side, cluster, &limits, reduces)
             .map_err(|source| SubmitError::Sample { source })?,

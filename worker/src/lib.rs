@@ -17,7 +17,7 @@ pub mod http;
 pub mod input;
 pub mod key;
 mod machine;
-mod memory;
+pub mod memory;
 pub mod merge;
 pub mod output;
 pub mod prefetch;

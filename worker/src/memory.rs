@@ -12,7 +12,7 @@ const PAGE_BYTES: usize = 4096;
 
 /// Asks for large pages under the memory of `buffer`, also where it is not filled yet. Call it before the first
 /// byte is written.
-pub(crate) fn use_huge_pages<T>(buffer: &Vec<T>) {
+pub fn use_huge_pages<T>(buffer: &Vec<T>) {
     let bytes = buffer.capacity() * size_of::<T>();
     if bytes < HUGE_BYTES_MIN {
         return;

@@ -8,10 +8,11 @@
 
 use rustix::fs::{Mode, OFlags, ftruncate, open};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Name of the file in the worker's first spill directory.
 pub const FILE_NAME: &str = "user-output";
@@ -21,8 +22,21 @@ pub const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// The file, read up to a point.
 pub struct Capture {
-    file: File,
+    file: Arc<File>,
     read: u64,
+}
+
+/// Tells how much has been written so far. Cloning shares the file.
+#[derive(Clone)]
+pub struct Mark(Arc<File>);
+
+impl Mark {
+    /// Bytes in the file now.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        // The position is nobody's: writers append, readers say where. Seeking is the cheapest way to ask.
+        (&*self.0).seek(SeekFrom::End(0)).unwrap_or(0)
+    }
 }
 
 impl Capture {
@@ -37,25 +51,31 @@ impl Capture {
         let before = rustix::io::fcntl_dupfd_cloexec(io::stderr().as_fd(), 3)?;
         rustix::stdio::dup2_stdout(&file)?;
         rustix::stdio::dup2_stderr(&file)?;
-        Ok((Self { file: File::from(file), read: 0 }, before))
+        Ok((Self { file: Arc::new(File::from(file)), read: 0 }, before))
     }
 
-    /// What has been written since the last call, at most `limit` bytes; the rest comes with the next calls.
+    /// What tells others how much has been written.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark(self.file.clone())
+    }
+
+    /// What has been written since the last call up to this byte of the file (as a [`Mark`] told), at most
+    /// `limit` bytes; the rest comes with the next calls.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn take(&mut self, limit: usize) -> io::Result<Vec<u8>> {
-        let length = self.file.metadata()?.len();
-        if length <= self.read {
+    pub fn take(&mut self, end: u64, limit: usize) -> io::Result<Vec<u8>> {
+        if end <= self.read {
             return Ok(Vec::new());
         }
-        let mut bytes = vec![0; (length - self.read).min(limit as u64) as usize];
+        let mut bytes = vec![0; (end - self.read).min(limit as u64) as usize];
         let got = self.file.read_at(&mut bytes, self.read)?;
         bytes.truncate(got);
         self.read += got as u64;
-        if FILE_BYTES_MAX < length {
+        if FILE_BYTES_MAX < end {
             // Output that comes faster than it is read is dropped; a runaway loop must not fill the disk.
-            ftruncate(&self.file, 0)?;
+            ftruncate(&*self.file, 0)?;
             self.read = 0;
         }
         Ok(bytes)

@@ -3,7 +3,10 @@
 //! A panic of user code is caught and costs the attempt. Not here: which attempt runs (the master decides) and
 //! the connection to the master (`agent`).
 
+use super::begun::Begun;
+use super::capture::Mark;
 use super::files::JobFiles;
+use super::work::Work;
 use crate::api::JobPlan;
 use crate::budget::Budget;
 use crate::commit;
@@ -23,7 +26,7 @@ use std::fs;
 use std::io::Read;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
@@ -108,6 +111,8 @@ pub enum SlotEvent {
         result: Result<Done, Failed>,
         /// What it did.
         report: AttemptReport,
+        /// How much user code of this process had written when it ended; 0 if nobody catches that.
+        written: u64,
     },
 }
 
@@ -143,6 +148,12 @@ pub struct SlotSetting {
     pub epoch: Instant,
     /// To the control loop.
     pub events: UnboundedSender<SlotEvent>,
+    /// Where slots note what they begin.
+    pub begun: Begun,
+    /// Tells how much user code has written, if that is caught.
+    pub written: Option<Mark>,
+    /// The largest memory of the process, looked up now and then.
+    pub memory_peak: Arc<MemoryPeak>,
 }
 
 thread_local! {
@@ -161,15 +172,16 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// Starts `count` slot threads that take assignments until the channel closes.
+/// Starts `count` slot threads that take assignments until there are no more.
 ///
 /// # Errors
 /// A thread that cannot be started.
-pub fn start(count: u32, work: &Receiver<Assignment>, setting: &SlotSetting) -> std::io::Result<()> {
+pub(super) fn start(count: u32, work: &Work, setting: &SlotSetting) -> std::io::Result<()> {
     for number in 0..count {
         let (work, setting) = (work.clone(), setting.clone());
         std::thread::Builder::new().name(format!("slot-{number}")).spawn(move || {
-            for assignment in work {
+            while let Some(assignment) = work.next() {
+                setting.begun.note(number, assignment.attempt);
                 run(&assignment, &setting);
             }
         })?;
@@ -192,9 +204,10 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         remove_built(assignment, setting);
     }
     let progress = &assignment.progress;
+    let ended_ns = setting.epoch.elapsed().as_nanos() as u64;
     let report = AttemptReport {
         started_ns,
-        ended_ns: setting.epoch.elapsed().as_nanos() as u64,
+        ended_ns,
         records_in: progress.records_in.load(Ordering::Relaxed),
         bytes_in: progress.bytes_in.load(Ordering::Relaxed),
         records_out: progress.records_out.load(Ordering::Relaxed),
@@ -204,10 +217,11 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         local_bytes: stats.local_bytes,
         counters: stats.counters,
         cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
-        memory_peak_bytes: memory_peak_bytes(),
+        memory_peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
     };
+    let written = setting.written.as_ref().map_or(0, Mark::now);
     // The loop outlives its slots unless the process is ending.
-    let _ = setting.events.send(SlotEvent::Ended { attempt, result, report });
+    let _ = setting.events.send(SlotEvent::Ended { attempt, result, report, written });
 }
 
 /// Everything an attempt does, with its result still to be reported.
@@ -473,9 +487,33 @@ fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Largest resident memory of this process so far, bytes; 0 where the system does not tell.
-#[must_use]
-pub fn memory_peak_bytes() -> u64 {
+/// The largest memory of this process is looked up at most so often for maps, which may be many and short.
+const MEMORY_LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Largest resident memory of this process so far.
+#[derive(Debug, Default)]
+pub struct MemoryPeak {
+    bytes: AtomicU64,
+    looked_ns: AtomicU64,
+}
+
+impl MemoryPeak {
+    /// As of now, or of a moment ago unless `exactly`; 0 where the system does not tell. `now_ns` is the
+    /// worker's clock.
+    fn bytes(&self, now_ns: u64, exactly: bool) -> u64 {
+        let looked = self.looked_ns.load(Ordering::Relaxed);
+        if exactly
+            || looked == 0
+            || MEMORY_LOOK_INTERVAL.as_nanos() < u128::from(now_ns.saturating_sub(looked))
+        {
+            self.looked_ns.store(now_ns, Ordering::Relaxed);
+            self.bytes.fetch_max(memory_peak_bytes(), Ordering::Relaxed);
+        }
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+fn memory_peak_bytes() -> u64 {
     let Ok(status) = fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok())

@@ -14,6 +14,7 @@ pub use combine::CombineFactory;
 pub(crate) use combine::{CombineRun, Combining, Room};
 use hash::hash_share;
 pub(crate) use partition::{Partitioning, Ranges};
+pub use sort::PARTITIONS_MAX;
 pub(crate) use sort::{SortMemory, Sorting};
 pub(crate) use table::TableMemory;
 

@@ -24,35 +24,55 @@ use std::sync::Arc;
 const LIMIT_BYTES_MAX: usize = 2 << 30;
 /// Pairs written ahead of which their bytes are loaded.
 const AHEAD: usize = 12;
-/// Longest key that can stay in its file, and most partitions then: both share 32 bits of an entry.
-const LENGTH_BITS: u32 = 16;
+/// Most partitions of a job: an entry has 20 bits for its own.
+pub const PARTITIONS_MAX: u32 = 1 << 20;
+/// Keys from this length on have this length in their entry.
+const LENGTH_MAX: usize = 0xFFF;
+/// Keys up to this length are in the prefix as a whole.
+const PREFIX_BYTES: usize = 8;
 
-/// A pair, ready to be compared: most comparisons end with the prefix.
-#[derive(Clone, Copy)]
-struct Entry {
-    prefix: u64,
-    /// The partition; for a pair in a file, above the length of its key.
-    detail: u32,
-    place: Place,
-}
+/// A pair, ready to be compared, as one number: from the top 20 bits of partition, 64 of the key's first bytes,
+/// 12 of its length, and 32 of the place where the pair lies. So one comparison sorts by partition and key as
+/// far as the first bytes tell, then by length, which is right where they are the whole key, then by position.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
 
 impl Entry {
     #[inline]
-    fn partition<const IN_FILE: bool>(&self) -> u32 {
-        if IN_FILE { self.detail >> LENGTH_BITS } else { self.detail }
+    fn new(partition: u32, key: &[u8], place: usize) -> Self {
+        let (partition, prefix) = (u128::from(partition), u128::from(key_prefix(key)));
+        Self(partition << 108 | prefix << 44 | (key.len().min(LENGTH_MAX) as u128) << 32 | place as u128)
+    }
+
+    #[inline]
+    fn partition(self) -> u32 {
+        (self.0 >> 108) as u32
+    }
+
+    /// Partition and prefix.
+    #[inline]
+    fn rank(self) -> u128 {
+        self.0 >> 44
+    }
+
+    /// Bytes of the key, or [`LENGTH_MAX`] if they are more.
+    #[inline]
+    fn length(self) -> usize {
+        (self.0 >> 32) as usize & LENGTH_MAX
+    }
+
+    /// Where the pair lies: in the arena, or behind the first block of the file.
+    #[inline]
+    fn place(self) -> usize {
+        self.0 as u32 as usize
     }
 
     /// The key of a pair that lies in `file`.
     #[inline]
-    fn key_in<'a>(&self, file: &'a [u8]) -> &'a [u8] {
-        let length = self.detail as usize & ((1 << LENGTH_BITS) - 1);
-        &file[self.place.0 as usize..][..length]
+    fn key_in(self, file: &[u8]) -> &[u8] {
+        &file[self.place()..][..self.length()]
     }
 }
-
-/// Where a pair lies: in the arena, or behind the first block of the file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u32);
 
 /// Pairs to be sorted by partition and key.
 pub(crate) struct Sorting {
@@ -119,14 +139,10 @@ impl Sorting {
         if let Some(file) = &mut self.file {
             let at = (key.as_ptr() as usize).wrapping_sub(file.mapping.as_ptr() as usize + file.start);
             let size = (file.mapping.len() - file.start).min(u32::MAX as usize);
-            let fits = at < size
-                && key.len() <= size - at
-                && value.is_empty()
-                && (key.len() | partition as usize) >> LENGTH_BITS == 0;
+            let fits = at < size && key.len() <= size - at && value.is_empty() && key.len() < LENGTH_MAX;
             if fits {
                 file.framed_bytes += framed_length(key, b"");
-                let detail = partition << LENGTH_BITS | key.len() as u32;
-                self.entries.push(Entry { prefix: key_prefix(key), detail, place: Place(at as u32) });
+                self.entries.push(Entry::new(partition, key, at));
                 return Ok(self.room());
             }
             self.move_to_arena();
@@ -135,8 +151,7 @@ impl Sorting {
         if PAIR_BYTES_MAX < length {
             return Err(WriteError::PairTooLong { length });
         }
-        let place = Place(self.arena.len() as u32);
-        self.entries.push(Entry { prefix: key_prefix(key), detail: partition, place });
+        self.entries.push(Entry::new(partition, key, self.arena.len()));
         put_frame(key, value, &mut self.arena);
         Ok(self.room())
     }
@@ -154,11 +169,7 @@ impl Sorting {
         let Some(file) = self.file.take() else { return };
         for entry in &mut self.entries {
             let key = entry.key_in(file.bytes());
-            *entry = Entry {
-                detail: entry.partition::<true>(),
-                place: Place(self.arena.len() as u32),
-                prefix: entry.prefix,
-            };
+            *entry = Entry::new(entry.partition(), key, self.arena.len());
             put_frame(key, b"", &mut self.arena);
         }
     }
@@ -188,16 +199,16 @@ impl Sorting {
             Some(file) => {
                 file.framed_bytes = 0;
                 let bytes = file.bytes();
-                sort_entries::<true>(&mut self.entries, |entry| entry.key_in(bytes));
+                sort_entries(&mut self.entries, |entry| entry.key_in(bytes));
                 write_entries(&self.entries, bytes, |entry| {
-                    writer.pair(entry.partition::<true>(), entry.key_in(bytes), b"")
+                    writer.pair(entry.partition(), entry.key_in(bytes), b"")
                 })?;
             }
             None => {
                 let arena = &self.arena;
-                sort_entries::<false>(&mut self.entries, |entry| key_at(arena, entry.place));
+                sort_entries(&mut self.entries, |entry| key_at(arena, entry.place()));
                 write_entries(&self.entries, arena, |entry| {
-                    writer.frame(entry.partition::<false>(), frame_bytes(arena, entry.place))
+                    writer.frame(entry.partition(), frame_bytes(arena, entry.place()))
                 })?;
             }
         }
@@ -208,40 +219,41 @@ impl Sorting {
 }
 
 /// Sorts by partition, key and order of emission. Places ascend in that order, so the sort is as good as stable.
-fn sort_entries<'a, const IN_FILE: bool>(entries: &mut [Entry], key: impl Fn(&Entry) -> &'a [u8]) {
-    entries.sort_unstable_by(|a, b| {
-        (a.partition::<IN_FILE>(), a.prefix)
-            .cmp(&(b.partition::<IN_FILE>(), b.prefix))
-            .then_with(|| key(a).cmp(key(b)))
-            .then_with(|| a.place.cmp(&b.place))
-    });
+fn sort_entries<'a>(entries: &mut [Entry], key: impl Fn(Entry) -> &'a [u8]) {
+    // As numbers first, which needs no branches and touches no keys.
+    entries.sort_unstable();
+    // What has the same first bytes and goes on behind them is still in the order of lengths.
+    for run in entries.chunk_by_mut(|a, b| a.rank() == b.rank()) {
+        if 1 < run.len() && run.iter().any(|entry| PREFIX_BYTES < entry.length()) {
+            run.sort_unstable_by(|a, b| key(*a).cmp(key(*b)).then_with(|| a.place().cmp(&b.place())));
+        }
+    }
 }
 
 /// Hands entries to `write` one by one while the bytes of later ones are loaded.
 fn write_entries(
     entries: &[Entry],
     bytes: &[u8],
-    mut write: impl FnMut(&Entry) -> Result<(), WriteError>,
+    mut write: impl FnMut(Entry) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     for (number, entry) in entries.iter().enumerate() {
         if let Some(later) = entries.get(number + AHEAD) {
-            prefetch(bytes, later.place.0 as usize);
-            prefetch(bytes, later.place.0 as usize + 64);
+            prefetch(bytes, later.place());
+            prefetch(bytes, later.place() + 64);
         }
-        write(entry)?;
+        write(*entry)?;
     }
     Ok(())
 }
 
 #[inline]
-fn key_at(arena: &[u8], place: Place) -> &[u8] {
-    let (key, _) = frame_at(arena, place.0 as usize).expect("a place is where a frame was put");
+fn key_at(arena: &[u8], place: usize) -> &[u8] {
+    let (key, _) = frame_at(arena, place).expect("a place is where a frame was put");
     &arena[key]
 }
 
 #[inline]
-fn frame_bytes(arena: &[u8], place: Place) -> &[u8] {
-    let from = place.0 as usize;
-    let (_, value) = frame_at(arena, from).expect("a place is where a frame was put");
-    &arena[from..value.end]
+fn frame_bytes(arena: &[u8], place: usize) -> &[u8] {
+    let (_, value) = frame_at(arena, place).expect("a place is where a frame was put");
+    &arena[place..value.end]
 }

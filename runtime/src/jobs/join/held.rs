@@ -7,6 +7,7 @@
 use super::columns::Side;
 use super::rows::RowReader;
 use crate::prelude::*;
+use gristmill_worker::memory::use_huge_pages;
 use gristmill_worker::prefetch::prefetch;
 use gristmill_worker::record::{RecordFormat, Source};
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,9 +28,13 @@ pub(super) fn key_hash(key: &[u8]) -> u64 {
 /// Where the first row of a key lies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
-    /// The low half of the key's hash: tells most keys apart without looking at the row.
+    /// The upper half of the key's hash: tells most keys apart without looking at the row.
     tag: u32,
     row: u32,
+}
+
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
 }
 
 /// The rows of a table by their keys.
@@ -38,8 +43,10 @@ pub(super) struct HeldTable {
     /// A power of two of them, at most half of them taken; the home of a key is told by the top of its hash.
     index: Vec<Place>,
     rows: Vec<u8>,
-    keys: usize,
 }
+
+/// Rows whose place in the index is loaded before they are entered.
+const AHEAD: usize = 16;
 
 impl HeldTable {
     /// Reads whole rows without a header.
@@ -47,9 +54,10 @@ impl HeldTable {
         let source = Source { path: format!("the {side} table"), input: 0 };
         let format = RecordFormat::Csv { delimiter, header: false };
         let block = Block::new(bytes, 0, format, &source);
-        let mut table = Self::default();
-        // For each key the last of its rows so far, so that rows can be appended in order.
-        let mut last = Vec::new();
+        let count = memchr::memchr_iter(b'\n', bytes).count() + 1;
+        let mut building = Building { rows: Vec::new(), entered: Vec::with_capacity(count) };
+        building.rows.reserve(bytes.len() + count * (HEAD_BYTES + ALIGNMENT));
+        use_huge_pages(&building.rows);
         match reader.plain_key(&block) {
             Some(key) => {
                 let mut text = Vec::new();
@@ -62,23 +70,29 @@ impl HeldTable {
                         }
                         text.extend_from_slice(piece);
                     })?;
-                    table.add(row.field(key), &text, &mut last)
+                    building.add(row.field(key), &text)
                 })?;
             }
             None => {
                 for record in block.records() {
                     let row = reader.read(record)?;
-                    table.add(row.key, row.text, &mut last)?;
+                    building.add(row.key, row.text)?;
                 }
             }
         }
-        Ok(table)
+        Ok(building.into_table())
     }
+}
 
-    fn add(&mut self, key: &[u8], text: &[u8], last: &mut Vec<u32>) -> TaskResult {
-        if self.index.len() <= 2 * self.keys {
-            self.grow(last);
-        }
+/// Rows that are not yet in the index.
+struct Building {
+    rows: Vec<u8>,
+    /// The hash of each row's key, and where the row lies.
+    entered: Vec<(u64, u32)>,
+}
+
+impl Building {
+    fn add(&mut self, key: &[u8], text: &[u8]) -> TaskResult {
         let too_large = || TaskError::config("the table to broadcast has over 32 GiB, or a field over 4 GiB");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| too_large());
         let row = u32::try_from(self.rows.len() / ALIGNMENT).ok().filter(|row| *row != NOWHERE.row);
@@ -90,37 +104,35 @@ impl HeldTable {
         self.rows.extend_from_slice(key);
         self.rows.extend_from_slice(text);
         self.rows.resize(self.rows.len().next_multiple_of(ALIGNMENT), 0);
-        let hash = key_hash(key);
-        match self.find(key, hash) {
-            Ok(place) => {
-                let before = last[place] as usize * ALIGNMENT;
-                self.rows[before..before + 4].copy_from_slice(&row.to_le_bytes());
-                last[place] = row;
-            }
-            Err(empty) => {
-                self.index[empty] = Place { tag: hash as u32, row };
-                last[empty] = row;
-                self.keys += 1;
-            }
-        }
+        self.entered.push((key_hash(key), row));
         Ok(())
     }
 
-    fn grow(&mut self, last: &mut Vec<u32>) {
-        let slots = (2 * self.index.len()).max(16);
-        let index = std::mem::replace(&mut self.index, vec![NOWHERE; slots]);
-        let before = std::mem::replace(last, vec![NOWHERE.row; slots]);
-        for (place, last_row) in index.into_iter().zip(before) {
-            if place != NOWHERE {
-                let mut at = self.home(key_hash(self.row(place.row).0));
-                while self.index[at] != NOWHERE {
-                    at = (at + 1) & (slots - 1);
+    /// Enters the rows from last to first: each then comes before the later ones of its key.
+    fn into_table(self) -> HeldTable {
+        let places = (2 * self.entered.len()).next_power_of_two().max(2);
+        let mut index = Vec::with_capacity(places);
+        use_huge_pages(&index);
+        index.resize(places, NOWHERE);
+        let mut table = HeldTable { index, rows: self.rows };
+        for (number, (hash, row)) in self.entered.iter().enumerate().rev() {
+            if let Some((ahead, _)) = number.checked_sub(AHEAD).map(|ahead| self.entered[ahead]) {
+                table.load_place(ahead);
+            }
+            match table.find(table.row(*row).0, *hash) {
+                Ok(place) => {
+                    let after = table.index[place].row.to_le_bytes();
+                    table.rows[*row as usize * ALIGNMENT..][..4].copy_from_slice(&after);
+                    table.index[place].row = *row;
                 }
-                (self.index[at], last[at]) = (place, last_row);
+                Err(empty) => table.index[empty] = Place { tag: tag(*hash), row: *row },
             }
         }
+        table
     }
+}
 
+impl HeldTable {
     #[inline]
     fn home(&self, hash: u64) -> usize {
         (hash >> (64 - self.index.len().ilog2())) as usize
@@ -145,7 +157,7 @@ impl HeldTable {
             if place == NOWHERE {
                 return Err(at);
             }
-            if place.tag == hash as u32 && self.row(place.row).0 == key {
+            if place.tag == tag(hash) && self.row(place.row).0 == key {
                 return Ok(at);
             }
             at = (at + 1) & (self.index.len() - 1);
@@ -165,7 +177,7 @@ impl HeldTable {
     pub(super) fn load_row(&self, hash: u64) {
         if !self.index.is_empty() {
             let place = self.index[self.home(hash)];
-            if place.tag == hash as u32 && place != NOWHERE {
+            if place.tag == tag(hash) && place != NOWHERE {
                 prefetch(&self.rows, place.row as usize * ALIGNMENT);
             }
         }

@@ -1,0 +1,220 @@
+//! What all measurements share: run a command under the rules, look at its output, keep the result.
+//!
+//! The rules: before each run, outside the clock, the output and the temporary folder are emptied, the disk is given
+//! time to write what it owes, and the inputs are read into the page cache. Not here: which commands (`rows`,
+//! `memory`, `latency`, `scaling`, `profile`).
+
+use crate::archive::{Archive, Entry, Finding, Label, Section};
+use crate::check::{Digest, Kind, digest};
+use crate::measure::{Measured, Request, measure};
+use crate::places::{Places, warm};
+use anyhow::Context;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Lines of what a failed command said that are shown.
+const LAST_WORDS_LINES: usize = 12;
+
+/// A command and what it is for.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Which question.
+    pub section: Section,
+    /// What is to be done.
+    pub row: String,
+    /// Who does it, or with what setting.
+    pub contestant: String,
+    /// Program and arguments, with variables for paths.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+    /// Files that are warmed, with variables.
+    pub inputs: Vec<String>,
+    /// Slots, where the report is to judge how busy they were.
+    pub slots: Option<u32>,
+}
+
+impl Task {
+    /// The command as one would type it.
+    pub fn command_line(&self) -> String {
+        let variables = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        variables.chain(self.command.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word as a shell reads it; variables stay variables.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./$:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Words of a command that need no quotes.
+pub fn words(text: &str) -> Vec<String> {
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+/// Everything a measurement needs.
+pub struct Bench {
+    /// Where things are.
+    pub places: Places,
+    /// Where results go.
+    pub archive: Archive,
+    /// Seconds since 1970 when this program started.
+    pub invocation: u64,
+    /// Longest run.
+    pub timeout: Duration,
+    /// Whether anything failed that should not have.
+    pub failed: bool,
+}
+
+impl Bench {
+    /// What keeps this command from being run at all.
+    pub fn obstacle(&self, task: &Task) -> Option<String> {
+        if let Some(name) = self.places.missing(&task.command.join(" ")) {
+            return Some(format!("{name} is not there"));
+        }
+        let missing = task.inputs.iter().find(|input| !PathBuf::from(self.places.expand(input)).exists());
+        missing.map(|input| format!("{input} is not there"))
+    }
+
+    /// Runs it once under the rules.
+    ///
+    /// # Errors
+    /// A command that cannot be started, folders that cannot be emptied. A command that fails is no error.
+    pub fn run(&self, task: &Task) -> anyhow::Result<Measured> {
+        self.places.clean()?;
+        warm(&self.expand(&task.inputs))?;
+        let (stdout, stderr) = (self.stdout(), self.stderr());
+        let spill = self.places.path("$SPILL").to_path_buf();
+        let mut environment = task.environment.clone();
+        environment.push(("TMPDIR".to_owned(), spill.to_string_lossy().into_owned()));
+        let arguments: Vec<String> = task.command.iter().map(|word| self.places.expand(word)).collect();
+        let request = Request {
+            arguments: &arguments,
+            environment: &environment,
+            timeout: self.timeout,
+            spill_folders: &[spill],
+            stdout: &stdout,
+            stderr: &stderr,
+        };
+        let measured = measure(&request).with_context(|| format!("could not run {}", task.command_line()))?;
+        eprintln!(
+            "  {} / {}: {:.3} s, user {:.2} s, system {:.2} s, {:.0} MiB{}",
+            task.row,
+            task.contestant,
+            measured.wall_s,
+            measured.user_s,
+            measured.system_s,
+            measured.peak_private_bytes as f64 / f64::from(1 << 20),
+            if measured.ended.well() { String::new() } else { format!(", {}", measured.ended) }
+        );
+        if !measured.ended.well() {
+            eprint!("{}", self.last_words());
+        }
+        Ok(measured)
+    }
+
+    /// What the last command's output says.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn digest(&self, kind: Kind) -> anyhow::Result<Digest> {
+        digest(kind, self.places.path("$OUT")).context("could not read the output")
+    }
+
+    /// What the last command printed.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn printed(&self) -> anyhow::Result<String> {
+        fs::read_to_string(self.stdout()).context("could not read what the command printed")
+    }
+
+    /// The last lines that the last command wrote to its standard error.
+    pub fn last_words(&self) -> String {
+        let text = fs::read(self.stderr()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..];
+        last.iter().map(|line| format!("    {line}\n")).collect()
+    }
+
+    /// Runs it once, looks at its output as one of this kind, and keeps the result.
+    ///
+    /// # Errors
+    /// As [`Bench::run`], or an archive that cannot be written.
+    pub fn run_and_keep(&mut self, task: &Task, round: u32, kind: Option<Kind>) -> anyhow::Result<Outcome> {
+        let measured = Box::new(self.run(task)?);
+        if !measured.ended.well() {
+            self.failed = true;
+            let words = self.places.hide(self.last_words().trim());
+            self.keep(task, Finding::Absent { reason: format!("{}: {words}", measured.ended) })?;
+            return Ok(Outcome::Failed);
+        }
+        let digest = kind.map(|kind| self.digest(kind)).transpose()?;
+        let (input_bytes, slots) = (self.input_bytes(task), task.slots);
+        self.keep(task, Finding::Run { round, measured, digest: digest.clone(), input_bytes, slots })?;
+        Ok(Outcome::Well(digest))
+    }
+
+    /// Adds a finding to the archive.
+    ///
+    /// # Errors
+    /// An archive that cannot be written.
+    pub fn keep(&self, task: &Task, finding: Finding) -> anyhow::Result<()> {
+        let label = Label {
+            invocation: self.invocation,
+            section: task.section,
+            row: task.row.clone(),
+            contestant: task.contestant.clone(),
+            command: task.command_line(),
+        };
+        self.archive.add(&Entry { label, finding })
+    }
+
+    fn expand(&self, texts: &[String]) -> Vec<PathBuf> {
+        texts.iter().map(|text| PathBuf::from(self.places.expand(text))).collect()
+    }
+
+    fn input_bytes(&self, task: &Task) -> Option<u64> {
+        let sizes =
+            self.expand(&task.inputs).into_iter().map(|path| fs::metadata(path).map(|data| data.len()));
+        let sum: u64 = sizes.map(Result::unwrap_or_default).sum();
+        (0 < sum).then_some(sum)
+    }
+
+    fn stdout(&self) -> PathBuf {
+        self.places.path("$SPILL").with_file_name("stdout.txt")
+    }
+
+    fn stderr(&self) -> PathBuf {
+        self.places.path("$SPILL").with_file_name("stderr.txt")
+    }
+}
+
+/// How a run went that was kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The command failed; the archive says how.
+    Failed,
+    /// It did what it should, and wrote this, if that was asked for.
+    Well(Option<Digest>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_change_them() {
+        assert_eq!(quoted("$DATA/users.csv"), "$DATA/users.csv");
+        assert_eq!(quoted(r"[Mm]onste?r\w*"), r"'[Mm]onste?r\w*'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

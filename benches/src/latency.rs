@@ -1,0 +1,177 @@
+//! Small jobs: from a cold start, on a warm cluster, and with very many tasks.
+//!
+//! Not here: the jobs (`gristmill-bench-jobs`).
+
+use crate::archive::{Finding, Section};
+use crate::bench::{Bench, Outcome, Task, words};
+use anyhow::Context;
+use serde::Deserialize;
+use std::fs;
+
+/// Bytes of the small input.
+const SMALL_BYTES: usize = 1024;
+
+/// Runs of a cold start before those that count.
+const COLD_WARM_UP: u32 = 3;
+
+/// Runs of a cold start of others: enough for a median.
+const PEER_RUNS: u32 = 10;
+
+/// The unit of a row's figure, and on which side of the target it has to lie.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Goal {
+    /// Median below, milliseconds.
+    MillisecondsMax(f64),
+    /// Median above, tasks for each second.
+    TasksPerSecondMin(f64),
+    /// Nothing is promised.
+    None,
+}
+
+/// A question about small jobs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Small {
+    /// Name of its row.
+    pub name: &'static str,
+    /// One line about it.
+    pub title: &'static str,
+    /// What is to be reached.
+    pub goal: Goal,
+    /// What others need, as measured elsewhere.
+    pub quoted: &'static str,
+}
+
+/// Cold start.
+pub const COLD: Small = Small {
+    name: "cold-1KiB",
+    title: "wordcount of 1 KiB, process start to exit",
+    goal: Goal::MillisecondsMax(30.0),
+    quoted: "DuckDB 110 ms, Dask 760 ms, Ray 3.5 s, Spark 6.7 s to their first result",
+};
+
+/// Jobs on a warm cluster.
+pub const WARM: Small = Small {
+    name: "warm-job",
+    title: "one map and one reduce on a warm cluster, submitted to committed in the client",
+    goal: Goal::MillisecondsMax(5.0),
+    quoted: "Spark 104 ms (DataFrame) and 156 ms (RDD) for a small shuffle",
+};
+
+/// Many tasks on a warm cluster.
+pub const TASKS: Small = Small {
+    name: "tasks-10000",
+    title: "10,000 empty maps and one reduce on a warm cluster, submitted to committed in the client",
+    goal: Goal::TasksPerSecondMin(20_000.0),
+    quoted: "Ray 1,770, Spark 1,010, Dask 580 tasks/s (10,000 empty tasks)",
+};
+
+/// Very many tasks on a warm cluster.
+pub const MANY_TASKS: Small = Small {
+    name: "tasks-100000",
+    title: "100,000 empty maps and one reduce on a warm cluster, submitted to committed in the client",
+    goal: Goal::None,
+    quoted: "",
+};
+
+/// Many tasks from a cold start.
+pub const COLD_TASKS: Small = Small {
+    name: "cold-tasks-10000",
+    title: "10,000 empty maps and one reduce, process start to exit",
+    goal: Goal::None,
+    quoted: "",
+};
+
+/// All of them.
+pub const ALL: [Small; 5] = [COLD, WARM, TASKS, MANY_TASKS, COLD_TASKS];
+
+/// What `warm-jobs` prints.
+#[derive(Deserialize)]
+struct Printed {
+    seconds: Vec<f64>,
+    tasks: u64,
+}
+
+/// How often.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Cold starts.
+    pub cold_runs: u32,
+    /// Jobs on a warm cluster.
+    pub warm_jobs: u32,
+}
+
+/// Measures all of them.
+///
+/// # Errors
+/// Whatever keeps measurements from being made at all.
+pub fn measure_all(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
+    bench.places.clean_made()?;
+    let small: Vec<u8> = b"the miller grinds the grain that the farmer reaps\n"
+        .iter()
+        .copied()
+        .cycle()
+        .take(SMALL_BYTES)
+        .collect();
+    fs::write(bench.places.path("$MADE").join("small.txt"), small)?;
+    let cold = "$GRISTMILL run wordcount $MADE/small.txt --workers 2 --slots 1 --no-sync --output $OUT";
+    repeat(bench, &task(COLD, "ours", cold, &["$MADE/small.txt"]), COLD_WARM_UP, options.cold_runs)?;
+    let duckdb = "$PYTHON $PEERS/duckdb_jobs.py wc-books $MADE/small.txt $OUT";
+    let duckdb = task(COLD, "DuckDB", duckdb, &["$MADE/small.txt"]);
+    repeat(bench, &duckdb, 1, options.cold_runs.min(PEER_RUNS))?;
+    let jobs = options.warm_jobs;
+    warm_jobs(bench, &task(WARM, "ours", &warm(&format!("--jobs {jobs} --maps 1")), &[]))?;
+    warm_jobs(bench, &task(TASKS, "ours", &warm("--jobs 5 --warm-up 1 --maps 10000"), &[]))?;
+    warm_jobs(bench, &task(MANY_TASKS, "ours", &warm("--jobs 2 --warm-up 1 --maps 100000"), &[]))?;
+    let cold = "$GRISTMILL run synthetic --maps 10000 --map-time 0ms --reduce-time 0ms --reduces 1 --workers 2 \
+                --slots 1 --no-sync --output $OUT";
+    repeat(bench, &task(COLD_TASKS, "ours", cold, &[]), 1, 5)?;
+    bench.places.clean_made()?;
+    bench.places.clean()
+}
+
+fn warm(flags: &str) -> String {
+    format!(
+        "$JOBS run warm-jobs {flags} --workers 2 --slots 1 --reduces 1 --no-sync --quiet --output $OUT/jobs"
+    )
+}
+
+fn task(small: Small, contestant: &str, command: &str, inputs: &[&str]) -> Task {
+    Task {
+        section: Section::Latency,
+        row: small.name.to_owned(),
+        contestant: contestant.to_owned(),
+        command: words(command),
+        environment: Vec::new(),
+        inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
+        slots: None,
+    }
+}
+
+fn repeat(bench: &mut Bench, task: &Task, warm_up: u32, runs: u32) -> anyhow::Result<()> {
+    if let Some(reason) = bench.obstacle(task) {
+        return bench.keep(task, Finding::Absent { reason });
+    }
+    for number in 0..warm_up + runs {
+        let round = (number + 1).saturating_sub(warm_up);
+        if bench.run_and_keep(task, round, None)? == Outcome::Failed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs `warm-jobs` and keeps the times that it prints, beside what its processes took.
+///
+/// # Errors
+/// Whatever keeps the measurement from being made at all.
+pub fn warm_jobs(bench: &mut Bench, task: &Task) -> anyhow::Result<()> {
+    if let Some(reason) = bench.obstacle(task) {
+        return bench.keep(task, Finding::Absent { reason });
+    }
+    if bench.run_and_keep(task, 1, None)? == Outcome::Failed {
+        return Ok(());
+    }
+    let printed: Printed =
+        serde_json::from_str(bench.printed()?.trim()).context("warm-jobs printed something else")?;
+    bench.keep(task, Finding::Samples { seconds: printed.seconds, tasks: printed.tasks })
+}

@@ -1,0 +1,274 @@
+//! `gristmill-bench`: Gristmill beside other systems, its promises about memory and small jobs, how it grows, and
+//! where its time goes.
+//!
+//! `scripts/bench.sh` sets up what this needs and starts it. What is missing is said and left out. Not here: micro
+//! benchmarks of single parts (`cargo bench`).
+
+mod archive;
+mod bench;
+mod check;
+mod latency;
+mod machine;
+mod measure;
+mod memory;
+mod places;
+mod process;
+mod profile;
+mod report;
+mod rows;
+mod scaling;
+mod stats;
+mod table;
+
+use crate::archive::{Archive, day, latest, now};
+use crate::bench::Bench;
+use crate::machine::Machine;
+use crate::places::{Places, Roots};
+use crate::rows::{ROWS, Row};
+use anyhow::{Context, bail};
+use clap::{Args, Parser, Subcommand};
+use gristmill::size::parse_bytes;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Measures Gristmill as whole processes and writes a report
+///
+/// Exit code 0: measured, whether targets are met or not. 1: something failed, or outputs differ.
+#[derive(Parser)]
+#[command(max_term_width = 100)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Args)]
+struct Common {
+    /// Folder for programs made for measuring, outputs and spills
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "GRISTMILL_BENCH_HOME",
+        default_value = "target/bench",
+        global = true
+    )]
+    home: PathBuf,
+    /// Folder with the inputs [default: data in the home folder]
+    #[arg(long, value_name = "DIR", env = "GRISTMILL_BENCH_DATA", global = true)]
+    data: Option<PathBuf>,
+    /// Folder with the other systems' jobs
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "GRISTMILL_BENCH_PEERS",
+        default_value = "../shared/peers",
+        global = true
+    )]
+    peers: PathBuf,
+    /// Our program
+    #[arg(long, value_name = "FILE", default_value = "target/release/gristmill", global = true)]
+    program: PathBuf,
+    /// Our program with jobs made for measuring [default: beside this one]
+    #[arg(long, value_name = "FILE", global = true)]
+    jobs: Option<PathBuf>,
+    /// Folder for results [default: benches/results/ and the day]
+    #[arg(long, value_name = "DIR", global = true)]
+    results: Option<PathBuf>,
+    /// Runs that count [default: 5 for the table, else 3]
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// Longest run, seconds
+    #[arg(long, value_name = "S", default_value_t = 900, global = true)]
+    timeout: u64,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Everything, one after another; also without a command
+    All(Extent),
+    /// Whole jobs beside other systems
+    Table {
+        /// Rows [default: all]
+        rows: Vec<String>,
+        /// Also peers that are not among the strongest
+        #[arg(long)]
+        all_peers: bool,
+        /// Only ours and the limit
+        #[arg(long, conflicts_with = "all_peers")]
+        no_peers: bool,
+    },
+    /// Promises about memory
+    Memory {
+        /// Bytes of the large group
+        #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = parse_bytes)]
+        group_bytes: u64,
+    },
+    /// Small jobs and many tasks
+    Latency {
+        /// Cold starts
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        cold_runs: u32,
+        /// Jobs on a warm cluster
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        warm_jobs: u32,
+    },
+    /// How time and memory grow
+    Scaling {
+        /// Series [default: all]
+        series: Vec<String>,
+        #[command(flatten)]
+        extent: Extent,
+    },
+    /// Where our processor time goes; needs perf
+    Profile {
+        /// Rows [default: all]
+        rows: Vec<String>,
+    },
+    /// Write the report again from what was measured
+    Report,
+}
+
+/// How far scaling goes.
+#[derive(Args, Clone, Copy)]
+struct Extent {
+    /// Largest input of scaling
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = parse_bytes)]
+    max_bytes: u64,
+    /// Scaling up to 16 GiB and 200 workers
+    #[arg(long)]
+    full: bool,
+}
+
+impl Extent {
+    /// Quick: inputs of 256 MiB where the size is not the question, up to 10,000 tasks and 32 workers.
+    fn options(self, rounds: u32) -> scaling::Options {
+        let bytes_max = if self.full { 16 << 30 } else { self.max_bytes };
+        let base_bytes = if self.full { 1 << 30 } else { (256 << 20).min(bytes_max) };
+        let (tasks_max, workers_max) = if self.full { (100_000, 200) } else { (10_000, 32) };
+        scaling::Options { rounds, bytes_max, base_bytes, tasks_max, workers_max }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says whether everything that should have run did.
+fn run(arguments: Arguments) -> anyhow::Result<bool> {
+    let invocation = now();
+    let common = arguments.common;
+    let home = absolute(&common.home)?;
+    let _lock = places::lock(&home)?;
+    let own = std::env::current_exe().context("this program does not know where it is")?;
+    let roots = Roots {
+        data: absolute(&common.data.unwrap_or_else(|| home.join("data")))?,
+        peers: absolute(&common.peers)?,
+        program: absolute(&common.program)?,
+        jobs: absolute(&common.jobs.unwrap_or_else(|| own.with_file_name("gristmill-bench-jobs")))?,
+        home,
+    };
+    let day = day(invocation);
+    let results = common.results.unwrap_or_else(|| PathBuf::from("benches/results").join(&day));
+    let mut bench = Bench {
+        places: Places::new(&roots),
+        archive: Archive::open(&results)?,
+        invocation,
+        timeout: Duration::from_secs(common.timeout),
+        failed: false,
+    };
+    let what = arguments.what.unwrap_or(What::All(Extent { max_bytes: 1 << 30, full: false }));
+    let only_report = matches!(what, What::Report);
+    let outcome = measure(&mut bench, what, common.rounds);
+    if !only_report {
+        write_machine(&bench, day)?;
+    }
+    // What was measured before something went wrong is worth a report too.
+    let text = write_report(&bench);
+    outcome?;
+    print(&text?)?;
+    Ok(!bench.failed)
+}
+
+fn measure(bench: &mut Bench, what: What, rounds: Option<u32>) -> anyhow::Result<()> {
+    let (many, few) = (rounds.unwrap_or(5), rounds.unwrap_or(3));
+    match what {
+        What::All(extent) => {
+            let options = table::Options { rounds: many, all_peers: false, no_peers: false };
+            ROWS.iter().try_for_each(|row| table::measure_row(bench, row, options))?;
+            memory::measure_all(bench, few, memory::GROUP_BYTES)?;
+            latency::measure_all(bench, latency::Options { cold_runs: 50, warm_jobs: 200 })?;
+            scaling::measure_series(bench, &[], extent.options(few))?;
+            ROWS.iter().try_for_each(|row| profile::measure_row(bench, row))
+        }
+        What::Table { rows, all_peers, no_peers } => {
+            let options = table::Options { rounds: many, all_peers, no_peers };
+            chosen(&rows)?.iter().try_for_each(|row| table::measure_row(bench, row, options))
+        }
+        What::Memory { group_bytes } => memory::measure_all(bench, few, group_bytes),
+        What::Latency { cold_runs, warm_jobs } => {
+            latency::measure_all(bench, latency::Options { cold_runs, warm_jobs })
+        }
+        What::Scaling { series, extent } => scaling::measure_series(bench, &series, extent.options(few)),
+        What::Profile { rows } => chosen(&rows)?.iter().try_for_each(|row| profile::measure_row(bench, row)),
+        What::Report => Ok(()),
+    }
+}
+
+/// Rows by name, all if there is none.
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Row>> {
+    if names.is_empty() {
+        return Ok(ROWS.to_vec());
+    }
+    let by_name = |name: &String| {
+        rows::row(name).with_context(|| {
+            let known: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+            format!("there is no row `{name}`; there is {}", known.join(", "))
+        })
+    };
+    names.iter().map(by_name).collect()
+}
+
+fn write_machine(bench: &Bench, day: String) -> anyhow::Result<()> {
+    let path = bench.archive.folder().join("machine.json");
+    let text = serde_json::to_string_pretty(&Machine::look(&bench.places, day))?;
+    fs::write(&path, text + "\n").with_context(|| format!("could not write {}", path.display()))
+}
+
+fn write_report(bench: &Bench) -> anyhow::Result<String> {
+    let folder = bench.archive.folder();
+    let entries = latest(bench.archive.entries()?);
+    if entries.is_empty() {
+        bail!("nothing has been measured in {}", folder.display());
+    }
+    let machine = folder.join("machine.json");
+    let machine =
+        fs::read_to_string(&machine).with_context(|| format!("could not read {}", machine.display()))?;
+    let text = report::report(&entries, &serde_json::from_str(&machine)?, &bench.places.legend());
+    let path = folder.join("report.md");
+    fs::write(&path, &text).with_context(|| format!("could not write {}", path.display()))?;
+    eprintln!("report: {}", path.display());
+    Ok(text)
+}
+
+/// A reader that has had enough is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn absolute(path: &std::path::Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("could not make {} absolute", path.display()))
+}

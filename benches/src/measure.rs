@@ -1,0 +1,327 @@
+//! One measured run of a command: clock, processor time of all descendants, peak memory, how it ended.
+//!
+//! This process is a child subreaper, so daemons that a command leaves behind are waited for and counted too. One
+//! measurement at a time: every child of this process belongs to the command. Not here: what is run (`rows` and its
+//! siblings), and what is read from `/proc` (`process`).
+
+use crate::process::{Memory, SystemTimes, descendants, memory_backed_bytes, memory_of, role_of};
+use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the memory of all descendants.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The sampler waits this many times as long as it took of a processor, so that it never takes more than a tenth of a
+/// core. Only with dozens of processes is that longer than the interval; `Measured::samples` says.
+const SAMPLER_REST_FACTOR: u32 = 10;
+
+/// Looks at what a process is for. The first may come before it has become what it is to be; at its end it forgets.
+const ROLE_LOOKS_MAX: u32 = 2;
+
+/// How long processes that a command left behind may go on before they are killed.
+const STRAGGLER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Pause between looks at whether they have ended.
+const STRAGGLER_PAUSE: Duration = Duration::from_millis(2);
+
+/// What to run.
+pub struct Request<'a> {
+    /// Program and arguments.
+    pub arguments: &'a [String],
+    /// Variables beyond those of this process.
+    pub environment: &'a [(String, String)],
+    /// After this time all its processes are killed.
+    pub timeout: Duration,
+    /// Folders whose bytes count as memory if they lie in a memory-backed file system.
+    pub spill_folders: &'a [PathBuf],
+    /// Where its standard output goes.
+    pub stdout: &'a Path,
+    /// Where its standard error goes.
+    pub stderr: &'a Path,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// It took too long and was killed.
+    TimedOut,
+}
+
+impl Ended {
+    /// Whether it says that all went well.
+    pub fn well(self) -> bool {
+        self == Self::Exited(0)
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited(code) => write!(out, "exit code {code}"),
+            Self::Killed(signal) => write!(out, "killed by signal {signal}"),
+            Self::TimedOut => write!(out, "killed because it took too long"),
+        }
+    }
+}
+
+/// What one run took.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// How it ended.
+    pub ended: Ended,
+    /// From before the fork until the command was reaped, seconds.
+    pub wall_s: f64,
+    /// Processor time in user mode of all descendants, seconds.
+    pub user_s: f64,
+    /// The same in the kernel.
+    pub system_s: f64,
+    /// First touches of pages that needed no disk.
+    pub minor_faults: i64,
+    /// Those that did.
+    pub major_faults: i64,
+    /// Peak of the sum of resident memory over live descendants, bytes. Shared pages count in each process.
+    pub peak_resident_bytes: u64,
+    /// Peak of the sum of anonymous and shared memory, plus spilled bytes in memory-backed file systems.
+    pub peak_private_bytes: u64,
+    /// Largest resident set of a single process as the kernel saw it, bytes.
+    pub largest_process_bytes: u64,
+    /// Peak of anonymous and shared memory by role (`master`, `worker`, ...: see `process::role_of`), bytes.
+    pub peak_private_bytes_by_role: BTreeMap<String, u64>,
+    /// Looks at the memory that the peaks are made of.
+    pub samples: u32,
+    /// Processor time that the rest of the machine took meanwhile: noise.
+    pub others_cpu_s: f64,
+    /// Processor time that the host of this virtual machine kept: noise.
+    pub stolen_s: f64,
+    /// Time in which at least one process of the machine waited for a disk; `None` where the kernel does not say.
+    pub disk_wait_s: Option<f64>,
+}
+
+impl Measured {
+    /// Processor time in both modes, seconds.
+    pub fn cpu_s(&self) -> f64 {
+        self.user_s + self.system_s
+    }
+}
+
+/// What was learnt when a child was reaped.
+struct Reaped {
+    ended: Ended,
+    user_s: f64,
+    system_s: f64,
+    minor_faults: i64,
+    major_faults: i64,
+    largest_bytes: u64,
+}
+
+/// Runs a command and waits until it and everything it started are gone.
+///
+/// # Errors
+/// A command that cannot be started, or a system that refuses to be watched. A command that fails is no error.
+pub fn measure(request: &Request<'_>) -> io::Result<Measured> {
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut command = Command::new(&request.arguments[0]);
+    command
+        .args(&request.arguments[1..])
+        .envs(request.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(File::create(request.stdout)?)
+        .stderr(File::create(request.stderr)?);
+    let before = SystemTimes::now()?;
+    let start = Instant::now();
+    let child = command.spawn()?;
+    let pid = child.id() as i32;
+    let done = AtomicBool::new(false);
+    let (first, wall, sampler, after) = thread::scope(|scope| {
+        let sampling = scope.spawn(|| Sampler::new(request.spill_folders).run(&done, request.timeout));
+        let first = reap(pid, 0);
+        let wall = start.elapsed();
+        done.store(true, Ordering::Release);
+        sampling.thread().unpark();
+        let sampler = sampling.join().expect("the sampler only reads files and cannot panic");
+        (first, wall, sampler, SystemTimes::now())
+    });
+    let first = first?.ok_or_else(|| io::Error::other("the kernel returned without a child"))?;
+    let all = reap_stragglers(first)?;
+    let sum = |of: fn(&Reaped) -> f64| all.iter().map(of).sum::<f64>();
+    let count = |of: fn(&Reaped) -> i64| all.iter().map(of).sum::<i64>();
+    let (user_s, system_s) = (sum(|one| one.user_s), sum(|one| one.system_s));
+    let machine = after?.since(&before);
+    let largest = all.iter().map(|one| one.largest_bytes).max().unwrap_or(0);
+    Ok(Measured {
+        ended: if sampler.timed_out { Ended::TimedOut } else { all[0].ended },
+        wall_s: wall.as_secs_f64(),
+        user_s,
+        system_s,
+        minor_faults: count(|one| one.minor_faults),
+        major_faults: count(|one| one.major_faults),
+        peak_resident_bytes: sampler.resident.max(largest),
+        peak_private_bytes: sampler.private,
+        largest_process_bytes: largest,
+        peak_private_bytes_by_role: sampler.by_role,
+        samples: sampler.samples,
+        others_cpu_s: (machine.busy_s - user_s - system_s).max(0.0),
+        stolen_s: machine.stolen_s,
+        disk_wait_s: machine.disk_wait_s,
+    })
+}
+
+/// Waits for whatever the command left behind; kills it if it does not end.
+fn reap_stragglers(first: Reaped) -> io::Result<Vec<Reaped>> {
+    let mut all = vec![first];
+    let patience = Instant::now() + STRAGGLER_PATIENCE;
+    loop {
+        match reap(-1, libc::WNOHANG) {
+            Ok(Some(one)) => all.push(one),
+            Ok(None) => {
+                if patience < Instant::now() {
+                    kill_all();
+                }
+                thread::sleep(STRAGGLER_PAUSE);
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(all),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Kills every descendant. They are all of the command that is measured.
+fn kill_all() {
+    for pid in descendants(std::process::id() as i32) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// `wait4`: `None` if `options` say not to wait and no child has ended.
+fn reap(pid: i32, options: i32) -> io::Result<Option<Reaped>> {
+    loop {
+        let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
+        #[allow(
+            unsafe_code,
+            reason = "both pointers are of locals that outlive the call; zeros are a valid rusage"
+        )]
+        let (reaped, usage) = unsafe {
+            let reaped = libc::wait4(pid, &raw mut status, options, usage.as_mut_ptr());
+            (reaped, usage.assume_init())
+        };
+        match reaped {
+            0 => return Ok(None),
+            -1 => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            _ => {
+                let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+                return Ok(Some(Reaped {
+                    ended: if libc::WIFSIGNALED(status) {
+                        Ended::Killed(libc::WTERMSIG(status))
+                    } else {
+                        Ended::Exited(libc::WEXITSTATUS(status))
+                    },
+                    user_s: seconds(usage.ru_utime),
+                    system_s: seconds(usage.ru_stime),
+                    minor_faults: usage.ru_minflt,
+                    major_faults: usage.ru_majflt,
+                    // Linux counts it in KiB.
+                    largest_bytes: usage.ru_maxrss as u64 * 1024,
+                }));
+            }
+        }
+    }
+}
+
+/// Looks at the memory of all descendants until it is told that the command has ended.
+struct Sampler<'a> {
+    spill_folders: &'a [PathBuf],
+    resident: u64,
+    private: u64,
+    by_role: BTreeMap<String, u64>,
+    /// Of each process what it is for, and how often that was looked at.
+    roles: BTreeMap<i32, (String, u32)>,
+    samples: u32,
+    timed_out: bool,
+}
+
+impl<'a> Sampler<'a> {
+    fn new(spill_folders: &'a [PathBuf]) -> Self {
+        Self {
+            spill_folders,
+            resident: 0,
+            private: 0,
+            by_role: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            samples: 0,
+            timed_out: false,
+        }
+    }
+
+    fn run(mut self, done: &AtomicBool, timeout: Duration) -> Self {
+        let start = Instant::now();
+        let mut next = start;
+        while !done.load(Ordering::Acquire) {
+            let now = Instant::now();
+            if now < next {
+                thread::park_timeout(next - now);
+                continue;
+            }
+            let worked = clock_gettime(ClockId::ThreadCPUTime);
+            self.sample();
+            // Not wall time: on a machine with too much to do it would say more about the others.
+            let cost = clock_gettime(ClockId::ThreadCPUTime) - worked;
+            let cost = Duration::try_from(cost).unwrap_or_default();
+            next = now + SAMPLE_INTERVAL.max(cost * SAMPLER_REST_FACTOR);
+            if timeout < start.elapsed() {
+                self.timed_out = true;
+                kill_all();
+            }
+        }
+        self
+    }
+
+    fn sample(&mut self) {
+        let mut sum = Memory::default();
+        let mut by_role: BTreeMap<String, u64> = BTreeMap::new();
+        for pid in descendants(std::process::id() as i32) {
+            // A process that has just ended has no memory.
+            let Some(memory) = memory_of(pid) else { continue };
+            sum.resident_bytes += memory.resident_bytes;
+            sum.private_bytes += memory.private_bytes;
+            let (role, looks) = self.roles.entry(pid).or_default();
+            if *looks < ROLE_LOOKS_MAX {
+                *role = role_of(pid);
+                *looks += 1;
+            }
+            *by_role.entry(role.clone()).or_default() += memory.private_bytes;
+        }
+        let spilled: u64 = self.spill_folders.iter().map(|folder| memory_backed_bytes(folder)).sum();
+        self.resident = self.resident.max(sum.resident_bytes);
+        self.private = self.private.max(sum.private_bytes + spilled);
+        for (role, bytes) in by_role {
+            let peak = self.by_role.entry(role).or_default();
+            *peak = bytes.max(*peak);
+        }
+        self.samples += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

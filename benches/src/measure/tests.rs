@@ -1,0 +1,65 @@
+//! Runs of small shell commands, measured.
+
+use super::*;
+use std::sync::Mutex;
+
+/// Every child of this process counts, so measurements take turns.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn run(script: &str, timeout: Duration) -> (Measured, String) {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
+    let arguments = ["sh", "-c", script].map(str::to_owned);
+    let request = Request {
+        arguments: &arguments,
+        environment: &[("WHO".to_owned(), "miller".to_owned())],
+        timeout,
+        spill_folders: &[],
+        stdout: &stdout,
+        stderr: &stderr,
+    };
+    let measured = measure(&request).unwrap();
+    assert_eq!(descendants(std::process::id() as i32), Vec::<i32>::new(), "something was left behind");
+    (measured, std::fs::read_to_string(stdout).unwrap())
+}
+
+const AMPLE: Duration = Duration::from_secs(60);
+
+#[test]
+fn measure_reports_exit_code_and_output() {
+    let (measured, stdout) = run("echo $WHO; exit 3", AMPLE);
+    assert_eq!(measured.ended, Ended::Exited(3));
+    assert_eq!(stdout, "miller\n");
+}
+
+#[test]
+fn measure_reports_the_signal_that_killed() {
+    let (measured, _) = run("kill -9 $$", AMPLE);
+    assert_eq!(measured.ended, Ended::Killed(9));
+}
+
+#[test]
+fn measure_counts_processor_time_of_a_daemon_that_the_command_left_behind() {
+    // The outer shell ends at once; the inner one counts on, and is this process's child by then.
+    let busy = "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) &";
+    let (measured, _) = run(busy, AMPLE);
+    assert_eq!(measured.ended, Ended::Exited(0));
+    assert!(measured.cpu_s() > measured.wall_s, "{measured:?}");
+}
+
+#[test]
+fn measure_kills_all_processes_when_the_command_takes_too_long() {
+    let (measured, _) = run("sleep 1000 & sleep 1000", Duration::from_millis(50));
+    assert_eq!(measured.ended, Ended::TimedOut);
+    assert!(measured.wall_s < 100.0);
+}
+
+#[test]
+fn measure_sums_memory_over_processes_by_role() {
+    // Each process counts under the name of its program.
+    let (measured, _) = run("sleep 0.2 & sleep 0.2; wait", AMPLE);
+    assert!(measured.peak_private_bytes > 0, "{measured:?}");
+    assert!(measured.peak_resident_bytes >= measured.peak_private_bytes);
+    assert!(measured.peak_private_bytes_by_role.contains_key("sleep"), "{measured:?}");
+}

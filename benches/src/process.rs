@@ -1,0 +1,202 @@
+//! What `/proc` says: descendants, their memory, what they are; times of the whole machine.
+//!
+//! Not here: when to look (`measure`).
+
+use rustix::fs::{FsWord, statfs};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Of `statfs`: file systems that keep their files in memory.
+const MEMORY_BACKED_MAGIC: [FsWord; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// Processes after which `descendants` stops looking; more is not a benchmark but a runaway.
+const DESCENDANTS_MAX: usize = 10_000;
+
+/// Memory of one process or of several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Memory {
+    /// All resident pages, those of mapped files too.
+    pub resident_bytes: u64,
+    /// Anonymous and shared pages: what the process cannot give back.
+    pub private_bytes: u64,
+}
+
+/// All living descendants of a process, in no order.
+pub fn descendants(root: i32) -> Vec<i32> {
+    let (mut found, mut todo) = (Vec::new(), vec![root]);
+    while let Some(pid) = todo.pop() {
+        // Children belong to the thread that forked them.
+        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
+        for thread in threads.flatten() {
+            let Ok(children) = fs::read_to_string(thread.path().join("children")) else { continue };
+            for child in children.split_ascii_whitespace().filter_map(|child| child.parse().ok()) {
+                found.push(child);
+                todo.push(child);
+            }
+        }
+        if DESCENDANTS_MAX < found.len() {
+            break;
+        }
+    }
+    found
+}
+
+/// Memory of a process; `None` if it is gone or a zombie.
+pub fn memory_of(pid: i32) -> Option<Memory> {
+    parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn parse_status(text: &str) -> Option<Memory> {
+    let kib = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<u64>().ok()
+    };
+    Some(Memory {
+        resident_bytes: kib("VmRSS")? * 1024,
+        private_bytes: (kib("RssAnon")? + kib("RssShmem")?) * 1024,
+    })
+}
+
+/// What a process is for: the subcommand for our own programs, the program's name for others, empty if it is gone.
+pub fn role_of(pid: i32) -> String {
+    fs::read(format!("/proc/{pid}/cmdline")).map_or_else(|_| String::new(), |line| parse_role(&line))
+}
+
+fn parse_role(command_line: &[u8]) -> String {
+    let mut words = command_line.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+    let program = words.next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    match words.next() {
+        Some(word) if program.starts_with("gristmill") && !word.is_empty() => word.into_owned(),
+        _ => program.to_owned(),
+    }
+}
+
+/// Bytes of all files below a folder if it lies in memory, else 0.
+pub fn memory_backed_bytes(folder: &Path) -> u64 {
+    match statfs(folder) {
+        Ok(system) if MEMORY_BACKED_MAGIC.contains(&system.f_type) => allocated_bytes(folder),
+        _ => 0,
+    }
+}
+
+/// Bytes that the files below a folder take. Files come and go meanwhile.
+pub fn allocated_bytes(folder: &Path) -> u64 {
+    let (mut bytes, mut todo) = (0, vec![folder.to_path_buf()]);
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => todo.push(entry.path()),
+                // Blocks are of 512 bytes whatever the file system's are.
+                Ok(metadata) => bytes += metadata.blocks() * 512,
+                Err(_) => {}
+            }
+        }
+    }
+    bytes
+}
+
+/// Times of the whole machine since it started, or between two moments.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct SystemTimes {
+    /// Processors at work, seconds.
+    pub busy_s: f64,
+    /// Processor time that the host kept, seconds.
+    pub stolen_s: f64,
+    /// Time in which at least one process waited for a disk; `None` if the kernel does not say.
+    pub disk_wait_s: Option<f64>,
+}
+
+impl SystemTimes {
+    /// Now.
+    ///
+    /// # Errors
+    /// No `/proc`.
+    pub fn now() -> io::Result<Self> {
+        let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;
+        let (busy, stolen) = parse_stat(&fs::read_to_string("/proc/stat")?);
+        Ok(Self {
+            busy_s: busy as f64 / ticks_per_second,
+            stolen_s: stolen as f64 / ticks_per_second,
+            disk_wait_s: fs::read_to_string("/proc/pressure/io").ok().as_deref().and_then(parse_pressure),
+        })
+    }
+
+    /// What has passed since an earlier moment.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            busy_s: self.busy_s - earlier.busy_s,
+            stolen_s: self.stolen_s - earlier.stolen_s,
+            disk_wait_s: self.disk_wait_s.zip(earlier.disk_wait_s).map(|(now, then)| now - then),
+        }
+    }
+}
+
+/// Ticks at work and ticks stolen, of all processors together.
+fn parse_stat(text: &str) -> (u64, u64) {
+    let first = text.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> =
+        first.split_ascii_whitespace().skip(1).map_while(|word| word.parse().ok()).collect();
+    let at = |column: usize| ticks.get(column).copied().unwrap_or(0);
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    (at(0) + at(1) + at(2) + at(5) + at(6), at(7))
+}
+
+/// Seconds behind `total=` in the line `some`.
+fn parse_pressure(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with("some"))?;
+    let total = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    Some(total.parse::<u64>().ok()? as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_of_a_process_gives_resident_and_private_memory() {
+        let text = "Name:\tworker\nVmRSS:\t    1500 kB\nRssAnon:\t     400 kB\nRssFile:\t 1000 kB\nRssShmem:\t 100 kB\n";
+        let expected = Memory { resident_bytes: 1500 * 1024, private_bytes: 500 * 1024 };
+        assert_eq!(parse_status(text), Some(expected));
+    }
+
+    #[test]
+    fn status_of_a_zombie_has_no_memory() {
+        assert_eq!(parse_status("Name:\tworker\nState:\tZ (zombie)\n"), None);
+    }
+
+    #[test]
+    fn role_is_the_subcommand_of_our_programs_and_the_name_of_others() {
+        assert_eq!(parse_role(b"/x/gristmill\0worker\0--slots\x001\0"), "worker");
+        assert_eq!(parse_role(b"/usr/bin/python3\0/x/duckdb_jobs.py\0"), "python3");
+        assert_eq!(parse_role(b"gristmill\0"), "gristmill");
+        assert_eq!(parse_role(b""), "");
+    }
+
+    #[test]
+    fn times_of_the_machine_leave_out_idle_and_disk_wait() {
+        assert_eq!(parse_stat("cpu  10 1 20 1000 500 2 3 7 0 0\ncpu0 1 1\n"), (36, 7));
+        assert_eq!(
+            parse_pressure("some avg10=0.53 total=82187756\nfull avg10=0.1 total=3\n"),
+            Some(82.187_756)
+        );
+        assert_eq!(parse_pressure(""), None);
+    }
+
+    #[test]
+    fn own_process_is_seen() {
+        let own = std::process::id() as i32;
+        let memory = memory_of(own).unwrap();
+        assert!(memory.private_bytes > 0 && memory.private_bytes <= memory.resident_bytes, "{memory:?}");
+    }
+
+    #[test]
+    fn allocated_bytes_counts_files_in_folders_below() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("below")).unwrap();
+        fs::write(folder.path().join("below/file"), vec![1; 100_000]).unwrap();
+        assert!((100_000..200_000).contains(&allocated_bytes(folder.path())));
+    }
+}

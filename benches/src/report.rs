@@ -1,0 +1,196 @@
+//! From the archive to a report: Markdown with each figure beside the command that made it.
+//!
+//! A pure function of the archive and the machine, so it can be made again at any time. Not here: measuring.
+
+mod others;
+mod rows;
+
+use crate::archive::{Entry, Finding, Section};
+use crate::machine::Machine;
+use crate::measure::Measured;
+use crate::stats::{median, range};
+use gristmill::scheduler::units::Bytes;
+use std::fmt::Write;
+
+/// Share of all processor time at which the processors are the limit.
+const BUSY_MIN: f64 = 0.8;
+
+/// Share of processor time in the kernel at which it is the kernel's work that counts.
+const KERNEL_MIN: f64 = 0.4;
+
+/// Share of all processor time that others took at which nothing can be said.
+const NOISE_MIN: f64 = 0.2;
+
+/// Share of the time in which somebody waited for a disk at which it is the limit.
+const DISK_MIN: f64 = 0.3;
+
+/// Writes one section.
+type Writer = fn(&[Entry], &Machine) -> String;
+
+/// The whole report.
+pub fn report(entries: &[Entry], machine: &Machine, legend: &[(&str, &str)]) -> String {
+    let mut text = format!("# Measurements of {}\n\n{}", machine.day, machine_text(machine));
+    let sections: [(Section, Writer); 5] = [
+        (Section::Table, rows::section),
+        (Section::Memory, others::memory),
+        (Section::Latency, others::latency),
+        (Section::Scaling, others::scaling),
+        (Section::Profile, others::profile),
+    ];
+    for (section, write) in sections {
+        let own: Vec<Entry> =
+            entries.iter().filter(|entry| entry.label.section == section).cloned().collect();
+        if !own.is_empty() {
+            text.push_str(&write(&own, machine));
+        }
+    }
+    text.push_str("\n## Variables in commands\n\n");
+    for (name, what) in legend {
+        let _ = writeln!(text, "- `{name}`: {what}");
+    }
+    text
+}
+
+fn machine_text(machine: &Machine) -> String {
+    let changed = if machine.changed { ", with changes" } else { "" };
+    let commit = machine.commit.as_deref().unwrap_or("unknown");
+    let kind = if machine.is_virtual { "virtual machine, " } else { "" };
+    let versions: Vec<String> =
+        machine.versions.iter().map(|(name, version)| format!("{name}: {version}")).collect();
+    format!(
+        "Commit {commit}{changed}.\n{kind}{}, {} cores, {} of memory, {}, outputs on {}.\n{}.\n\n\
+         Made by `scripts/bench.sh`; every single run is in `runs.jsonl`, the machine in `machine.json`.\n\
+         Wall time is from before the fork until the process is reaped; processor time is that of all descendants; \
+         private memory is the peak of anonymous and shared memory over all live descendants, looked at every 20 ms, \
+         with spills in memory-backed file systems.\n\
+         Inputs are in the page cache, outputs are removed and the disk is synced before each run, outside the clock.\n",
+        machine.processor,
+        machine.cores,
+        Bytes(machine.memory_bytes),
+        machine.kernel,
+        machine.output_file_system,
+        versions.join("; "),
+    )
+}
+
+/// A table in Markdown, its columns aligned for people who read it as text.
+fn table(header: &[&str], lines: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count());
+        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = String>| {
+        let padded = cells.zip(&widths).map(|(cell, &width)| format!(" {cell:<width$} "));
+        format!("|{}|\n", padded.collect::<Vec<_>>().join("|"))
+    };
+    let mut text = line(&mut header.iter().map(|cell| (*cell).to_owned()));
+    text.push_str(&line(&mut widths.iter().map(|&width| "-".repeat(width))));
+    for cells in lines {
+        text.push_str(&line(&mut cells.iter().cloned()));
+    }
+    text
+}
+
+/// Names in the order of their first entry.
+fn names(entries: &[Entry], of: impl Fn(&Entry) -> &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries {
+        if names.iter().all(|name| name != of(entry)) {
+            names.push(of(entry).to_owned());
+        }
+    }
+    names
+}
+
+/// All entries of a contestant in a row.
+fn of<'a>(entries: &'a [Entry], row: &str, contestant: &str) -> Vec<&'a Entry> {
+    entries.iter().filter(|entry| entry.label.row == row && entry.label.contestant == contestant).collect()
+}
+
+/// Runs that count.
+fn counted<'a>(entries: &[&'a Entry]) -> Vec<&'a Measured> {
+    let measured = entries.iter().map(|entry| match &entry.finding {
+        Finding::Run { round: 1.., measured, .. } => Some(&**measured),
+        _ => None,
+    });
+    measured.flatten().collect()
+}
+
+/// Why something could not be measured; the last reason counts.
+fn absent<'a>(entries: &[&'a Entry]) -> Option<&'a str> {
+    let mut reasons = entries.iter().filter_map(|entry| match &entry.finding {
+        Finding::Absent { reason } => Some(reason.as_str()),
+        _ => None,
+    });
+    reasons.next_back()
+}
+
+/// Times that a command took of its own, with the tasks in each.
+fn samples<'a>(entries: &[&'a Entry]) -> Option<(&'a [f64], u64)> {
+    let mut samples = entries.iter().filter_map(|entry| match &entry.finding {
+        Finding::Samples { seconds, tasks } => Some((seconds.as_slice(), *tasks)),
+        _ => None,
+    });
+    samples.next_back()
+}
+
+/// The median of one figure over runs.
+fn middle(runs: &[&Measured], figure: impl Fn(&Measured) -> f64) -> Option<f64> {
+    median(&runs.iter().map(|run| figure(run)).collect::<Vec<_>>())
+}
+
+/// `least..greatest` of the wall times, seconds.
+fn spread(runs: &[&Measured]) -> String {
+    let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
+    range(&walls)
+        .map_or_else(String::new, |(least, greatest)| format!("{}..{}", seconds(least), seconds(greatest)))
+}
+
+/// Seconds with three digits that count.
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        0.0..0.1 => format!("{seconds:.3}"),
+        0.1..10.0 => format!("{seconds:.2}"),
+        _ => format!("{seconds:.1}"),
+    }
+}
+
+fn optional(value: Option<f64>, write: impl Fn(f64) -> String) -> String {
+    value.map_or_else(String::new, write)
+}
+
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.0}", bytes / f64::from(1 << 20))
+}
+
+fn verdict(is_met: bool) -> String {
+    if is_met { "met" } else { "**not met**" }.to_owned()
+}
+
+/// One reason on one line.
+fn short(reason: &str) -> String {
+    reason.lines().map(str::trim).collect::<Vec<_>>().join(" / ")
+}
+
+/// Which resource a run had too little of.
+fn limiting_resource(runs: &[&Measured], cores: u32, slots: Option<u32>) -> String {
+    let share = |figure: fn(&Measured) -> f64| middle(runs, |run| figure(run) / run.wall_s).unwrap_or(0.0);
+    let usable = f64::from(slots.unwrap_or(cores).min(cores));
+    let busy = share(Measured::cpu_s) / usable;
+    let kernel = middle(runs, |run| run.system_s / run.cpu_s().max(f64::MIN_POSITIVE)).unwrap_or(0.0);
+    let disk = share(|run| run.disk_wait_s.unwrap_or(0.0));
+    let noise = share(|run| run.others_cpu_s + run.stolen_s) / f64::from(cores);
+    let cause = match () {
+        () if NOISE_MIN <= noise => "unclear (others used the machine)",
+        () if BUSY_MIN <= busy && KERNEL_MIN <= kernel => "kernel (pages, writing)",
+        () if BUSY_MIN <= busy && usable < f64::from(cores) => "slots",
+        () if BUSY_MIN <= busy => "processor",
+        () if DISK_MIN <= disk => "disk",
+        () => "waiting (one task, start, control)",
+    };
+    format!("{cause}: busy {:.0} %, kernel {:.0} %, disk {:.0} %", 100.0 * busy, 100.0 * kernel, 100.0 * disk)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Tables of memory, small jobs, growth and phases.
+
+use super::{
+    absent, counted, limiting_resource, mebibytes, middle, names, of, optional, samples, seconds, short,
+    spread, table, verdict,
+};
+use crate::archive::{Entry, Finding};
+use crate::latency::{ALL, Goal, Small};
+use crate::machine::Machine;
+use crate::memory::{OURS, PROMISES};
+use crate::profile::Share;
+use crate::scaling::SERIES;
+use crate::stats::{median, percentile};
+use std::fmt::Write;
+
+/// Promises about memory: the greatest peak of all runs counts.
+pub fn memory(entries: &[Entry], _: &Machine) -> String {
+    let header = ["promise", "below MiB", "peak MiB (greatest)", "", "wall s", "runs", "command"];
+    let mut lines = Vec::new();
+    for promise in PROMISES {
+        let entries = of(entries, promise.name, OURS);
+        let Some(first) = entries.first() else { continue };
+        let runs = counted(&entries);
+        let peak = runs.iter().map(|run| run.peak_private_bytes).max();
+        let judged = match (peak, absent(&entries)) {
+            (_, Some(reason)) => format!("not measured: {}", short(reason)),
+            (Some(peak), None) => verdict(peak < promise.peak_bytes_max),
+            (None, None) => String::new(),
+        };
+        lines.push(vec![
+            promise.title.to_owned(),
+            mebibytes(promise.peak_bytes_max as f64),
+            optional(peak.map(|peak| peak as f64), mebibytes),
+            judged,
+            optional(middle(&runs, |run| run.wall_s), seconds),
+            runs.len().to_string(),
+            format!("`{}`", first.label.command),
+        ]);
+    }
+    format!("\n## Memory\n\nSum over all processes, looked at every 20 ms.\n\n{}", table(&header, &lines))
+}
+
+/// Small jobs and many tasks.
+pub fn latency(entries: &[Entry], _: &Machine) -> String {
+    let header =
+        ["what", "who", "target", "median", "95 % within", "", "times", "quoted (RESULTS.md of `$PEERS`)"];
+    let (mut lines, mut commands) = (Vec::new(), String::new());
+    for small in ALL {
+        let own: Vec<Entry> = entries.iter().filter(|entry| entry.label.row == small.name).cloned().collect();
+        for who in names(&own, |entry| &entry.label.contestant) {
+            let entries = of(&own, small.name, &who);
+            if let Some(first) = entries.first() {
+                let _ = writeln!(commands, "- {}, {who}: `{}`", small.name, first.label.command);
+            }
+            lines.push(latency_line(small, &who, &entries));
+        }
+    }
+    format!("\n## Small jobs and many tasks\n\n{}\n{commands}", table(&header, &lines))
+}
+
+fn latency_line(small: Small, who: &str, entries: &[&Entry]) -> Vec<String> {
+    let runs = counted(entries);
+    let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
+    let (times, tasks) = samples(entries).unwrap_or((&walls, 0));
+    // A rate is high where a time is low: 95 % of the rates are above that of the time which 95 % do not exceed.
+    let (middle, most) = (median(times), percentile(times, 95.0));
+    let rate = |seconds: f64| format!("{:.0} tasks/s", tasks as f64 / seconds);
+    let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+    let write = |value| if tasks < 100 { optional(value, milliseconds) } else { optional(value, rate) };
+    let (target, is_met) = match (small.goal, middle) {
+        (Goal::None, _) => (String::new(), None),
+        (Goal::MillisecondsMax(most), middle) => {
+            (format!("< {most} ms"), middle.map(|middle| middle * 1e3 < most))
+        }
+        (Goal::TasksPerSecondMin(least), middle) => {
+            (format!("> {least} tasks/s"), middle.map(|middle| least < tasks as f64 / middle))
+        }
+    };
+    let is_ours = who == "ours";
+    vec![
+        small.title.to_owned(),
+        who.to_owned(),
+        if is_ours { target } else { String::new() },
+        absent(entries).map_or_else(|| write(middle), |reason| format!("not measured: {}", short(reason))),
+        write(most),
+        is_met.filter(|_| is_ours).map_or_else(String::new, verdict),
+        times.len().to_string(),
+        if is_ours { small.quoted.to_owned() } else { String::new() },
+    ]
+}
+
+/// One table for each series and job.
+pub fn scaling(entries: &[Entry], machine: &Machine) -> String {
+    let mut text = String::from("\n## Growth\n");
+    let rows = names(entries, |entry| &entry.label.row);
+    for series in SERIES {
+        let is_own = |row: &&String| {
+            row.strip_prefix(series.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        for row in rows.iter().filter(is_own) {
+            let _ = write!(text, "\n### {row}: {}\n\n", series.title);
+            text.push_str(&growth(entries, row, machine.cores));
+        }
+    }
+    text
+}
+
+/// The points of one row.
+fn growth(entries: &[Entry], row: &str, cores: u32) -> String {
+    let header = [
+        "setting",
+        "wall s",
+        "min..max",
+        "user s/GB",
+        "MB/s",
+        "tasks/s",
+        "private MiB",
+        "master KiB",
+        "limit",
+    ];
+    let own: Vec<Entry> = entries.iter().filter(|entry| entry.label.row == row).cloned().collect();
+    let mut lines = Vec::new();
+    let mut commands = String::new();
+    for setting in names(&own, |entry| &entry.label.contestant) {
+        let entries = of(&own, row, &setting);
+        let Some(first) = entries.first() else { continue };
+        let _ = writeln!(commands, "- {setting}: `{}`", first.label.command);
+        let runs = counted(&entries);
+        if let Some(reason) = absent(&entries).filter(|_| runs.is_empty()) {
+            lines.push(vec![setting, format!("not measured: {}", short(reason))]);
+            continue;
+        }
+        let (gigabytes, slots) = size_and_slots(&entries);
+        let wall = middle(&runs, |run| run.wall_s);
+        let rate = samples(&entries).and_then(|(times, tasks)| Some(tasks as f64 / median(times)?));
+        let master = |run: &crate::measure::Measured| {
+            run.peak_private_bytes_by_role.get("master").copied().unwrap_or(0) as f64
+        };
+        lines.push(vec![
+            setting,
+            optional(wall, seconds),
+            spread(&runs),
+            optional(middle(&runs, |run| run.user_s).zip(gigabytes).map(|(user, size)| user / size), seconds),
+            optional(wall.zip(gigabytes).map(|(wall, size)| size * 1e3 / wall), |rate| format!("{rate:.0}")),
+            optional(rate, |rate| format!("{rate:.0}")),
+            optional(middle(&runs, |run| run.peak_private_bytes as f64), mebibytes),
+            optional(middle(&runs, master), |bytes| format!("{:.0}", bytes / 1024.0)),
+            limiting_resource(&runs, cores, slots),
+        ]);
+    }
+    format!("{}\n{commands}", table(&header, &lines))
+}
+
+/// Gigabytes (10^9) of input and slots of the runs.
+fn size_and_slots(entries: &[&Entry]) -> (Option<f64>, Option<u32>) {
+    let of = |entry: &&Entry| match &entry.finding {
+        Finding::Run { input_bytes, slots, .. } => {
+            Some((input_bytes.map(|bytes| bytes as f64 / 1e9), *slots))
+        }
+        _ => None,
+    };
+    entries.iter().find_map(of).unwrap_or((None, None))
+}
+
+/// Where the time goes, one column for each job.
+pub fn profile(entries: &[Entry], _: &Machine) -> String {
+    let mut text = String::from(
+        "\n## Where the processor time goes\n\nSeconds of processor time by phase, sampled in all our processes; \
+         folded stacks lie beside this report.\n",
+    );
+    for row in names(entries, |entry| &entry.label.row) {
+        for entry in of(entries, &row, "ours") {
+            match &entry.finding {
+                Finding::Profile { phases, interval_s } => {
+                    let _ = write!(
+                        text,
+                        "\n### {row}\n\n{}\n`{}`\n",
+                        phase_table(phases, *interval_s),
+                        entry.label.command
+                    );
+                }
+                Finding::Absent { reason } => {
+                    let _ = writeln!(text, "\n### {row}\n\nnot measured: {}", short(reason));
+                }
+                _ => {}
+            }
+        }
+    }
+    text
+}
+
+/// Phases with a sum.
+fn phase_table(phases: &[Share], interval_s: f64) -> String {
+    let header = ["phase", "CPU s", "share", "user s", "page faults s", "rest of kernel s"];
+    let mut sum = Share { phase: "all".to_owned(), ..Share::default() };
+    for share in phases {
+        sum.user += share.user;
+        sum.page_faults += share.page_faults;
+        sum.kernel += share.kernel;
+    }
+    let total = sum.all().max(1) as f64;
+    let line = |share: &Share| {
+        let taken = |samples: u64| format!("{:.2}", samples as f64 * interval_s);
+        vec![
+            share.phase.clone(),
+            taken(share.all()),
+            format!("{:.1} %", 100.0 * share.all() as f64 / total),
+            taken(share.user),
+            taken(share.page_faults),
+            taken(share.kernel),
+        ]
+    };
+    let lines: Vec<Vec<String>> = phases.iter().chain([&sum]).map(line).collect();
+    table(&header, &lines)
+}

@@ -1,0 +1,168 @@
+//! Reports of made-up measurements.
+
+use super::*;
+use crate::archive::Label;
+use crate::measure::Ended;
+use std::collections::BTreeMap;
+
+fn machine() -> Machine {
+    Machine {
+        day: "2026-03-31".to_owned(),
+        processor: "Mill 3000".to_owned(),
+        cores: 2,
+        is_virtual: true,
+        memory_bytes: 8 << 30,
+        kernel: "Linux 6".to_owned(),
+        output_file_system: "ext4".to_owned(),
+        huge_pages: String::new(),
+        commit: None,
+        changed: false,
+        versions: BTreeMap::new(),
+        data_bytes: BTreeMap::new(),
+        data_maker: String::new(),
+    }
+}
+
+fn measured(wall_s: f64, user_s: f64, system_s: f64, disk_wait_s: f64) -> Measured {
+    Measured {
+        ended: Ended::Exited(0),
+        wall_s,
+        user_s,
+        system_s,
+        minor_faults: 0,
+        major_faults: 0,
+        peak_resident_bytes: 20 << 20,
+        peak_private_bytes: 10 << 20,
+        largest_process_bytes: 0,
+        peak_private_bytes_by_role: BTreeMap::new(),
+        samples: 1,
+        others_cpu_s: 0.0,
+        stolen_s: 0.0,
+        disk_wait_s: Some(disk_wait_s),
+    }
+}
+
+fn label(section: Section, row: &str, contestant: &str) -> Label {
+    let command = format!("run-{contestant}");
+    Label { invocation: 1, section, row: row.to_owned(), contestant: contestant.to_owned(), command }
+}
+
+fn run(section: Section, row: &str, contestant: &str, round: u32, wall_s: f64) -> Entry {
+    let measured = measured(wall_s, wall_s, 0.0, 0.0);
+    let finding =
+        Finding::Run { round, measured: Box::new(measured), digest: None, input_bytes: None, slots: None };
+    Entry { label: label(section, row, contestant), finding }
+}
+
+fn report_of(entries: &[Entry]) -> String {
+    report(entries, &machine(), &[("$OUT", "output")])
+}
+
+/// The line of a report that holds all of these.
+fn line<'a>(report: &'a str, parts: &[&str]) -> &'a str {
+    let found = report.lines().find(|line| parts.iter().all(|part| line.contains(part)));
+    found.unwrap_or_else(|| panic!("no line with {parts:?} in:\n{report}"))
+}
+
+#[test]
+fn tables_are_aligned() {
+    let text = table(&["a", "long"], &[vec!["1234".to_owned(), "x".to_owned()]]);
+    assert_eq!(text, "| a    | long |\n| ---- | ---- |\n| 1234 | x    |\n");
+}
+
+#[test]
+fn summary_compares_medians_and_leaves_out_the_warm_up() {
+    let runs = |who: &str, walls: [f64; 4]| {
+        let one = |(round, wall_s): (usize, f64)| run(Section::Table, "sort", who, round as u32, wall_s);
+        walls.into_iter().enumerate().map(one).collect::<Vec<_>>()
+    };
+    let entries =
+        [runs("ours", [99.0, 3.0, 2.0, 9.0]), runs("limit", [99.0, 2.0, 2.0, 1.0]), runs("DuckDB", [9.0; 4])];
+    let report = report_of(&entries.concat());
+    let summary = line(&report, &["sort", "2 x limit"]);
+    assert!(
+        summary.contains("| 1.50 ") && summary.contains("| met, few runs ") && !summary.contains("not met"),
+        "{summary}"
+    );
+    assert!(summary.contains("DuckDB 9.00 s") && summary.contains("| 3.00 "), "{summary}");
+    line(&report, &["ours", "2.00..9.00"]);
+    line(&report, &["- ours: `run-ours`"]);
+}
+
+#[test]
+fn wall_times_that_spread_widely_are_called_noisy() {
+    let runs = |who: &str, walls: [f64; 5]| {
+        let one = |wall_s| run(Section::Table, "sort", who, 1, wall_s);
+        walls.map(one).to_vec()
+    };
+    let of = |limit| report_of(&[runs("ours", [1.0; 5]), runs("limit", limit)].concat());
+    line(&of([1.0, 1.0, 1.0, 1.0, 1.6]), &["| met, noisy", "| met "]);
+    line(&of([1.0, 1.0, 1.0, 1.0, 1.4]), &["2 x limit", "| met  "]);
+}
+
+#[test]
+fn target_that_is_missed_is_said_to_be() {
+    let entries = [run(Section::Table, "sort", "ours", 1, 5.0), run(Section::Table, "sort", "limit", 1, 1.0)];
+    line(&report_of(&entries), &["sort", "5.00", "**not met**"]);
+}
+
+#[test]
+fn row_without_its_reference_is_not_judged() {
+    let reason = Finding::Absent { reason: "$LIMIT is not there".to_owned() };
+    let absent = Entry { label: label(Section::Table, "sort", "limit"), finding: reason };
+    let report = report_of(&[run(Section::Table, "sort", "ours", 1, 5.0), absent]);
+    line(&report, &["sort", "2 x limit", "not measured"]);
+    line(&report, &["- limit: `run-limit` — not measured: $LIMIT is not there"]);
+}
+
+#[test]
+fn memory_is_judged_by_the_greatest_peak() {
+    let mut entries = vec![run(Section::Memory, "sort-256MiB", "ours", 1, 1.0); 2];
+    let Finding::Run { measured, .. } = &mut entries[1].finding else { panic!("a run") };
+    measured.peak_private_bytes = 500 << 20;
+    line(&report_of(&entries), &["400", "500", "**not met**", "`run-ours`"]);
+}
+
+#[test]
+fn latency_is_judged_by_the_median_and_rates_by_tasks() {
+    let samples = |row: &str, seconds: Vec<f64>, tasks| Entry {
+        label: label(Section::Latency, row, "ours"),
+        finding: Finding::Samples { seconds, tasks },
+    };
+    let report = report_of(&[
+        samples("warm-job", vec![0.004, 0.003, 0.020], 2),
+        samples("tasks-10000", vec![1.0, 1.0, 1.0], 10_001),
+    ]);
+    line(&report, &["< 5 ms", "4.00 ms", "20.00 ms", " met "]);
+    line(&report, &["> 20000 tasks/s", "10001 tasks/s", "**not met**"]);
+}
+
+#[test]
+fn limiting_resource_is_what_was_busy() {
+    let of = |run: Measured, slots| limiting_resource(&[&run], 2, slots);
+    assert!(of(measured(1.0, 1.8, 0.1, 0.0), None).starts_with("processor"));
+    assert!(of(measured(1.0, 0.9, 1.0, 0.0), None).starts_with("kernel"));
+    assert!(of(measured(1.0, 0.9, 0.0, 0.0), Some(1)).starts_with("slots"));
+    assert!(of(measured(1.0, 0.5, 0.0, 0.6), None).starts_with("disk"));
+    assert!(of(measured(1.0, 0.5, 0.0, 0.0), None).starts_with("waiting"));
+    let disturbed = Measured { others_cpu_s: 1.0, ..measured(1.0, 1.0, 0.0, 0.0) };
+    assert!(of(disturbed, None).starts_with("unclear"));
+}
+
+#[test]
+fn growth_gives_each_setting_a_line_and_a_command() {
+    let report = report_of(&[run(Section::Scaling, "size-sort", "64.0 MiB", 1, 1.0)]);
+    line(&report, &["### size-sort: against the size of the input"]);
+    line(&report, &["64.0 MiB", "1.00..1.00", "waiting"]);
+    line(&report, &["- 64.0 MiB: `run-64.0 MiB`"]);
+}
+
+#[test]
+fn profile_gives_seconds_and_shares() {
+    let share =
+        |phase: &str, user| crate::profile::Share { phase: phase.to_owned(), user, ..Default::default() };
+    let finding = Finding::Profile { phases: vec![share("map", 300), share("merge", 100)], interval_s: 0.01 };
+    let report = report_of(&[Entry { label: label(Section::Profile, "sort", "ours"), finding }]);
+    line(&report, &["map", "3.00", "75.0 %"]);
+    line(&report, &["all", "4.00", "100.0 %"]);
+}

@@ -1,0 +1,272 @@
+//! The jobs that are compared, their contestants, and what is to be reached.
+//!
+//! Not here: running them (`table`).
+
+use crate::bench::words;
+use crate::check::Kind;
+
+/// Workers and slots of ours: one process for each of two cores, as the other systems' two threads.
+const CLUSTER: &str = "--workers 2 --slots 1";
+
+/// The pattern of `grep-regex`.
+const REGEX: &str = r"[Mm]onste?r\w*";
+
+/// The text of `grep-fixed`.
+const FIXED: &str = "Frankenstein";
+
+/// The join without its strategy: user, country, page, revenue, as the other systems write them.
+const JOIN: &str = "join --left $DATA/users.csv --right $DATA/visits.csv --on 1=2 \
+                    --columns left.1,left.2,right.3,right.5 --strategy";
+
+/// Counts words with awk.
+const AWK_COUNT: &str = r#"{for(i=1;i<=NF;i++)c[$i]++}END{for(w in c)print w"\t"c[w]}"#;
+
+/// A job that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// What people type.
+    pub name: &'static str,
+    /// One line about it.
+    pub title: &'static str,
+    /// What the limit program and the scripts of the others call it.
+    pub peers_name: &'static str,
+    /// Files in the data folder.
+    pub inputs: &'static [&'static str],
+    /// How outputs are compared.
+    pub kind: Kind,
+    /// What is to be reached.
+    pub target: Target,
+    /// Seconds of systems that are not run here.
+    pub quoted: &'static [Quoted],
+}
+
+/// What is to be reached: median wall time of `ours` over that of another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Target {
+    /// At most this ratio.
+    pub times: f64,
+    /// To whom.
+    pub against: &'static str,
+}
+
+/// A figure that somebody else measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Quoted {
+    /// Who.
+    pub system: &'static str,
+    /// Wall time, seconds.
+    pub wall_s: f64,
+}
+
+/// One who runs a row.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contestant {
+    /// Name in the table.
+    pub name: &'static str,
+    /// Program and arguments, with variables for paths.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+}
+
+const fn limit(times: f64) -> Target {
+    Target { times, against: "limit" }
+}
+
+const fn ripgrep(times: f64) -> Target {
+    Target { times, against: "ripgrep" }
+}
+
+const fn quoted(system: &'static str, wall_s: f64) -> Quoted {
+    Quoted { system, wall_s }
+}
+
+/// All rows. Quoted seconds are those of RESULTS.md beside the other systems' programs.
+pub const ROWS: [Row; 7] = [
+    Row {
+        name: "wordcount-books",
+        title: "count the words of 1 GiB of books (49 thousand different ones)",
+        peers_name: "wc-books",
+        inputs: &["books-1g.txt"],
+        kind: Kind::Counts,
+        target: limit(1.4),
+        quoted: &[quoted("Dask", 21.0), quoted("Spark", 30.5), quoted("Ray", 50.0), quoted("Hadoop", 131.1)],
+    },
+    Row {
+        name: "wordcount-zipf",
+        title: "count the words of 1 GiB of generated text (4.6 million different ones)",
+        peers_name: "wc-zipf",
+        inputs: &["zipf-1g.txt"],
+        kind: Kind::Counts,
+        target: limit(1.3),
+        quoted: &[quoted("Spark", 59.5), quoted("Hadoop", 114.9)],
+    },
+    Row {
+        name: "sort",
+        title: "sort 10 million records of 100 bytes by their first 10",
+        peers_name: "sort",
+        inputs: &["tera-1g.txt"],
+        kind: Kind::Sorted,
+        target: limit(2.0),
+        quoted: &[quoted("Spark", 27.7), quoted("Dask", 30.5), quoted("Hadoop", 31.9), quoted("Ray", 35.0)],
+    },
+    Row {
+        name: "join-broadcast",
+        title: "join 1 million users with 10 million visits, users in the memory of each worker",
+        peers_name: "join",
+        inputs: &["users.csv", "visits.csv"],
+        kind: Kind::Lines,
+        target: limit(2.0),
+        quoted: QUOTED_JOIN,
+    },
+    Row {
+        name: "join-repartition",
+        title: "join 1 million users with 10 million visits through the shuffle",
+        peers_name: "join",
+        inputs: &["users.csv", "visits.csv"],
+        kind: Kind::Lines,
+        target: limit(3.5),
+        quoted: QUOTED_JOIN,
+    },
+    Row {
+        name: "grep-regex",
+        title: r"lines of 1 GiB of books that match [Mm]onste?r\w*",
+        peers_name: "grep-re",
+        inputs: &["books-1g.txt"],
+        kind: Kind::Lines,
+        target: ripgrep(0.6),
+        quoted: &[quoted("Dask", 7.2), quoted("Spark", 11.0), quoted("Hadoop", 11.4), quoted("Ray", 13.7)],
+    },
+    Row {
+        name: "grep-fixed",
+        title: "lines of 1 GiB of books that hold a word",
+        peers_name: "grep-fix",
+        inputs: &["books-1g.txt"],
+        kind: Kind::Lines,
+        target: ripgrep(1.3),
+        quoted: &[quoted("Spark", 11.1)],
+    },
+];
+
+const QUOTED_JOIN: &[Quoted] =
+    &[quoted("Dask", 14.9), quoted("Ray", 21.0), quoted("Spark", 31.4), quoted("Hadoop", 34.7)];
+
+/// Names of those that are ours or the limit; all others are peers.
+pub const NOT_PEERS: [&str; 4] = ["ours", "ours, synced", "limit", "limit, synced"];
+
+/// The row of this name.
+pub fn row(name: &str) -> Option<Row> {
+    ROWS.into_iter().find(|row| row.name == name)
+}
+
+impl Row {
+    /// Inputs with variables.
+    pub fn input_paths(&self) -> Vec<String> {
+        self.inputs.iter().map(|name| format!("$DATA/{name}")).collect()
+    }
+
+    /// Our job and its flags, without those of the cluster and the output.
+    fn our_job(&self) -> Vec<String> {
+        match self.name {
+            "sort" => words("sort $DATA/tera-1g.txt --record-length 100 --key-bytes 0..10"),
+            "join-broadcast" => words(&format!("{JOIN} broadcast")),
+            "join-repartition" => words(&format!("{JOIN} repartition")),
+            "grep-regex" => ["grep", REGEX, "$DATA/books-1g.txt"].map(str::to_owned).to_vec(),
+            "grep-fixed" => words(&format!("grep --fixed-strings {FIXED} $DATA/books-1g.txt")),
+            _ => words(&format!("wordcount $DATA/{}", self.inputs[0])),
+        }
+    }
+
+    /// Our command. It waits for the disk if `sync`.
+    pub fn ours(&self, sync: bool) -> Vec<String> {
+        let mut command = words("$GRISTMILL run");
+        command.extend(self.our_job());
+        command.extend(words(CLUSTER));
+        if !sync {
+            command.push("--no-sync".to_owned());
+        }
+        command.extend(words("--output $OUT"));
+        command
+    }
+
+    /// Who runs this row: ours, the limit, the strongest others, and with `all_peers` the rest of them.
+    pub fn contestants(&self, all_peers: bool) -> Vec<Contestant> {
+        let plain = |name, command| Contestant { name, command, environment: Vec::new() };
+        let shell = |name, script: String| plain(name, vec!["sh".to_owned(), "-c".to_owned(), script]);
+        let (job, input) = (self.peers_name, self.inputs[self.inputs.len() - 1]);
+        let script =
+            |name, file: &str| plain(name, words(&format!("$PYTHON $PEERS/{file} {job} $DATA/{input} $OUT")));
+        let mut all = vec![
+            plain("ours", self.ours(false)),
+            plain("limit", words(&format!("$LIMIT {job} $DATA/{input} $OUT"))),
+            plain("ours, synced", self.ours(true)),
+            shell("limit, synced", format!(r#""$LIMIT" {job} "$DATA/{input}" "$OUT" && sync "$OUT"/*"#)),
+        ];
+        let (duckdb, polars) = (script("DuckDB", "duckdb_jobs.py"), script("Polars", "polars_jobs.py"));
+        match self.kind {
+            Kind::Counts => {
+                let mut renoir = plain("Renoir", words(&format!("$RENOIR {job} $DATA/{input} $OUT")));
+                renoir.environment = vec![("RENOIR_MODE".to_owned(), "fold".to_owned())];
+                all.extend([renoir, duckdb, polars]);
+                if all_peers {
+                    let count = format!(r#"LC_ALL=C mawk '{AWK_COUNT}' "$DATA/{input}""#);
+                    all.push(shell(
+                        "mawk and sort",
+                        format!(r#"{count} | LC_ALL=C sort -S4G > "$OUT/part-0""#),
+                    ));
+                }
+            }
+            Kind::Sorted => {
+                let sort = format!(r#"LC_ALL=C sort --parallel=2 -S4G "$DATA/{input}" -o "$OUT/part-0""#);
+                all.extend([duckdb, polars, shell("GNU sort", sort)]);
+            }
+            Kind::Lines if job == "join" => all.extend([duckdb, polars]),
+            Kind::Lines => {
+                let (fixed, pattern) = if job == "grep-fix" { ("-F ", FIXED) } else { ("", REGEX) };
+                let rest = format!(r#"'{pattern}' "$DATA/{input}" > "$OUT/part-0""#);
+                all.push(shell("ripgrep", format!(r#""$RG" -N --no-filename {fixed}{rest}"#)));
+                if all_peers {
+                    let kind = if fixed.is_empty() { "-E " } else { fixed };
+                    all.extend([duckdb, polars, shell("GNU grep", format!("LC_ALL=C grep {kind}{rest}"))]);
+                }
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_known_by_name() {
+        assert_eq!(row("sort").unwrap().peers_name, "sort");
+        assert!(row("sorts").is_none());
+    }
+
+    #[test]
+    fn our_command_names_job_inputs_cluster_and_output() {
+        let command = |name: &str, sync| row(name).unwrap().ours(sync).join(" ");
+        assert_eq!(
+            command("wordcount-zipf", false),
+            "$GRISTMILL run wordcount $DATA/zipf-1g.txt --workers 2 --slots 1 --no-sync --output $OUT"
+        );
+        assert_eq!(
+            command("grep-fixed", true),
+            "$GRISTMILL run grep --fixed-strings Frankenstein $DATA/books-1g.txt --workers 2 --slots 1 --output $OUT"
+        );
+    }
+
+    #[test]
+    fn every_row_has_its_target_among_its_contestants_and_names_no_one_twice() {
+        for row in ROWS {
+            let mut names: Vec<_> = row.contestants(true).into_iter().map(|one| one.name).collect();
+            assert!(names.contains(&row.target.against), "{}", row.name);
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{}", row.name);
+        }
+    }
+}

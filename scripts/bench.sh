@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Sets up what measuring needs, once, and measures: everything, or what the arguments say (`scripts/bench.sh --help`).
+#   scripts/bench.sh                     everything
+#   scripts/bench.sh table sort          one row beside other systems
+# Folders: $GRISTMILL_BENCH_HOME (target/bench) for what is built and written, $GRISTMILL_BENCH_DATA (data in there) for
+# 4 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. What cannot be set up is named
+# on stderr and left out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+absolute() { realpath --canonicalize-missing "$1"; }
+home=$(absolute "${GRISTMILL_BENCH_HOME:-target/bench}")
+data=$(absolute "${GRISTMILL_BENCH_DATA:-$home/data}")
+peers=$(absolute "${GRISTMILL_BENCH_PEERS:-../shared/peers}")
+export GRISTMILL_BENCH_HOME=$home GRISTMILL_BENCH_DATA=$data GRISTMILL_BENCH_PEERS=$peers
+export CARGO_TERM_QUIET=${CARGO_TERM_QUIET:-true}
+mkdir -p "$home" "$data"
+
+say() { echo "bench.sh: $*" >&2; }
+
+# Programs of our own. --skip-build measures what was built last.
+if [[ ${1:-} == --skip-build ]]; then
+    shift
+else
+    say "building (seconds to minutes)"
+    cargo build --release -p gristmill -p gristmill-benches
+fi
+program=${CARGO_TARGET_DIR:-target}/release
+
+# The limit programs and Renoir: built where they are, into a folder of ours, as theirs may be read-only.
+build_peer() { # folder, program
+    local target=$home/$1/target
+    [[ -x $target/release/$2 ]] && return
+    if [[ ! -d $peers/$1 ]]; then
+        say "no $1 in \$GRISTMILL_BENCH_PEERS: left out"
+        return
+    fi
+    say "building $1"
+    (cd "$peers/$1" && CARGO_TARGET_DIR=$target cargo build --release --locked) || say "$1 cannot be built: left out"
+}
+build_peer limit limit
+build_peer renoir renoir-wc
+
+# DuckDB and Polars.
+python=$home/venv/a/bin/python
+if ! "$python" -c 'import duckdb, polars' 2>/dev/null; then
+    say "installing DuckDB and Polars"
+    { python3 -m venv "$home/venv/a" && "$home/venv/a/bin/pip" install --quiet duckdb polars pyarrow numpy; } >&2 ||
+        say "DuckDB and Polars cannot be installed: left out"
+fi
+
+# ripgrep.
+if ! command -v rg >/dev/null && [[ ! -x $home/bin/rg ]]; then
+    say "installing ripgrep"
+    cargo install --quiet --locked --root "$home" ripgrep >&2 || say "ripgrep cannot be installed: left out"
+fi
+
+command -v perf >/dev/null || say "no perf: no profiles"
+
+# Inputs: those of the other systems' figures, or some of our own like them.
+make_data() {
+    local books=$peers/../data/books generator=$home/limit/target/release/gen_data
+    say "making inputs (4 GB, minutes)"
+    if [[ -x $generator ]] && compgen -G "$books/pg-*.txt" >/dev/null; then
+        mkdir -p "$data/pg"
+        cp -f "$books"/pg-*.txt "$data/pg/"
+        DATA=$data "$generator" all >&2
+        echo "gen_data of the limit programs" >"$data/MADE_BY"
+    else
+        say "no books or no gen_data: the inputs are of our own making, unlike those of quoted figures"
+        "$program/gristmill" gen text "$data/books-1g.txt" --size 1GiB --words 50000 --overwrite >&2
+        "$program/gristmill" gen text "$data/zipf-1g.txt" --size 1GiB --words 5000000 --seed 2 --overwrite >&2
+        "$program/gristmill" gen records "$data/tera-1g.txt" --size 1000000000 --overwrite >&2
+        "$program/gristmill" gen tables "$data" --size 700000000 --overwrite >&2
+        # The other systems' tables have no headers.
+        sed -i 1d "$data/users.csv" "$data/visits.csv"
+        echo "gristmill gen" >"$data/MADE_BY"
+    fi
+}
+inputs_complete() {
+    local file
+    for file in books-1g.txt zipf-1g.txt tera-1g.txt users.csv visits.csv MADE_BY; do
+        [[ -s $data/$file ]] || return 1
+    done
+}
+inputs_complete || make_data
+
+exec "$program/gristmill-bench" --program "$program/gristmill" "$@"

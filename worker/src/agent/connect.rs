@@ -1,0 +1,106 @@
+//! The control connection of a worker: found, kept up to the greeting, written to.
+//!
+//! Not here: what the frames mean (`control`).
+
+use super::{WorkerConfig, WorkerError, chain};
+use crate::http::{Connection, Duplex, HttpError, Timeouts};
+use crate::protocol::{CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FrameReader, MasterFrame};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel};
+
+/// How long a worker waits between attempts to reach a master that is not there yet.
+const JOIN_PAUSE: Duration = Duration::from_millis(250);
+
+/// Frames that wait to be written before the loop writes them in one go, bytes.
+const WRITE_BATCH_BYTES: usize = 256 << 10;
+
+/// Frames that are handed to the loop in one go.
+const READ_BATCH_MAX: usize = 256;
+
+/// Batches of frames that wait for the loop; more stay in the connection.
+const READ_BATCHES_AHEAD: usize = 4;
+
+/// Opens the control connection, trying until the patience ends. `None` on shutdown.
+pub(super) async fn join(
+    config: &WorkerConfig,
+    shutdown: &tokio::sync::watch::Receiver<bool>,
+) -> Result<Option<Duplex>, WorkerError> {
+    let started = Instant::now();
+    let mut said = Instant::now();
+    let mut shutdown = shutdown.clone();
+    loop {
+        let tried = tokio::select! {
+            tried = connect(config) => tried,
+            _ = shutdown.wait_for(|stop| *stop) => return Ok(None),
+        };
+        let source = match tried {
+            Ok(io) => return Ok(Some(io)),
+            Err(source) => source,
+        };
+        let master = config.master.clone();
+        if matches!(source, HttpError::Unauthorized { .. }) {
+            return Err(WorkerError::Unauthorised { master });
+        }
+        if !matches!(source, HttpError::Connect { .. } | HttpError::Timeout { .. } | HttpError::Closed { .. })
+        {
+            let reason = chain(&source);
+            return Err(WorkerError::Refused { master, reason });
+        }
+        if config.join_patience < started.elapsed() {
+            let seconds = config.join_patience.as_secs();
+            return Err(WorkerError::Unreachable { master, seconds, source: Box::new(source) });
+        }
+        if Duration::from_secs(5) < said.elapsed() {
+            said = Instant::now();
+            tracing::warn!(%master, "master not reachable yet, still trying");
+        }
+        tokio::time::sleep(JOIN_PAUSE).await;
+    }
+}
+
+async fn connect(config: &WorkerConfig) -> Result<Duplex, HttpError> {
+    let connection = Connection::open(&config.master, Timeouts::default()).await?;
+    connection.upgrade(Some(&config.secret), CONNECT_PATH, CONTROL_PROTOCOL).await
+}
+
+/// Writes encoded frames as they come, several at once when they queue up.
+pub(super) async fn write_frames(mut writer: WriteHalf<Duplex>, mut frames: UnboundedReceiver<Vec<u8>>) {
+    while let Some(mut batch) = frames.recv().await {
+        while batch.len() < WRITE_BATCH_BYTES
+            && let Ok(more) = frames.try_recv()
+        {
+            batch.extend_from_slice(&more);
+        }
+        if writer.write_all(&batch).await.is_err() || writer.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = writer.shutdown().await;
+}
+
+/// Reads frames in a task of its own, as much as has come at a time: a frame half read must not be lost when
+/// something else happens. The channel closes with the connection.
+pub(super) fn read_frames(mut reader: FrameReader<ReadHalf<Duplex>>) -> Receiver<Vec<MasterFrame>> {
+    reader.set_limit(FRAME_BYTES_MAX);
+    let (orders, incoming) = channel(READ_BATCHES_AHEAD);
+    tokio::spawn(async move {
+        while let Some(batch) = next_batch(&mut reader).await {
+            if orders.send(batch).await.is_err() {
+                return;
+            }
+        }
+    });
+    incoming
+}
+
+/// `None` at the end of the connection.
+async fn next_batch(reader: &mut FrameReader<ReadHalf<Duplex>>) -> Option<Vec<MasterFrame>> {
+    let mut batch = vec![reader.next().await.ok()??];
+    while batch.len() < READ_BATCH_MAX
+        && let Ok(Some(frame)) = reader.ready()
+    {
+        batch.push(frame);
+    }
+    Some(batch)
+}

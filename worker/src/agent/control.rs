@@ -1,0 +1,603 @@
+//! The control loop of a worker: carries out the master's orders and says what became of them.
+//!
+//! One thread drives it together with the shuffle; slots run user code. What is said in one turn of the loop
+//! goes out in one piece. Not here: what to run and where (the master decides), the connection (`connect`).
+
+use super::begun::Begun;
+use super::capture::{self, Capture};
+use super::files::{self, JobFiles};
+use super::slots::{
+    self, Assignment, AttemptInput, Done, KILL_GRACE, Permit, RunningJob, SlotEvent, SlotSetting,
+};
+use super::work::Work;
+use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
+use crate::budget::Budget;
+use crate::http::{Endpoint, Pool, Timeouts};
+use crate::input::{InputLimits, SideInputs};
+use crate::protocol::{
+    AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, JobOrder, MasterFrame,
+    WorkerFrame, push_frame,
+};
+use crate::recycle::Recycler;
+use crate::segment::{SegmentData, SpillDirs};
+use crate::shuffle::fetch::{FetchError, Fetcher, Outcome};
+use crate::shuffle::plan::{Fetch, FetchPlan, Retry};
+use crate::shuffle::store::{Held, Store};
+use crate::task::{Progress, TaskSettings};
+use crossbeam_channel::Sender;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// User output in one [`WorkerFrame::Log`], bytes.
+pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
+
+/// Chunks of user output that are handed over at once when an attempt ends: as much as its file can hold.
+const LOG_CHUNKS_MAX: usize = capture::FILE_BYTES_MAX as usize / LOG_CHUNK_BYTES_MAX;
+
+/// How often the loop looks at user output, hanging attempts and its own memory.
+const WATCH_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Words of slots that are heard in one turn of the loop.
+const SLOT_EVENTS_MAX: usize = 256;
+
+struct RunningAttempt {
+    progress: Arc<Progress>,
+    permit: Sender<Permit>,
+    hang: Duration,
+    /// The part is built: no user code runs any more, and how long it takes to publish is not its fault.
+    built: bool,
+    seen: (u64, u64),
+    seen_at: Instant,
+    killed_at: Option<Instant>,
+}
+
+/// What comes back from the tasks that fetch.
+struct Fetched {
+    fetch: Fetch,
+    outcomes: Vec<Outcome>,
+    started_ns: u64,
+    ended_ns: u64,
+}
+
+pub(super) struct Agent {
+    config: WorkerConfig,
+    source: Arc<dyn JobSource>,
+    worker: WorkerId,
+    epoch: Instant,
+    store: Store,
+    frames: UnboundedSender<Vec<u8>>,
+    /// Encoded frames to be sent when this turn of the loop is over.
+    outbox: Vec<u8>,
+    work: Work,
+    slot_events: UnboundedReceiver<SlotEvent>,
+    fetch_results: UnboundedReceiver<Fetched>,
+    fetch_sender: UnboundedSender<Fetched>,
+    jobs: BTreeMap<JobId, Arc<RunningJob>>,
+    running: BTreeMap<AttemptId, RunningAttempt>,
+    plan: FetchPlan,
+    fetcher: Fetcher,
+    setting: SlotSetting,
+    recycler: Recycler,
+}
+
+impl Agent {
+    pub(super) fn new(
+        config: WorkerConfig,
+        source: Arc<dyn JobSource>,
+        worker: WorkerId,
+        store: Store,
+        epoch: Instant,
+        frames: UnboundedSender<Vec<u8>>,
+    ) -> Result<Self, WorkerError> {
+        let work = Work::default();
+        let (events, slot_events) = unbounded_channel();
+        let (fetch_sender, fetch_results) = unbounded_channel();
+        let pool = Pool::new(Timeouts::default());
+        let budget = Budget::new(config.memory.get() as usize / 2);
+        let spill = SpillDirs::new(config.spill_dirs.clone());
+        let setting = SlotSetting {
+            budget: budget.clone(),
+            spill: spill.clone(),
+            pool: pool.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            epoch,
+            events,
+            begun: Begun::create(spill.first()).map_err(|source| WorkerError::Start { source })?,
+            written: config.capture.as_ref().map(Capture::mark),
+            memory_peak: Arc::default(),
+        };
+        slots::start(config.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
+        let fetcher = Fetcher { pool, store: store.clone(), budget, spill };
+        let plan = FetchPlan::new(config.fetch.clone());
+        Ok(Self {
+            config,
+            source,
+            worker,
+            epoch,
+            store,
+            frames,
+            outbox: Vec::new(),
+            work,
+            slot_events,
+            fetch_results,
+            fetch_sender,
+            jobs: BTreeMap::new(),
+            running: BTreeMap::new(),
+            plan,
+            fetcher,
+            setting,
+            recycler: Recycler::default(),
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    /// Says something to the master, at the end of this turn of the loop.
+    fn say(&mut self, frame: &WorkerFrame) {
+        if let Err(error) = push_frame(frame, &mut self.outbox) {
+            tracing::error!(%error, "a frame could not be sent");
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.outbox.is_empty() {
+            // Fails only when the connection is gone, which ends the loop by itself.
+            let _ = self.frames.send(std::mem::take(&mut self.outbox));
+        }
+    }
+
+    /// The last word. Slots take nothing more.
+    pub(super) fn leave(mut self) {
+        self.say(&WorkerFrame::Goodbye);
+        self.flush();
+        self.work.close();
+    }
+
+    pub(super) async fn drive(
+        &mut self,
+        incoming: &mut Receiver<Vec<MasterFrame>>,
+        mut shutdown: tokio::sync::watch::Receiver<bool>,
+        heartbeat_ms: u32,
+    ) -> WorkerExit {
+        let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
+        let mut watch = tokio::time::interval(WATCH_INTERVAL);
+        loop {
+            let pause =
+                self.plan.wake_at(Time(self.now_ns())).map(|at| self.epoch + Duration::from_nanos(at.0));
+            let wake = async {
+                match pause {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                frames = incoming.recv() => {
+                    let Some(frames) = frames else { return WorkerExit::MasterGone };
+                    for frame in frames {
+                        if matches!(frame, MasterFrame::Shutdown) {
+                            return WorkerExit::Shutdown;
+                        }
+                        self.obey(frame);
+                    }
+                }
+                Some(event) = self.slot_events.recv() => {
+                    self.slot(event);
+                    self.slots_so_far();
+                }
+                Some(fetched) = self.fetch_results.recv() => self.fetched(fetched),
+                () = wake => {}
+                _ = heartbeat.tick() => self.heartbeat(),
+                _ = watch.tick() => {
+                    self.watch_output();
+                    if let Some(attempt) = self.stuck() {
+                        return WorkerExit::Stuck(attempt);
+                    }
+                }
+                _ = shutdown.wait_for(|stop| *stop) => return WorkerExit::Shutdown,
+            }
+            self.start_fetches();
+            self.flush();
+        }
+    }
+
+    /// Hears what slots have said meanwhile.
+    fn slots_so_far(&mut self) {
+        for _ in 0..SLOT_EVENTS_MAX {
+            let Ok(event) = self.slot_events.try_recv() else { return };
+            self.slot(event);
+        }
+    }
+
+    fn obey(&mut self, frame: MasterFrame) {
+        match frame {
+            MasterFrame::Welcome { .. } | MasterFrame::Refused { .. } | MasterFrame::Shutdown => {}
+            MasterFrame::Ping { master_ns } => {
+                let worker_ns = self.now_ns();
+                self.say(&WorkerFrame::Pong { master_ns, worker_ns });
+            }
+            MasterFrame::Job(order) => self.open_job(*order),
+            MasterFrame::LaunchMap { attempt, split } => self.launch(attempt, AttemptInput::Split(split)),
+            MasterFrame::LaunchReduce { attempt, empty } => self.launch_reduce(attempt, &empty),
+            MasterFrame::Recall { attempt } => {
+                if self.work.withdraw(attempt).is_some() {
+                    self.running.remove(&attempt);
+                    self.say(&WorkerFrame::Returned { attempt });
+                }
+            }
+            MasterFrame::Home { job, partition } => self.store.home(job, partition),
+            MasterFrame::Unhome { job, partition } => self.store.unhome(job, partition),
+            MasterFrame::Announce { maps, from, endpoint } if from == self.worker => {
+                self.read_in_place(&maps, &endpoint);
+            }
+            MasterFrame::Announce { maps, from, endpoint } => {
+                for map in maps {
+                    self.plan.announce(map, from, &endpoint);
+                }
+            }
+            MasterFrame::Retract { map } => self.plan.retract(map),
+            MasterFrame::Kill { attempt } => self.kill(attempt),
+            MasterFrame::CommitGranted { attempt, replace } => {
+                self.permit(attempt, Permit::Granted { replace });
+            }
+            MasterFrame::CommitRefused { attempt } => self.permit(attempt, Permit::Refused),
+            MasterFrame::Forget { job } => self.forget(job),
+        }
+    }
+
+    fn open_job(&mut self, order: JobOrder) {
+        let job = order.job;
+        if self.jobs.contains_key(&job) {
+            return;
+        }
+        self.store.open_job(job, order.key.clone(), order.maps);
+        let source = self.source.clone();
+        let (name, parameters) = (order.name.clone(), order.parameters.clone());
+        let making = std::panic::AssertUnwindSafe(move || source.plan(&name, &parameters));
+        let plan = std::panic::catch_unwind(making);
+        let plan = match plan {
+            Ok(Ok(plan)) => Ok(plan),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("the job's plan panicked".to_owned()),
+        };
+        let files = Arc::new(JobFiles {
+            route: files::job_route(job),
+            worker: Some(self.worker),
+            key: order.key.clone(),
+            submitter: order.submitter.clone(),
+            peers: order.peers.iter().cloned().collect(),
+            pool: self.setting.pool.clone(),
+            runtime: self.setting.runtime.clone(),
+        });
+        // Half of the memory holds outputs and gathered segments, half is for what slots collect and merge.
+        let slot_memory = self.config.memory.get() as usize / 2 / self.config.slots.max(1) as usize;
+        let limits = InputLimits {
+            record_max: order.record_bytes_max,
+            expansion_max: order.expansion_max,
+            ..InputLimits::default()
+        };
+        let settings = TaskSettings {
+            collector_bytes: slot_memory,
+            merge_bytes: slot_memory,
+            cuts: Arc::new(order.cuts.clone()),
+            recycler: self.recycler.clone(),
+            limits,
+            ..TaskSettings::new(job, order.partitions, self.setting.spill.clone())
+        };
+        let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), limits));
+        let destination = OnceLock::new();
+        self.jobs.insert(job, Arc::new(RunningJob { order, plan, files, side, settings, destination }));
+    }
+
+    fn refuse(&mut self, attempt: AttemptId, class: FailureClass, why: &str) {
+        self.say(&WorkerFrame::AttemptFailed {
+            attempt,
+            class,
+            message: why.to_owned(),
+            report: AttemptReport::default(),
+        });
+    }
+
+    fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64]) {
+        let (job, partition) = (attempt.task.job, attempt.task.index);
+        for (word, first) in empty.iter().zip((0..).step_by(64)) {
+            for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
+                let nothing = SegmentData::Memory(bytes::Bytes::new());
+                self.store.fill(job, partition, map, Held { data: nothing, reservation: None });
+            }
+        }
+        match self.store.complete(job, partition) {
+            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments)),
+            // The master then has the partition gathered anew.
+            None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
+        }
+    }
+
+    fn launch(&mut self, attempt: AttemptId, input: AttemptInput) {
+        let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
+            return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
+        };
+        let progress = Arc::new(Progress::default());
+        // One answer at most: the permit is asked for once.
+        let (permit, answer) = crossbeam_channel::bounded(1);
+        let hang = Duration::from_millis(job.order.hang_ms);
+        self.running.insert(
+            attempt,
+            RunningAttempt {
+                progress: progress.clone(),
+                permit,
+                hang,
+                built: false,
+                seen: (0, 0),
+                seen_at: Instant::now(),
+                killed_at: None,
+            },
+        );
+        self.work.push(Assignment { attempt, job, input, progress, permit: answer });
+    }
+
+    fn kill(&mut self, attempt: AttemptId) {
+        if self.work.withdraw(attempt).is_some() {
+            self.running.remove(&attempt);
+            return self.refuse(attempt, FailureClass::Cancelled, "it was told to stop before it began");
+        }
+        if let Some(running) = self.running.get_mut(&attempt) {
+            running.progress.cancelled.store(true, Ordering::Relaxed);
+            running.killed_at.get_or_insert_with(Instant::now);
+            let _ = running.permit.try_send(Permit::Refused);
+        }
+    }
+
+    fn permit(&mut self, attempt: AttemptId, permit: Permit) {
+        if let Some(running) = self.running.get_mut(&attempt) {
+            let _ = running.permit.try_send(permit);
+        }
+    }
+
+    fn forget(&mut self, job: JobId) {
+        let attempts: Vec<AttemptId> =
+            self.running.keys().filter(|attempt| attempt.task.job == job).copied().collect();
+        for attempt in attempts {
+            self.kill(attempt);
+        }
+        self.plan.forget(job);
+        self.jobs.remove(&job);
+        if self.jobs.is_empty() {
+            self.recycler.clear();
+        }
+        // Files are deleted there, and disks may be slow.
+        let store = self.store.clone();
+        tokio::task::spawn_blocking(move || store.forget(job));
+    }
+
+    /// Outputs of this very worker: their segments go into the gathers as they are.
+    fn read_in_place(&mut self, maps: &[AttemptId], endpoint: &Endpoint) {
+        let now = self.now_ns();
+        let mut outputs = Vec::with_capacity(maps.len());
+        for &map in maps {
+            let (job, index) = (map.task.job, map.task.index);
+            let Some(output) = self.store.output(job, index, map.epoch) else {
+                self.say(&WorkerFrame::FetchFailed {
+                    map,
+                    from: self.worker,
+                    class: FailureClass::Fetch,
+                    message: format!("{map} is not held at {endpoint} any more"),
+                });
+                continue;
+            };
+            let filled = |partition: &u32| {
+                output.segment(*partition).is_some_and(|data| {
+                    self.store.fill(job, *partition, index, Held { data, reservation: None })
+                })
+            };
+            let partitions = self.store.lacking(job, index).into_iter().filter(filled).collect();
+            outputs.push(FetchedOutput { map, partitions, bytes: 0 });
+        }
+        let from = self.worker;
+        self.say(&WorkerFrame::Fetched { outputs, from, started_ns: now, ended_ns: now });
+    }
+
+    fn start_fetches(&mut self) {
+        while let Some(fetch) = self.plan.next(Time(self.now_ns())) {
+            let Some(job) = self.jobs.get(&fetch.job) else {
+                self.plan.forget(fetch.job);
+                self.plan.ended(fetch.id);
+                continue;
+            };
+            let (fetcher, key, results) =
+                (self.fetcher.clone(), job.order.key.clone(), self.fetch_sender.clone());
+            let epoch = self.epoch;
+            tokio::spawn(async move {
+                let started_ns = epoch.elapsed().as_nanos() as u64;
+                let outcomes = fetcher.fetch(&fetch, &key).await;
+                let ended_ns = epoch.elapsed().as_nanos() as u64;
+                let _ = results.send(Fetched { fetch, outcomes, started_ns, ended_ns });
+            });
+        }
+    }
+
+    fn fetched(&mut self, fetched: Fetched) {
+        let Fetched { fetch, outcomes, started_ns, ended_ns } = fetched;
+        let from = fetch.from;
+        let mut outputs = Vec::with_capacity(outcomes.len());
+        let mut failures = Vec::new();
+        for Outcome { map, filled, bytes, error } in outcomes {
+            if !filled.is_empty() {
+                outputs.push(FetchedOutput { map, partitions: filled, bytes });
+            }
+            let Some(error) = error else {
+                self.plan.arrived(fetch.id, map);
+                continue;
+            };
+            tracing::debug!(%map, %from, %error, "fetch failed");
+            // An output that is not there will not come back; only the way to it may.
+            let retry = match error {
+                FetchError::Missing { .. } => {
+                    let wanted = self.plan.wants(fetch.id, map);
+                    self.plan.arrived(fetch.id, map);
+                    if wanted { Retry::GiveUp } else { Retry::NotWanted }
+                }
+                _ => self.plan.failed(fetch.id, map, Time(self.now_ns())),
+            };
+            if retry == Retry::GiveUp {
+                let class = match error {
+                    FetchError::Corrupt { .. } => FailureClass::Corrupt,
+                    FetchError::Disk { .. } => FailureClass::Worker,
+                    _ => FailureClass::Fetch,
+                };
+                let message = slots::clean(&chain(&error));
+                failures.push(WorkerFrame::FetchFailed { map, from, class, message });
+            }
+        }
+        if !outputs.is_empty() {
+            self.say(&WorkerFrame::Fetched { outputs, from, started_ns, ended_ns });
+        }
+        for failure in &failures {
+            self.say(failure);
+        }
+        self.plan.ended(fetch.id);
+    }
+
+    fn slot(&mut self, event: SlotEvent) {
+        let (attempt, result, report, written) = match event {
+            SlotEvent::WantsCommit(attempt) => {
+                if let Some(running) = self.running.get_mut(&attempt) {
+                    running.built = true;
+                }
+                return self.say(&WorkerFrame::CommitRequest { attempt });
+            }
+            SlotEvent::Ended { attempt, result, report, written } => (attempt, result, report, written),
+        };
+        // With one slot, what was written up to its end is this attempt's and nobody else's.
+        let writer = (self.config.slots == 1).then_some(attempt).or_else(|| self.alone());
+        self.forward_output(writer, written);
+        self.running.remove(&attempt);
+        match result {
+            Ok(Done::Output(output)) => {
+                let report = AttemptReport { bytes_out: output.bytes(), ..report };
+                // Homes fetch nothing of an empty output, so there is nothing to keep.
+                if 0 < report.bytes_out {
+                    self.store.put_output(attempt, Arc::new(output));
+                }
+                self.say(&WorkerFrame::MapFinished { attempt, report });
+            }
+            Ok(Done::Part(part)) => {
+                if attempt.task.kind == TaskKind::Reduce {
+                    self.store.unhome(attempt.task.job, attempt.task.index);
+                }
+                self.say(&WorkerFrame::PartFinished { attempt, part, report });
+            }
+            Err(failed) => {
+                let (class, message) = (failed.class, failed.message);
+                self.say(&WorkerFrame::AttemptFailed { attempt, class, message, report });
+            }
+        }
+    }
+
+    /// The attempts that have begun.
+    fn begun(&self) -> impl Iterator<Item = AttemptId> {
+        let waiting = self.work.waiting();
+        self.running.keys().copied().filter(move |attempt| !waiting.contains(attempt))
+    }
+
+    /// The attempt that runs alone; `None` if none does, or several do.
+    fn alone(&self) -> Option<AttemptId> {
+        let mut begun = self.begun();
+        begun.next().filter(|_| begun.next().is_none())
+    }
+
+    fn heartbeat(&mut self) {
+        let waiting = self.work.waiting();
+        let running = self
+            .running
+            .iter()
+            .filter(|(attempt, _)| !waiting.contains(attempt))
+            .map(|(attempt, running)| AttemptProgress {
+                attempt: *attempt,
+                bytes_in: running.progress.bytes_in.load(Ordering::Relaxed),
+                records_in: running.progress.records_in.load(Ordering::Relaxed),
+            })
+            .collect();
+        let disk_free_bytes = self.setting.spill.free_bytes();
+        self.say(&WorkerFrame::Heartbeat(Heartbeat {
+            running,
+            memory_bytes: memory_bytes(),
+            disk_free_bytes,
+        }));
+    }
+
+    /// Hands on what user code has written by now.
+    fn watch_output(&mut self) {
+        let Some(mark) = &self.setting.written else { return };
+        let written = mark.now();
+        // Attempts that ended before this moment take their part first; the rest belongs to those that run.
+        self.slots_so_far();
+        self.forward_output(self.alone(), written);
+    }
+
+    /// Hands what user code has written up to this byte to the master, as written by this attempt.
+    fn forward_output(&mut self, attempt: Option<AttemptId>, written: u64) {
+        for _ in 0..LOG_CHUNKS_MAX {
+            let Some(capture) = &mut self.config.capture else { return };
+            match capture.take(written, LOG_CHUNK_BYTES_MAX) {
+                Ok(bytes) if bytes.is_empty() => return,
+                Ok(bytes) => self.say(&WorkerFrame::Log { attempt, bytes }),
+                Err(error) => return tracing::warn!(%error, "user output could not be read"),
+            }
+        }
+    }
+
+    /// The first attempt that does not move, or does not stop, beyond its limit. Its failure is reported here.
+    fn stuck(&mut self) -> Option<AttemptId> {
+        let now = Instant::now();
+        let mut found = None;
+        let waiting = self.work.waiting();
+        for (attempt, running) in &mut self.running {
+            if waiting.contains(attempt) {
+                running.seen_at = now;
+                continue;
+            }
+            let seen = (
+                running.progress.bytes_in.load(Ordering::Relaxed),
+                running.progress.records_in.load(Ordering::Relaxed)
+                    + running.progress.records_out.load(Ordering::Relaxed),
+            );
+            if seen != running.seen || running.built {
+                (running.seen, running.seen_at) = (seen, now);
+            }
+            let hangs = running.hang < now - running.seen_at;
+            let lingers = running.killed_at.is_some_and(|killed| KILL_GRACE < now - killed);
+            if hangs || lingers {
+                found = Some((*attempt, hangs, running.hang));
+                break;
+            }
+        }
+        let (attempt, hangs, limit) = found?;
+        if hangs {
+            self.watch_output();
+            self.say(&WorkerFrame::AttemptFailed {
+                attempt,
+                class: FailureClass::Hang,
+                message: format!("no record read or written for {} s", limit.as_secs_f64()),
+                report: AttemptReport::default(),
+            });
+        }
+        Some(attempt)
+    }
+}
+
+/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not tell.
+fn memory_bytes() -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
+    };
+    (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) << 10
+}

@@ -1,0 +1,86 @@
+//! What a worker answers to other workers and submitters: segments, files, listings.
+//!
+//! Not here: the segments themselves (`shuffle::serve`) and files (`files`).
+
+use super::{LIST_PURPOSE, WorkerConfig, files};
+use crate::answer;
+use crate::http::{self, Body, Door, Doors, Secret, ServerConfig};
+use crate::input::FilePath;
+use crate::input::list::list_local;
+use crate::shuffle::serve;
+use crate::shuffle::store::Store;
+use files::Served;
+use gristmill_scheduler::ids::JobId;
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use std::sync::Arc;
+
+struct ShuffleDoors {
+    store: Store,
+    list: Secret,
+}
+
+impl Doors for ShuffleDoors {
+    fn secret_for(&self, method: &Method, path: &str) -> Door {
+        if path == files::SAMPLE_ROUTE && method == Method::POST {
+            return Door::Secret(self.list.clone());
+        }
+        let mut parts = path.strip_prefix('/').unwrap_or(path).splitn(2, '/');
+        let door = (parts.next(), parts.next().and_then(|job| job.parse::<JobId>().ok()));
+        match door {
+            (Some("shuffle" | "files"), Some(job)) if method == Method::POST => {
+                self.store.key(job).map_or(Door::Closed, Door::Secret)
+            }
+            (Some("list"), None) if method == Method::POST => Door::Secret(self.list.clone()),
+            _ => Door::Closed,
+        }
+    }
+}
+
+/// Serves segments, files and listings to other workers and submitters.
+pub(super) fn serve_shuffle(
+    listener: tokio::net::TcpListener,
+    config: &WorkerConfig,
+    store: Store,
+    mut shutdown: tokio::sync::watch::Receiver<bool>,
+) {
+    let doors = Arc::new(ShuffleDoors { store: store.clone(), list: config.secret.derive(LIST_PURPOSE) });
+    let mut server = ServerConfig::new(config.bind.transport.clone());
+    server.host_names.extend(config.advertise.clone());
+    let handler = move |request: Request<Incoming>| respond(store.clone(), request);
+    tokio::spawn(async move {
+        let stop = async move {
+            let _ = shutdown.wait_for(|stop| *stop).await;
+        };
+        http::serve(listener, Arc::new(server), doors, handler, stop).await;
+    });
+}
+
+async fn respond(store: Store, request: Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    if let Some(job) = path.strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
+        return serve::segments(&store, job, request).await;
+    }
+    if path.starts_with("/files/") {
+        return files::serve_range(Served::Any, request).await;
+    }
+    if path == "/list" {
+        return answer_list(request).await;
+    }
+    answer::status(StatusCode::NOT_FOUND)
+}
+
+async fn answer_list(request: Request<Incoming>) -> Response<Body> {
+    let Ok(body) = http::read_limited(request.into_body(), files::REQUEST_BYTES_MAX).await else {
+        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let Ok(path) = serde_json::from_slice::<FilePath>(&body) else {
+        return answer::status(StatusCode::BAD_REQUEST);
+    };
+    let listed = tokio::task::spawn_blocking(move || list_local(&path)).await;
+    match listed {
+        Ok(Ok(files)) => answer::json(StatusCode::OK, &files),
+        Ok(Err(error)) => answer::json(StatusCode::NOT_FOUND, &error.to_string()),
+        Err(_) => answer::status(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}

@@ -1,0 +1,96 @@
+//! Frames come out as they went in, however the connection cuts them.
+
+use super::*;
+use gristmill_scheduler::ids::TaskId;
+use proptest::prelude::*;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::ReadBuf;
+
+/// A connection that gives as many bytes at a time as this list says, again and again.
+struct Chopped {
+    bytes: Vec<u8>,
+    at: usize,
+    sizes: Vec<usize>,
+    turn: usize,
+}
+
+impl AsyncRead for Chopped {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let size = self.sizes[self.turn % self.sizes.len()].min(out.remaining());
+        self.turn += 1;
+        let end = (self.at + size).min(self.bytes.len());
+        out.put_slice(&self.bytes[self.at..end]);
+        self.at = end;
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn frame(job: u32, bytes: usize) -> WorkerFrame {
+    WorkerFrame::Log { attempt: Some(TaskId::map(JobId(job), 0).attempt(0)), bytes: vec![7; bytes] }
+}
+
+fn words(frame: &WorkerFrame) -> String {
+    format!("{frame:?}")
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// All frames, and how the connection ended.
+async fn read_all(bytes: Vec<u8>, sizes: Vec<usize>, limit: usize) -> (Vec<String>, Result<(), FrameError>) {
+    let mut reader = FrameReader::new(Chopped { bytes, at: 0, sizes, turn: 0 }, limit);
+    let mut read = Vec::new();
+    loop {
+        match reader.next::<WorkerFrame>().await {
+            Ok(Some(frame)) => read.push(words(&frame)),
+            Ok(None) => return (read, Ok(())),
+            Err(error) => return (read, Err(error)),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn frames_come_out_as_they_went_in_wherever_the_connection_cuts_them(
+        lengths in prop::collection::vec(prop_oneof![0..40_usize, 60_000..200_000_usize], 0..6),
+        sizes in prop::collection::vec(1..100_000_usize, 1..5),
+        cut in 0..10_usize,
+    ) {
+        let frames: Vec<WorkerFrame> = (0..).zip(&lengths).map(|(job, &length)| frame(job, length)).collect();
+        let mut bytes = Vec::new();
+        for frame in &frames {
+            push_frame(frame, &mut bytes).unwrap();
+        }
+        // A connection that breaks off inside a frame gives the frames before it.
+        let whole = bytes.len();
+        bytes.truncate(whole - cut.min(whole));
+        let expected = frames.len() - usize::from(bytes.len() < whole);
+        let (read, end) = run(read_all(bytes, sizes, FRAME_BYTES_MAX));
+        prop_assert!(end.is_ok());
+        prop_assert_eq!(&read[..], &frames.iter().map(words).collect::<Vec<_>>()[..expected]);
+    }
+}
+
+#[test]
+fn a_frame_over_the_limit_is_refused_before_its_bytes_have_come() {
+    let mut bytes = Vec::new();
+    push_frame(&frame(1, 10), &mut bytes).unwrap();
+    bytes.extend_from_slice(&100_u32.to_le_bytes());
+    let (read, end) = run(read_all(bytes, vec![4], 50));
+    assert_eq!(read.len(), 1);
+    assert!(matches!(end, Err(FrameError::TooLong { length: 100, limit: 50 })), "{end:?}");
+}
+
+#[test]
+fn bytes_that_are_no_frame_are_refused() {
+    let mut bytes = 3_u32.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&[250, 250, 250]);
+    let (_, end) = run(read_all(bytes, vec![7], FRAME_BYTES_MAX));
+    assert!(matches!(end, Err(FrameError::Decode { length: 3, .. })), "{end:?}");
+}
