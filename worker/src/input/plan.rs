@@ -2,21 +2,25 @@
 //!
 //! A file larger than a split is cut at multiples of the split size; smaller ones are packed, in order, into
 //! one split. Splits are in the order of inputs, then files, then offsets: a split's place in the list is its
-//! map index. CSV files that are cut are read once, because only that tells where rows end; all other files
-//! are not even opened.
+//! map index. CSV files that are cut are read once, because only that tells where rows end: by several threads to
+//! learn whether there are quotes, and if there are, from the beginning to the end. All other files are not
+//! even opened.
 //!
 //! Not here: finding files (`list`), reading splits (`open_split`).
 
 use super::blocks::BYTE_ORDER_MARK;
-use super::border::RowCuts;
+use super::border::{QUOTE, RowCuts};
 use super::list::{Listing, list_input, list_into};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place, Split};
 use super::{Blocks, FileAccess, InputError, InputLimits, open_split};
 use crate::api::Input;
 use crate::record::RecordFormat;
+use memchr::memchr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Splits a job may have.
 const SPLITS_MAX: usize = 1_000_000;
@@ -26,6 +30,9 @@ const EXPANSION_TYPICAL: u64 = 4;
 
 /// Bytes read at once when a CSV file is searched for rows.
 const SCAN_BYTES: usize = 256 << 10;
+
+/// Threads that look for quotes: more only wait for memory.
+const SCAN_THREADS_MAX: usize = 8;
 
 /// How files are cut and packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -209,12 +216,89 @@ impl Packing<'_> {
 fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, InputError> {
     let failed = |source| InputError::from_io(&file.name, source);
     let open = File::open(file.path.to_path()).map_err(failed)?;
-    let cuts = scan_rows(&open, delimiter, split_bytes).map_err(failed)?;
+    let cuts = if holds_quotes(&open, file.length).map_err(failed)? {
+        scan_rows(&open, delimiter, split_bytes).map_err(failed)?
+    } else {
+        plain_cuts(&open, file.length, split_bytes).map_err(failed)?
+    };
     let now = FileStamp::of(&open.metadata().map_err(failed)?);
     if now == file.stamp {
         Ok(cuts)
     } else {
         Err(InputError::Changed { path: FilePath::clone(&file.name), was: file.stamp, now: Some(now) })
+    }
+}
+
+/// Whether there is a quote in the file. Looked for by several threads, each in its own stretch.
+fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, SCAN_THREADS_MAX) as u64;
+    let stretch = length.div_ceil(threads).max(SCAN_BYTES as u64);
+    let found = AtomicBool::new(false);
+    let look = |from: u64| -> std::io::Result<()> {
+        let end = (from + stretch).min(length);
+        let (mut at, mut chunk) = (from, vec![0; SCAN_BYTES]);
+        while at < end && !found.load(Relaxed) {
+            let wanted = (end - at).min(SCAN_BYTES as u64) as usize;
+            let count = read_some_at(file, &mut chunk[..wanted], at)?;
+            if count == 0 {
+                break;
+            }
+            if memchr(QUOTE, &chunk[..count]).is_some() {
+                found.store(true, Relaxed);
+            }
+            at += count as u64;
+        }
+        Ok(())
+    };
+    let starts: Vec<u64> = (0..threads).map(|number| number * stretch).filter(|from| *from < length).collect();
+    let looked = std::thread::scope(|scope| {
+        let others: Vec<_> = starts.iter().skip(1).map(|from| scope.spawn(|| look(*from))).collect();
+        let mut looked = starts.first().map_or(Ok(()), |from| look(*from));
+        for other in others {
+            looked = looked.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        looked
+    });
+    looked.map(|()| found.into_inner())
+}
+
+/// The cuts of a CSV file without quotes: line ends, of which only those near the wanted places are read.
+pub(super) fn plain_cuts(file: &File, length: u64, split_bytes: u64) -> std::io::Result<Vec<u64>> {
+    let mut chunk = vec![0; SCAN_BYTES.min(64 << 10)];
+    let mut find = |mut at: u64, is_wanted: fn(u8) -> bool| -> std::io::Result<Option<u64>> {
+        while at < length {
+            let count = read_some_at(file, &mut chunk, at)?;
+            if let Some(found) = chunk[..count].iter().position(|byte| is_wanted(*byte)) {
+                return Ok(Some(at + found as u64));
+            }
+            if count == 0 {
+                break;
+            }
+            at += count as u64;
+        }
+        Ok(None)
+    };
+    let mut cuts = Vec::new();
+    // The first row that is not blank may be a header, and stays with what follows.
+    let mut mark = [0; BYTE_ORDER_MARK.len()];
+    let marked = read_some_at(file, &mut mark, 0)? == mark.len() && mark == BYTE_ORDER_MARK;
+    let begin = if marked { mark.len() as u64 } else { 0 };
+    let Some(mut from) = find(begin, |byte| !matches!(byte, b'\r' | b'\n'))? else { return Ok(cuts) };
+    let mut wanted = split_bytes;
+    while let Some(newline) = find(from.max(wanted - 1), |byte| byte == b'\n')? {
+        cuts.push(newline + 1);
+        from = newline + 1;
+        wanted = (from / split_bytes + 1) * split_bytes;
+    }
+    Ok(cuts)
+}
+
+fn read_some_at(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<usize> {
+    loop {
+        match file.read_at(buffer, at) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
     }
 }
 

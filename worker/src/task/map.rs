@@ -12,6 +12,7 @@ use crate::key::Key;
 use crate::output::Output;
 use crate::record::{Block, RecordFormat};
 use crate::segment::WriteSetting;
+use crate::text::count_plain_rows;
 use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -119,8 +120,8 @@ impl<B: Blocks> Watched<B> {
 
 impl<B: Blocks> Blocks for Watched<B> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
-        let block = self.blocks.next_block()?;
-        if let Some(block) = &block {
+        let mut block = self.blocks.next_block()?;
+        if let Some(block) = &mut block {
             self.progress.bytes_in.fetch_add(block.bytes().len() as u64, Relaxed);
             self.progress.records_in.fetch_add(count(block), Relaxed);
         }
@@ -128,8 +129,9 @@ impl<B: Blocks> Blocks for Watched<B> {
     }
 }
 
-/// Records of a block. For lines this is a fast count of line ends, far cheaper than what a mapper does.
-fn count(block: &Block<'_>) -> u64 {
+/// Records of a block. For lines this is a fast count of line ends, far cheaper than what a mapper does; so it is
+/// for tables without quotes.
+fn count(block: &mut Block<'_>) -> u64 {
     let bytes = block.bytes();
     match block.format() {
         RecordFormat::Lines => {
@@ -137,6 +139,10 @@ fn count(block: &Block<'_>) -> u64 {
             ends + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
         }
         RecordFormat::Fixed { length } => bytes.len() as u64 / u64::from(length.max(1)),
-        RecordFormat::Csv { .. } => block.records().count() as u64,
+        RecordFormat::Csv { .. } => {
+            let plain = count_plain_rows(bytes);
+            block.plain = Some(plain.is_some());
+            plain.unwrap_or_else(|| block.records().count() as u64)
+        }
     }
 }

@@ -12,6 +12,7 @@ mod words;
 
 pub use fields::{CsvFields, csv_field, csv_fields, fields, write_csv_field};
 pub use numbers::{parse_u64, write_i64, write_u64};
+pub(crate) use rows::count_plain_rows;
 pub use rows::{PlainRow, for_each_plain_row, is_plain};
 pub use words::{for_each_word, for_each_word_plain, is_white_space, unicode_words, words};
 

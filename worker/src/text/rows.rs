@@ -46,6 +46,69 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     memchr2(b'"', b'\r', bytes).is_none()
 }
 
+/// The number of rows that are not blank, if the bytes are [plain](is_plain).
+pub(crate) fn count_plain_rows(bytes: &[u8]) -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt")
+    {
+        #[allow(unsafe_code, reason = "the processor was asked at run time")]
+        // SAFETY: the processor has what the function is compiled for.
+        return unsafe { count_plain_rows_avx2(bytes) };
+    }
+    count(bytes, survey_plain)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+fn count_plain_rows_avx2(bytes: &[u8]) -> Option<u64> {
+    count(bytes, |group| survey_avx2(group))
+}
+
+/// `survey` answers the mask of line breaks in a group, and whether it holds anything that is not plain.
+#[inline(always)]
+fn count(bytes: &[u8], survey: impl Fn(&[u8; GROUP]) -> (u64, bool)) -> Option<u64> {
+    let (groups, tail) = bytes.as_chunks::<GROUP>();
+    // Line breaks behind the end: the first ends a last row that lacks its own, the others are blank lines.
+    let mut padded = [b'\n'; GROUP];
+    padded[..tail.len()].copy_from_slice(tail);
+    let (mut rows, mut after_break) = (0, 1);
+    for group in groups.iter().chain([&padded]) {
+        let (breaks, odd) = survey(group);
+        if odd {
+            return None;
+        }
+        // A break ends a row unless there is another break or the beginning right before it.
+        rows += u64::from((breaks & !(breaks << 1 | after_break)).count_ones());
+        after_break = breaks >> (GROUP - 1);
+    }
+    Some(rows)
+}
+
+fn survey_plain(group: &[u8; GROUP]) -> (u64, bool) {
+    let breaks = group.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(byte == b'\n'));
+    (breaks, !is_plain(group))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn survey_avx2(group: &[u8; GROUP]) -> (u64, bool) {
+    use std::arch::x86_64::{
+        _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    };
+    let (halves, _) = group.as_chunks::<32>();
+    let (mut mask, mut odd) = (0, 0);
+    for (index, half) in halves.iter().enumerate() {
+        #[allow(unsafe_code, reason = "the load takes a pointer")]
+        // SAFETY: 32 bytes are there, and the load asks for no alignment.
+        let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
+        let is = |byte: u8| _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()));
+        mask |= u64::from(_mm256_movemask_epi8(is(b'\n')).cast_unsigned()) << (32 * index);
+        odd |= _mm256_movemask_epi8(_mm256_or_si256(is(b'"'), is(b'\r')));
+    }
+    (mask, odd != 0)
+}
+
 /// Calls `row` for each row that is not blank, in order, until it answers an error. The bytes must be
 /// [plain](is_plain) and hold whole rows; the last one may lack its line break.
 ///
@@ -160,6 +223,8 @@ mod tests {
                 Ok::<(), ()>(())
             }).unwrap();
             prop_assert_eq!(&seen, &expected);
+            prop_assert_eq!(count_plain_rows(&bytes), Some(expected.len() as u64));
+            prop_assert_eq!(count(&bytes, survey_plain), Some(expected.len() as u64));
             let mut seen = Vec::new();
             walk(&bytes, |group| ends_mask_plain(group, b','), |row| {
                 seen.push((0..row.fields()).map(|index| row.field(index)).collect::<Vec<_>>());
@@ -184,5 +249,10 @@ mod tests {
         assert!(is_plain(b"a,b\nc\n"));
         assert!(!is_plain(b"a,\"b\"\n"));
         assert!(!is_plain(b"a,b\r\n"));
+        for at in [0, 63, 64, 130] {
+            let mut bytes = vec![b'x'; 131];
+            bytes[at] = b'"';
+            assert_eq!((count_plain_rows(&bytes), count(&bytes, survey_plain)), (None, None));
+        }
     }
 }

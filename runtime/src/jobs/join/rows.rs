@@ -49,7 +49,7 @@ impl RowReader {
     /// The key column, if rows of this block can be read by [`plain_row`](RowReader::plain_row).
     pub(super) fn plain_key(&self, block: &Block<'_>) -> Option<usize> {
         match self.keys[..] {
-            [only] if text::is_plain(block.bytes()) => Some(only),
+            [only] if block.is_plain() => Some(only),
             _ => None,
         }
     }

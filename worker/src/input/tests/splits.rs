@@ -236,6 +236,17 @@ proptest! {
         let at_once = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap();
         prop_assert_eq!(plan::scan_rows(Chunks(&bytes, chunk), b',', split_bytes).unwrap(), at_once);
     }
+
+    #[test]
+    fn csv_cuts_without_quotes_are_those_of_a_whole_scan(
+        bytes in table(&["a", ",", "\n", "\n", "\r\n", "\u{feff}"]),
+        split_bytes in 1_u64..80,
+    ) {
+        let files = Files::new();
+        let file = std::fs::File::open(files.write("table", &bytes)).unwrap();
+        let expected = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap();
+        prop_assert_eq!(plan::plain_cuts(&file, bytes.len() as u64, split_bytes).unwrap(), expected);
+    }
 }
 
 #[test]
