@@ -2,9 +2,9 @@
 //!
 //! Not here: finding record borders in files and splits (`input`).
 
+use crate::input::MappedFile;
 use crate::input::records::Records;
 use crate::text::is_plain;
-use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub struct Block<'a> {
     pub(crate) format: RecordFormat,
     pub(crate) source: &'a Source,
     /// The map of the file in which the bytes lie, if they do.
-    pub(crate) mapping: Option<&'a Arc<Mmap>>,
+    pub(crate) mapping: Option<&'a Arc<MappedFile>>,
     /// Whether its rows are plain, if that is known.
     pub(crate) plain: Option<bool>,
 }

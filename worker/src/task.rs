@@ -52,6 +52,8 @@ pub struct TaskSettings {
     pub compression: SpillCompression,
     /// Memory that tasks hand on.
     pub recycler: Recycler,
+    /// Bytes of input that map outputs may rely on to stay near, in the page cache, instead of copying them.
+    pub kept_in_files: Budget,
 }
 
 impl TaskSettings {
@@ -72,6 +74,7 @@ impl TaskSettings {
             spill,
             compression: SpillCompression::default(),
             recycler: Recycler::default(),
+            kept_in_files: Budget::new(0),
         }
     }
 

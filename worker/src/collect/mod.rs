@@ -15,7 +15,7 @@ pub(crate) use combine::{CombineRun, Combining, Room};
 use hash::hash_share;
 pub(crate) use partition::{Partitioning, Ranges};
 pub use sort::PARTITIONS_MAX;
-pub(crate) use sort::{SortMemory, Sorting};
+pub(crate) use sort::{Entry, SortMemory, Sorting};
 pub(crate) use table::TableMemory;
 
 use crate::budget::Budget;
@@ -67,6 +67,7 @@ pub(crate) struct EmitterSetting {
     pub fan_in_max: usize,
     pub progress: Arc<Progress>,
     pub recycler: Recycler,
+    pub kept_in_files: Budget,
 }
 
 impl<K: Key, V: Value> Emitter<K, V> {
@@ -264,6 +265,10 @@ impl<K: Key, V: Value> Emitter<K, V> {
         let partitions = write.partitions;
         match &mut self.target {
             Target::Sort(sorting) => {
+                if let Some(output) = sorting.leave_in_file(&write, budget, &self.setting.kept_in_files) {
+                    self.setting.recycler.keep(sorting.take_memory());
+                    return Ok(output);
+                }
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
                 let mut writer = SegmentsWriter::in_memory(write, budget, bytes)?;
                 sorting.drain(&mut writer)?;

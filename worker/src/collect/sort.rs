@@ -1,7 +1,7 @@
 //! The sorting collector: short entries that are sorted in their place, and the pairs they stand for.
 //!
 //! A pair without a value whose key lies in a mapped file stays there: nothing is copied until the sorted run is
-//! written. All other pairs lie in an arena, exactly as they will lie in their segment. One collector holds
+//! written, or not even then, if the whole map output may stay in the file. All other pairs lie in an arena, exactly as they will lie in their segment. One collector holds
 //! pairs of one kind at a time, so that places ascend in the order of emission.
 //!
 //! A mapped file that another program changes meanwhile may make the sort panic; the attempt fails then, as it
@@ -11,13 +11,14 @@
 
 use super::combine::Room;
 use super::hash::key_prefix;
+use crate::budget::Budget;
+use crate::input::MappedFile;
 use crate::prefetch::prefetch;
 use crate::record::Block;
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, PAIR_BYTES_MAX, SegmentsWriter, WriteError, frame_at,
-    framed_length, put_frame,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, InFileOutput, MapOutput, PAIR_BYTES_MAX, SegmentsWriter,
+    WriteError, WriteSetting, frame_at, put_frame,
 };
-use memmap2::Mmap;
 use std::sync::Arc;
 
 /// Bytes a collector may hold whatever the setting: places in the arena have 32 bits.
@@ -35,7 +36,7 @@ const PREFIX_BYTES: usize = 8;
 /// 12 of its length, and 32 of the place where the pair lies. So one comparison sorts by partition and key as
 /// far as the first bytes tell, then by length, which is right where they are the whole key, then by position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
+pub(crate) struct Entry(u128);
 
 impl Entry {
     #[inline]
@@ -45,8 +46,20 @@ impl Entry {
     }
 
     #[inline]
-    fn partition(self) -> u32 {
+    pub fn partition(self) -> u32 {
         (self.0 >> 108) as u32
+    }
+
+    /// The key's first bytes, as [`key_prefix`] gives them.
+    #[inline]
+    pub fn prefix(self) -> u64 {
+        (self.0 >> 44) as u64
+    }
+
+    /// Bytes of a pair in a file as it would lie in a block: both lengths and the key.
+    pub fn framed_length(self) -> usize {
+        let length = self.length();
+        length + if length < 0x80 { 2 } else { 3 }
     }
 
     /// Partition and prefix.
@@ -63,13 +76,13 @@ impl Entry {
 
     /// Where the pair lies: in the arena, or behind the first block of the file.
     #[inline]
-    fn place(self) -> usize {
+    pub fn place(self) -> usize {
         self.0 as u32 as usize
     }
 
     /// The key of a pair that lies in `file`.
     #[inline]
-    fn key_in(self, file: &[u8]) -> &[u8] {
+    pub fn key_in(self, file: &[u8]) -> &[u8] {
         &file[self.place()..][..self.length()]
     }
 }
@@ -92,7 +105,7 @@ pub(crate) struct SortMemory {
 
 /// A mapped file from the first block on that was seen of it.
 struct FilePart {
-    mapping: Arc<Mmap>,
+    file: Arc<MappedFile>,
     start: usize,
     /// Bytes of the pairs as frames.
     framed_bytes: usize,
@@ -100,7 +113,7 @@ struct FilePart {
 
 impl FilePart {
     fn bytes(&self) -> &[u8] {
-        &self.mapping[self.start..]
+        &self.file.bytes()[self.start..]
     }
 }
 
@@ -128,8 +141,8 @@ impl Sorting {
     pub fn begin_block(&mut self, block: &Block<'_>) {
         let Some(mapping) = block.mapping else { return };
         if self.entries.is_empty() {
-            let start = block.bytes.as_ptr() as usize - mapping.as_ptr() as usize;
-            self.file = Some(FilePart { mapping: mapping.clone(), start, framed_bytes: 0 });
+            let start = block.bytes.as_ptr() as usize - mapping.bytes().as_ptr() as usize;
+            self.file = Some(FilePart { file: mapping.clone(), start, framed_bytes: 0 });
         }
     }
 
@@ -137,12 +150,14 @@ impl Sorting {
     #[inline]
     pub fn add(&mut self, partition: u32, key: &[u8], value: &[u8]) -> Result<Room, WriteError> {
         if let Some(file) = &mut self.file {
-            let at = (key.as_ptr() as usize).wrapping_sub(file.mapping.as_ptr() as usize + file.start);
-            let size = (file.mapping.len() - file.start).min(u32::MAX as usize);
+            let bytes = file.bytes();
+            let at = (key.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
+            let size = bytes.len().min(u32::MAX as usize);
             let fits = at < size && key.len() <= size - at && value.is_empty() && key.len() < LENGTH_MAX;
             if fits {
-                file.framed_bytes += framed_length(key, b"");
-                self.entries.push(Entry::new(partition, key, at));
+                let entry = Entry::new(partition, key, at);
+                file.framed_bytes += entry.framed_length();
+                self.entries.push(entry);
                 return Ok(self.room());
             }
             self.move_to_arena();
@@ -191,6 +206,26 @@ impl Sorting {
         let blocks = framed / BLOCK_BYTES + segments;
         // Two headers are asked for with each pair before it is known that they are not needed.
         framed + (segments + 1) * HEADER_BYTES + (blocks + 1) * BLOCK_HEADER_BYTES
+    }
+
+    /// Sorts pairs that all lie in their file and leaves them there, if `budget` grants the memory of their entries
+    /// and `kept_in_files` the bytes of the file. Otherwise they stay as they were.
+    pub fn leave_in_file(
+        &mut self,
+        setting: &WriteSetting,
+        budget: &Budget,
+        kept_in_files: &Budget,
+    ) -> Option<MapOutput> {
+        let file = self.file.as_ref().filter(|_| !self.entries.is_empty())?;
+        let entries = budget.try_reserve(self.entries.len() * size_of::<Entry>())?;
+        let relied_on = kept_in_files.try_reserve(file.framed_bytes)?;
+        let (file, start) = (file.file.clone(), file.start);
+        let mut sorted = std::mem::take(&mut self.entries);
+        let bytes = &file.bytes()[start..];
+        sort_entries(&mut sorted, |entry| entry.key_in(bytes));
+        sorted.shrink_to_fit();
+        self.file = None;
+        Some(MapOutput::in_file(InFileOutput::new(setting, file, start, sorted, [entries, relied_on])))
     }
 
     /// Writes all pairs sorted by partition, key and position, and forgets them.

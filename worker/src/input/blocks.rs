@@ -8,12 +8,12 @@
 
 use super::border::{first_record, whole_records};
 use super::compressed::Decoded;
+use super::local::MappedFile;
 use super::path::FilePath;
 use super::window::{Buffered, Direct, Ranges, Window};
 use super::{Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Piece, Split};
 use crate::record::{Block, RecordFormat, Source};
 use memchr::memchr;
-use memmap2::Mmap;
 use std::sync::Arc;
 
 /// What some editors write at the beginning of a file to say that it is UTF-8; no part of a table.
@@ -48,7 +48,7 @@ pub struct SplitBlocks<'a> {
     current: Option<PieceBlocks>,
     source: Source,
     /// The map of the current file, if its blocks lie in one.
-    mapping: Option<Arc<Mmap>>,
+    mapping: Option<Arc<MappedFile>>,
     local_bytes: u64,
     remote_bytes: u64,
 }

@@ -31,11 +31,9 @@ impl FileAccess for LocalFiles {
     }
 }
 
-/// An open file with its whole contents in the address space.
+/// A file with its whole contents in the address space, and what it looked like when it was listed.
 pub struct LocalFile {
-    path: FilePath,
-    name: FilePath,
-    stamp: FileStamp,
+    identity: Identity,
     contents: Contents,
     /// Pages up to here have been asked for.
     populated: usize,
@@ -45,7 +43,51 @@ pub struct LocalFile {
 
 enum Contents {
     Read(Vec<u8>),
-    Mapped(Arc<Mmap>),
+    Mapped(Arc<MappedFile>),
+}
+
+/// Which file it is.
+struct Identity {
+    path: FilePath,
+    name: FilePath,
+    stamp: FileStamp,
+}
+
+impl Identity {
+    fn verify_unchanged(&self) -> Result<(), InputError> {
+        match std::fs::metadata(self.path.to_path()) {
+            Ok(metadata) => check_stamp(&self.name, self.stamp, &metadata),
+            Err(source) => match InputError::from_io(&self.name, source) {
+                InputError::Missing { path } => Err(InputError::Changed { path, was: self.stamp, now: None }),
+                other => Err(other),
+            },
+        }
+    }
+}
+
+/// A mapped file, which may outlive the reading of its piece.
+pub(crate) struct MappedFile {
+    map: Mmap,
+    identity: Identity,
+}
+
+impl MappedFile {
+    /// The whole file.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// Whether the name still leads to the file that was listed.
+    pub fn verify_unchanged(&self) -> Result<(), InputError> {
+        self.identity.verify_unchanged()
+    }
+}
+
+impl std::fmt::Debug for MappedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MappedFile").field("name", &self.identity.name).finish_non_exhaustive()
+    }
 }
 
 impl LocalFile {
@@ -65,17 +107,17 @@ impl LocalFile {
         let metadata = file.metadata().map_err(failed)?;
         refuse_special(&piece.name, &metadata)?;
         check_stamp(&piece.name, piece.stamp, &metadata)?;
+        let identity =
+            || Identity { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp };
         let contents = if metadata.len() <= READ_BYTES_MAX {
             let mut bytes = Vec::with_capacity(metadata.len() as usize);
             (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
             Contents::Read(bytes)
         } else {
-            Contents::Mapped(Arc::new(map(&file).map_err(failed)?))
+            Contents::Mapped(Arc::new(MappedFile { map: map(&file).map_err(failed)?, identity: identity() }))
         };
         let opened = Self {
-            path: piece.path.clone(),
-            name: piece.name.clone(),
-            stamp: piece.stamp,
+            identity: identity(),
             contents,
             populated: usize::try_from(piece.offset).unwrap_or(usize::MAX),
             piece_end: usize::try_from(piece.end()).unwrap_or(usize::MAX),
@@ -92,12 +134,12 @@ impl LocalFile {
     pub fn bytes(&self) -> &[u8] {
         match &self.contents {
             Contents::Read(bytes) => bytes,
-            Contents::Mapped(map) => map,
+            Contents::Mapped(file) => file.bytes(),
         }
     }
 
-    /// The map of the file, if it is large enough to be mapped.
-    pub(super) fn mapping(&self) -> Option<&Arc<Mmap>> {
+    /// The mapped file, if it is large enough to be mapped.
+    pub(super) fn mapping(&self) -> Option<&Arc<MappedFile>> {
         match &self.contents {
             Contents::Mapped(map) => Some(map),
             Contents::Read(_) => None,
@@ -106,9 +148,10 @@ impl LocalFile {
 
     /// Says that bytes up to `end` will be used now, and more after them.
     pub(super) fn populate(&mut self, end: usize) {
-        if let Contents::Mapped(map) = &self.contents
+        if let Contents::Mapped(file) = &self.contents
             && self.populated < end
         {
+            let map = &file.map;
             let ahead = self.populated.saturating_add(POPULATE_BYTES).min(self.piece_end);
             let until = end.max(ahead).min(map.len());
             if self.populated < until {
@@ -124,13 +167,7 @@ impl LocalFile {
     /// # Errors
     /// [`InputError::Changed`] if not, or what the file system says.
     pub fn verify_unchanged(&self) -> Result<(), InputError> {
-        match std::fs::metadata(self.path.to_path()) {
-            Ok(metadata) => check_stamp(&self.name, self.stamp, &metadata),
-            Err(source) => match InputError::from_io(&self.name, source) {
-                InputError::Missing { path } => Err(InputError::Changed { path, was: self.stamp, now: None }),
-                other => Err(other),
-            },
-        }
+        self.identity.verify_unchanged()
     }
 }
 

@@ -6,12 +6,15 @@
 //! Invariant: no byte of a segment is outside a checksum, and blocks cannot be swapped, because the checksum
 //! of each block continues that of the one before it.
 
+mod in_file;
 mod read;
 mod spill;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub(crate) use in_file::InFileOutput;
+pub use in_file::{InFileBytes, InFileSegment};
 pub(crate) use read::frame_at;
 pub use read::{SegmentReader, verify};
 pub use spill::{SpillDirs, SpillFile, SpillWriter};
@@ -137,6 +140,15 @@ pub enum SegmentError {
         /// Index of the map found.
         found: u32,
     },
+    /// Its pairs lie in an input file that has changed since the map read it.
+    #[error("the input that the pairs of {id:?} lie in has changed")]
+    Changed {
+        /// The segment.
+        id: SegmentId,
+        /// How it shows.
+        #[source]
+        source: Box<crate::input::InputError>,
+    },
     /// A segment in hash order where key order is needed.
     #[error("segment {id:?} is in hash order, but the job has no combiner")]
     Order {
@@ -168,6 +180,8 @@ pub enum SegmentData {
         /// Bytes of the segment.
         length: u64,
     },
+    /// Pairs that still lie in a file of the input.
+    InFile(InFileSegment),
 }
 
 impl SegmentData {
@@ -177,6 +191,7 @@ impl SegmentData {
         match self {
             Self::Memory(bytes) => bytes.len(),
             Self::File { length, .. } => *length as usize,
+            Self::InFile(segment) => segment.header().length as usize,
         }
     }
 
@@ -209,9 +224,14 @@ pub struct MapOutput {
 enum Place {
     Memory(Bytes),
     File(Arc<SpillFile>),
+    InFile(Arc<InFileOutput>),
 }
 
 impl MapOutput {
+    pub(crate) fn in_file(output: InFileOutput) -> Self {
+        Self { segments: output.segments(), place: Place::InFile(Arc::new(output)) }
+    }
+
     /// The segment of this partition; `None` if there is no such partition.
     #[must_use]
     pub fn segment(&self, partition: u32) -> Option<SegmentData> {
@@ -221,6 +241,10 @@ impl MapOutput {
             Place::Memory(bytes) if 0 < length => {
                 SegmentData::Memory(bytes.slice(offset as usize..(offset + length) as usize))
             }
+            Place::InFile(output) => match InFileSegment::of(output, partition) {
+                Some(segment) => SegmentData::InFile(segment),
+                None => SegmentData::Memory(Bytes::new()),
+            },
             _ => SegmentData::Memory(Bytes::new()),
         })
     }

@@ -2,6 +2,7 @@
 //!
 //! Segments in memory are read where they lie; blocks of files are read into one buffer. Not here: merging.
 
+use super::in_file::InFileReader;
 use super::{
     BLOCK_HEADER_BYTES, HEADER_BYTES, PAIR_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId,
     SegmentOrder, block_checksum,
@@ -19,12 +20,11 @@ const LZ4_RATIO_MAX: u64 = 255;
 ///
 /// Holds at most one block, stored and decompressed. `key`, `value` and `rank` are those of the pair that the
 /// last [`advance`](SegmentReader::advance) reached.
-pub struct SegmentReader {
-    blocks: Blocks,
-    left: u64,
-    at: usize,
-    key: Range<usize>,
-    value: Range<usize>,
+pub struct SegmentReader(Source);
+
+enum Source {
+    Blocks(BlockReader),
+    InFile(InFileReader),
 }
 
 impl SegmentReader {
@@ -33,14 +33,19 @@ impl SegmentReader {
     /// # Errors
     /// Bytes that do not begin with a header, or have another length than it says.
     pub fn open(data: SegmentData) -> Result<Self, SegmentError> {
-        let blocks = Blocks::open(data)?;
-        Ok(Self { left: blocks.header.records, blocks, at: 0, key: 0..0, value: 0..0 })
+        Ok(Self(match data {
+            SegmentData::InFile(segment) => Source::InFile(InFileReader::new(segment)),
+            data => Source::Blocks(BlockReader::open(data)?),
+        }))
     }
 
     /// The segment's header.
     #[must_use]
     pub fn header(&self) -> &SegmentHeader {
-        &self.blocks.header
+        match &self.0 {
+            Source::Blocks(reader) => &reader.blocks.header,
+            Source::InFile(reader) => reader.header(),
+        }
     }
 
     /// Goes to the next pair; false after the last.
@@ -49,6 +54,72 @@ impl SegmentReader {
     /// A block that is damaged or cannot be read.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, SegmentError> {
+        match &mut self.0 {
+            Source::Blocks(reader) => reader.advance(),
+            Source::InFile(reader) => reader.advance(),
+        }
+    }
+
+    /// The key's bytes.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match &self.0 {
+            Source::Blocks(reader) => &reader.blocks.window.bytes()[reader.key.clone()],
+            Source::InFile(reader) => reader.key(),
+        }
+    }
+
+    /// The value's bytes.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        match &self.0 {
+            Source::Blocks(reader) => &reader.blocks.window.bytes()[reader.value.clone()],
+            Source::InFile(_) => b"",
+        }
+    }
+
+    /// The memory from the key's first byte on, if there is so much of it in the block.
+    #[inline]
+    pub(crate) fn key_loaded(&self) -> Option<[u8; 16]> {
+        match &self.0 {
+            Source::Blocks(reader) => reader.blocks.window.bytes()[reader.key.start..].first_chunk().copied(),
+            Source::InFile(_) => None,
+        }
+    }
+
+    /// A number that sorts like the pair as far as it goes: the key's first bytes, or its hash.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> u64 {
+        match &self.0 {
+            Source::InFile(reader) => reader.prefix(),
+            Source::Blocks(reader) => match reader.blocks.header.order {
+                SegmentOrder::Key => key_prefix(self.key()),
+                SegmentOrder::Hash => key_hash(self.key()).get(),
+            },
+        }
+    }
+}
+
+/// Reads a segment that consists of blocks.
+struct BlockReader {
+    blocks: Blocks,
+    left: u64,
+    at: usize,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+impl BlockReader {
+    fn open(data: SegmentData) -> Result<Self, SegmentError> {
+        let blocks = Blocks::open(data)?;
+        Ok(Self { left: blocks.header.records, blocks, at: 0, key: 0..0, value: 0..0 })
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<bool, SegmentError> {
         let bytes = self.blocks.window.bytes();
         if self.at == bytes.len() {
             return self.advance_block();
@@ -73,36 +144,6 @@ impl SegmentReader {
         }
         Ok(false)
     }
-
-    /// The key's bytes.
-    #[inline]
-    #[must_use]
-    pub fn key(&self) -> &[u8] {
-        &self.blocks.window.bytes()[self.key.clone()]
-    }
-
-    /// The value's bytes.
-    #[inline]
-    #[must_use]
-    pub fn value(&self) -> &[u8] {
-        &self.blocks.window.bytes()[self.value.clone()]
-    }
-
-    /// The memory from the key's first byte on, if there is so much of it in the block.
-    #[inline]
-    pub(crate) fn key_loaded(&self) -> Option<[u8; 16]> {
-        self.blocks.window.bytes()[self.key.start..].first_chunk().copied()
-    }
-
-    /// A number that sorts like the pair as far as it goes: the key's first bytes, or its hash.
-    #[inline]
-    #[must_use]
-    pub fn rank(&self) -> u64 {
-        match self.blocks.header.order {
-            SegmentOrder::Key => key_prefix(self.key()),
-            SegmentOrder::Hash => key_hash(self.key()).get(),
-        }
-    }
 }
 
 /// Checks that `data` is the whole and undamaged segment `expected`. An empty segment is right for any.
@@ -112,6 +153,14 @@ impl SegmentReader {
 pub fn verify(data: &SegmentData, expected: &SegmentId) -> Result<(), SegmentError> {
     if data.is_empty() {
         return Ok(());
+    }
+    if let SegmentData::InFile(segment) = data {
+        let found = segment.header().id;
+        return if found == *expected {
+            segment.check()
+        } else {
+            Err(SegmentError::Identity { expected: *expected, found })
+        };
     }
     let mut blocks = Blocks::open(data.clone())?;
     let found = blocks.header.id;
@@ -242,7 +291,7 @@ impl Blocks {
                 let from = from as usize;
                 self.window = Window::Shared(bytes.slice(from..from + stored));
             }
-            SegmentData::File { .. } => {
+            SegmentData::File { .. } | SegmentData::InFile(_) => {
                 let mut buffer = self.window.take_buffer();
                 // The next block's header comes along, which halves the number of system calls.
                 let with_next = stored as u64 + BLOCK_HEADER_BYTES as u64 <= after;
@@ -284,6 +333,7 @@ fn read(data: &SegmentData, offset: u64, buffer: &mut [u8]) -> Result<(), Segmen
         SegmentData::File { file, offset: start, .. } => file
             .read_at(start + offset, buffer)
             .map_err(|source| SegmentError::Read { path: file.path().to_owned(), source }),
+        SegmentData::InFile(_) => unreachable!("such a segment has no blocks, and `SegmentReader` reads none"),
     }
 }
 

@@ -49,6 +49,7 @@ fn bytes_of(data: &SegmentData) -> Vec<u8> {
             file.read_at(*offset, &mut bytes).unwrap();
             bytes
         }
+        SegmentData::InFile(_) => panic!("these tests have no input files"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Serves segments of this worker's map outputs: the answer to one [`FetchRequest`].
 //!
-//! Segments in memory go out without a copy; those on disk are read in chunks off the async thread.
+//! Segments in memory go out without a copy; those on disk are read, and those whose pairs lie in the input are
+//! made, in chunks off the async thread.
 //! Not here: who may ask (the gate in `http`), listening (`agent`).
 
 use super::store::Store;
@@ -8,7 +9,7 @@ use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest};
 use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, BodySender};
-use crate::segment::SegmentData;
+use crate::segment::{InFileBytes, SegmentData};
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use hyper::body::Incoming;
@@ -36,6 +37,10 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
         let segments = store.output(job, map, epoch).and_then(|output| {
             wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
         });
+        // An output whose input has changed is not worth sending: without it the map runs again and says so.
+        let segments = segments.filter(|segments| {
+            !segments.iter().any(|data| matches!(data, SegmentData::InFile(segment) if segment.check().is_err()))
+        });
         head.lengths.push(segments.map(|segments| {
             let lengths = segments.iter().map(|segment| segment.len() as u64).collect();
             pieces.extend(segments.into_iter().filter(|segment| !segment.is_empty()));
@@ -50,7 +55,7 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
     if pieces.iter().all(|piece| matches!(piece, SegmentData::Memory(_))) {
         ready.extend(pieces.into_iter().filter_map(|piece| match piece {
             SegmentData::Memory(bytes) => Some(bytes),
-            SegmentData::File { .. } => None,
+            SegmentData::File { .. } | SegmentData::InFile(_) => None,
         }));
         return answer::with_body(StatusCode::OK, http::pieces(ready));
     }
@@ -85,6 +90,25 @@ async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<SegmentData>) -
                     });
                     sender.send(read.await.map_err(io::Error::other)??).await?;
                     at += size as u64;
+                }
+            }
+            SegmentData::InFile(segment) => {
+                let mut bytes = InFileBytes::new(segment);
+                loop {
+                    let made = tokio::task::spawn_blocking(move || {
+                        let mut chunk = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+                        let mut more = true;
+                        while more && chunk.len() < CHUNK_BYTES {
+                            more = bytes.next(&mut chunk).map_err(io::Error::other)?;
+                        }
+                        io::Result::Ok((bytes, chunk, more))
+                    });
+                    let (rest, chunk, more) = made.await.map_err(io::Error::other)??;
+                    bytes = rest;
+                    sender.send(Bytes::from(chunk)).await?;
+                    if !more {
+                        break;
+                    }
                 }
             }
         }

@@ -39,6 +39,7 @@ pub(super) fn run<K: Key, V: Value>(
         fan_in_max: settings.fan_in(),
         progress: run.progress.clone(),
         recycler: settings.recycler.clone(),
+        kept_in_files: settings.kept_in_files.clone(),
     };
     let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let counters = Counters::default();

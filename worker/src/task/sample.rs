@@ -6,6 +6,7 @@
 use super::map::{no_such_input, partitioning};
 use super::{ErasedSample, Progress, TaskFailure};
 use crate::api::{Counters, JobPlan, MapReducePlan, TaskContext};
+use crate::budget::Budget;
 use crate::collect::{Emitter, EmitterSetting, Target};
 use crate::key::Key;
 use crate::recycle::Recycler;
@@ -120,7 +121,8 @@ pub(super) fn run<K: Key, V: Value>(
         compression: SpillCompression::None,
     };
     let (progress, recycler) = (Arc::new(Progress::default()), Recycler::default());
-    let setting = EmitterSetting { write, fan_in_max: 2, progress, recycler };
+    let kept_in_files = Budget::new(0);
+    let setting = EmitterSetting { write, fan_in_max: 2, progress, recycler, kept_in_files };
     let mut emitter: Emitter<K, V> =
         Emitter::new(Target::Sample(Some(sample)), partitioning(plan, &Arc::default()), setting);
     let context = TaskContext::new(TaskId::map(JobId(0), 0), 1, Counters::default(), side);

@@ -1,5 +1,6 @@
 //! Whole jobs in one thread: all maps, then all reduces, against a plain map as oracle.
 
 mod cases;
+mod in_file;
 mod jobs;
 mod runner;

@@ -1,0 +1,161 @@
+//! Map outputs whose pairs stay in the input file.
+
+use super::runner::{Bench, JOB, Means};
+use super::super::*;
+use crate::api::{Input, Mapper};
+use crate::collect::Emitter;
+use crate::input::LocalFiles;
+use crate::input::list::LocalListing;
+use crate::input::plan::{SplitRules, plan_splits};
+use crate::key::ByteString;
+use crate::merge::Values;
+use crate::record::Record;
+use crate::segment::{InFileBytes, SegmentReader};
+use gristmill_scheduler::ids::TaskId;
+
+/// Emits each line as a key without a value.
+struct Lines;
+
+impl Mapper for Lines {
+    type Key = ByteString;
+    type Value = ByteString;
+    fn map(&mut self, record: Record<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
+        out.emit(record.bytes(), b"");
+        Ok(())
+    }
+}
+
+struct WriteKeys;
+
+impl Reducer for WriteKeys {
+    type Key = ByteString;
+    type Value = ByteString;
+    fn reduce(
+        &mut self,
+        key: &[u8],
+        values: &mut Values<'_, ByteString, ByteString>,
+        out: &mut Output,
+    ) -> TaskResult {
+        while values.next()?.is_some() {
+            out.line(key);
+        }
+        Ok(())
+    }
+}
+
+/// A file that is large enough to be mapped, of lines of many lengths, some equal.
+fn lines() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut state = 17_u64;
+    while bytes.len() < 600_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let length = [0, 3, 8, 9, 40, 127, 128, 300][(state >> 40) as usize % 8];
+        let line = format!("{:x}", state >> 52).repeat(300);
+        bytes.extend_from_slice(&line.as_bytes()[..length]);
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+struct Setup {
+    bench: Bench,
+    plan: JobPlan,
+    splits: Vec<Split>,
+    path: std::path::PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+fn setup(kept_bytes: usize, partitions: u32) -> Setup {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lines");
+    std::fs::write(&path, lines()).unwrap();
+    let input = Input::lines([path.to_str().unwrap()]);
+    let splits = plan_splits(&[input.clone()], &LocalListing, SplitRules { split_bytes: 200_000, pieces_max: 10 });
+    let plan = JobPlan::map(input, || Lines).reduce(|| WriteKeys);
+    let mut bench = Bench::new(Means::PLENTY, partitions);
+    bench.settings.kept_in_files = Budget::new(kept_bytes);
+    Setup { bench, plan, splits: splits.unwrap(), path, _dir: dir }
+}
+
+impl Setup {
+    fn maps(&self) -> Vec<MapOutput> {
+        let map = |(index, split)| {
+            let attempt = TaskId::map(JOB, index as u32).attempt(0);
+            let (side, settings) = (Arc::new(SideInputs::none()), &self.bench.settings);
+            let (budget, progress) = (&self.bench.budget, &self.bench.progress);
+            run_map(&self.plan, attempt, split, &LocalFiles, side, settings, budget, progress).unwrap().output
+        };
+        self.splits.iter().enumerate().map(map).collect()
+    }
+
+    fn parts(&self, outputs: &[MapOutput]) -> Result<Vec<String>, TaskFailure> {
+        let part = |partition| {
+            let segments = outputs.iter().map(|output| output.segment(partition).unwrap()).collect();
+            Ok(self.bench.reduce(&self.plan, partition, segments)?.0)
+        };
+        (0..self.bench.settings.partitions).map(part).collect()
+    }
+}
+
+fn all_bytes(data: SegmentData) -> Vec<u8> {
+    match data {
+        SegmentData::Memory(bytes) => bytes.to_vec(),
+        SegmentData::File { .. } => panic!("there is plenty of memory"),
+        SegmentData::InFile(segment) => {
+            let (mut made, mut bytes) = (InFileBytes::new(segment), Vec::new());
+            while made.next(&mut bytes).unwrap() {}
+            bytes
+        }
+    }
+}
+
+#[test]
+fn pairs_left_in_their_file_read_and_travel_like_copied_ones() {
+    let (left, copied) = (setup(1 << 30, 3), setup(0, 3));
+    let (in_file, in_memory) = (left.maps(), copied.maps());
+    assert!(1 < in_file.len());
+    for (a, b) in in_file.iter().zip(&in_memory) {
+        assert_eq!(a.segments(), b.segments());
+        for partition in 0..3 {
+            let (a, b) = (a.segment(partition).unwrap(), b.segment(partition).unwrap());
+            if b.is_empty() {
+                assert!(a.is_empty());
+                continue;
+            }
+            assert!(matches!((&a, &b), (SegmentData::InFile(_), SegmentData::Memory(_))));
+            assert_eq!(a.len(), b.len());
+            assert_eq!(SegmentReader::open(a.clone()).unwrap().header(), SegmentReader::open(b.clone()).unwrap().header());
+            assert!(all_bytes(a) == all_bytes(b), "partition {partition}");
+        }
+    }
+    assert_eq!(left.parts(&in_file).unwrap(), copied.parts(&in_memory).unwrap());
+    drop((in_file, in_memory));
+    assert_eq!((left.bench.budget.used_bytes(), left.bench.settings.kept_in_files.used_bytes()), (0, 0));
+}
+
+#[test]
+fn pairs_are_copied_where_the_file_may_not_be_relied_on() {
+    let setup = setup(250_000, 1);
+    let in_file = |output: &MapOutput| matches!(output.segment(0), Some(SegmentData::InFile(_)));
+    let outputs = setup.maps();
+    assert_eq!(outputs.iter().map(in_file).collect::<Vec<_>>(), [true, false, false, false]);
+    let sorted = {
+        let text = String::from_utf8(lines()).unwrap();
+        let mut all: Vec<&str> = text.lines().collect();
+        all.sort_unstable();
+        all.join("\n") + "\n"
+    };
+    assert!(setup.parts(&outputs).unwrap()[0] == sorted);
+}
+
+#[test]
+fn a_file_that_changed_since_the_map_read_it_makes_its_segments_damaged() {
+    let setup = setup(1 << 30, 1);
+    let outputs = setup.maps();
+    let mut changed = lines();
+    changed.rotate_left(1);
+    std::fs::write(&setup.path, changed).unwrap();
+    let failure = setup.parts(&outputs).unwrap_err();
+    let TaskFailure::Corrupt { source, .. } = &failure else { panic!("{failure}") };
+    assert!(matches!(source, crate::segment::SegmentError::Changed { .. }), "{source}");
+}
