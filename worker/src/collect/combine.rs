@@ -25,7 +25,7 @@ const BATCH_LONG_BYTES: usize = 64 << 10;
 /// Slots of a fresh table; grows with what comes.
 const SLOTS_FIRST: usize = 1 << 12;
 /// Below this many slots a table grows fourfold: tables of words soon do.
-const SLOTS_FAST_GROWTH: usize = 1 << 18;
+const SLOTS_FAST_GROWTH: usize = 1 << 16;
 
 /// Makes combiners: one for each task.
 pub struct CombineFactory<V>(Arc<dyn Fn() -> Box<dyn CombineRun<V>> + Send + Sync>);
