@@ -168,6 +168,9 @@ pub struct AttemptCounts {
     pub lost: u32,
     /// Told to stop.
     pub cancelled: u32,
+    /// Queued on a worker, and taken back or lost with it before they began.
+    #[serde(default)]
+    pub returned: u32,
     /// Maps run again because their output was lost.
     pub maps_rerun: u32,
 }
@@ -213,7 +216,7 @@ pub struct JobStatus {
     pub attempts: AttemptCounts,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
-    /// Published parts in order.
+    /// Published parts in order; while a job is followed, only once it has ended.
     pub parts: Vec<Part>,
     /// What went wrong on the way, newest last, at most [`INCIDENTS_MAX`].
     pub incidents: Vec<String>,
@@ -390,6 +393,9 @@ pub struct WorkerEnded {
     pub code: Option<i32>,
     /// The last words of user code.
     pub last_words: String,
+    /// What its slots began last; they may have ended it well.
+    #[serde(default)]
+    pub begun: Vec<AttemptId>,
 }
 
 /// One line of the answer to a submission or a watch.

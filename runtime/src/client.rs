@@ -35,6 +35,9 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 /// How long a fresh cluster's workers are waited for.
 const JOIN_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long the end of an answer may follow its last line.
+const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
+
 /// Pause between looks at how many have joined.
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
@@ -312,6 +315,7 @@ impl Client {
                 let status = lines.next().await?;
                 seen(&status);
                 if status.state.ended() {
+                    lines.end().await;
                     return Ok(status);
                 }
             }
@@ -534,6 +538,11 @@ impl Client {
 
     /// The address from which the master is reached.
     async fn own_address(&self) -> Option<IpAddr> {
+        if let Ok(address) = self.master.host.parse::<IpAddr>()
+            && address.is_loopback()
+        {
+            return Some(address);
+        }
         let master = (self.master.host.as_str(), self.master.port);
         let stream = tokio::net::TcpStream::connect(master).await.ok()?;
         stream.local_addr().ok().map(|address| address.ip())
@@ -571,6 +580,9 @@ impl Client {
                 }
             };
             seen(&status);
+            if status.state.ended() {
+                lines.end().await;
+            }
             match (status.state, cancelled) {
                 (JobState::Succeeded, _) => return Ok(status),
                 (state, Some(job)) if state.ended() => return Err(ClientError::Interrupted { job }),
@@ -598,6 +610,13 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
+    /// Reads what follows the last line, which is nothing, so that the connection can be used again.
+    async fn end(&mut self) {
+        // Whatever goes wrong now costs the next request a new connection.
+        let rest = async { while matches!(self.answer.chunk().await, Ok(Some(_))) {} };
+        let _ = tokio::time::timeout(LAST_LINE_PATIENCE, rest).await;
+    }
+
     async fn next(&mut self) -> Result<JobStatus, ClientError> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer) {

@@ -6,7 +6,7 @@
 
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
-use gristmill_worker::agent::capture;
+use gristmill_worker::agent::{begun, capture};
 use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
@@ -374,6 +374,7 @@ impl Seat {
                 return None;
             }
             let last_words = seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default();
+            let begun = seated.spill_dirs.first().map(|dir| begun::read(dir)).unwrap_or_default();
             remove_folders(&seated.spill_dirs);
             if let Ok(status) = status {
                 let final_code = status.code().and_then(final_code);
@@ -382,7 +383,7 @@ impl Seat {
                 }
                 let (signal, code) = (status.signal(), status.code());
                 let host = gristmill_worker::host_name();
-                self.report(&WorkerEnded { pid, host, signal, code, last_words }).await;
+                self.report(&WorkerEnded { pid, host, signal, code, last_words, begun }).await;
             }
             hasty = if born.elapsed() < HASTY { hasty + 1 } else { 0 };
             if 1 < hasty {

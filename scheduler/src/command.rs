@@ -13,7 +13,8 @@ use std::fmt;
 /// An order.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Command {
-    /// Start this attempt; it holds a slot until it is reported finished or failed.
+    /// Start this attempt as soon as a slot of the worker is free: at once, or after those launched there
+    /// before it. It holds the slot until it is reported finished or failed.
     Launch {
         /// The attempt.
         attempt: AttemptId,
@@ -21,6 +22,13 @@ pub enum Command {
         worker: WorkerId,
         /// Why this job and why there.
         reason: LaunchReason,
+    },
+    /// Give this attempt back if it has not begun; else go on with it.
+    Recall {
+        /// The attempt, which is queued.
+        attempt: AttemptId,
+        /// Where.
+        worker: WorkerId,
     },
     /// Stop this attempt and report it failed as cancelled (or as it ended, if it was faster).
     Kill {

@@ -6,7 +6,7 @@
 
 use crate::ids::{AttemptId, HostId, JobId, WorkerId};
 use crate::job::JobSpec;
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 use std::fmt;
 
 /// Why an attempt or a fetch failed. The class decides who is charged and what is tried next.
@@ -134,8 +134,10 @@ pub enum Event {
     MapFinished {
         /// The attempt.
         attempt: AttemptId,
-        /// Size of its output.
+        /// Size of its output. Of an output without bytes there is nothing to fetch: all homes have it.
         output_bytes: Bytes,
+        /// How long it ran in its slot, by the worker's clock; the time it was queued there is not in it.
+        took: Span,
     },
     /// A reduce attempt ended well: its part is published.
     ReduceFinished {
@@ -150,6 +152,11 @@ pub enum Event {
         attempt: AttemptId,
         /// Why.
         class: Failure,
+    },
+    /// A worker gives a queued attempt back, as it was asked to, before it began.
+    AttemptReturned {
+        /// The attempt.
+        attempt: AttemptId,
     },
     /// A home has these partitions of a map output, verified.
     Fetched {

@@ -64,7 +64,7 @@ pub struct Row {
     /// Tasks that could start now beyond those held. Zero is exact for tasks bound to one worker (a reduce
     /// whose home has no idle slot is not counted); else an upper bound, since retries avoid some workers.
     pub can: [f64; 3],
-    /// Slots held by its attempts; 0 at the shuffle.
+    /// Slots held by its attempts, with those queued for one; 0 at the shuffle.
     pub held: [f64; 3],
     /// Tasks (segments at the shuffle) neither done nor running.
     pub pend: [u32; 3],

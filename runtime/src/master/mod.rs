@@ -16,8 +16,8 @@ use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
-    CONNECT_PATH, FRAME_BYTES_MAX, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame,
-    push_frame, read_frame, write_frame,
+    CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
+    WorkerFrame, write_frame,
 };
 use hyper::Method;
 use std::collections::BTreeMap;
@@ -72,8 +72,8 @@ pub struct MasterConfig {
 
 /// What the loop is fed with.
 enum Input {
-    Join { hello: Hello, peer: IpAddr, frames: UnboundedSender<MasterFrame>, reply: oneshot::Sender<Joined> },
-    Frame { worker: WorkerId, frame: WorkerFrame },
+    Join { hello: Hello, peer: IpAddr, frames: UnboundedSender<Vec<u8>>, reply: oneshot::Sender<Joined> },
+    Frames { worker: WorkerId, frames: Vec<WorkerFrame> },
     Gone { worker: WorkerId, goodbye: bool },
     ProcessEnded(WorkerEnded),
     Submit { submission: Box<Submission>, reply: oneshot::Sender<Submitted> },
@@ -304,7 +304,11 @@ impl Master {
             Input::Join { hello, peer, frames, reply } => {
                 let _ = reply.send(self.books.join(now, hello, peer, frames));
             }
-            Input::Frame { worker, frame } => self.books.frame(now, worker, frame),
+            Input::Frames { worker, frames } => {
+                for frame in frames {
+                    self.books.frame(now, worker, frame);
+                }
+            }
             Input::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
             Input::ProcessEnded(end) => self.process_ended(now, end),
             Input::Submit { submission, reply } => {
@@ -360,9 +364,10 @@ impl Master {
 }
 
 /// Greets a worker on a fresh connection and carries its frames until it is gone.
-async fn attend(handle: Handle, mut io: Duplex, peer: IpAddr) {
-    let greeting =
-        tokio::time::timeout(HELLO_PATIENCE, read_frame::<WorkerFrame, _>(&mut io, HELLO_BYTES_MAX));
+async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
+    let (reader, mut writer) = tokio::io::split(io);
+    let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
+    let greeting = tokio::time::timeout(HELLO_PATIENCE, reader.next());
     let Ok(Ok(Some(WorkerFrame::Hello(hello)))) = greeting.await else {
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
@@ -370,10 +375,10 @@ async fn attend(handle: Handle, mut io: Duplex, peer: IpAddr) {
     let refuse = |reason: String| MasterFrame::Refused { reason };
     if hello.protocol != PROTOCOL_VERSION {
         let reason = format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol);
-        let _ = write_frame(&mut io, &refuse(reason)).await;
+        let _ = write_frame(&mut writer, &refuse(reason)).await;
         return;
     }
-    let (frames, mut to_write) = unbounded_channel::<MasterFrame>();
+    let (frames, mut to_write) = unbounded_channel::<Vec<u8>>();
     let (reply, joined) = oneshot::channel();
     if handle.inputs.send(Input::Join { hello, peer, frames, reply }).is_err() {
         return;
@@ -382,24 +387,20 @@ async fn attend(handle: Handle, mut io: Duplex, peer: IpAddr) {
         Ok(Ok(worker)) => worker,
         Ok(Err(reason)) => {
             tracing::warn!(%peer, reason, "refused a worker");
-            let _ = write_frame(&mut io, &refuse(reason)).await;
+            let _ = write_frame(&mut writer, &refuse(reason)).await;
             return;
         }
         Err(_) => return,
     };
-    let (mut reader, mut writer) = tokio::io::split(io);
+    reader.set_limit(FRAME_BYTES_MAX);
     let writing = tokio::spawn(async move {
-        let mut buffer = Vec::new();
-        while let Some(first) = to_write.recv().await {
-            buffer.clear();
-            let mut next = Some(first);
-            while let Some(frame) = next {
-                if let Err(error) = push_frame(&frame, &mut buffer) {
-                    tracing::error!(%error, "a frame could not be sent");
-                }
-                next = if buffer.len() < WRITE_BATCH_BYTES { to_write.try_recv().ok() } else { None };
+        while let Some(mut batch) = to_write.recv().await {
+            while batch.len() < WRITE_BATCH_BYTES
+                && let Ok(more) = to_write.try_recv()
+            {
+                batch.extend_from_slice(&more);
             }
-            if writer.write_all(&buffer).await.is_err() || writer.flush().await.is_err() {
+            if writer.write_all(&batch).await.is_err() || writer.flush().await.is_err() {
                 return;
             }
         }
@@ -409,13 +410,19 @@ async fn attend(handle: Handle, mut io: Duplex, peer: IpAddr) {
     let mut goodbye = false;
     let mut shutdown = handle.shutdown.subscribe();
     loop {
-        let frame = tokio::select! {
-            frame = read_frame::<WorkerFrame, _>(&mut reader, FRAME_BYTES_MAX) => frame,
+        let first = tokio::select! {
+            first = reader.next() => first,
             _ = shutdown.wait_for(|end| *end) => break,
         };
-        let Ok(Some(frame)) = frame else { break };
-        goodbye |= matches!(frame, WorkerFrame::Goodbye);
-        if handle.inputs.send(Input::Frame { worker, frame }).is_err() {
+        let Ok(Some(first)) = first else { break };
+        let mut frames = vec![first];
+        while frames.len() < BATCH_MAX
+            && let Ok(Some(frame)) = reader.ready()
+        {
+            frames.push(frame);
+        }
+        goodbye |= matches!(frames.last(), Some(WorkerFrame::Goodbye));
+        if handle.inputs.send(Input::Frames { worker, frames }).is_err() {
             break;
         }
     }

@@ -39,6 +39,9 @@ const KEEPALIVE: Duration = Duration::from_millis(500);
 /// Longest body but for submissions, bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
+/// Submissions from this length on are read on another thread.
+const PARSED_INLINE_BYTES_MAX: usize = 256 << 10;
+
 /// Answers one request.
 pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
@@ -167,9 +170,20 @@ async fn worker_ended(handle: &Handle, incoming: Incoming) -> Answered {
     Ok(answer::status(StatusCode::NO_CONTENT))
 }
 
+/// Reads a submission, off the thread that drives the workers if it is long.
+async fn parse(body: Bytes) -> Result<Submission, Refusal> {
+    let short = body.len() < PARSED_INLINE_BYTES_MAX;
+    let read = move || serde_json::from_slice(&body);
+    let parsed = if short {
+        read()
+    } else {
+        tokio::task::spawn_blocking(read).await.map_err(|_| Refusal::ending())?
+    };
+    parsed.map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "submission", wrong.to_string()))
+}
+
 async fn submit(handle: Handle, incoming: Incoming) -> Answered {
-    let submission: Submission = serde_json::from_slice(&body(incoming, SUBMISSION_BYTES_MAX).await?)
-        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "submission", wrong.to_string()))?;
+    let submission = parse(body(incoming, SUBMISSION_BYTES_MAX).await?).await?;
     let (reply, submitted) = oneshot::channel();
     let _ = handle.inputs.send(Input::Submit { submission: Box::new(submission), reply });
     let submitted = submitted.await.map_err(|_| Refusal::ending())?;
@@ -195,7 +209,7 @@ fn lines(
     tokio::spawn(async move {
         loop {
             changes.mark_unchanged();
-            let status = handle.query(move |books, now| books.status(now, job)).await.flatten();
+            let status = handle.query(move |books, now| books.glance(now, job)).await.flatten();
             let Some(status) = status else { return };
             let ended = status.state.ended();
             let Some(line) = line(status) else { return };

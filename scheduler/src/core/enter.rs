@@ -9,7 +9,7 @@ use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::{Books, Job};
 use crate::placement::HomeRequest;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use std::collections::BTreeSet;
 
 impl Books {
@@ -27,13 +27,14 @@ impl Books {
                 let cause = Cause::External { cause: *cause };
                 self.give_up(*job, Outcome::Failed { cause }, out);
             }
-            Event::MapFinished { attempt, output_bytes } => {
-                self.finished(*attempt, TaskKind::Map, *output_bytes, out);
+            Event::MapFinished { attempt, output_bytes, took } => {
+                self.finished(*attempt, TaskKind::Map, *output_bytes, *took, out);
             }
             Event::ReduceFinished { attempt, output_bytes } => {
-                self.finished(*attempt, TaskKind::Reduce, *output_bytes, out);
+                self.finished(*attempt, TaskKind::Reduce, *output_bytes, Span::default(), out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
+            Event::AttemptReturned { attempt } => self.returned(*attempt, out),
             Event::Fetched { job, home, map, partitions } => {
                 let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));
                 let workers = &mut self.workers;
@@ -81,8 +82,8 @@ impl Books {
     /// barred workers leave those. The one place that looks at all live jobs; workers join rarely.
     fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
         for (&id, job) in &mut self.jobs {
-            job.leave_barred(&self.workers, out);
-            job.share_homes(worker, &self.workers, out);
+            job.leave_barred(&mut self.workers, out);
+            job.share_homes(worker, &mut self.workers, out);
             if !job.homeless.is_empty() {
                 self.dirty.insert(id);
             }
@@ -95,14 +96,23 @@ impl Books {
             self.deserted_at = self.now;
         }
         // All leave the table before the first consequence is drawn, which may end a job.
-        let stopped: Vec<AttemptId> = worker.running.iter().copied().collect();
-        let live: Vec<bool> = stopped
-            .iter()
-            .map(|&attempt| self.release(attempt).is_some_and(|record| !record.dying))
-            .collect();
-        for (&attempt, _) in stopped.iter().zip(&live).filter(|(_, live)| **live) {
-            let class = if culprits.contains(&attempt) { Failure::User } else { Failure::Lost };
-            self.stopped(attempt, id, class, out);
+        let gone: Vec<AttemptId> = worker.running.iter().chain(&worker.queued).copied().collect();
+        let released = |&attempt: &AttemptId| {
+            let record = self.release(attempt).filter(|record| !record.dying)?;
+            Some((attempt, record.queued))
+        };
+        for (attempt, queued) in gone.iter().filter_map(released).collect::<Vec<_>>() {
+            match culprits.contains(&attempt) {
+                true => self.stopped(attempt, id, Failure::User, out),
+                false if queued => {
+                    // It may have begun after all, and the worker have died of it before it could say so.
+                    if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+                        job.tries_mut(attempt.task).alone = true;
+                    }
+                    self.map_again(attempt, out);
+                }
+                false => self.stopped(attempt, id, Failure::Lost, out),
+            }
         }
         let concerned: BTreeSet<JobId> =
             worker.jobs.iter().chain(&worker.bound).chain(&worker.named).copied().collect();

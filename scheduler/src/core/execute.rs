@@ -6,8 +6,8 @@
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
 use crate::ids::{JobId, TaskId, TaskKind};
-use crate::ledger::Books;
 use crate::ledger::tasks::{MapState, ReduceState};
+use crate::ledger::{Books, Worker, Workers};
 use crate::placement::{Choice, Offer, Placement};
 use crate::plan::{Floor, Line, Reason, Share};
 use crate::view::{Handle, Station};
@@ -20,6 +20,9 @@ pub(super) struct Executor<'a> {
     pub(super) shuffle: &'a mut ShuffleOrder,
     pub(super) commands: &'a mut Vec<Command>,
     pub(super) lines_drawn: [bool; 3],
+    /// Nobody who could use a slot was turned away in this plan: places behind running attempts may be given.
+    /// Otherwise they would go to others for ever, and no slot would become free for who comes first.
+    pub(super) ahead_open: bool,
 }
 
 impl Executor<'_> {
@@ -44,12 +47,45 @@ impl Executor<'_> {
             .unwrap_or_else(|| panic!("granted to {handle:?}, which is no live job"))
     }
 
+    /// The next task of this kind and where it starts now, or, for a map that is soon done, where it is queued.
+    fn choose(&mut self, id: JobId, kind: TaskKind, line: Option<Line>) -> Option<Choice> {
+        let job = &self.books.jobs[&id];
+        let waits = match kind {
+            TaskKind::Map => 0 < job.queue.startable(),
+            TaskKind::Reduce => !job.ready.at.is_empty(),
+        };
+        if !waits {
+            return None;
+        }
+        let offer = Offer { job, kind, workers: &self.books.workers };
+        let now = (0 < self.books.workers.free).then(|| self.placement.choose(offer)).flatten();
+        if let Some(choice) = now {
+            let free = self.books.workers.get(choice.worker).is_some_and(|worker| 0 < worker.free());
+            assert!(free, "{} chose {}, which has no free slot", self.placement.name(), choice.worker);
+            return Some(choice);
+        }
+        let depth = job.pace.depth(&self.books.config.ahead);
+        // A line is shared out over time, exactly; that needs every decision late.
+        let may = self.ahead_open && kind == TaskKind::Map && line.is_none() && 0 < depth;
+        // Retries go first, and they are not queued.
+        let choice = (may && job.queue.wary.is_empty()).then(|| self.placement.choose_ahead(offer, depth));
+        let choice = choice.flatten().filter(|choice| {
+            let task = TaskId { job: id, kind, index: choice.index };
+            job.is_quick(task, &self.books.config.ahead)
+        });
+        self.ahead_open = choice.is_some();
+        if let Some(Choice { worker, .. }) = choice {
+            let place = self.books.workers.get(worker).and_then(Worker::level);
+            let open = place.is_some_and(|level| level < Workers::level_of(depth));
+            assert!(open, "{} queued on {worker}, which has no place", self.placement.name());
+        }
+        choice
+    }
+
     fn check(&self, task: TaskId, choice: &Choice) {
         let placement = self.placement.name();
         let worker = choice.worker;
         let job = &self.books.jobs[&task.job];
-        let free = self.books.workers.get(worker).is_some_and(|worker| 0 < worker.free());
-        assert!(free, "{placement} chose {worker} for {task}, which has no free slot");
         match task.kind {
             TaskKind::Map => {
                 let waits = job.maps[task.index as usize].state == MapState::Waiting;
@@ -74,6 +110,11 @@ impl Floor for Executor<'_> {
 
     fn left(&self, station: Station) -> f64 {
         match station {
+            // A place behind running attempts counts as something left, so that policies go on to it.
+            Station::Map if self.books.workers.free == 0 && self.ahead_open => {
+                let depth = self.books.config.ahead.maps_max;
+                f64::from(u8::from(self.books.workers.behind(depth).next().is_some()))
+            }
             Station::Map | Station::Reduce => f64::from(self.books.workers.free),
             Station::Shuffle => (SHUFFLE_ORDER_MAX - self.shuffle.grants.len()) as f64,
         }
@@ -89,17 +130,13 @@ impl Floor for Executor<'_> {
     }
 
     fn start(&mut self, job: Handle, station: Station, line: Option<Line>, grant: Reason) -> bool {
-        if self.books.workers.free == 0 {
-            return false;
-        }
         let id = self.job(job);
         let kind = match station {
             Station::Map => TaskKind::Map,
             Station::Reduce => TaskKind::Reduce,
             Station::Shuffle => return false,
         };
-        let offer = Offer { job: &self.books.jobs[&id], kind, workers: &self.books.workers };
-        let Some(choice) = self.placement.choose(offer) else { return false };
+        let Some(choice) = self.choose(id, kind, line) else { return false };
         let task = TaskId { job: id, kind, index: choice.index };
         self.check(task, &choice);
         let attempt = self.books.launch(task, choice.worker, choice.locality, line);

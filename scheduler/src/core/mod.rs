@@ -16,6 +16,7 @@ pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCoun
 use crate::command::Command;
 use crate::event::Event;
 use crate::ids::{AttemptId, JobId, WorkerId};
+pub use crate::ledger::AheadConfig;
 use crate::ledger::{Books, Violation};
 use crate::placement::Placement;
 use crate::plan::{Plan, Share};
@@ -44,8 +45,12 @@ pub struct CoreConfig {
     pub losses_max: u32,
     /// Failures of one task by nobody's fault, lost workers not counted; 16.
     pub uncharged_max: u32,
+    /// How long a task waits after it failed by a worker's fault (disk full, I/O error); 1 s.
+    pub trouble_pause: Span,
     /// Ended jobs that can still be looked up; 1,000.
     pub ended_jobs_max: usize,
+    /// What is queued behind running attempts.
+    pub ahead: AheadConfig,
 }
 
 impl Default for CoreConfig {
@@ -57,7 +62,9 @@ impl Default for CoreConfig {
             rereads_max: 8,
             losses_max: 8,
             uncharged_max: 16,
+            trouble_pause: Span::whole_seconds(1),
             ended_jobs_max: 1000,
+            ahead: AheadConfig::default(),
         }
     }
 }
@@ -135,10 +142,13 @@ impl Core {
             ticked |= *event == Event::Tick;
             self.books.enter(event, commands);
         }
+        self.books.rouse(commands);
         self.settle(commands);
         self.observe(ticked);
         let wish = self.plan(commands);
-        self.ask_for_wake(wish, commands);
+        let again =
+            self.books.call_back(|attempt, worker| commands.push(Command::Recall { attempt, worker }));
+        self.ask_for_wake([wish, again], commands);
     }
 
     /// Lets the policy plan and executes its plan.
@@ -152,6 +162,7 @@ impl Core {
             shuffle: &mut self.shuffle,
             commands,
             lines_drawn: [false; 3],
+            ahead_open: true,
         };
         let capacity = executor.capacity();
         let view = show::view(executor.books.now, &self.rows, &[], capacity);
@@ -163,11 +174,13 @@ impl Core {
         wish
     }
 
-    /// One standing wake: the earlier of the policy's wish and the end of the grace without workers.
-    fn ask_for_wake(&mut self, wish: Option<Time>, commands: &mut Vec<Command>) {
+    /// One standing wake: the earliest of these wishes, the end of a pause, and the end of the grace without
+    /// workers.
+    fn ask_for_wake(&mut self, wishes: [Option<Time>; 2], commands: &mut Vec<Command>) {
         let now = self.books.now;
-        let wishes = [wish, self.books.grace_ends()];
-        let Some(time) = wishes.into_iter().flatten().filter(|&time| now < time).min() else { return };
+        let pause = self.books.resting.first().map(|&(due, _)| due);
+        let wishes = wishes.into_iter().chain([pause, self.books.grace_ends()]);
+        let Some(time) = wishes.flatten().filter(|&time| now < time).min() else { return };
         if self.wake != Some(time) {
             self.wake = Some(time);
             commands.push(Command::WakeAt { time });
@@ -242,9 +255,29 @@ impl Core {
         self.books.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.books))
     }
 
-    /// The attempts that hold a slot, by id.
+    /// The attempts that hold a slot or are queued behind one, by id.
     pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, AttemptSnapshot)> {
         self.books.attempts.iter().map(|(&id, attempt)| (id, AttemptSnapshot::of(attempt)))
+    }
+
+    /// The maps of this live job whose output is empty, one bit each, 64 to a word, the lowest first; maps
+    /// beyond the last word are not among them. Homes fetch nothing of them and must be told before a reduce.
+    #[must_use]
+    pub fn empty_maps(&self, job: JobId) -> &[u64] {
+        self.books.jobs.get(&job).map_or(&[], |job| job.empty.words())
+    }
+
+    /// This attempt, if it holds a slot or is queued behind one.
+    #[must_use]
+    pub fn attempt(&self, id: AttemptId) -> Option<AttemptSnapshot> {
+        self.books.attempts.get(&id).map(AttemptSnapshot::of)
+    }
+
+    /// Number of outputs of this live job that the worker keeps.
+    #[must_use]
+    pub fn outputs_at(&self, job: JobId, worker: WorkerId) -> usize {
+        let outputs = self.books.jobs.get(&job).and_then(|job| job.outputs.get(&worker));
+        outputs.map_or(0, std::collections::BTreeSet::len)
     }
 
     /// The worker that gathers this partition; `None` when there is none, or the part is done.

@@ -25,7 +25,7 @@ pub enum JobState {
 /// Maps of a job by state; their sum is the number of maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MapCounts {
-    /// Not running and not done (any more).
+    /// Not running and not done (any more); some may be queued on a worker.
     pub pending: u32,
     /// An attempt holds a slot.
     pub running: u32,
@@ -109,7 +109,11 @@ impl JobSnapshot {
                 None if started => JobState::Running,
                 None => JobState::Waiting,
             },
-            maps: MapCounts { pending: job.maps_waiting, running: job.maps_running, done: job.maps_done },
+            maps: MapCounts {
+                pending: job.maps_waiting + job.maps_queued,
+                running: job.maps_running - job.maps_queued,
+                done: job.maps_done,
+            },
             reduces: ReduceCounts {
                 pending,
                 gathering: reduces(ReduceState::Gathering) - pending,
@@ -144,6 +148,8 @@ pub struct WorkerSnapshot {
     pub slots: u32,
     /// Attempts that hold a slot there.
     pub running: u32,
+    /// Attempts queued behind those.
+    pub queued: u32,
     /// Live jobs that it has something of.
     pub jobs: u32,
     /// Partitions that it gathers or reduces.
@@ -160,6 +166,7 @@ impl WorkerSnapshot {
             host: worker.host,
             slots: worker.slots,
             running: worker.running.len() as u32,
+            queued: worker.queued(),
             jobs: worker.jobs.len() as u32,
             homes: jobs().map(|job| job.homes_at(worker.id)).sum(),
             outputs: jobs().map(|job| job.outputs.get(&worker.id).map_or(0, |maps| maps.len() as u32)).sum(),
@@ -167,19 +174,26 @@ impl WorkerSnapshot {
     }
 }
 
-/// An attempt that holds a slot.
+/// An attempt that holds a slot or is queued behind one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttemptSnapshot {
     /// Where it runs.
     pub worker: WorkerId,
-    /// When it was launched.
+    /// When it got its slot; while it is queued, when it was queued.
     pub started: Time,
+    /// It waits for a slot of its worker.
+    pub queued: bool,
     /// It was told to die.
     pub dying: bool,
 }
 
 impl AttemptSnapshot {
     pub(crate) fn of(attempt: &Attempt) -> Self {
-        AttemptSnapshot { worker: attempt.worker, started: attempt.started, dying: attempt.dying }
+        AttemptSnapshot {
+            worker: attempt.worker,
+            started: attempt.started,
+            queued: attempt.queued,
+            dying: attempt.dying,
+        }
     }
 }

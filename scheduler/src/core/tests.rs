@@ -1,5 +1,6 @@
 //! What the core promises, rule by rule, and under random histories.
 
+mod ahead;
 mod commits;
 mod driver;
 mod ends;

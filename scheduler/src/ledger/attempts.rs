@@ -13,14 +13,18 @@ use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::workers::Workers;
 use crate::placement::Locality;
 use crate::plan::Line;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 use crate::view::Station;
 
-/// One try that holds a slot.
+/// One try that holds a slot or is queued behind one.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) worker: WorkerId,
+    /// When it got its slot, or was queued while it waits for one.
     pub(crate) started: Time,
+    pub(crate) queued: bool,
+    /// It counts among the quick ones of its worker.
+    pub(crate) quick: bool,
     /// The line it was granted in.
     pub(crate) line: Option<Line>,
     /// Told to die because its job ended; nothing is expected of it but to release its slot.
@@ -36,7 +40,8 @@ pub(crate) fn station_of(kind: TaskKind) -> Station {
 }
 
 impl Books {
-    /// Starts the next try of a waiting map or ready reduce on a worker with a free slot.
+    /// Starts the next try of a waiting map or ready reduce on a worker with a free slot, or queues it if there
+    /// is none.
     pub(crate) fn launch(
         &mut self,
         task: TaskId,
@@ -48,15 +53,16 @@ impl Books {
         match task.kind {
             TaskKind::Map => {
                 let spec = &job.maps[task.index as usize].spec;
-                job.queue.remove(task.index, spec, &self.workers);
+                job.queue.remove(task.index, spec, &mut self.workers);
                 job.set_map(task.index, MapState::Running);
             }
             TaskKind::Reduce => {
-                let found = job.ready.remove(worker, task.index, &self.workers);
+                let found = job.ready.remove(worker, task.index, &mut self.workers);
                 assert!(found, "{task} launched on {worker}, where it is not ready");
                 job.set_reduce(task.index, ReduceState::Running);
             }
         }
+        let quick = job.is_quick(task, &self.config.ahead);
         let tries = job.tries_mut(task);
         let attempt = task.attempt(tries.launched);
         tries.launched += 1;
@@ -66,11 +72,20 @@ impl Books {
         job.running.insert(attempt);
         job.told.insert(worker);
         self.workers.tell(worker, task.job);
-        self.workers.take_slot(worker, attempt);
+        let queued = self.workers.get(worker).is_some_and(|worker| worker.free() == 0);
+        if queued {
+            self.workers.queue(worker, attempt);
+            self.ahead.waiting.insert((self.now, attempt));
+            job.maps_queued += 1;
+        } else {
+            self.workers.take_slot(worker, attempt, quick);
+        }
         if let Some(line) = line {
             self.lines[station_of(task.kind).index()].take(line);
         }
-        self.attempts.insert(attempt, Attempt { worker, started: self.now, line, dying: false });
+        let quick = quick && !queued;
+        self.attempts
+            .insert(attempt, Attempt { worker, started: self.now, queued, quick, line, dying: false });
         self.dirty.insert(task.job);
         attempt
     }
@@ -78,17 +93,54 @@ impl Books {
     /// Takes an attempt out of the table and gives its slot back, if its worker is live.
     pub(crate) fn release(&mut self, attempt: AttemptId) -> Option<Attempt> {
         let record = self.attempts.remove(&attempt)?;
-        if self.workers.is_live(record.worker) {
-            self.workers.release_slot(record.worker, attempt);
+        if record.queued {
+            self.ahead.remove(record.started, attempt);
+        }
+        if self.workers.is_live(record.worker)
+            && let Some(next) = self.workers.leave(record.worker, attempt, record.quick)
+        {
+            self.promote(next);
         }
         if let Some(line) = record.line {
             self.lines[station_of(attempt.task.kind).index()].give_back(line);
         }
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
             job.running.remove(&attempt);
+            job.maps_queued -= u32::from(record.queued);
             self.dirty.insert(attempt.task.job);
         }
         Some(record)
+    }
+
+    /// A queued attempt got its slot.
+    fn promote(&mut self, attempt: AttemptId) {
+        let record = self.attempts.get_mut(&attempt).expect("queued attempts are in the table");
+        self.ahead.remove(record.started, attempt);
+        record.queued = false;
+        record.started = self.now;
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.maps_queued -= 1;
+        record.quick = job.is_quick(attempt.task, &self.config.ahead);
+        self.workers.judge(record.worker, record.quick);
+        self.dirty.insert(attempt.task.job);
+    }
+
+    /// A queued attempt came back before it began.
+    pub(crate) fn returned(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(record) = self.release(attempt).filter(|record| !record.dying) else { return self.late() };
+        match attempt.task.kind {
+            TaskKind::Map => self.map_again(attempt, out),
+            // Reduces are not queued; a worker that says otherwise has it run again.
+            TaskKind::Reduce => self.stopped(attempt, record.worker, Failure::Cancelled, out),
+        }
+    }
+
+    /// A queued map lost its place: it waits again, at nobody's cost.
+    pub(crate) fn map_again(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        if let Err(cause) = job.map_waits(attempt.task.index, &mut self.workers) {
+            self.end(attempt.task.job, Outcome::Failed { cause }, out);
+        }
     }
 
     /// An attempt ended well.
@@ -97,6 +149,7 @@ impl Books {
         attempt: AttemptId,
         kind: TaskKind,
         output: Bytes,
+        took: Span,
         out: &mut Vec<Command>,
     ) {
         assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
@@ -116,9 +169,12 @@ impl Books {
         match kind {
             TaskKind::Map => {
                 job.tally.map_bytes += output;
-                job.tally.map_time += now.since(record.started);
+                job.tally.map_time += took;
+                job.pace.add(took);
                 if publishes {
                     job.set_map(attempt.task.index, MapState::Done { output: None });
+                } else if output == Bytes::ZERO {
+                    job.gain_nothing(attempt.task.index, &mut self.workers);
                 } else {
                     job.gain_output(attempt.task.index, record.worker, out);
                 }
@@ -160,8 +216,24 @@ impl Books {
             uncharged_max: self.config.uncharged_max,
             troubles: self.config.troubles(),
         };
-        if let Err(cause) = job.retry(attempt.task, worker, class, limits, &mut self.workers, out) {
-            self.end(attempt.task.job, Outcome::Failed { cause }, out);
+        match job.retry(attempt.task, worker, class, limits, &mut self.workers, out) {
+            Err(cause) => self.end(attempt.task.job, Outcome::Failed { cause }, out),
+            Ok(()) if class == Failure::Worker => {
+                self.resting.insert((self.now + self.config.trouble_pause, attempt.task));
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// Tasks whose pause after a worker's fault is over stand in line again.
+    pub(crate) fn rouse(&mut self, out: &mut Vec<Command>) {
+        while let Some(&(due, task)) = self.resting.first().filter(|(due, _)| *due <= self.now) {
+            self.resting.remove(&(due, task));
+            let Some(job) = self.jobs.get_mut(&task.job) else { continue };
+            self.dirty.insert(task.job);
+            if let Err(cause) = job.rouse(task, &mut self.workers) {
+                self.end(task.job, Outcome::Failed { cause }, out);
+            }
         }
     }
 
@@ -220,6 +292,7 @@ impl Job {
             }
             Failure::Lost => {
                 tries.lost += 1;
+                tries.alone = true;
                 if limits.losses_max <= tries.lost {
                     return Err(Cause::WorkersLost { task });
                 }
@@ -238,6 +311,7 @@ impl Job {
             }
         }
         match task.kind {
+            TaskKind::Map if class == Failure::Worker => self.map_rests(task.index),
             TaskKind::Map => self.map_waits(task.index, workers)?,
             TaskKind::Reduce => self.reduce_stopped(task.index, class, workers, out),
         }

@@ -60,17 +60,30 @@ impl Books {
     fn audit_workers(&self, findings: &mut Findings) {
         let workers = &self.workers;
         let mut idle = BTreeSet::new();
+        let mut behind = BTreeSet::new();
         for (id, worker) in &workers.live {
             findings.rule(*id == worker.id, id, "is filed under its own id");
             findings.rule(worker.running.len() as u32 <= worker.slots, id, "runs no more than its slots");
-            findings.rule(
-                worker
-                    .running
-                    .iter()
-                    .all(|a| self.attempts.get(a).is_some_and(|record| record.worker == *id)),
-                id,
-                "runs only attempts of the table",
-            );
+            let idle_queue = 0 < worker.free() && 0 < worker.queued();
+            findings.rule(!idle_queue, id, "queues nothing while it has a free slot");
+            let mut quick = 0;
+            for (attempts, queued) in
+                [(worker.running.iter().collect::<Vec<_>>(), false), (worker.queued.iter().collect(), true)]
+            {
+                for attempt in attempts {
+                    let record = self.attempts.get(attempt);
+                    let known = record.is_some_and(|record| record.worker == *id && record.queued == queued);
+                    findings.rule(known, attempt, "runs or is queued where the table has it");
+                    quick += u32::from(record.is_some_and(|record| record.quick));
+                }
+            }
+            let bound = self.jobs.values().flat_map(|job| [&job.ready, &job.queue.pinned]);
+            let awaited: usize = bound.filter_map(|bound| bound.at.get(id)).map(BTreeSet::len).sum();
+            findings.rule(awaited == worker.awaited as usize, id, "counts the tasks that wait for it alone");
+            findings.rule(quick == worker.quick, id, "counts its quick attempts");
+            if let Some(level) = worker.level() {
+                behind.insert((level, *id));
+            }
             let known = worker.jobs.iter().chain(&worker.bound).chain(&worker.named);
             findings.rule(
                 known.into_iter().all(|job| self.jobs.contains_key(job)),
@@ -82,6 +95,7 @@ impl Books {
             }
         }
         findings.rule(idle == workers.idle, "idle", "lists exactly the workers with free slots");
+        findings.rule(behind == workers.behind, "behind", "lists exactly the workers that may queue");
         let free: u32 = workers.iter().map(|worker| worker.free()).sum();
         findings.rule(free == workers.free, "workers", "free slots are counted");
         let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
@@ -93,10 +107,17 @@ impl Books {
         for (attempt, record) in &self.attempts {
             let worker = self.workers.get(record.worker);
             findings.rule(
-                worker.is_some_and(|worker| worker.running.contains(attempt)),
+                worker.is_some_and(|worker| {
+                    worker.running.contains(attempt) || worker.queued.contains(attempt)
+                }),
                 attempt,
-                "holds a slot of a live worker",
+                "holds a slot of a live worker or waits for one",
             );
+            let alone = !record.queued || record.line.is_none() && attempt.task.kind == TaskKind::Map;
+            findings.rule(alone, attempt, "is a map outside of lines, as it is queued");
+            let listed = self.ahead.recalled.contains(attempt)
+                || self.ahead.waiting.contains(&(record.started, *attempt));
+            findings.rule(record.queued || !listed, attempt, "is not listed as queued, as it runs");
             if let Some(line) = record.line {
                 let station = super::attempts::station_of(attempt.task.kind);
                 *held[station.index()].entry(line.0).or_default() += 1;
@@ -189,6 +210,7 @@ fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) {
             queue.open.contains(&index),
             queue.preferring.contains(&index),
             queue.wary.contains(&index),
+            queue.resting.contains(&index),
             0 < pinned,
         ];
         let waits = usize::from(map.state == MapState::Waiting);
@@ -211,6 +233,9 @@ fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) {
             match output {
                 Some(worker) => {
                     outputs.entry(worker).or_default().insert(index);
+                }
+                None if job.empty.get(index) => {
+                    findings.rule(map.lacking == 0, task, "is lacked by nobody, as it is empty");
                 }
                 None if !job.map_only() && 0 < map.lacking => {
                     findings.rule(!job.homeless.is_empty(), task, "is made again, as a home lacks it");
@@ -239,7 +264,11 @@ fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
         let complete = reduce.gathered.count() as usize == job.maps.len() && reduce.home.is_some();
         let ready =
             reduce.home.is_some_and(|home| job.ready.at.get(&home).is_some_and(|l| l.contains(&partition)));
-        findings.rule(ready == (reduce.state == ReduceState::Ready), task, "stands in line if it is ready");
+        let rests = job.resting.contains(&partition);
+        let stands = reduce.state == ReduceState::Ready && !rests;
+        findings.rule(ready == stands, task, "stands in line if it is ready and does not rest");
+        let rightly = !rests || reduce.state == ReduceState::Ready;
+        findings.rule(rightly, task, "is ready, as it rests");
         match (reduce.state, reduce.home) {
             (ReduceState::Done, home) => findings.rule(home.is_none(), task, "has no home, as it is done"),
             (state, Some(home)) => {
@@ -256,7 +285,8 @@ fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
             (state, None) => {
                 homeless.insert(partition);
                 findings.rule(state == ReduceState::Gathering, task, "gathers, as it has no home");
-                findings.rule(reduce.gathered.count() == 0, task, "has nothing, as it has no home");
+                let nothing = reduce.gathered.count() == job.empty.count();
+                findings.rule(nothing, task, "has nothing but empty segments, as it has no home");
             }
         }
         let permit = reduce.tries.permit;

@@ -9,6 +9,7 @@ use crate::command::{Cause, Command};
 use crate::event::Failure;
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
+use crate::ledger::ahead::Pace;
 use crate::ledger::queue::{Bound, Queue, live};
 use crate::ledger::tasks::{Bits, MapState, MapTask, ReduceState, ReduceTask, Tries};
 use crate::ledger::workers::{Worker, Workers};
@@ -43,20 +44,28 @@ pub struct Job {
     pub(crate) maps: Vec<MapTask>,
     pub(crate) reduces: Vec<ReduceTask>,
     pub(crate) maps_waiting: u32,
+    /// With those that are queued.
     pub(crate) maps_running: u32,
+    pub(crate) maps_queued: u32,
     pub(crate) maps_done: u32,
     /// By [`ReduceState`].
     pub(crate) reduce_counts: [u32; 4],
     /// Segments at their homes or used by finished reduces.
     pub(crate) segments_fetched: u64,
     pub(crate) queue: Queue,
-    /// Ready reduces at their homes.
+    /// Ready reduces at their homes, but for those that rest.
     pub(crate) ready: Bound,
+    /// Ready reduces that pause after a failure by a worker's fault.
+    pub(crate) resting: BTreeSet<u32>,
     /// Partitions of unfinished reduces by home.
     pub(crate) homes: BTreeMap<WorkerId, BTreeSet<u32>>,
     pub(crate) homeless: BTreeSet<u32>,
     /// Maps whose output a live worker keeps.
     pub(crate) outputs: BTreeMap<WorkerId, BTreeSet<u32>>,
+    /// Maps whose output is empty: all homes have it, also those to come.
+    pub(crate) empty: Bits,
+    /// How long its maps take.
+    pub(crate) pace: Pace,
     /// Failures by a worker's fault.
     pub(crate) troubles: BTreeMap<WorkerId, u32>,
     /// Live workers that get nothing more of this job while there are others.
@@ -199,6 +208,7 @@ impl Job {
             handle: None,
             maps_waiting: maps.len() as u32,
             maps_running: 0,
+            maps_queued: 0,
             maps_done: 0,
             maps,
             reduces: (0..reduces).map(reduce).collect(),
@@ -206,9 +216,12 @@ impl Job {
             segments_fetched: 0,
             queue: Queue::default(),
             ready: Bound::default(),
+            resting: BTreeSet::new(),
             homes: BTreeMap::new(),
             homeless: (0..reduces).collect(),
             outputs: BTreeMap::new(),
+            empty: Bits::default(),
+            pace: Pace::default(),
             troubles: BTreeMap::new(),
             barred: BTreeSet::new(),
             running: BTreeSet::new(),
@@ -287,6 +300,28 @@ impl Job {
         Ok(())
     }
 
+    /// A map waits, but does not stand in line yet.
+    pub(crate) fn map_rests(&mut self, index: u32) {
+        self.set_map(index, MapState::Waiting);
+        self.queue.resting.insert(index);
+    }
+
+    /// The pause of a task is over; it may have been cut short, then this does nothing.
+    ///
+    /// # Errors
+    /// The job cannot go on: the map is pinned and all its workers are gone.
+    pub(crate) fn rouse(&mut self, task: TaskId, workers: &mut Workers) -> Result<(), Cause> {
+        match task.kind {
+            TaskKind::Map if self.queue.resting.remove(&task.index) => self.map_waits(task.index, workers),
+            TaskKind::Reduce if self.resting.remove(&task.index) => {
+                let home = self.reduces[task.index as usize].home.expect("a reduce rests at its home");
+                self.ready.insert(self.id, home, task.index, workers);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn orphan(&self, index: u32) -> Cause {
         Cause::Input { task: TaskId::map(self.id, index) }
     }
@@ -309,7 +344,7 @@ impl Job {
         worker: WorkerId,
         task: TaskId,
         (bar, max): (u32, u32),
-        workers: &Workers,
+        workers: &mut Workers,
         out: &mut Vec<Command>,
     ) -> Result<(), Cause> {
         let troubles = self.troubles.entry(worker).or_default();
@@ -324,7 +359,7 @@ impl Job {
     }
 
     /// Takes partitions away from barred homes while there are better ones; running reduces may end there.
-    pub(crate) fn leave_barred(&mut self, workers: &Workers, out: &mut Vec<Command>) {
+    pub(crate) fn leave_barred(&mut self, workers: &mut Workers, out: &mut Vec<Command>) {
         if self.barred.len() == workers.count() {
             return;
         }
@@ -338,17 +373,20 @@ impl Job {
     }
 
     /// Moves partitions to a worker that has just joined, while that costs nothing: no map has finished.
-    pub(crate) fn share_homes(&mut self, with: WorkerId, workers: &Workers, out: &mut Vec<Command>) {
+    pub(crate) fn share_homes(&mut self, with: WorkerId, workers: &mut Workers, out: &mut Vec<Command>) {
         let begun = 0 < self.maps_done || 0 < self.segments_fetched;
         if begun || self.maps.is_empty() || !self.homeless.is_empty() {
             return;
         }
-        let slots = |worker: WorkerId| workers.get(worker).map_or(0, Worker::slots);
-        let load = |homes: u32, worker: WorkerId| (u64::from(homes) << 32) / u64::from(slots(worker).max(1));
+        let slots = |worker: WorkerId, workers: &Workers| workers.get(worker).map_or(0, Worker::slots);
+        let load = |homes: u32, worker: WorkerId, workers: &Workers| {
+            (u64::from(homes) << 32) / u64::from(slots(worker, workers).max(1))
+        };
         let mut given = 0;
-        while let Some((_, from)) = self.homes.keys().map(|&w| (load(self.homes_at(w), w), w)).max() {
+        let at = |job: &Self, home: WorkerId, workers: &Workers| load(job.homes_at(home), home, workers);
+        while let Some((_, from)) = self.homes.keys().map(|&w| (at(self, w, workers), w)).max() {
             // A move must leave the giver at least as loaded as the taker, or it would go back and forth.
-            if load(self.homes_at(from) - 1, from) < load(given + 1, with) {
+            if load(self.homes_at(from) - 1, from, workers) < load(given + 1, with, workers) {
                 return;
             }
             let last = self.homes[&from].last().copied().expect("a home without partitions is removed");
@@ -380,7 +418,9 @@ impl Job {
             let spec = &self.maps[index as usize].spec;
             spec.pinned && live(spec, workers).is_empty()
         };
-        if let Some(&index) = pinned.iter().chain(&self.queue.wary).find(|index| orphan(index)) {
+        if let Some(&index) =
+            pinned.iter().chain(&self.queue.wary).chain(&self.queue.resting).find(|index| orphan(index))
+        {
             return Err(self.orphan(index));
         }
         for map in self.outputs.get(&worker).cloned().unwrap_or_default() {

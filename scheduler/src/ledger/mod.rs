@@ -5,6 +5,7 @@
 //!
 //! Read `jobs` first, then `outputs` and `attempts`; `audit` holds every invariant in one place.
 
+pub(crate) mod ahead;
 pub(crate) mod attempts;
 mod audit;
 mod jobs;
@@ -14,15 +15,17 @@ mod queue;
 pub(crate) mod tasks;
 mod workers;
 
+pub use ahead::AheadConfig;
 pub use audit::Violation;
 pub use jobs::Job;
 pub use workers::{Worker, Workers};
 
 use crate::command::{Command, Outcome};
 use crate::core::{CoreConfig, JobSnapshot};
-use crate::ids::{AttemptId, JobId};
+use crate::ids::{AttemptId, JobId, TaskId};
 use crate::units::Time;
 use crate::view::Handle;
+use ahead::Ahead;
 use attempts::Attempt;
 use lines::Lines;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,12 +37,16 @@ pub(crate) struct Books {
     pub(crate) now: Time,
     pub(crate) workers: Workers,
     pub(crate) jobs: BTreeMap<JobId, Job>,
-    /// Attempts that hold a slot.
+    /// Attempts that hold a slot or are queued behind one.
     pub(crate) attempts: BTreeMap<AttemptId, Attempt>,
+    /// Those of them that are queued.
+    pub(crate) ahead: Ahead,
     /// The last jobs that ended.
     pub(crate) ended: BTreeMap<JobId, JobSnapshot>,
     /// The last id that arrived; ids rise, so a smaller one is known to be over when it is not live.
     pub(crate) last_job: Option<JobId>,
+    /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
+    pub(crate) resting: BTreeSet<(Time, TaskId)>,
     /// Lines by station.
     pub(crate) lines: [Lines; 3],
     /// Live jobs that something happened to since the rows were counted.
@@ -62,8 +69,10 @@ impl Books {
             workers: Workers::default(),
             jobs: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            ahead: Ahead::default(),
             ended: BTreeMap::new(),
             last_job: None,
+            resting: BTreeSet::new(),
             lines: Default::default(),
             dirty: BTreeSet::new(),
             arrived: Vec::new(),
@@ -90,6 +99,8 @@ impl Books {
             out.push(Command::Forget { job: id, worker });
         }
         out.push(Command::JobEnded { job: id, outcome });
+        job.ready.disperse(&mut self.workers);
+        job.queue.pinned.disperse(&mut self.workers);
         self.workers.forget(id);
         self.dirty.remove(&id);
         match job.handle {

@@ -9,7 +9,7 @@ use crate::command::{Cause, Command};
 use crate::event::Failure;
 use crate::ids::{AttemptId, WorkerId};
 use crate::ledger::jobs::Job;
-use crate::ledger::tasks::{Bits, MapState, ReduceState};
+use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::workers::Workers;
 use std::collections::BTreeSet;
 
@@ -22,6 +22,27 @@ impl Job {
         for to in self.lacking_homes(map) {
             out.push(Command::Announce { job: self.id, map: attempt, from: worker, to });
         }
+    }
+
+    /// A map's output is empty: there is nothing to keep and nothing to fetch.
+    pub(crate) fn gain_nothing(&mut self, map: u32, workers: &mut Workers) {
+        self.set_map(map, MapState::Done { output: None });
+        self.empty.set(map);
+        self.maps[map as usize].lacking = 0;
+        for partition in 0..self.reduces.len() as u32 {
+            let reduce = &mut self.reduces[partition as usize];
+            if reduce.gathered.set(map) {
+                self.segments_fetched += 1;
+                if let Some(home) = reduce.home.filter(|_| self.has_all(partition)) {
+                    self.make_ready(partition, home, workers);
+                }
+            }
+        }
+    }
+
+    /// Whether all segments of this partition are at its home.
+    fn has_all(&self, partition: u32) -> bool {
+        self.reduces[partition as usize].gathered.count() as usize == self.maps.len()
     }
 
     /// A map's output is gone: it is made again if anybody lacks it.
@@ -90,10 +111,9 @@ impl Job {
                 continue;
             }
             news = true;
-            let complete = reduce.gathered.count() as usize == self.maps.len();
             self.maps[index as usize].lacking -= 1;
             self.segments_fetched += 1;
-            if complete {
+            if self.has_all(partition) {
                 self.make_ready(partition, home, workers);
             }
         }
@@ -158,7 +178,7 @@ impl Job {
         self.told.insert(worker);
         workers.tell(worker, self.id);
         out.push(Command::Home { job: self.id, partition, worker });
-        if self.maps.is_empty() {
+        if self.has_all(partition) {
             self.make_ready(partition, worker, workers);
         }
     }
@@ -194,17 +214,18 @@ impl Job {
     }
 
     /// Takes a partition from its home, with all that was gathered; a live home is told.
-    pub(crate) fn unhome(&mut self, partition: u32, workers: &Workers, out: &mut Vec<Command>) {
+    pub(crate) fn unhome(&mut self, partition: u32, workers: &mut Workers, out: &mut Vec<Command>) {
         let reduce = &mut self.reduces[partition as usize];
         assert!(reduce.state != ReduceState::Done, "{}: finished partition {partition} moved", self.id);
         let home = reduce.home.take().expect("only partitions with a home lose it");
-        let gathered: Bits = std::mem::take(&mut reduce.gathered);
-        self.segments_fetched -= u64::from(gathered.count());
-        for map in gathered.iter() {
+        let gathered = std::mem::replace(&mut reduce.gathered, self.empty.clone());
+        self.segments_fetched -= u64::from(gathered.count() - self.empty.count());
+        for map in gathered.iter().filter(|&map| !self.empty.get(map)) {
             self.maps[map as usize].lacking += 1;
         }
         self.set_reduce(partition, ReduceState::Gathering);
         self.ready.remove(home, partition, workers);
+        self.resting.remove(&partition);
         self.leave_home(home, partition);
         self.homeless.insert(partition);
         if workers.is_live(home) {
@@ -247,7 +268,10 @@ impl Job {
         let try_elsewhere =
             class == Failure::User && 2 <= tries.charged && self.has_elsewhere(tries, Some(home), workers);
         let home_is_good = workers.is_live(home) && self.may_use(home, workers);
-        if home_is_good && !gathered_is_bad && !try_elsewhere {
+        if home_is_good && class == Failure::Worker {
+            self.set_reduce(partition, ReduceState::Ready);
+            self.resting.insert(partition);
+        } else if home_is_good && !gathered_is_bad && !try_elsewhere {
             self.make_ready(partition, home, workers);
         } else {
             self.unhome(partition, workers, out);

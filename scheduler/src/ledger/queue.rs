@@ -2,8 +2,8 @@
 //!
 //! Not here: the choice among them (`placement`).
 //!
-//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, or in `pinned` under
-//! each live worker that it is pinned to; `near` and `near_host` index `preferring`.
+//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, `resting`, or in `pinned`
+//! under each live worker that it is pinned to; `near` and `near_host` index `preferring`.
 
 use crate::ids::{HostId, JobId, WorkerId};
 use crate::job::MapSpec;
@@ -25,18 +25,27 @@ impl Bound {
         let new = self.at.entry(worker).or_default().insert(index);
         assert!(new, "{job}: task {index} bound twice to {worker}");
         self.startable += u32::from(record.shown_idle);
+        workers.await_slot(worker, 1);
     }
 
-    pub(crate) fn remove(&mut self, worker: WorkerId, index: u32, workers: &Workers) -> bool {
+    pub(crate) fn remove(&mut self, worker: WorkerId, index: u32, workers: &mut Workers) -> bool {
         let Some(line) = self.at.get_mut(&worker) else { return false };
         let found = line.remove(&index);
         if line.is_empty() {
             self.at.remove(&worker);
         }
-        if found && workers.shown_idle(worker) {
-            self.startable -= 1;
+        if found {
+            self.startable -= u32::from(workers.shown_idle(worker));
+            workers.await_slot(worker, -1);
         }
         found
+    }
+
+    /// The job is over: nobody waits any more.
+    pub(crate) fn disperse(&self, workers: &mut Workers) {
+        for (&worker, line) in &self.at {
+            workers.await_slot(worker, -(line.len() as i32));
+        }
     }
 
     /// The worker became idle or busy in the eyes of the rows.
@@ -76,6 +85,8 @@ pub(crate) struct Queue {
     pub(crate) pinned: Bound,
     /// Failed somewhere and avoid it; few, so they are looked at one by one.
     pub(crate) wary: BTreeSet<u32>,
+    /// Failed by a worker's fault a moment ago; nobody may start them yet.
+    pub(crate) resting: BTreeSet<u32>,
 }
 
 impl Queue {
@@ -122,8 +133,8 @@ impl Queue {
         }
     }
 
-    pub(crate) fn remove(&mut self, index: u32, spec: &MapSpec, workers: &Workers) {
-        let mut found = self.open.remove(&index) || self.wary.remove(&index);
+    pub(crate) fn remove(&mut self, index: u32, spec: &MapSpec, workers: &mut Workers) {
+        let mut found = self.open.remove(&index) || self.wary.remove(&index) || self.resting.remove(&index);
         if spec.pinned {
             for worker in live(spec, workers) {
                 found |= self.pinned.remove(worker, index, workers);

@@ -11,9 +11,10 @@ use crate::job::MapSpec;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MapState {
     Waiting,
+    /// An attempt has a slot, or is queued behind one.
     Running,
-    /// `output` is the worker that keeps it; `None` when it was published (map-only) or is lost and lacked
-    /// by nobody.
+    /// `output` is the worker that keeps it; `None` when it was published (map-only), is empty, or is lost and
+    /// lacked by nobody.
     Done {
         output: Option<WorkerId>,
     },
@@ -41,6 +42,9 @@ pub(crate) struct Tries {
     pub(crate) uncharged: u32,
     /// Attempts whose worker was lost, culprits not counted.
     pub(crate) lost: u32,
+    /// An attempt was on a worker that was lost, begun or not: no other task shares a slot's queue with the next,
+    /// so that it shows should this be the task that brings workers down.
+    pub(crate) alone: bool,
     /// Workers that the next try avoids, each once.
     pub(crate) avoids: Vec<WorkerId>,
     /// The epoch that may publish; at most one at a time.
@@ -54,6 +58,11 @@ impl Tries {
         if !self.avoids.contains(&worker) {
             self.avoids.push(worker);
         }
+    }
+
+    /// Whether no attempt of the task ever failed or was on a worker that was lost.
+    pub(crate) fn unblemished(&self) -> bool {
+        self.charged == 0 && self.uncharged == 0 && !self.alone
     }
 
     /// The current attempt ended without result: its permit, if it held one, goes to the next.
@@ -86,7 +95,7 @@ pub(crate) struct ReduceTask {
 }
 
 /// A set of small integers, one bit each, that knows its size.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
     words: Vec<u64>,
     count: u32,
@@ -114,6 +123,14 @@ impl Bits {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..self.words.len() as u32 * 64).filter(|&index| self.get(index))
+        self.words.iter().zip((0..).step_by(64)).flat_map(|(&word, first)| {
+            let rest = std::iter::successors(Some(word), |&word| Some(word & word.wrapping_sub(1)));
+            rest.take_while(|&word| word != 0).map(move |word| first + word.trailing_zeros())
+        })
+    }
+
+    /// 64 to a word, the lowest first; what is beyond the last word is not in the set.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Not here: which job may use a worker (`jobs`), and liveness; the driver decides when a worker is lost.
 //!
-//! Invariant: `running.len() <= slots` for every live worker; `idle` holds exactly those with a free slot.
+//! Invariant: `running.len() <= slots` for every live worker, with equality if anything is queued there; `idle`
+//! holds exactly the workers with a free slot, `behind` those without one where quick attempts run.
 
 use crate::ids::{AttemptId, HostId, JobId, WorkerId};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One live worker.
 #[derive(Debug)]
@@ -16,6 +17,12 @@ pub struct Worker {
     pub(crate) slots: u32,
     /// Attempts that hold a slot, those told to die included.
     pub(crate) running: BTreeSet<AttemptId>,
+    /// How many of them are soon done, so that something may be queued behind them.
+    pub(crate) quick: u32,
+    /// Attempts that wait for a slot here, in the order in which they will get it.
+    pub(crate) queued: VecDeque<AttemptId>,
+    /// Tasks that can start nowhere else and wait for a slot here.
+    pub(crate) awaited: u32,
     /// Live jobs that the worker was told of: it runs, keeps or gathers something of them.
     pub(crate) jobs: BTreeSet<JobId>,
     /// Live jobs that may have tasks bound to this worker (pinned maps, ready reduces). A superset.
@@ -50,7 +57,23 @@ impl Worker {
     pub fn free(&self) -> u32 {
         self.slots - self.running.len() as u32
     }
+
+    /// Attempts queued behind those that run.
+    #[must_use]
+    pub fn queued(&self) -> u32 {
+        self.queued.len() as u32
+    }
+
+    /// How long the queue is for the slots that work it off; `None` if nothing may be queued here: there is a
+    /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next.
+    pub(crate) fn level(&self) -> Option<u64> {
+        let queues = self.free() == 0 && 0 < self.quick && self.awaited == 0;
+        queues.then(|| ((self.queued.len() as u64) << LEVEL_BITS) / u64::from(self.quick))
+    }
 }
+
+/// Bits of a [`Worker::level`] behind the point.
+const LEVEL_BITS: u32 = 16;
 
 /// All live workers.
 #[derive(Debug, Default)]
@@ -58,6 +81,8 @@ pub struct Workers {
     pub(crate) live: BTreeMap<WorkerId, Worker>,
     /// Most free slots first, then by id.
     pub(crate) idle: BTreeSet<(Reverse<u32>, WorkerId)>,
+    /// Workers that attempts may be queued on: shortest queue for its quick slots first, then by id.
+    pub(crate) behind: BTreeSet<(u64, WorkerId)>,
     /// Of every worker that ever joined, as the disk outlives the process: eight bytes each.
     pub(crate) hosts: BTreeMap<WorkerId, HostId>,
     /// Workers whose number of free slots changed since the rows were counted.
@@ -95,6 +120,17 @@ impl Workers {
         self.idle.iter().map(|(_, id)| &self.live[id])
     }
 
+    /// Workers without a free slot that may get one more attempt to run afterwards, when at most `depth` are
+    /// queued behind each slot: those with the shortest queue first, then by id.
+    pub fn behind(&self, depth: u32) -> impl Iterator<Item = &Worker> {
+        self.behind.range(..(Self::level_of(depth), WorkerId(0))).map(|(_, id)| &self.live[id])
+    }
+
+    /// The [`Worker::level`] at which so many are queued behind each slot.
+    pub(crate) fn level_of(depth: u32) -> u64 {
+        u64::from(depth) << LEVEL_BITS
+    }
+
     /// The machine of a worker, also of one that is lost; `None` if it never joined.
     #[must_use]
     pub fn host(&self, id: WorkerId) -> Option<HostId> {
@@ -110,6 +146,9 @@ impl Workers {
             host,
             slots,
             running: BTreeSet::new(),
+            quick: 0,
+            queued: VecDeque::new(),
+            awaited: 0,
             jobs: BTreeSet::new(),
             bound: BTreeSet::new(),
             named: BTreeSet::new(),
@@ -125,35 +164,82 @@ impl Workers {
     pub(crate) fn lose(&mut self, id: WorkerId) -> Option<Worker> {
         let worker = self.live.remove(&id)?;
         self.idle.remove(&(Reverse(worker.free()), id));
+        if let Some(level) = worker.level() {
+            self.behind.remove(&(level, id));
+        }
         self.moved.remove(&id);
         self.slots -= worker.slots;
         self.free -= worker.free();
         Some(worker)
     }
 
-    pub(crate) fn take_slot(&mut self, id: WorkerId, attempt: AttemptId) {
-        let worker = self.live.get_mut(&id).expect("a launch goes to a live worker");
-        let free = worker.free();
-        assert!(0 < free, "{attempt} launched on {id} without a free slot");
-        assert!(worker.running.insert(attempt), "{attempt} launched twice");
-        self.free -= 1;
-        self.reindex(id, free, free - 1);
+    pub(crate) fn take_slot(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) {
+        self.change(id, |worker| {
+            assert!(0 < worker.free(), "{attempt} launched on {id} without a free slot");
+            assert!(worker.running.insert(attempt), "{attempt} launched twice");
+            worker.quick += u32::from(quick);
+        });
     }
 
-    pub(crate) fn release_slot(&mut self, id: WorkerId, attempt: AttemptId) {
-        let worker = self.live.get_mut(&id).expect("attempts of lost workers left the table");
-        let free = worker.free();
-        assert!(worker.running.remove(&attempt), "{attempt} held no slot of {id}");
-        self.free += 1;
-        self.reindex(id, free, free + 1);
+    /// Queues an attempt behind those that run.
+    pub(crate) fn queue(&mut self, id: WorkerId, attempt: AttemptId) {
+        self.change(id, |worker| {
+            assert!(worker.free() == 0, "{attempt} queued on {id}, which has a free slot");
+            worker.queued.push_back(attempt);
+        });
     }
 
-    fn reindex(&mut self, id: WorkerId, before: u32, after: u32) {
-        self.idle.remove(&(Reverse(before), id));
-        if 0 < after {
-            self.idle.insert((Reverse(after), id));
+    /// The attempt leaves the worker, with its slot or its place in the queue; `quick` as when it took the
+    /// slot. Gives the one that has the slot next, which the caller judges with [`Workers::judge`].
+    pub(crate) fn leave(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) -> Option<AttemptId> {
+        self.change(id, |worker| {
+            if !worker.running.remove(&attempt) {
+                let place = worker.queued.iter().position(|&other| other == attempt);
+                worker.queued.remove(place.expect("an attempt of the table runs or is queued"));
+                return None;
+            }
+            worker.quick -= u32::from(quick);
+            let next = worker.queued.pop_front()?;
+            worker.running.insert(next);
+            Some(next)
+        })
+    }
+
+    /// So many more (or fewer) tasks wait for this worker and no other.
+    pub(crate) fn await_slot(&mut self, id: WorkerId, tasks: i32) {
+        if self.is_live(id) {
+            self.change(id, |worker| worker.awaited = worker.awaited.saturating_add_signed(tasks));
         }
-        self.moved.insert(id);
+    }
+
+    /// Says of an attempt that has just got a slot by waiting whether it is quick.
+    pub(crate) fn judge(&mut self, id: WorkerId, quick: bool) {
+        self.change(id, |worker| worker.quick += u32::from(quick));
+    }
+
+    /// Changes what runs on a worker, and the indexes with it.
+    fn change<T>(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker) -> T) -> T {
+        let worker = self.live.get_mut(&id).expect("attempts run on live workers");
+        let (free, level) = (worker.free(), worker.level());
+        let result = change(worker);
+        let (free_now, level_now) = (worker.free(), worker.level());
+        if free != free_now {
+            self.free = self.free + free_now - free;
+            self.idle.remove(&(Reverse(free), id));
+            if 0 < free_now {
+                self.idle.insert((Reverse(free_now), id));
+            }
+            self.moved.insert(id);
+        }
+        if level != level_now {
+            if let Some(level) = level {
+                self.behind.remove(&(level, id));
+            }
+            if let Some(level) = level_now {
+                self.behind.insert((level, id));
+            }
+        }
+        result
     }
 
     /// Whether the rows count this worker as idle.

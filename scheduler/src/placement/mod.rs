@@ -83,6 +83,13 @@ pub trait Placement: Send {
     /// one that [`Job::fits`] an idle worker or is ready at one, or jobs would stand still.
     fn choose(&mut self, offer: Offer<'_>) -> Option<Choice>;
 
+    /// A waiting map and one of [`Workers::behind`] this depth, for a job that no idle worker can take a map of
+    /// and whose maps are soon done; by default none. The map must be one that may run anywhere and has not
+    /// failed ([`Job::first_near`], [`Job::first_near_host`], [`Job::first_open`], [`Job::first_preferring`]).
+    fn choose_ahead(&mut self, _offer: Offer<'_>, _depth: u32) -> Option<Choice> {
+        None
+    }
+
     /// The live worker that gathers this partition; one that [`Job::may_use`] allows.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId;
 }

@@ -35,6 +35,16 @@ impl Placement for Pull {
         }
     }
 
+    /// On the worker with the shortest queue, the map that is nearest to it.
+    fn choose_ahead(&mut self, offer: Offer<'_>, depth: u32) -> Option<Choice> {
+        let Offer { job, workers, .. } = offer;
+        let worker = workers.behind(depth).find(|worker| job.may_use(worker.id(), workers))?;
+        let near = || Some((job.first_near(worker.id())?, Locality::Local));
+        let host = || Some((job.first_near_host(worker.host())?, Locality::SameHost));
+        let (index, locality) = near().or_else(host).or_else(|| first_anywhere(job))?;
+        Some(Choice { worker: worker.id(), index, locality })
+    }
+
     /// The worker with the fewest homes of this job for its slots; among equals the next after the last one
     /// given, over all jobs. Workers where the reduce failed are avoided.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
@@ -97,11 +107,15 @@ fn choose_host(job: &Job, workers: &Workers) -> Option<Choice> {
 }
 
 fn choose_any(job: &Job, workers: &Workers) -> Option<Choice> {
-    // Maps that prefer nobody go first: they lose nothing by it.
-    let open = job.first_open().map(|index| (index, Locality::NoPreference));
-    let (index, locality) = open.or_else(|| Some((job.first_preferring()?, Locality::Remote)))?;
+    let (index, locality) = first_anywhere(job)?;
     let worker = workers.idle().find(|worker| job.may_use(worker.id(), workers))?.id();
     Some(Choice { worker, index, locality })
+}
+
+/// Maps that prefer nobody go first: they lose nothing by it.
+fn first_anywhere(job: &Job) -> Option<(u32, Locality)> {
+    let open = job.first_open().map(|index| (index, Locality::NoPreference));
+    open.or_else(|| Some((job.first_preferring()?, Locality::Remote)))
 }
 
 fn choose_reduce(job: &Job, workers: &Workers) -> Option<Choice> {

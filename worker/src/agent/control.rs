@@ -64,6 +64,10 @@ struct Fetched {
     ended_ns: u64,
 }
 
+/// One part in so many of the machine's memory: bytes of input files that map outputs of this worker may rely on to
+/// stay in the page cache, so that several workers of a machine leave it room for other things.
+const KEPT_IN_FILES_SHARE: u64 = 8;
+
 pub(super) struct Agent {
     config: WorkerConfig,
     source: Arc<dyn JobSource>,
@@ -83,6 +87,7 @@ pub(super) struct Agent {
     fetcher: Fetcher,
     setting: SlotSetting,
     recycler: Recycler,
+    kept_in_files: Budget,
 }
 
 impl Agent {
@@ -132,6 +137,7 @@ impl Agent {
             fetcher,
             setting,
             recycler: Recycler::default(),
+            kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
         })
     }
 
@@ -287,6 +293,7 @@ impl Agent {
             merge_bytes: slot_memory,
             cuts: Arc::new(order.cuts.clone()),
             recycler: self.recycler.clone(),
+            kept_in_files: self.kept_in_files.clone(),
             limits,
             ..TaskSettings::new(job, order.partitions, self.setting.spill.clone())
         };

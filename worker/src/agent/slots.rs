@@ -308,7 +308,8 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
     Ok(job.destination.get_or_init(|| found))
 }
 
-fn built_directory(assignment: &Assignment, setting: &SlotSetting) -> Result<PathBuf, Failed> {
+/// Where an attempt builds its part.
+fn built_path(assignment: &Assignment, setting: &SlotSetting) -> Result<PathBuf, Failed> {
     // The probe's name differs from job to job, also between jobs of different masters: an attempt that lingers
     // after its job has ended must not meet one of the next job in the same output directory.
     let name = format!("{}-{}", assignment.job.order.output_probe, assignment.attempt.file_name());
@@ -321,11 +322,9 @@ fn built_directory(assignment: &Assignment, setting: &SlotSetting) -> Result<Pat
 }
 
 fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, PathBuf), Failed> {
-    let directory = built_directory(assignment, setting)?;
-    let built = directory.join(part_name(assignment.attempt));
-    // Not `create_dir_all`: if `_temporary` is gone, the job is over and must not come back.
-    let open = fs::create_dir(&directory).and_then(|()| Output::create(&built));
-    let output = open.map_err(|source| output_failed(&built, &source))?;
+    let built = built_path(assignment, setting)?;
+    // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
+    let output = Output::create(&built).map_err(|source| output_failed(&built, &source))?;
     Ok((output, built))
 }
 
@@ -430,10 +429,11 @@ fn send_part(
 
 fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
     if assignment.job.destination.get().is_some()
-        && let Ok(directory) = built_directory(assignment, setting)
+        && let Ok(built) = built_path(assignment, setting)
     {
-        // What cannot be removed now goes with `_temporary` at the end of the job.
-        let _ = fs::remove_dir_all(directory);
+        // A published part is not there any more. What cannot be removed now goes with `_temporary` at the end of
+        // the job.
+        let _ = fs::remove_file(built);
     }
 }
 

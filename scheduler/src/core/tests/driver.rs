@@ -36,8 +36,13 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// No task pauses after a worker's fault; the test of the pause has a table of its own.
     pub(super) fn new(policy: impl Policy + 'static) -> Self {
-        let core = Core::new(CoreConfig::default(), Box::new(policy), Box::new(Pull::new()));
+        Self::with_config(policy, CoreConfig { trouble_pause: Span(0), ..CoreConfig::default() })
+    }
+
+    pub(super) fn with_config(policy: impl Policy + 'static, config: CoreConfig) -> Self {
+        let core = Core::new(config, Box::new(policy), Box::new(Pull::new()));
         Table { core, now: Time::ZERO, jobs: 0, workers: 0, reasons: Vec::new() }
     }
 
@@ -85,8 +90,14 @@ impl Table {
         self.tell(&[Event::JobArrived { job: JobId(self.jobs), spec }])
     }
 
+    /// A map that took long enough for nothing to be queued.
     pub(super) fn map_done(&mut self, attempt: AttemptId) -> Vec<String> {
-        self.tell(&[Event::MapFinished { attempt, output_bytes: Bytes(10) }])
+        self.tell(&[map_finished(attempt, Span::whole_seconds(1))])
+    }
+
+    /// A map that took this long.
+    pub(super) fn map_done_in(&mut self, attempt: AttemptId, took: Span) -> Vec<String> {
+        self.tell(&[map_finished(attempt, took)])
     }
 
     pub(super) fn reduce_done(&mut self, attempt: AttemptId) -> Vec<String> {
@@ -115,10 +126,16 @@ impl Table {
     }
 }
 
+/// The end of a map with some output.
+pub(super) fn map_finished(attempt: AttemptId, took: Span) -> Event {
+    Event::MapFinished { attempt, output_bytes: Bytes(10), took }
+}
+
 /// An order as a line of text; the first job goes without name.
 pub(super) fn words(command: &Command) -> String {
     let text = match command {
         Command::Launch { attempt, worker, .. } => format!("launch {attempt} on {worker}"),
+        Command::Recall { attempt, worker } => format!("recall {attempt} on {worker}"),
         Command::Kill { attempt, worker } => format!("kill {attempt} on {worker}"),
         Command::Home { job, partition, worker } => format!("home {job}/{partition} at {worker}"),
         Command::Unhome { job, partition, worker } => format!("unhome {job}/{partition} at {worker}"),

@@ -1,9 +1,10 @@
 //! Homes, outputs, segments: where they are and what is made again.
 
-use super::driver::{JOB, Table, check, map, plain, reduce};
+use super::driver::{JOB, Table, check, map, map_finished, plain, reduce};
 use crate::core::CoreConfig;
 use crate::event::Failure;
 use crate::ids::{JobId, WorkerId};
+use crate::units::Span;
 
 #[test]
 fn homes_are_spread_evenly_before_the_first_launch() {
@@ -144,8 +145,8 @@ fn a_new_home_is_told_of_all_outputs_when_the_old_one_is_lost() {
     table.submit(plain(3, 2));
     check(
         &table.tell(&[
-            crate::event::Event::MapFinished { attempt: map(0, 0), output_bytes: crate::units::Bytes(1) },
-            crate::event::Event::MapFinished { attempt: map(2, 0), output_bytes: crate::units::Bytes(1) },
+            map_finished(map(0, 0), Span::whole_seconds(1)),
+            map_finished(map(2, 0), Span::whole_seconds(1)),
         ]),
         "announce map-0.0 from w1 to w1
          announce map-0.0 from w1 to w2

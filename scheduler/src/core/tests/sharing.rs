@@ -1,6 +1,6 @@
 //! Policies on the core: who gets the slots, and that it costs little.
 
-use super::driver::{JOB, Table, check, map, plain};
+use super::driver::{JOB, Table, check, map, map_finished, plain};
 use crate::command::Command;
 use crate::core::{Core, CoreConfig};
 use crate::event::{Event, Failure};
@@ -9,7 +9,7 @@ use crate::job::{JobSpec, MapSpec};
 use crate::placement::Pull;
 use crate::plan::{Line, Plan, Reason, Share};
 use crate::policy::{Fair, Fifo, Policy};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 use crate::view::{Change, Handle, Station, View};
 use std::collections::BTreeMap;
 
@@ -271,7 +271,7 @@ fn run_all(policy: impl Policy + 'static, jobs: u32, maps: usize, reduces: u32) 
 
 fn answer(command: &Command, homes: &mut BTreeMap<(JobId, WorkerId), Vec<u32>>) -> Vec<Event> {
     let finish = |attempt: AttemptId| match attempt.task.kind {
-        TaskKind::Map => Event::MapFinished { attempt, output_bytes: Bytes(1) },
+        TaskKind::Map => map_finished(attempt, Span(1000)),
         TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(1) },
     };
     match *command {

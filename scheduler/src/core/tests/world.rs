@@ -35,6 +35,10 @@ struct Hand {
     inbox: VecDeque<Command>,
     outbox: VecDeque<Event>,
     running: BTreeMap<AttemptId, Phase>,
+    /// Launched, and waiting for a slot.
+    queue: VecDeque<AttemptId>,
+    /// Empty maps that come with the launch of a reduce.
+    empty: BTreeMap<AttemptId, Vec<u32>>,
     outputs: BTreeSet<AttemptId>,
     /// Maps whose segment is here, by partition.
     homes: BTreeMap<(JobId, u32), BTreeSet<u32>>,
@@ -42,6 +46,17 @@ struct Hand {
     wanted: BTreeMap<(JobId, u32), (AttemptId, WorkerId)>,
     /// Attempts launched and not reported to the core yet.
     booked: BTreeSet<AttemptId>,
+}
+
+impl Hand {
+    /// Slots take the oldest of the queue.
+    fn begin(&mut self) {
+        while self.running.len() < self.slots
+            && let Some(attempt) = self.queue.pop_front()
+        {
+            self.running.insert(attempt, Phase::Working);
+        }
+    }
 }
 
 /// How wild a history is.
@@ -117,6 +132,7 @@ impl World {
         }
         for event in &events {
             let (Event::MapFinished { attempt, .. }
+            | Event::AttemptReturned { attempt }
             | Event::ReduceFinished { attempt, .. }
             | Event::AttemptFailed { attempt, .. }) = event
             else {
@@ -142,10 +158,18 @@ impl World {
             Command::Launch { attempt, worker, .. } => {
                 let hand = self.hands.get_mut(worker).expect("launched on a live worker");
                 assert!(hand.booked.insert(*attempt), "{attempt} launched twice");
-                assert!(hand.booked.len() <= hand.slots, "{worker} got more than its slots");
+                let most = hand.slots * (1 + CoreConfig::default().ahead.maps_max as usize);
+                assert!(hand.booked.len() <= most, "{worker} got more than its slots and their queue");
+                if attempt.task.kind == TaskKind::Reduce {
+                    let words = self.core.empty_maps(attempt.task.job);
+                    let maps = 0..64 * words.len() as u32;
+                    let empty = maps.filter(|map| words[*map as usize / 64] >> (map % 64) & 1 == 1).collect();
+                    hand.empty.insert(*attempt, empty);
+                }
                 (attempt.task.job, worker)
             }
             Command::Kill { attempt, worker }
+            | Command::Recall { attempt, worker }
             | Command::GrantCommit { attempt, worker, .. }
             | Command::RefuseCommit { attempt, worker } => (attempt.task.job, worker),
             Command::Home { job, worker, .. }
@@ -275,6 +299,10 @@ impl World {
             Some(Command::Launch { attempt, .. }) => {
                 let (job, partition) = (attempt.task.job, attempt.task.index);
                 let maps = self.specs[&job].maps.len();
+                let empty = hand.empty.remove(&attempt).unwrap_or_default();
+                if let Some(has) = hand.homes.get_mut(&(job, partition)) {
+                    has.extend(empty);
+                }
                 let has = hand.homes.get(&(job, partition)).map(BTreeSet::len);
                 if attempt.task.kind == TaskKind::Reduce && has != Some(maps) {
                     // Only a partition that came back to a former home may be mistaken for complete.
@@ -284,12 +312,20 @@ impl World {
                     );
                     hand.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Fetch });
                 } else {
-                    hand.running.insert(attempt, Phase::Working);
+                    hand.queue.push_back(attempt);
                 }
             }
             Some(Command::Kill { attempt, .. }) => {
-                if hand.running.remove(&attempt).is_some() {
+                let place = hand.queue.iter().position(|&other| other == attempt);
+                if hand.running.remove(&attempt).is_some() || place.is_some() {
+                    place.map(|place| hand.queue.remove(place));
                     hand.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
+                }
+            }
+            Some(Command::Recall { attempt, .. }) => {
+                if let Some(place) = hand.queue.iter().position(|&other| other == attempt) {
+                    hand.queue.remove(place);
+                    hand.outbox.push_back(Event::AttemptReturned { attempt });
                 }
             }
             Some(Command::Home { job, partition, .. }) => {
@@ -324,6 +360,7 @@ impl World {
             }
             Some(Command::JobEnded { .. } | Command::WakeAt { .. }) | None => {}
         }
+        hand.begin();
     }
 
     /// Some attempt comes a step further.
@@ -333,6 +370,7 @@ impl World {
         let Some(attempt) = self.pick(&running) else { return };
         let fails = self.faults && self.chance(self.wild.failure);
         let class = self.failure();
+        let took = Span(self.rng.random_range(0..CoreConfig::default().ahead.mean_max.0 * 3 / 2));
         let publishes = attempt.task.kind == TaskKind::Reduce || self.specs[&attempt.task.job].reduces == 0;
         let hand = self.hands.get_mut(&worker).expect("picked among the live");
         let phase = hand.running[&attempt];
@@ -344,15 +382,18 @@ impl World {
             hand.outbox.push_back(Event::CommitRequested { attempt });
         } else if !publishes || phase == Phase::Granted {
             hand.running.remove(&attempt);
-            let output_bytes = Bytes(7);
+            // Some maps of a job have no output, whichever attempt it is.
+            let empty = attempt.task.index % 3 == attempt.task.job.0 % 3;
+            let output_bytes = if empty { Bytes::ZERO } else { Bytes(7) };
             hand.outbox.push_back(match attempt.task.kind {
-                TaskKind::Map => Event::MapFinished { attempt, output_bytes },
+                TaskKind::Map => Event::MapFinished { attempt, output_bytes, took },
                 TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes },
             });
-            if !publishes {
+            if !publishes && !empty {
                 hand.outputs.insert(attempt);
             }
         }
+        hand.begin();
     }
 
     fn failure(&mut self) -> Failure {
@@ -404,9 +445,12 @@ impl World {
     fn quiet(&self) -> bool {
         let hands = self.hands.values();
         self.outcomes.len() == self.specs.len()
-            && hands
-                .into_iter()
-                .all(|hand| hand.running.is_empty() && hand.outbox.is_empty() && hand.inbox.is_empty())
+            && hands.into_iter().all(|hand| {
+                hand.running.is_empty()
+                    && hand.queue.is_empty()
+                    && hand.outbox.is_empty()
+                    && hand.inbox.is_empty()
+            })
     }
 
     fn run(mut self) -> Self {

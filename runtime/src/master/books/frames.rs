@@ -1,0 +1,251 @@
+//! What workers say, entered: each frame becomes a fact for the core and numbers of its job.
+//!
+//! Not here: what follows from the facts (the core), orders to workers (`orders`).
+
+use super::super::translate;
+use super::{Books, shift};
+use crate::api::{FetchRecord, JobFailure};
+use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::{Bytes, Span, Time};
+use gristmill_worker::protocol::{AttemptReport, FailureClass, FetchedOutput, Heartbeat, Part, WorkerFrame};
+use std::collections::BTreeSet;
+
+/// How long an attempt ran in its slot.
+fn took(report: &AttemptReport) -> Span {
+    Span(report.ended_ns.saturating_sub(report.started_ns))
+}
+
+impl Books {
+    /// A frame from a worker.
+    pub fn frame(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        worker.heard = now;
+        match frame {
+            WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}
+            WorkerFrame::Heartbeat(heartbeat) => self.heartbeat(from, heartbeat),
+            WorkerFrame::Pong { master_ns, worker_ns } => {
+                let round_trip = now.0.saturating_sub(master_ns);
+                if round_trip <= worker.round_trip_ns {
+                    worker.round_trip_ns = round_trip;
+                    worker.offset_ns = worker_ns as i64 - (master_ns + round_trip / 2) as i64;
+                }
+            }
+            WorkerFrame::MapFinished { attempt, report } => {
+                if worker.running.remove(&attempt).is_none() {
+                    return;
+                }
+                let (output_bytes, took) = (Bytes(report.bytes_out), took(&report));
+                self.map_finished(now, from, attempt, report);
+                self.events.push(Event::MapFinished { attempt, output_bytes, took });
+            }
+            WorkerFrame::PartFinished { attempt, part, report } => {
+                if worker.running.remove(&attempt).is_none() {
+                    return;
+                }
+                let (output_bytes, took) = (Bytes(part.bytes), took(&report));
+                let event = match attempt.task.kind {
+                    TaskKind::Map => Event::MapFinished { attempt, output_bytes, took },
+                    TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes },
+                };
+                self.part_finished(now, from, attempt, part, report);
+                self.events.push(event);
+            }
+            WorkerFrame::AttemptFailed { attempt, class, message, report } => {
+                if worker.running.remove(&attempt).is_some() {
+                    self.attempt_failed(now, from, attempt, class, &message, report);
+                }
+            }
+            WorkerFrame::Returned { attempt } => {
+                if worker.running.remove(&attempt).is_some() {
+                    self.returned(now, attempt);
+                }
+            }
+            WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {
+                let times = (shift(started_ns, worker.offset_ns), shift(ended_ns, worker.offset_ns));
+                for output in outputs {
+                    self.fetched(now, from, holder, output, times);
+                }
+            }
+            WorkerFrame::FetchFailed { map, from: holder, class, message } => {
+                self.fetch_failed(now, from, holder, map, class, message);
+            }
+            WorkerFrame::CommitRequest { attempt } => self.events.push(Event::CommitRequested { attempt }),
+            WorkerFrame::Log { attempt, bytes } => {
+                // Output that no single attempt wrote is kept with every job that runs there.
+                let jobs: BTreeSet<JobId> = match attempt {
+                    Some(attempt) => [attempt.task.job].into(),
+                    None => worker.running.keys().map(|attempt| attempt.task.job).collect(),
+                };
+                for job in jobs {
+                    if let Some(job) = self.jobs.get_mut(&job) {
+                        job.log(attempt, from, &bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn heartbeat(&mut self, from: WorkerId, heartbeat: Heartbeat) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        for progress in &heartbeat.running {
+            if let Some(bytes) = worker.running.get_mut(&progress.attempt) {
+                *bytes = progress.bytes_in;
+            }
+        }
+        let jobs: BTreeSet<JobId> = heartbeat.running.iter().map(|p| p.attempt.task.job).collect();
+        worker.heartbeat = heartbeat;
+        for job in jobs {
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.touch();
+            }
+        }
+    }
+
+    fn fetched(
+        &mut self,
+        now: Time,
+        home: WorkerId,
+        holder: WorkerId,
+        output: FetchedOutput,
+        (started_ns, ended_ns): (u64, u64),
+    ) {
+        let FetchedOutput { map, partitions, bytes } = output;
+        let job = map.task.job;
+        if let Some(entry) = self.jobs.get_mut(&job) {
+            entry.records.sums.shuffle_bytes += bytes;
+            entry.records.sums.shuffle_segments += partitions.len() as u64;
+            if !partitions.is_empty() {
+                entry.shuffle_done = Some(now);
+                entry.records.fetched(FetchRecord {
+                    map,
+                    from: holder,
+                    to: home,
+                    partitions: partitions.len() as u32,
+                    bytes,
+                    started_ns,
+                    ended_ns: ended_ns.min(now.0),
+                });
+            }
+            entry.touch();
+        }
+        self.events.push(Event::Fetched { job, home, map, partitions });
+    }
+
+    fn fetch_failed(
+        &mut self,
+        now: Time,
+        home: WorkerId,
+        holder: WorkerId,
+        map: AttemptId,
+        class: FailureClass,
+        message: String,
+    ) {
+        let job = map.task.job;
+        if let Some(entry) = self.jobs.get_mut(&job) {
+            entry.incident(now, &format!("{home} could not fetch {map} from {holder}: {message}"));
+            entry.last_failure.insert(map.task, message);
+            entry.touch();
+        }
+        let class = translate::failure(class);
+        self.events.push(Event::FetchFailed { job, home, map, class });
+    }
+
+    fn map_finished(&mut self, now: Time, from: WorkerId, attempt: AttemptId, report: AttemptReport) {
+        let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
+        let same_host = self.same_host_as_submitter(attempt.task.job, from);
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        let (live, empty) = (!job.state.ended(), report.bytes_out == 0);
+        job.records.mapped(attempt, now, report, offset, (live, same_host));
+        if live && empty {
+            // Nobody fetches what is empty: it is everywhere at once.
+            job.records.sums.shuffle_segments += u64::from(job.submission.reduces);
+        }
+        if live && job.records.maps_succeeded == job.maps {
+            job.maps_done = Some(now);
+            if empty {
+                job.shuffle_done = Some(now);
+            }
+        }
+        job.touch();
+    }
+
+    fn same_host_as_submitter(&self, job: JobId, worker: WorkerId) -> bool {
+        let submitter = self.jobs.get(&job).and_then(|job| job.submission.submitter.as_ref());
+        let worker = self.workers.get(&worker);
+        matches!((submitter, worker), (Some(a), Some(b)) if a.host == b.endpoint.host)
+    }
+
+    fn part_finished(
+        &mut self,
+        now: Time,
+        from: WorkerId,
+        attempt: AttemptId,
+        part: Part,
+        report: AttemptReport,
+    ) {
+        let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
+        let same_host = self.same_host_as_submitter(attempt.task.job, from);
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        let live = !job.state.ended();
+        match attempt.task.kind {
+            TaskKind::Map => job.records.mapped(attempt, now, report, offset, (live, same_host)),
+            TaskKind::Reduce => job.records.reduced(attempt, now, report, offset),
+        }
+        if !live {
+            return;
+        }
+        job.records.sums.records_out += part.records;
+        job.records.sums.bytes_out += part.bytes;
+        job.parts.insert(attempt.task.index, part);
+        match attempt.task.kind {
+            TaskKind::Map if job.records.maps_succeeded == job.maps => job.maps_done = Some(now),
+            TaskKind::Map => {}
+            TaskKind::Reduce => job.reduces_done += 1,
+        }
+        job.touch();
+    }
+
+    fn attempt_failed(
+        &mut self,
+        now: Time,
+        from: WorkerId,
+        attempt: AttemptId,
+        class: FailureClass,
+        message: &str,
+        report: AttemptReport,
+    ) {
+        let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
+        self.events.push(Event::AttemptFailed { attempt, class: translate::failure(class) });
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        let word = translate::class_word(class);
+        job.records.failed(attempt, now, (word, message), Some(report), offset);
+        match class {
+            FailureClass::User | FailureClass::Hang => job.attempts.failed_user += 1,
+            FailureClass::Cancelled => job.attempts.cancelled += 1,
+            _ => job.attempts.failed_other += 1,
+        }
+        if class != FailureClass::Cancelled {
+            job.last_failure.insert(attempt.task, format!("{attempt} on {from}: {message}"));
+            job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
+        }
+        if class == FailureClass::Output && !job.state.ended() && job.closing.is_none() {
+            let detail = Some(format!("{attempt} on {from}: {message}"));
+            let message = "the output directory cannot be written".to_owned();
+            job.failure = Some(JobFailure { code: "output".to_owned(), message, detail });
+            let job = attempt.task.job;
+            self.events.push(Event::JobFailed { job, cause: External::OutputUnavailable });
+        }
+        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+            job.touch();
+        }
+    }
+
+    /// A queued attempt came back before it began.
+    fn returned(&mut self, now: Time, attempt: AttemptId) {
+        self.events.push(Event::AttemptReturned { attempt });
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.attempts.returned += 1;
+        job.records.failed(attempt, now, ("returned", "it had not begun"), None, 0);
+    }
+}

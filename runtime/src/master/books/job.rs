@@ -1,0 +1,213 @@
+//! One job as its submitter and its followers see it: progress, incidents, user output, how it ended.
+//!
+//! Not here: attempts and sums over maps (`record`), and what the core decides about the job.
+
+use super::super::translate;
+use super::record::Records;
+use crate::api::{
+    AttemptCounts, INCIDENTS_MAX, JobFailure, JobState, JobStatus, LogEntry, SCHEMA, Submission, TaskCounts,
+};
+use gristmill_scheduler::command::Outcome;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::http::Secret;
+use gristmill_worker::input::Split;
+use gristmill_worker::protocol::Part;
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use tokio::sync::watch;
+
+/// User output kept for one attempt, bytes.
+const LOG_BYTES_PER_ATTEMPT_MAX: usize = 64 << 10;
+
+/// User output kept for one job, bytes.
+const LOG_BYTES_PER_JOB_MAX: usize = 4 << 20;
+
+/// What a status says beside the job's own numbers.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Around {
+    /// Attempts that hold a slot, by kind.
+    pub(super) running: [u32; 2],
+    /// What running maps have read so far.
+    pub(super) bytes_in_flight: u64,
+    /// Live workers and their slots.
+    pub(super) workers: u32,
+    pub(super) slots: u32,
+    /// Parts are listed; they may be many, and while the job runs nobody needs them.
+    pub(super) parts: bool,
+}
+
+/// One job beside the core's books.
+pub(super) struct Job {
+    /// Without splits, side inputs and cuts once the job has ended: nobody needs them then.
+    pub(super) submission: Submission,
+    pub(super) maps: u32,
+    pub(super) input_bytes: u64,
+    pub(super) key: Secret,
+    pub(super) cuts: Vec<Vec<u8>>,
+    pub(super) state: JobState,
+    pub(super) arrived: Time,
+    pub(super) started: Option<Time>,
+    pub(super) maps_done: Option<Time>,
+    pub(super) shuffle_done: Option<Time>,
+    pub(super) ended: Option<Time>,
+    pub(super) records: Records,
+    pub(super) reduces_done: u32,
+    pub(super) attempts: AttemptCounts,
+    pub(super) parts: BTreeMap<u32, Part>,
+    pub(super) incidents: VecDeque<String>,
+    pub(super) incidents_omitted: u64,
+    pub(super) last_failure: BTreeMap<TaskId, String>,
+    pub(super) failure: Option<JobFailure>,
+    pub(super) logs: Vec<LogEntry>,
+    pub(super) log_bytes: usize,
+    /// Whether the job has ended; sent at a change that nobody was told of yet.
+    pub(super) changed: watch::Sender<bool>,
+    /// Followers were told of a change and have not looked since: they need not be told again.
+    pub(super) told: Cell<bool>,
+    /// The client that submitted the job follows it and closes its output.
+    pub(super) followed: bool,
+    /// How the job ends once its output is closed.
+    pub(super) closing: Option<Outcome>,
+}
+
+impl Job {
+    pub(super) fn new(
+        submission: Submission,
+        key: Secret,
+        cuts: Vec<Vec<u8>>,
+        arrived: Time,
+        changed: watch::Sender<bool>,
+    ) -> Self {
+        let followed = submission.attached;
+        let maps = submission.splits.len() as u32;
+        let input_bytes = submission.splits.iter().map(Split::bytes).sum();
+        Self {
+            maps,
+            input_bytes,
+            submission,
+            key,
+            cuts,
+            state: JobState::Waiting,
+            arrived,
+            started: None,
+            maps_done: None,
+            shuffle_done: None,
+            ended: None,
+            records: Records::new(maps),
+            reduces_done: 0,
+            attempts: AttemptCounts::default(),
+            parts: BTreeMap::new(),
+            incidents: VecDeque::new(),
+            incidents_omitted: 0,
+            last_failure: BTreeMap::new(),
+            failure: None,
+            logs: Vec::new(),
+            log_bytes: 0,
+            changed,
+            told: Cell::new(false),
+            followed,
+            closing: None,
+        }
+    }
+
+    pub(super) fn end(&mut self, now: Time, outcome: Outcome) {
+        self.ended = Some(now);
+        self.submission.splits = Vec::new();
+        self.submission.side = Vec::new();
+        self.cuts = Vec::new();
+        self.state = match outcome {
+            Outcome::Succeeded => JobState::Succeeded,
+            Outcome::Failed { .. } => JobState::Failed,
+            Outcome::Cancelled => JobState::Cancelled,
+        };
+        if let Some((mut failure, task)) = translate::job_failure(outcome)
+            && self.failure.is_none()
+        {
+            failure.detail = task.and_then(|task| self.last_failure.get(&task).cloned());
+            self.failure = Some(failure);
+        }
+        self.touch();
+    }
+
+    /// Something changed. Followers look once for all that changed since their last look.
+    pub(super) fn touch(&mut self) {
+        if !self.told.replace(true) || self.state.ended() {
+            self.changed.send_replace(self.state.ended());
+        }
+    }
+
+    pub(super) fn incident(&mut self, now: Time, text: &str) {
+        if self.incidents.len() == INCIDENTS_MAX {
+            self.incidents.pop_front();
+            self.incidents_omitted += 1;
+        }
+        let since = now.since(self.arrived).seconds();
+        self.incidents.push_back(format!("{since:.3} s: {text}"));
+    }
+
+    pub(super) fn log(&mut self, attempt: Option<AttemptId>, worker: WorkerId, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let same = |entry: &LogEntry| entry.attempt == attempt && entry.worker == worker;
+        let at = match self.logs.iter().rposition(same) {
+            Some(at) => at,
+            None => {
+                self.logs.push(LogEntry { attempt, worker, text: String::new(), omitted_bytes: 0 });
+                self.logs.len() - 1
+            }
+        };
+        let room = LOG_BYTES_PER_JOB_MAX.saturating_sub(self.log_bytes);
+        let entry = &mut self.logs[at];
+        let room = room.min(LOG_BYTES_PER_ATTEMPT_MAX.saturating_sub(entry.text.len()));
+        let kept = bytes.len().min(room);
+        entry.text.push_str(&String::from_utf8_lossy(&bytes[..kept]));
+        entry.omitted_bytes += (bytes.len() - kept) as u64;
+        self.log_bytes += kept;
+    }
+
+    /// How the job stands. Costs the same however many tasks it has, but for the parts.
+    pub(super) fn status(&self, now: Time, id: JobId, around: Around) -> JobStatus {
+        self.told.set(false);
+        let submission = &self.submission;
+        let records = &self.records;
+        JobStatus {
+            schema: SCHEMA,
+            job: id,
+            name: submission.name.clone(),
+            parameters: submission.parameters.clone(),
+            state: self.state,
+            maps: TaskCounts {
+                total: self.maps,
+                running: around.running[TaskKind::Map as usize],
+                done: records.maps_succeeded,
+            },
+            reduces: TaskCounts {
+                total: submission.reduces,
+                running: around.running[TaskKind::Reduce as usize],
+                done: self.reduces_done,
+            },
+            segments_total: u64::from(self.maps) * u64::from(submission.reduces),
+            input_bytes: self.input_bytes,
+            input_bytes_read: records.sums.map_bytes_in + around.bytes_in_flight,
+            arrived_ns: self.arrived.0,
+            started_ns: self.started.map(|at| at.0),
+            maps_done_ns: self.maps_done.map(|at| at.0),
+            shuffle_done_ns: self.shuffle_done.map(|at| at.0),
+            ended_ns: self.ended.map(|at| at.0),
+            now_ns: now.0,
+            totals: records.sums.clone(),
+            attempts: self.attempts,
+            counters: records.counters.clone(),
+            parts: if around.parts { self.parts.values().cloned().collect() } else { Vec::new() },
+            incidents: self.incidents.iter().cloned().collect(),
+            incidents_omitted: self.incidents_omitted,
+            failure: self.failure.clone(),
+            remarks: submission.remarks.clone(),
+            workers: around.workers,
+            slots: around.slots,
+            output: submission.output.clone(),
+        }
+    }
+}

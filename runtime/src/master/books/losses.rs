@@ -1,0 +1,138 @@
+//! A worker is gone: what it ran, who is to blame, what its jobs are told.
+//!
+//! Not here: what becomes of its tasks and outputs (the core).
+
+use super::{Books, Worker};
+use crate::api::WorkerEnded;
+use crate::exit;
+use gristmill_scheduler::event::{Event, Failure};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::agent::slots::clean;
+use std::collections::BTreeSet;
+
+/// How a worker was lost.
+struct Loss {
+    worker: WorkerId,
+    /// In words.
+    how: String,
+    /// Attempts that it had begun and not reported.
+    begun: BTreeSet<AttemptId>,
+    /// The one of them whose user code brought it down, if that is known.
+    culprit: Option<AttemptId>,
+    /// What user code wrote last.
+    last_words: String,
+    /// What is said of the attempts it had begun.
+    reason: String,
+}
+
+impl Books {
+    /// A worker's connection is gone. `end` says how its process ended, if whoever started it told.
+    pub fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
+        let Some(gone) = self.workers.remove(&worker) else { return };
+        let loss = self.explain(worker, &gone, end);
+        // A mapped file that is cut short while it is read ends the process with SIGBUS.
+        if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.and_then(|end| end.signal))
+            && attempt.task.kind == TaskKind::Map
+        {
+            self.events.push(Event::AttemptFailed { attempt, class: Failure::Input });
+        }
+        for &attempt in gone.running.keys() {
+            self.lost_attempt(now, attempt, &loss);
+        }
+        let live = |job: &&JobId| self.jobs.get(job).is_some_and(|job| !job.state.ended());
+        let mut concerned: BTreeSet<JobId> = gone.knows.iter().filter(live).copied().collect();
+        concerned.extend(gone.running.keys().map(|attempt| attempt.task.job));
+        for job in concerned {
+            self.tell_of_loss(now, job, &gone, &loss);
+        }
+        self.events.push(Event::WorkerLost { worker, culprit: loss.culprit.into_iter().collect() });
+    }
+
+    fn explain(&self, worker: WorkerId, gone: &Worker, end: Option<&WorkerEnded>) -> Loss {
+        let unreported = gone.running.keys().copied();
+        let known = end.map(|end| &end.begun).filter(|begun| !begun.is_empty());
+        let begun: BTreeSet<AttemptId> = match known {
+            Some(begun) => unreported.filter(|attempt| begun.contains(attempt)).collect(),
+            None => unreported.filter(|&attempt| !self.is_queued(attempt)).collect(),
+        };
+        let by_itself = end.is_some_and(|end| crashed(end.signal, end.code));
+        // With several attempts in one process nobody knows which of them brought it down.
+        let alone = begun.first().copied().filter(|_| begun.len() == 1);
+        // What had begun is not known for certain unless the process left word, or there is no choice.
+        let certain = known.is_some() || gone.running.len() == 1;
+        let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
+        let how = match end {
+            Some(WorkerEnded { signal: Some(signal), .. }) => format!("ended by {}", signal_name(*signal)),
+            Some(WorkerEnded { code: Some(code), .. }) => format!("ended with exit code {code}"),
+            _ => "lost: its connection closed".to_owned(),
+        };
+        let words = match end.and_then(|end| end.signal) {
+            Some(SIGBUS) => "its input was cut short while it was read",
+            _ => &last_words,
+        };
+        let words = if words.is_empty() { String::new() } else { format!(": {}", clean(words)) };
+        let reason = format!("its process was {how}{words}");
+        Loss { worker, how, begun, culprit: alone.filter(|_| by_itself && certain), last_words, reason }
+    }
+
+    fn lost_attempt(&mut self, now: Time, attempt: AttemptId, loss: &Loss) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.records.lost(attempt, now);
+        if !loss.begun.contains(&attempt) {
+            job.attempts.returned += 1;
+            return;
+        }
+        let worker = loss.worker;
+        job.last_failure.insert(attempt.task, format!("{attempt} on {worker}: {}", loss.reason));
+        if loss.culprit == Some(attempt) {
+            job.attempts.failed_user += 1;
+            job.log(Some(attempt), worker, loss.last_words.as_bytes());
+        } else {
+            job.attempts.lost += 1;
+        }
+    }
+
+    fn tell_of_loss(&mut self, now: Time, job: JobId, gone: &Worker, loss: &Loss) {
+        let Loss { worker, how, begun, .. } = loss;
+        let held = self.core.outputs_at(job, *worker);
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        let ran = begun.iter().filter(|attempt| attempt.task.job == job).count();
+        entry.incident(
+            now,
+            &format!(
+                "{worker} (process {} on {}) was {how}; it ran {ran} attempt(s) and held {held} map output(s) of \
+                 this job",
+                gone.hello.pid, gone.hello.host
+            ),
+        );
+        entry.touch();
+    }
+}
+
+/// Whether a process that ended so was brought down by what ran in it, not from outside.
+fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
+    match (signal, code) {
+        // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
+        (Some(signal), _) => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
+        // A worker ends itself with codes of its own alone: user code has called `exit`.
+        (None, Some(code)) => !(exit::worker::RENEW..=exit::worker::UNAUTHORISED).contains(&code),
+        (None, None) => false,
+    }
+}
+
+const SIGBUS: i32 = 7;
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}

@@ -1,0 +1,193 @@
+//! The core's commands, carried out: they become frames to workers.
+//!
+//! What is said to one worker in one instant goes out in one piece. Not here: what is ordered (the core).
+
+use super::Books;
+use crate::api::JobState;
+use gristmill_scheduler::command::{Command, LaunchReason};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::input::{Place, Split};
+use gristmill_worker::protocol::{JobOrder, MasterFrame, push_frame};
+use std::collections::BTreeSet;
+
+impl Books {
+    /// Enters all facts since the last call and carries out what the core orders.
+    pub fn settle(&mut self, now: Time) {
+        if self.events.is_empty() {
+            return;
+        }
+        let mut commands = std::mem::take(&mut self.commands);
+        self.core.handle(now, &self.events, &mut commands);
+        self.events.clear();
+        for command in commands.drain(..) {
+            self.carry_out(now, &command);
+        }
+        self.announce();
+        self.commands = commands;
+        self.flush();
+    }
+
+    /// Sends out what was said to workers since the last time, to each in one piece.
+    pub(super) fn flush(&mut self) {
+        for worker in std::mem::take(&mut self.spoken_to) {
+            if let Some(worker) = self.workers.get_mut(&worker).filter(|worker| !worker.outbox.is_empty()) {
+                // A closed channel means that the connection is ending; its loss is reported on its own way.
+                let _ = worker.frames.send(std::mem::take(&mut worker.outbox));
+            }
+        }
+    }
+
+    /// Says something to a worker, when this instant has been dealt with.
+    pub(super) fn say(&mut self, worker: WorkerId, frame: &MasterFrame) {
+        let Some(entry) = self.workers.get_mut(&worker) else { return };
+        if entry.outbox.is_empty() {
+            self.spoken_to.push(worker);
+        }
+        if let Err(error) = push_frame(frame, &mut entry.outbox) {
+            tracing::error!(%error, %worker, "a frame could not be sent");
+        }
+    }
+
+    /// Tells homes of the outputs gathered for them: one frame for all from the same source.
+    fn announce(&mut self) {
+        for ((to, from, job), maps) in std::mem::take(&mut self.announced) {
+            if let Some(holder) = self.workers.get(&from) {
+                let endpoint = holder.endpoint.clone();
+                self.send(to, job, &MasterFrame::Announce { maps, from, endpoint });
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: Time, command: &Command) {
+        match *command {
+            // Neither hangs on the other: announcements wait until there are more.
+            Command::Launch { attempt, worker, reason } => return self.launch(now, attempt, worker, reason),
+            Command::Announce { job, map, from, to } => {
+                return self.announced.entry((to, from, job)).or_default().push(map);
+            }
+            _ => self.announce(),
+        }
+        match *command {
+            Command::Launch { .. } | Command::Announce { .. } => {}
+            Command::Recall { attempt, worker } => self.say(worker, &MasterFrame::Recall { attempt }),
+            Command::Kill { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Kill { attempt });
+            }
+            Command::Home { job, partition, worker } => {
+                self.send(worker, job, &MasterFrame::Home { job, partition });
+            }
+            Command::Unhome { job, partition, worker } => {
+                self.send(worker, job, &MasterFrame::Unhome { job, partition });
+            }
+            Command::Retract { job, map, to } => self.send(to, job, &MasterFrame::Retract { map }),
+            Command::GrantCommit { attempt, worker, replace } => {
+                self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, replace });
+            }
+            Command::RefuseCommit { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::CommitRefused { attempt });
+            }
+            Command::Forget { job, worker } => {
+                if self.workers.get_mut(&worker).is_some_and(|entry| entry.knows.remove(&job)) {
+                    self.say(worker, &MasterFrame::Forget { job });
+                }
+            }
+            Command::JobEnded { job, outcome } => self.job_ended(now, job, outcome),
+            Command::WakeAt { time } => self.wake = Some(time),
+        }
+    }
+
+    /// Sends a frame about a job; the job's own description goes before the first.
+    fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
+        let Some(order) = self.job_order(job, worker) else { return };
+        // Only these begin something. Any other frame about a job that the worker has been told to forget comes too
+        // late, and must not bring the job back.
+        let begins = matches!(
+            frame,
+            MasterFrame::LaunchMap { .. }
+                | MasterFrame::LaunchReduce { .. }
+                | MasterFrame::Home { .. }
+                | MasterFrame::Announce { .. }
+        );
+        if order.is_some() && !begins {
+            return;
+        }
+        if let Some(order) = order {
+            if let Some(entry) = self.workers.get_mut(&worker) {
+                entry.knows.insert(job);
+            }
+            self.say(worker, &MasterFrame::Job(Box::new(order)));
+        }
+        self.say(worker, frame);
+    }
+
+    /// `Some(Some(order))` if the worker must still be told about the job, `Some(None)` if it knows.
+    fn job_order(&self, id: JobId, worker: WorkerId) -> Option<Option<JobOrder>> {
+        let job = self.jobs.get(&id)?;
+        if self.workers.get(&worker)?.knows.contains(&id) {
+            return Some(None);
+        }
+        let submission = &job.submission;
+        let named: BTreeSet<WorkerId> = submission
+            .splits
+            .iter()
+            .flat_map(|split| &split.pieces)
+            .chain(submission.side.iter().flat_map(|side| &side.pieces))
+            .filter_map(|piece| match piece.place {
+                Place::Worker(worker) => Some(worker),
+                Place::Submitter => None,
+            })
+            .collect();
+        let peers = named
+            .into_iter()
+            .filter_map(|worker| Some((worker, self.workers.get(&worker)?.endpoint.clone())))
+            .collect();
+        Some(Some(JobOrder {
+            job: id,
+            name: submission.name.clone(),
+            parameters: submission.parameters.clone(),
+            maps: job.maps,
+            partitions: submission.reduces,
+            cuts: job.cuts.clone(),
+            key: job.key.clone(),
+            output: submission.output.clone(),
+            output_probe: submission.output_probe.clone(),
+            side: submission.side.clone(),
+            submitter: submission.submitter.clone(),
+            peers,
+            record_bytes_max: submission.record_bytes_max,
+            expansion_max: submission.expansion_max,
+            sync: submission.sync,
+            hang_ms: submission.hang_ms,
+        }))
+    }
+
+    fn launch(&mut self, now: Time, attempt: AttemptId, worker: WorkerId, reason: LaunchReason) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.attempts.launched += 1;
+        job.started.get_or_insert(now);
+        if job.state == JobState::Waiting {
+            job.state = JobState::Running;
+        }
+        if attempt.task.kind == TaskKind::Map && job.records.undone(attempt.task.index) {
+            job.attempts.maps_rerun += 1;
+            job.incident(now, &format!("{} runs again: its output was lost", attempt.task));
+        }
+        job.records.launched(attempt, worker, now, reason);
+        let frame = match attempt.task.kind {
+            TaskKind::Map => {
+                let Some(split) = job.submission.splits.get(attempt.task.index as usize) else { return };
+                MasterFrame::LaunchMap { attempt, split: Split::clone(split) }
+            }
+            TaskKind::Reduce => {
+                let empty = self.core.empty_maps(attempt.task.job).to_vec();
+                MasterFrame::LaunchReduce { attempt, empty }
+            }
+        };
+        job.touch();
+        if let Some(entry) = self.workers.get_mut(&worker) {
+            entry.running.insert(attempt, 0);
+        }
+        self.send(worker, attempt.task.job, &frame);
+    }
+}

@@ -1,0 +1,361 @@
+//! What the master keeps of the attempts of one job: the trace, and the last good report of each map.
+//!
+//! Sums over maps are kept as they change, so that a look at a job costs the same however many maps it has.
+//! Not here: what a job's other numbers mean (`job`).
+//!
+//! Invariant: `sums` counts each map with a report once.
+
+use crate::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTotals};
+use gristmill_scheduler::command::LaunchReason;
+use gristmill_scheduler::ids::{AttemptId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::protocol::AttemptReport;
+use std::collections::BTreeMap;
+
+/// Attempts and transfers kept for the trace of one job.
+pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
+
+/// One attempt. A map's last good report is not here but with the map.
+struct Record {
+    attempt: AttemptId,
+    worker: WorkerId,
+    launched_ns: u64,
+    /// 0 when it is not known.
+    started_ns: u64,
+    /// 0 while it runs.
+    ended_ns: u64,
+    end: End,
+    reason: LaunchReason,
+    report: Option<Box<AttemptReport>>,
+}
+
+/// How it ended.
+enum End {
+    Running,
+    Succeeded,
+    Failed(Box<(String, String)>),
+    Lost,
+}
+
+/// One map.
+#[derive(Default)]
+pub(super) struct MapEntry {
+    /// Of its last good attempt.
+    report: Option<Box<AttemptReport>>,
+    /// Where that attempt stands in the trace, counted from 1; 0 if it was left out.
+    record: u32,
+    /// It is done, as far as is known.
+    pub(super) succeeded: bool,
+    nearness: Option<Nearness>,
+}
+
+/// Where a map read its split, seen from its worker.
+#[derive(Clone, Copy)]
+enum Nearness {
+    /// From a disk that the worker sees.
+    Local,
+    /// Over HTTP from a process on the same host.
+    SameHost,
+    /// Over HTTP from another host.
+    Remote,
+}
+
+/// The attempts and transfers of one job.
+#[derive(Default)]
+pub(super) struct Records {
+    records: Vec<Record>,
+    /// Where the attempts that run stand in `records`.
+    running: BTreeMap<AttemptId, u32>,
+    pub(super) maps: Vec<MapEntry>,
+    pub(super) maps_succeeded: u32,
+    pub(super) fetches: Vec<FetchRecord>,
+    pub(super) omitted: u64,
+    /// Over maps as they stand, and over everything else that was added.
+    pub(super) sums: JobTotals,
+    pub(super) counters: BTreeMap<String, u64>,
+}
+
+impl Records {
+    pub(super) fn new(maps: u32) -> Self {
+        let maps = (0..maps).map(|_| MapEntry::default()).collect();
+        Self { maps, ..Self::default() }
+    }
+
+    pub(super) fn launched(&mut self, attempt: AttemptId, worker: WorkerId, now: Time, reason: LaunchReason) {
+        if TRACE_RECORDS_MAX <= self.records.len() {
+            self.omitted += 1;
+            return;
+        }
+        self.running.insert(attempt, self.records.len() as u32);
+        self.records.push(Record {
+            attempt,
+            worker,
+            launched_ns: now.0,
+            started_ns: 0,
+            ended_ns: 0,
+            end: End::Running,
+            reason,
+            report: None,
+        });
+    }
+
+    pub(super) fn fetched(&mut self, record: FetchRecord) {
+        if self.fetches.len() < TRACE_RECORDS_MAX {
+            self.fetches.push(record);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// An attempt has ended; gives its place in the trace counted from 1, or 0.
+    fn ended(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        end: End,
+        report: Option<&AttemptReport>,
+        offset_ns: i64,
+    ) -> u32 {
+        let Some(at) = self.running.remove(&attempt) else { return 0 };
+        let record = &mut self.records[at as usize];
+        // Until a ping has measured the offset, a worker's time may lie a little outside what the master saw.
+        let inside = |ns: u64| super::shift(ns, offset_ns).clamp(record.launched_ns, now.0);
+        record.ended_ns = now.0;
+        if let Some(report) = report.filter(|report| 0 < report.ended_ns) {
+            record.ended_ns = inside(report.ended_ns);
+            record.started_ns = inside(report.started_ns);
+        }
+        record.end = end;
+        at + 1
+    }
+
+    /// An attempt was lost with its worker.
+    pub(super) fn lost(&mut self, attempt: AttemptId, now: Time) {
+        self.ended(attempt, now, End::Lost, None, 0);
+    }
+
+    /// An attempt failed, or was given back (then the class says so).
+    pub(super) fn failed(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        words: (&str, &str),
+        report: Option<AttemptReport>,
+        offset_ns: i64,
+    ) {
+        let end = End::Failed(Box::new((words.0.to_owned(), words.1.to_owned())));
+        let at = self.ended(attempt, now, end, report.as_ref(), offset_ns);
+        self.keep(at, report.map(Box::new));
+    }
+
+    fn keep(&mut self, record: u32, report: Option<Box<AttemptReport>>) {
+        if let Some(at) = record.checked_sub(1)
+            && let Some(record) = self.records.get_mut(at as usize)
+        {
+            record.report = report;
+        }
+    }
+
+    /// A reduce attempt ended well.
+    pub(super) fn reduced(&mut self, attempt: AttemptId, now: Time, report: AttemptReport, offset_ns: i64) {
+        let at = self.ended(attempt, now, End::Succeeded, Some(&report), offset_ns);
+        self.sums.reduce_records_in += report.records_in;
+        self.add(&report);
+        self.keep(at, Some(Box::new(report)));
+    }
+
+    /// A map attempt ended well. A map that is run again must not count twice: its last report replaces the one
+    /// before. `counts`: its job is live.
+    pub(super) fn mapped(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        report: AttemptReport,
+        offset_ns: i64,
+        (counts, same_host): (bool, bool),
+    ) {
+        let at = self.ended(attempt, now, End::Succeeded, Some(&report), offset_ns);
+        let report = Box::new(report);
+        let Some(entry) = self.maps.get_mut(attempt.task.index as usize).filter(|_| counts) else {
+            return self.keep(at, Some(report));
+        };
+        self.maps_succeeded += u32::from(!std::mem::replace(&mut entry.succeeded, true));
+        // A task without input is near to nothing.
+        let nearness = (0 < report.bytes_in).then_some(match (0 < report.local_bytes, same_host) {
+            (true, _) => Nearness::Local,
+            (false, true) => Nearness::SameHost,
+            (false, false) => Nearness::Remote,
+        });
+        let (before, at_before) = (entry.report.take(), std::mem::replace(&mut entry.record, at));
+        let near_before = std::mem::replace(&mut entry.nearness, nearness);
+        if let Some(before) = before {
+            self.count_map(&before, near_before, false);
+            self.keep(at_before, Some(before));
+        }
+        self.count_map(&report, nearness, true);
+        if let Some(entry) = self.maps.get_mut(attempt.task.index as usize) {
+            entry.report = Some(report);
+        }
+    }
+
+    /// A map is run again; says whether it was done before.
+    pub(super) fn undone(&mut self, map: u32) -> bool {
+        let entry = self.maps.get_mut(map as usize);
+        let was = entry.is_some_and(|entry| std::mem::replace(&mut entry.succeeded, false));
+        self.maps_succeeded -= u32::from(was);
+        was
+    }
+
+    /// Adds a map to the sums, or takes it out again.
+    fn count_map(&mut self, report: &AttemptReport, nearness: Option<Nearness>, add: bool) {
+        let sums = &mut self.sums;
+        let numbers = [
+            (&mut sums.map_records_in, report.records_in),
+            (&mut sums.map_bytes_in, report.bytes_in),
+            (&mut sums.map_records_out, report.records_out),
+            (&mut sums.map_bytes_out, report.bytes_out),
+        ];
+        for (sum, number) in numbers {
+            *sum = if add { sum.saturating_add(number) } else { sum.saturating_sub(number) };
+        }
+        let splits = match nearness {
+            Some(Nearness::Local) => Some(&mut sums.splits_local),
+            Some(Nearness::SameHost) => Some(&mut sums.splits_same_host),
+            Some(Nearness::Remote) => Some(&mut sums.splits_remote),
+            None => None,
+        };
+        if let Some(splits) = splits {
+            *splits = if add { *splits + 1 } else { *splits - 1 };
+        }
+        if add {
+            self.add(report);
+        } else {
+            self.subtract(report);
+        }
+    }
+
+    fn add(&mut self, report: &AttemptReport) {
+        self.sums.spills += report.spills;
+        self.sums.spilled_bytes += report.spilled_bytes;
+        self.sums.cpu_ns += report.cpu_ns;
+        let peak = self.sums.worker_memory_peak_bytes.max(report.memory_peak_bytes);
+        self.sums.worker_memory_peak_bytes = peak;
+        for (name, count) in &report.counters {
+            match self.counters.get_mut(name) {
+                Some(sum) => *sum = sum.saturating_add(*count),
+                None => drop(self.counters.insert(name.clone(), *count)),
+            }
+        }
+    }
+
+    fn subtract(&mut self, report: &AttemptReport) {
+        self.sums.spills = self.sums.spills.saturating_sub(report.spills);
+        self.sums.spilled_bytes = self.sums.spilled_bytes.saturating_sub(report.spilled_bytes);
+        self.sums.cpu_ns = self.sums.cpu_ns.saturating_sub(report.cpu_ns);
+        for (name, count) in &report.counters {
+            if let Some(sum) = self.counters.get_mut(name) {
+                *sum = sum.saturating_sub(*count);
+            }
+        }
+    }
+
+    /// The attempts in the order of launching.
+    pub(super) fn attempts(&self) -> Vec<AttemptRecord> {
+        self.records.iter().zip(1..).map(|(record, at)| self.attempt(record, at)).collect()
+    }
+
+    fn attempt(&self, record: &Record, at: u32) -> AttemptRecord {
+        let known = |ns: u64| (0 < ns).then_some(ns);
+        let task = record.attempt.task;
+        let of_map = self.maps.get(task.index as usize).filter(|_| task.kind == TaskKind::Map);
+        let of_map = of_map.filter(|map| map.record == at).and_then(|map| map.report.as_deref());
+        AttemptRecord {
+            attempt: record.attempt,
+            worker: record.worker,
+            launched_ns: record.launched_ns,
+            started_ns: known(record.started_ns),
+            ended_ns: known(record.ended_ns),
+            end: match &record.end {
+                End::Running => AttemptEnd::Running,
+                End::Succeeded => AttemptEnd::Succeeded,
+                End::Failed(words) => AttemptEnd::Failed(words.0.clone(), words.1.clone()),
+                End::Lost => AttemptEnd::Lost,
+            },
+            reason: record.reason.to_string(),
+            report: record.report.as_deref().or(of_map).cloned(),
+        }
+    }
+
+    /// Nobody asks for the trace of this job any more: only sums stay.
+    pub(super) fn forget_trace(&mut self) {
+        self.omitted += (self.records.len() + self.fetches.len()) as u64;
+        (self.records, self.fetches, self.maps) = (Vec::new(), Vec::new(), Vec::new());
+        self.running = BTreeMap::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::{JobId, TaskId};
+    use gristmill_scheduler::placement::Locality;
+    use gristmill_scheduler::plan::Reason;
+    use proptest::prelude::*;
+
+    const REASON: LaunchReason = LaunchReason { grant: Reason::Oldest, locality: Locality::NoPreference };
+
+    fn report(number: u64) -> AttemptReport {
+        AttemptReport {
+            started_ns: number,
+            ended_ns: number + 1,
+            records_in: number,
+            bytes_in: number % 3,
+            records_out: 2 * number,
+            bytes_out: 3 * number,
+            spills: number % 2,
+            spilled_bytes: 5 * number,
+            local_bytes: number % 2,
+            counters: vec![(format!("counter {}", number % 2), number)],
+            cpu_ns: 7 * number,
+            memory_peak_bytes: number,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_count_the_last_good_report_of_each_map_and_nothing_else(
+            ends in prop::collection::vec((0..5_u32, 1..1000_u64, any::<bool>()), 0..30),
+        ) {
+            let mut records = Records::new(5);
+            let mut last = BTreeMap::new();
+            for (epoch, &(map, number, good)) in (0..).zip(&ends) {
+                let attempt = TaskId::map(JobId(1), map).attempt(epoch);
+                records.launched(attempt, WorkerId(1), Time(0), REASON);
+                prop_assert_eq!(records.undone(map), good_before(&ends, epoch as usize, map));
+                if good {
+                    records.mapped(attempt, Time(5000), report(number), 0, (true, false));
+                    last.insert(map, number);
+                } else {
+                    records.failed(attempt, Time(5000), ("user", "words"), Some(report(number)), 0);
+                }
+            }
+            let all = || last.values().copied();
+            prop_assert_eq!(records.sums.map_records_in, all().sum::<u64>());
+            prop_assert_eq!(records.sums.map_bytes_out, all().map(|n| 3 * n).sum::<u64>());
+            prop_assert_eq!(records.sums.cpu_ns, all().map(|n| 7 * n).sum::<u64>());
+            prop_assert_eq!(records.counters.values().sum::<u64>(), all().sum::<u64>());
+            let near = records.sums.splits_local + records.sums.splits_remote;
+            prop_assert_eq!(near as usize, all().filter(|n| 0 < n % 3).count());
+            let traced = records.attempts();
+            prop_assert_eq!(traced.len(), ends.len());
+            for (record, &(_, number, _)) in traced.iter().zip(&ends) {
+                prop_assert_eq!(record.report.as_ref().map(|report| report.records_in), Some(number));
+            }
+        }
+    }
+
+    /// Whether the attempt of this map before the given one ended well.
+    fn good_before(ends: &[(u32, u64, bool)], at: usize, map: u32) -> bool {
+        ends[..at].iter().rev().find(|end| end.0 == map).is_some_and(|end| end.2)
+    }
+}

@@ -1,0 +1,134 @@
+//! What one fact costs the core, in virtual time: one job of empty maps on simulated workers.
+//!
+//! Prints nanoseconds for each call, fact and task, for growing numbers of tasks and of workers: the columns
+//! should stay flat. `cargo bench -p gristmill-scheduler`. Not here: frames, sockets and threads, which cost
+//! more than the core does.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    clippy::print_stdout,
+    reason = "a measurement reads clocks and prints"
+)]
+
+use gristmill_scheduler::command::Command;
+use gristmill_scheduler::core::{Core, CoreConfig};
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::{HostId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::job::{JobSpec, MapSpec};
+use gristmill_scheduler::placement::Pull;
+use gristmill_scheduler::policy::{Fair, Fifo, Policy};
+use gristmill_scheduler::units::{Bytes, Span, Time};
+use std::time::Instant;
+
+const JOB: JobId = JobId(1);
+
+/// One setting.
+#[derive(Clone, Copy)]
+struct Setting {
+    tasks: u32,
+    workers: u32,
+    slots: u32,
+    /// Other jobs that wait behind this one.
+    waiting: u32,
+    /// Size of a map output; with 0 nothing is fetched.
+    output: Bytes,
+    fair: bool,
+}
+
+/// Facts and calls until all maps and the reduce are done.
+#[derive(Default)]
+struct Counts {
+    facts: u64,
+    calls: u64,
+}
+
+fn policy(fair: bool) -> Box<dyn Policy> {
+    if fair { Box::new(Fair::new()) } else { Box::new(Fifo::new()) }
+}
+
+fn spec(maps: u32) -> JobSpec {
+    JobSpec::new(vec![MapSpec::anywhere(Bytes(0)); maps as usize], 1)
+}
+
+fn run(setting: Setting) -> (Counts, f64) {
+    let mut core = Core::new(CoreConfig::default(), policy(setting.fair), Box::new(Pull::new()));
+    let mut commands = Vec::new();
+    let joined =
+        |worker| Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots: setting.slots };
+    let mut events: Vec<Event> = (1..=setting.workers).map(joined).collect();
+    events.push(Event::JobArrived { job: JOB, spec: spec(setting.tasks) });
+    for job in 0..setting.waiting {
+        events.push(Event::JobArrived { job: JobId(2 + job), spec: spec(4) });
+    }
+    core.handle(Time::ZERO, &events, &mut commands);
+    let mut counts = Counts::default();
+    let start = Instant::now();
+    let mut now = 0;
+    let mut over = false;
+    while !over {
+        events.clear();
+        for command in commands.drain(..) {
+            over |= matches!(command, Command::JobEnded { job: JOB, .. });
+            events.extend(answer(&command, setting.output));
+        }
+        // As a busy master does: what has come in meanwhile is entered together, a little at a time.
+        for some in events.chunks(8) {
+            now += 10_000;
+            counts.calls += 1;
+            counts.facts += some.len() as u64;
+            core.handle(Time(now), some, &mut commands);
+        }
+        assert!(over || !events.is_empty(), "the job stands still");
+    }
+    (counts, start.elapsed().as_secs_f64())
+}
+
+fn answer(command: &Command, output_bytes: Bytes) -> Option<Event> {
+    Some(match *command {
+        Command::Launch { attempt, .. } if attempt.task.kind == TaskKind::Map => {
+            Event::MapFinished { attempt, output_bytes, took: Span(20_000) }
+        }
+        Command::Launch { attempt, .. } => Event::CommitRequested { attempt },
+        Command::GrantCommit { attempt, .. } => Event::ReduceFinished { attempt, output_bytes },
+        Command::Announce { job, map, to, .. } => Event::Fetched { job, home: to, map, partitions: vec![0] },
+        _ => return None,
+    })
+}
+
+fn main() {
+    println!("policy  tasks    workers x slots  waiting jobs  output   ns/call  ns/fact  ns/task");
+    let base = Setting { tasks: 0, workers: 2, slots: 1, waiting: 0, output: Bytes(0), fair: false };
+    let mut settings = Vec::new();
+    for tasks in [100, 1_000, 10_000, 100_000] {
+        settings.push(Setting { tasks, ..base });
+    }
+    for workers in [2, 20, 200] {
+        settings.push(Setting { tasks: 100_000, workers, slots: 4, ..base });
+    }
+    settings.push(Setting { tasks: 100_000, workers: 200, slots: 4, fair: true, ..base });
+    settings.push(Setting { tasks: 100_000, workers: 200, slots: 4, output: Bytes(100), ..base });
+    for fair in [false, true] {
+        settings.push(Setting { tasks: 100_000, workers: 20, slots: 4, waiting: 1_000, fair, ..base });
+    }
+    for setting in settings {
+        let runs = (100_000 / setting.tasks).clamp(3, 100);
+        let (counts, seconds) = (0..runs)
+            .map(|_| run(setting))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("there is at least one run");
+        println!(
+            "{:6} {:7} {:9} x {:2} {:13} {:8} {:9.0} {:8.0} {:8.0}",
+            if setting.fair { "fair" } else { "fifo" },
+            setting.tasks,
+            setting.workers,
+            setting.slots,
+            setting.waiting,
+            setting.output.get(),
+            seconds * 1e9 / counts.calls as f64,
+            seconds * 1e9 / counts.facts as f64,
+            seconds * 1e9 / f64::from(setting.tasks),
+        );
+    }
+}
