@@ -4,22 +4,19 @@
 //! behind one virtual call per batch, so that `Emitter` needs no third type. Not here: what happens when the
 //! table is full (`collect`, `task`).
 
-use super::hash::{INLINE_BYTES_MAX, Packed, long_hash};
+use super::batch::Batch;
+use super::hash::{INLINE_BYTES_MAX, Packed};
 use super::table::{Slot, Table, TableMemory};
 use crate::api::Combiner;
 use crate::codec::CodecError;
 use crate::value::Value;
 use std::marker::PhantomData;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Keys that come in the order of their hashes would fill a table that is too small for all of them from its
 /// beginning, and probe for ever before it counts as full. Such a table is filled all over: by hashes times
 /// this odd number.
 const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Values on their way into the table. Enough to hide the time of a memory access, few enough for the
-/// first-level cache.
-const BATCH: usize = 32;
 /// Long keys on their way into the table, bytes; beyond them a batch ends early.
 const BATCH_LONG_BYTES: usize = 64 << 10;
 /// Slots of a fresh table; grows with what comes.
@@ -64,36 +61,11 @@ struct Run<C, V>(C, PhantomData<V>);
 
 impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for Run<C, V> {
     fn flush(&mut self, table: &mut Table<V>, batch: &mut Batch<V>) {
-        for place in &mut batch.items[..batch.count] {
-            if let Some(item) = place.take() {
-                table.add(item, &batch.long, |total, value| self.0.combine(total, value));
-            }
-        }
-        batch.count = 0;
-        batch.long.clear();
+        batch.empty_into(table, |total, value| self.0.combine(total, value));
     }
 
     fn fold(&mut self, total: &mut V, value: V) {
         self.0.combine(total, value);
-    }
-}
-
-/// Values on their way into the table.
-pub(crate) struct Batch<V> {
-    /// The first `count` are full.
-    items: [Option<Slot<V>>; BATCH],
-    count: usize,
-    /// Bytes of long keys, one after another.
-    long: Vec<u8>,
-}
-
-impl<V> Batch<V> {
-    fn new() -> Self {
-        Self { items: [const { None }; BATCH], count: 0, long: Vec::new() }
-    }
-
-    fn items(&self) -> impl Iterator<Item = &Slot<V>> {
-        self.items[..self.count].iter().flatten()
     }
 }
 
@@ -182,52 +154,37 @@ impl<V: Value> Combining<V> {
 
     /// Values added so far.
     pub fn added(&self) -> u64 {
-        self.flushed + self.batch.count as u64
+        self.flushed + self.batch.len() as u64
     }
 
     /// Adds one value. Answers whether the batch is full: then [`settle`](Combining::settle) comes next.
     /// `loaded` is the memory from the key's first byte on, if so much of it may be read.
     #[inline(always)]
     pub fn push(&mut self, key: &[u8], loaded: Option<[u8; 16]>, value: V) -> bool {
-        let (key, hash) = match loaded {
+        match loaded {
             Some(loaded) if key.len() <= INLINE_BYTES_MAX => {
-                let key = Packed::loaded(loaded, key.len());
-                (key, key.short_hash())
+                self.batch.push(Packed::loaded(loaded, key.len()), value, &self.table)
             }
-            _ => return self.push_other(key, value),
-        };
-        self.put(key, hash, value)
-    }
-
-    #[inline(always)]
-    fn put(&mut self, key: Packed, hash: NonZeroU64, value: V) -> bool {
-        self.table.prefetch(hash);
-        let Batch { items, count, .. } = &mut self.batch;
-        items[*count] = Some(Slot { key, hash, value });
-        *count += 1;
-        *count == BATCH
+            _ => self.push_other(key, value),
+        }
     }
 
     /// Adds a value under a key that is long, or of which only its own bytes may be read.
     #[inline(never)]
     fn push_other(&mut self, key: &[u8], value: V) -> bool {
         if key.len() <= INLINE_BYTES_MAX {
-            let key = Packed::short(key);
-            return self.put(key, key.short_hash(), value);
+            return self.batch.push(Packed::short(key), value, &self.table);
         }
-        let at = self.batch.long.len();
-        self.batch.long.extend_from_slice(key);
-        let full = self.put(Packed::long(at, key.len()), long_hash(key), value);
-        full || BATCH_LONG_BYTES <= self.batch.long.len()
+        self.batch.push_long(key, value, &self.table) || BATCH_LONG_BYTES <= self.batch.long_bytes()
     }
 
     /// Encoded bytes of the values of the batch, twice, if they own memory.
     fn batch_owned(&mut self) -> Result<usize, CodecError> {
         let mut owned = 0;
         if std::mem::needs_drop::<V>() {
-            for item in self.batch.items() {
+            for value in self.batch.values() {
                 self.scratch.clear();
-                item.value.encode_owned(&mut self.scratch)?;
+                value.encode_owned(&mut self.scratch)?;
                 owned += 2 * self.scratch.len();
             }
         }
@@ -241,7 +198,7 @@ impl<V: Value> Combining<V> {
     #[inline(never)]
     pub fn settle(&mut self) -> Result<Room, CodecError> {
         self.owned_bytes += self.batch_owned()?;
-        self.flushed += self.batch.count as u64;
+        self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch);
         let mut slots = self.table.slots();
         let growth = if slots < SLOTS_FAST_GROWTH { 4 } else { 2 };
@@ -284,7 +241,7 @@ impl<V: Value> Combining<V> {
 
     /// The table with everything in it, which leaves an empty one here.
     pub fn take(&mut self) -> Table<V> {
-        self.flushed += self.batch.count as u64;
+        self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch);
         self.owned_bytes = 0;
         let slots = self.table.slots().min(SLOTS_FIRST);

@@ -3,6 +3,7 @@
 //! Jobs with a combiner total values in a table; others sort. Either spills runs when its memory is full and
 //! merges them at the end. Not here: reading input and calling the mapper (`task`), merging (`merge`).
 
+mod batch;
 mod combine;
 pub(crate) mod hash;
 mod partition;
