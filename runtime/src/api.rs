@@ -145,8 +145,15 @@ pub struct JobTotals {
     pub spilled_bytes: u64,
     /// CPU time of slots in nanoseconds.
     pub cpu_ns: u64,
-    /// Largest resident memory of any worker process that took part, bytes.
+    /// Largest resident memory of any worker process that took part, bytes; mapped input counts too.
     pub worker_memory_peak_bytes: u64,
+    /// Memory that each worker may use for collecting, keeping and merging, bytes.
+    #[serde(default)]
+    pub worker_memory_budget_bytes: u64,
+    /// Most bytes that the outputs and gathered segments of any worker have taken at once, as far as its budget
+    /// counts them.
+    #[serde(default)]
+    pub worker_kept_peak_bytes: u64,
     /// Splits whose bytes were read from a disk that the worker sees.
     pub splits_local: u32,
     /// Splits read over HTTP from a process on the same host.

@@ -69,6 +69,21 @@ pub struct ClusterConfig {
     pub placement: String,
     /// Folders for what does not fit in memory; the system's folder for temporary files if empty.
     pub spill_dirs: Vec<PathBuf>,
+    /// Bytes of each such folder's file system that stay free.
+    pub disk_reserve_bytes: u64,
+    /// How workers get segments.
+    pub shuffle: Shuffle,
+}
+
+/// How workers get segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Shuffle {
+    /// Those of another worker over HTTP; a worker's own are read where they lie
+    #[default]
+    Auto,
+    /// All over HTTP, also a worker's own
+    Http,
 }
 
 /// What a child reads from its standard input before anything else: one line of JSON.
@@ -82,6 +97,10 @@ pub(crate) struct ChildConfig {
     pub spill_dirs: Vec<PathBuf>,
     /// For a worker: its memory.
     pub memory_bytes: u64,
+    /// For a worker: bytes of each folder's file system that stay free.
+    pub disk_reserve_bytes: u64,
+    /// For a worker: how it gets segments.
+    pub shuffle: Shuffle,
     /// Folders that the master removes when its parent has died and cannot.
     pub remove_at_end: Vec<PathBuf>,
 }
@@ -166,6 +185,8 @@ impl Cluster {
             master: None,
             spill_dirs: Vec::new(),
             memory_bytes: 0,
+            disk_reserve_bytes: 0,
+            shuffle: Shuffle::Auto,
             remove_at_end: folders.clone(),
         };
         let stdin = configure(&mut child, &settings).await.map_err(failed)?;
@@ -190,6 +211,8 @@ impl Cluster {
             master: cluster.master.clone(),
             secret: cluster.secret.clone(),
             spill_dirs: Vec::new(),
+            disk_reserve_bytes: config.disk_reserve_bytes,
+            shuffle: config.shuffle,
             flags: Vec::new(),
         };
         for number in 1..=workers.count {
@@ -249,6 +272,8 @@ pub(crate) struct Workers {
     pub secret: Secret,
     /// Where [`Workers::run`] makes private folders.
     pub spill_dirs: Vec<PathBuf>,
+    pub disk_reserve_bytes: u64,
+    pub shuffle: Shuffle,
     /// Further flags of each process.
     pub flags: Vec<OsString>,
 }
@@ -269,6 +294,8 @@ impl Workers {
             number,
             slots: self.slots,
             memory_bytes: self.memory_bytes / u64::from(self.count.max(1)),
+            disk_reserve_bytes: self.disk_reserve_bytes,
+            shuffle: self.shuffle,
             master: self.master.clone(),
             secret: self.secret.clone(),
             folders: folders.to_vec(),
@@ -313,6 +340,8 @@ struct Seat {
     number: u32,
     slots: u32,
     memory_bytes: u64,
+    disk_reserve_bytes: u64,
+    shuffle: Shuffle,
     master: Endpoint,
     secret: Secret,
     folders: Vec<PathBuf>,
@@ -348,6 +377,8 @@ impl Seat {
             master: Some(self.master.clone()),
             spill_dirs: spill_dirs.clone(),
             memory_bytes: self.memory_bytes,
+            disk_reserve_bytes: self.disk_reserve_bytes,
+            shuffle: self.shuffle,
             remove_at_end: Vec::new(),
         };
         // A process that has died already takes no settings; its supervisor sees that and starts another.

@@ -6,7 +6,9 @@
 
 use crate::submit::ClusterView;
 use gristmill_worker::api::JobPlan;
-use gristmill_worker::input::{Blocks, Compression, InputError, InputLimits, Piece, SideInputs, Split, open_split};
+use gristmill_worker::input::{
+    Blocks, Compression, InputError, InputLimits, Piece, SideInputs, Split, open_split,
+};
 use gristmill_worker::record::{Block, RecordFormat};
 use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points, sample_keys};
 use std::sync::Arc;
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn places_begin_at_borders_of_fixed_records_and_at_the_beginning_of_tables() {
-        let fixed = [split(RecordFormat::Fixed { length: 1000 }, &[(0, 64_000_00)])];
+        let fixed = [split(RecordFormat::Fixed { length: 1000 }, &[(0, 6_400_000)])];
         assert!(offsets(&places(&fixed, 1)).iter().all(|offset| offset.is_multiple_of(1000)));
         let table = RecordFormat::Csv { delimiter: b',', header: true };
         assert_eq!(offsets(&places(&[split(table, &[(0, 9000), (20_000, 9000)])], 1)), [0, 20_000]);

@@ -1,6 +1,6 @@
 //! Publishing a finished part: one rename that either happens or does not.
 //!
-//! Parts are built under `DIR/_temporary/ATTEMPT/`, so the rename never crosses a file system. Not here: who
+//! Parts are built as files in `DIR/_temporary`, so the rename never crosses a file system. Not here: who
 //! may publish (the master's commit permit) and `_SUCCESS` (the submitter).
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -23,7 +23,11 @@ pub fn use_huge_pages<T>(buffer: &Vec<T>) {
     #[allow(unsafe_code, reason = "the kernel is told about memory that is ours, and changes no byte of it")]
     // SAFETY: the range lies within the allocation of `buffer`. This advice does not change contents.
     let advised = unsafe {
-        madvise(buffer.as_ptr().cast_mut().cast::<u8>().wrapping_add(skipped).cast(), length, Advice::LinuxHugepage)
+        madvise(
+            buffer.as_ptr().cast_mut().cast::<u8>().wrapping_add(skipped).cast(),
+            length,
+            Advice::LinuxHugepage,
+        )
     };
     // A kernel without large pages refuses; small ones are as right.
     let _ = advised;

@@ -289,6 +289,10 @@ pub struct AttemptReport {
     pub cpu_ns: u64,
     /// Largest resident memory of the process so far, bytes.
     pub memory_peak_bytes: u64,
+    /// Memory that the worker may use, bytes.
+    pub memory_budget_bytes: u64,
+    /// Most bytes of it that outputs and gathered segments have taken at once so far.
+    pub kept_peak_bytes: u64,
 }
 
 /// One part of the output.

@@ -4,7 +4,7 @@
 
 use super::settings::Settings;
 use super::usage;
-use crate::cluster::ClusterConfig;
+use crate::cluster::{ClusterConfig, Shuffle};
 use crate::size::parse_bytes;
 use crate::submit::JobOptions;
 use clap::Args;
@@ -33,6 +33,12 @@ pub struct ClusterFlags {
     /// Folder for what does not fit in memory; several allowed [default: the system's temporary folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub spill_dir: Vec<PathBuf>,
+    /// Disk space that spills leave free in each such folder's file system [default: 1GiB]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub disk_reserve: Option<String>,
+    /// How workers get segments [default: auto]
+    #[arg(long, global = true, value_enum)]
+    pub shuffle: Option<Shuffle>,
     /// Which job gets a slot: NAME or NAME:PARAMETERS [default: fair]
     #[arg(long, global = true, value_name = "POLICY")]
     pub policy: Option<String>,
@@ -66,6 +72,8 @@ impl ClusterFlags {
                 true => settings.spill_dir.clone().unwrap_or_default(),
                 false => self.spill_dir.clone(),
             },
+            disk_reserve_bytes: disk_reserve(self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref()))?,
+            shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
         })
     }
 }
@@ -78,6 +86,14 @@ pub fn policy(flag: Option<&String>, settings: &Settings) -> String {
 /// The placement of a flag or the settings, or the default.
 pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
     flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
+}
+
+/// Bytes of disk space that spills leave free.
+fn disk_reserve(text: Option<&String>) -> anyhow::Result<u64> {
+    const DEFAULT: u64 = 1 << 30;
+    text.map_or(Ok(DEFAULT), |text| {
+        parse_bytes(text).map_err(|error| usage(format!("--disk-reserve: {error}")))
+    })
 }
 
 /// Bytes of memory as named, or a quarter of the machine's.

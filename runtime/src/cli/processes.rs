@@ -4,7 +4,7 @@ use super::child;
 use super::flags::{ClusterFlags, JOIN_FILE, ListenFlags, MasterFlags, placement, policy};
 use super::settings::Settings;
 use super::{stdout_line, usage};
-use crate::cluster::{ChildConfig, MasterReady, Workers};
+use crate::cluster::{ChildConfig, MasterReady, Shuffle, Workers};
 use crate::exit;
 use crate::master::{MasterConfig, run};
 use crate::registry::Registry;
@@ -64,12 +64,18 @@ pub struct WorkerCommand {
     /// Attempts that run at once in each [default: 1, so that user code that aborts harms no other attempt]
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
-    /// Memory of all these processes together [default: a quarter of the machine's]
+    /// Memory of each of these processes [default: together a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
     /// Folder for what does not fit in memory; several allowed
     #[arg(long, value_name = "DIR")]
     spill_dir: Vec<PathBuf>,
+    /// Disk space that spills leave free in each such folder's file system [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    disk_reserve: Option<String>,
+    /// How these workers get segments [default: auto]
+    #[arg(long, value_enum)]
+    shuffle: Option<Shuffle>,
     /// Address on which other workers fetch segments [default: the one from which the master is reached]
     #[arg(long, value_name = "IP")]
     listen: Option<IpAddr>,
@@ -227,6 +233,8 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
         slots: flags.slots,
         memory: flags.memory.clone(),
         spill_dir: flags.spill_dir.clone(),
+        disk_reserve: flags.disk_reserve.clone(),
+        shuffle: flags.shuffle,
         policy: None,
         placement: None,
     };
@@ -234,13 +242,18 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     let (runtime, _, stopping) = runtime()?;
     // What the listeners of the children would refuse is refused here, once.
     worker_bind(&runtime, flags, &line.endpoint)?.validate(rustix::process::geteuid().is_root())?;
+    // What is named is one worker's; what is not is a share of the machine, for all of them.
+    let named = flags.memory.is_some() || settings.memory.is_some();
+    let of_each = if named { u64::from(config.workers) } else { 1 };
     let workers = Workers {
         count: config.workers,
         slots: config.slots,
-        memory_bytes: config.memory_bytes,
+        memory_bytes: config.memory_bytes.saturating_mul(of_each),
         master: line.endpoint,
         secret: line.secret,
         spill_dirs: config.spill_dirs,
+        disk_reserve_bytes: config.disk_reserve_bytes,
+        shuffle: config.shuffle,
         flags: flags.for_children(),
     };
     Ok(runtime.block_on(workers.run(stopping))?)
@@ -291,6 +304,8 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         slots: flags.slots.unwrap_or(1),
         memory: Bytes(child.memory_bytes),
         spill_dirs: child.spill_dirs.clone(),
+        disk_reserve: Bytes(child.disk_reserve_bytes),
+        read_in_place: child.shuffle == Shuffle::Auto,
         advertise: flags.advertise.clone(),
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),

@@ -4,6 +4,7 @@
 //! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
 //! Unknown keys are errors.
 
+use crate::cluster::Shuffle;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,10 @@ pub struct Settings {
     pub placement: Option<String>,
     /// Folders for what does not fit in memory.
     pub spill_dir: Option<Vec<PathBuf>>,
+    /// Disk space that spills leave free there.
+    pub disk_reserve: Option<String>,
+    /// How workers get segments.
+    pub shuffle: Option<Shuffle>,
     /// Number of parts.
     pub reduces: Option<u32>,
     /// Bytes of input of one map task, such as `64MiB`.

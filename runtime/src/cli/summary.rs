@@ -75,6 +75,14 @@ pub fn text(status: &JobStatus, output: Option<&str>) -> String {
             Bytes(totals.spilled_bytes)
         ),
     );
+    line(
+        "memory",
+        format!(
+            "budget {} a worker, at most {} of it kept between tasks",
+            Bytes(totals.worker_memory_budget_bytes),
+            Bytes(totals.worker_kept_peak_bytes)
+        ),
+    );
     for (name, count) in &status.counters {
         line("counter", format!("{name} = {}", grouped(*count)));
     }

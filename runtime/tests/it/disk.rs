@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: disks that return errors or stand still.
 
-use crate::support::data::tool;
+use crate::support::data::{Random, tool};
 use crate::support::{Finished, Sandbox, is_root};
 use std::path::Path;
 
@@ -50,6 +50,7 @@ fn spill_disk_that_is_full_everywhere_ends_the_job_with_code_7_and_leaves_nothin
     let arguments = [
         "run",
         "sort",
+        "-r",
         &input,
         "--output",
         &out,
@@ -59,6 +60,8 @@ fn spill_disk_that_is_full_everywhere_ends_the_job_with_code_7_and_leaves_nothin
         "2",
         "--spill-dir",
         "disk",
+        "--disk-reserve",
+        "0",
     ];
     let finished = with_small_disk(&sandbox, &arguments).expect_code(7);
     assert_eq!(finished.stdout_text(), "", "something was left on the disk");
@@ -67,20 +70,56 @@ fn spill_disk_that_is_full_everywhere_ends_the_job_with_code_7_and_leaves_nothin
 }
 
 #[test]
+fn spills_leave_the_disk_reserve_alone_and_say_so() {
+    let sandbox = Sandbox::new();
+    let input = records(&sandbox, "20MiB");
+    let out = sandbox.text("out");
+    let arguments =
+        ["run", "sort", "-r", &input, "--output", &out, "--memory", "16MiB", "--disk-reserve", "1000000GiB"];
+    sandbox.run(arguments).expect_code(7).expect_words(&["are to stay free", "--disk-reserve"]);
+    assert!(!Path::new(&out).exists(), "the output of a failed job was left");
+    sandbox.assert_nothing_left();
+}
+
+/// The parts of a job on two workers of two slots with this memory, and the bytes and number of its spills.
+fn run_with(sandbox: &Sandbox, job: &[&str], memory: &str) -> (Vec<Vec<u8>>, u64, u64) {
+    let out = sandbox.text(&format!("{}-{memory}", job[0]));
+    let cluster =
+        ["--workers", "2", "--slots", "2", "--reduces", "3", "--split-size", "4MiB", "--memory", memory];
+    let status = sandbox.run_well([&["run"], job, &cluster, &["--output", &out, "--json"]].concat()).json();
+    let total = |name: &str| status["status"]["totals"][name].as_u64().unwrap();
+    (crate::support::oracle::parts(Path::new(&out)), total("spilled_bytes"), total("spills"))
+}
+
+#[test]
 fn small_memory_spills_to_disk_and_changes_no_byte() {
     let sandbox = Sandbox::new();
-    let input = records(&sandbox, "40MiB");
-    let sorted = |memory: &str, out: &str| {
-        let arguments =
-            ["run", "sort", &input, "--output", out, "--reduces", "2", "--memory", memory, "--json"];
-        let status = sandbox.run_well(arguments).json();
-        let parts = crate::support::oracle::parts(Path::new(out));
-        (parts, status["status"]["totals"]["spilled_bytes"].as_u64().unwrap())
+    let mut random = Random::seeded(61);
+    // Words of which nearly all are different, so that combining does not help.
+    let mut words = String::new();
+    while words.len() < 12 << 20 {
+        words.push_str(&format!("w{:09x} ", random.below(1 << 36)));
+    }
+    let words = sandbox.write("words", words);
+    let table = |name: &str, random: &mut Random| {
+        let row = |number: usize| format!("{},{name} {number} {:060}\n", random.below(50_000), number);
+        let rows: String = (0..70_000).map(row).collect();
+        sandbox.write(name, rows)
     };
-    let (plenty, none) = sorted("1GiB", &sandbox.text("plenty"));
-    let (little, spilled) = sorted("16MiB", &sandbox.text("little"));
-    assert_eq!(none, 0, "a gibibyte was too little for 40 MiB");
-    // Spilled blocks are compressed.
-    assert!(8 << 20 <= spilled, "only {spilled} bytes were spilled");
-    assert!(plenty == little, "spilling changed the output");
+    let (left, right) = (table("left", &mut random), table("right", &mut random));
+    let records = records(&sandbox, "16MiB");
+    // The reverse order is made of copies; a sort in order leaves its records in the input instead of spilling.
+    let jobs: [&[&str]; 3] = [
+        &["wordcount", &words],
+        &["sort", "-r", &records],
+        &["join", "--left", &left, "--right", &right, "--on", "1", "--strategy", "repartition"],
+    ];
+    for job in jobs {
+        let (plenty, none, _) = run_with(&sandbox, job, "1GiB");
+        let (little, spilled, spills) = run_with(&sandbox, job, "16MiB");
+        assert_eq!(none, 0, "a gibibyte was too little for {}", job[0]);
+        // Spilled blocks are compressed; three or four maps of each job spill more than once.
+        assert!(1 << 20 <= spilled && 6 <= spills, "{}: {spills} spills of {spilled} bytes", job[0]);
+        assert!(plenty == little, "spilling changed the output of {}", job[0]);
+    }
 }

@@ -184,7 +184,7 @@ fn folders_of_a_run_are_closed_to_others() {
     // So little memory that maps must spill.
     let input = sandbox.write("text", Random::seeded(133).text(6_000_000, &[" ", "\n"]));
     sandbox.arm("reduce");
-    let arguments = ["run", "sort", &input, "--workers", "2", "--memory", "16MiB", "--reduces", "1"];
+    let arguments = ["run", "sort", "-r", &input, "--workers", "2", "--memory", "16MiB", "--reduces", "1"];
     let running = sandbox.gristmill(arguments).start();
     sandbox.stopped_at("reduce");
     let mut seen = 0;

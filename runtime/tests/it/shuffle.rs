@@ -46,6 +46,39 @@ fn most_bytes_have_arrived_when_the_last_map_ends() {
 }
 
 #[test]
+fn shuffle_over_http_brings_the_same_bytes_as_reading_in_place() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(93).text(300_000, &[" ", "\n"]));
+    for job in ["wordcount", "sort"] {
+        let run = |shuffle: &str| {
+            let out = sandbox.text(&format!("{job}-{shuffle}"));
+            let flags = [
+                "--workers",
+                "1",
+                "--reduces",
+                "2",
+                "--split-size",
+                "100KiB",
+                "--shuffle",
+                shuffle,
+                "--json",
+            ];
+            let status =
+                sandbox.run_well([&["run", job, &input, "--output", &out][..], &flags].concat()).json();
+            let total = |name: &str| status["status"]["totals"][name].as_u64().unwrap();
+            let parts = crate::support::oracle::parts(std::path::Path::new(&out));
+            (parts, total("shuffle_bytes"), total("map_bytes_out"))
+        };
+        let (in_place, none, _) = run("auto");
+        let (over_http, sent, all) = run("http");
+        assert_eq!(none, 0, "the only worker fetched from itself");
+        assert!(0 < all);
+        assert_eq!(sent, all, "{job}: not all segments went over HTTP");
+        assert!(in_place == over_http, "{job}: other bytes over HTTP");
+    }
+}
+
+#[test]
 fn trace_has_a_row_for_each_slot_and_lane_and_none_overlaps() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", Random::seeded(92).text(100_000, &[" ", "\n"]));

@@ -104,8 +104,9 @@ impl Agent {
         let (fetch_sender, fetch_results) = unbounded_channel();
         let pool = Pool::new(Timeouts::default());
         let budget = Budget::new(config.memory.get() as usize / 2);
-        let spill = SpillDirs::new(config.spill_dirs.clone());
+        let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), config.disk_reserve.get());
         let setting = SlotSetting {
+            memory: config.memory,
             budget: budget.clone(),
             spill: spill.clone(),
             pool: pool.clone(),
@@ -239,7 +240,9 @@ impl Agent {
             }
             MasterFrame::Home { job, partition } => self.store.home(job, partition),
             MasterFrame::Unhome { job, partition } => self.store.unhome(job, partition),
-            MasterFrame::Announce { maps, from, endpoint } if from == self.worker => {
+            MasterFrame::Announce { maps, from, endpoint }
+                if from == self.worker && self.config.read_in_place =>
+            {
                 self.read_in_place(&maps, &endpoint);
             }
             MasterFrame::Announce { maps, from, endpoint } => {

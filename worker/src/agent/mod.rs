@@ -60,6 +60,10 @@ pub struct WorkerConfig {
     pub memory: Bytes,
     /// Folders for runs and segments that do not fit, private to this process; must exist.
     pub spill_dirs: Vec<PathBuf>,
+    /// Bytes of each folder's file system that stay free.
+    pub disk_reserve: Bytes,
+    /// Whether segments of this very worker are read where they lie instead of over HTTP.
+    pub read_in_place: bool,
     /// Where the shuffle server listens.
     pub bind: Bind,
     /// The name or address under which others reach it; `None`: the address that the master sees.

@@ -20,6 +20,7 @@ use crate::shuffle::store::Held;
 use crate::task::{self, Fault, PartDone, Progress, TaskFailure, TaskSettings, TaskStats};
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use gristmill_scheduler::units::Bytes;
 use hyper::{Method, StatusCode};
 use std::cell::RefCell;
 use std::fs;
@@ -136,7 +137,9 @@ pub struct Failed {
 /// What slots share.
 #[derive(Clone)]
 pub struct SlotSetting {
-    /// The worker's memory.
+    /// All memory that the worker may use.
+    pub memory: Bytes,
+    /// The part of it that holds outputs and gathered segments.
     pub budget: Budget,
     /// Where runs go when it does not suffice.
     pub spill: SpillDirs,
@@ -218,6 +221,8 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         counters: stats.counters,
         cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
         memory_peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
+        memory_budget_bytes: setting.memory.get(),
+        kept_peak_bytes: setting.budget.peak_bytes() as u64,
     };
     let written = setting.written.as_ref().map_or(0, Mark::now);
     // The loop outlives its slots unless the process is ending.

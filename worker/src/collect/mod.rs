@@ -92,9 +92,8 @@ impl<K: Key, V: Value> Emitter<K, V> {
         // The short way, made to be compiled into the loop of the mapper: most pairs end here.
         if let Target::Combine(combining) = &mut self.target {
             let (value, window) = (V::own(value), &self.window);
-            let full = K::with_bytes(key, &mut self.key_scratch, |key| {
-                combining.push(key, window.load(key), value)
-            });
+            let full =
+                K::with_bytes(key, &mut self.key_scratch, |key| combining.push(key, window.load(key), value));
             if full {
                 self.settle();
             }

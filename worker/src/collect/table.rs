@@ -9,8 +9,8 @@
 //! Invariant: `used` slots are full, fewer than all; between a key's home and its slot there is no empty one.
 
 use super::hash::{Packed, hash_share};
-use crate::prefetch::prefetch;
 use crate::memory::use_huge_pages;
+use crate::prefetch::prefetch;
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
 
@@ -46,7 +46,13 @@ impl<V> Table<V> {
     /// The same in the memory of an earlier table, if that suffices.
     pub fn with_memory(memory: TableMemory<V>, slots: usize, spread: u64) -> Self {
         let slots = slots.max(Self::SLOTS_MIN).next_power_of_two();
-        Self { slots: empty_slots(memory, slots), shift: 64 - slots.ilog2(), spread, used: 0, long: Vec::new() }
+        Self {
+            slots: empty_slots(memory, slots),
+            shift: 64 - slots.ilog2(),
+            spread,
+            used: 0,
+            long: Vec::new(),
+        }
     }
 
     /// Slots that suffice for `keys` different keys.
@@ -216,7 +222,9 @@ impl<V> Table<V> {
         let mut sorted = Sorted::new(self);
         let long = &sorted.long;
         if long.is_empty() {
-            sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, |a, b| a.key.short_rank().cmp(&b.key.short_rank())));
+            sorted
+                .slots
+                .sort_unstable_by(|a, b| by_slots(a, b, |a, b| a.key.short_rank().cmp(&b.key.short_rank())));
         } else {
             sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, |a, b| compare_keys(long, a.key, b.key)));
         }
@@ -227,9 +235,8 @@ impl<V> Table<V> {
     pub fn into_sorted_by_hash(self) -> Sorted<V> {
         let mut sorted = Sorted::new(self);
         let long = &sorted.long;
-        let compare = |a: &Slot<V>, b: &Slot<V>| {
-            a.hash.cmp(&b.hash).then_with(|| compare_keys(long, a.key, b.key))
-        };
+        let compare =
+            |a: &Slot<V>, b: &Slot<V>| a.hash.cmp(&b.hash).then_with(|| compare_keys(long, a.key, b.key));
         sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, compare));
         sorted
     }

@@ -445,7 +445,10 @@ impl Answer {
             };
             match frame {
                 None => {
-                    self.go_home_at_end();
+                    // A body of unknown length is at its end only now.
+                    if let Some(home) = self.home.take() {
+                        home.put_back();
+                    }
                     return Ok(None);
                 }
                 Some(Err(source)) => return Err(HttpError::Truncated { peer: self.peer.clone(), source }),

@@ -107,8 +107,7 @@ impl LocalFile {
         let metadata = file.metadata().map_err(failed)?;
         refuse_special(&piece.name, &metadata)?;
         check_stamp(&piece.name, piece.stamp, &metadata)?;
-        let identity =
-            || Identity { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp };
+        let identity = || Identity { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp };
         let contents = if metadata.len() <= READ_BYTES_MAX {
             let mut bytes = Vec::with_capacity(metadata.len() as usize);
             (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;

@@ -231,7 +231,8 @@ fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, I
 
 /// Whether there is a quote in the file. Looked for by several threads, each in its own stretch.
 fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, SCAN_THREADS_MAX) as u64;
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).clamp(1, SCAN_THREADS_MAX) as u64;
     let stretch = length.div_ceil(threads).max(SCAN_BYTES as u64);
     let found = AtomicBool::new(false);
     let look = |from: u64| -> std::io::Result<()> {
@@ -250,7 +251,8 @@ fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
         }
         Ok(())
     };
-    let starts: Vec<u64> = (0..threads).map(|number| number * stretch).filter(|from| *from < length).collect();
+    let starts: Vec<u64> =
+        (0..threads).map(|number| number * stretch).filter(|from| *from < length).collect();
     let looked = std::thread::scope(|scope| {
         let others: Vec<_> = starts.iter().skip(1).map(|from| scope.spawn(|| look(*from))).collect();
         let mut looked = starts.first().map_or(Ok(()), |from| look(*from));

@@ -77,7 +77,8 @@ impl InFileOutput {
     pub fn segments(&self) -> Vec<SegmentMeta> {
         let mut offset = 0;
         let meta = |part: &Option<Part>| {
-            let (length, records) = part.as_ref().map_or((0, 0), |part| (part.header.length, part.header.records));
+            let (length, records) =
+                part.as_ref().map_or((0, 0), |part| (part.header.length, part.header.records));
             offset += length;
             SegmentMeta { offset: offset - length, length, records }
         };
@@ -110,7 +111,9 @@ impl InFileSegment {
     }
 
     fn part(&self) -> &Part {
-        self.output.parts[self.partition as usize].as_ref().expect("a segment is made only where there are pairs")
+        self.output.parts[self.partition as usize]
+            .as_ref()
+            .expect("a segment is made only where there are pairs")
     }
 
     pub(crate) fn header(&self) -> &SegmentHeader {

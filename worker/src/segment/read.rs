@@ -333,7 +333,9 @@ fn read(data: &SegmentData, offset: u64, buffer: &mut [u8]) -> Result<(), Segmen
         SegmentData::File { file, offset: start, .. } => file
             .read_at(start + offset, buffer)
             .map_err(|source| SegmentError::Read { path: file.path().to_owned(), source }),
-        SegmentData::InFile(_) => unreachable!("such a segment has no blocks, and `SegmentReader` reads none"),
+        SegmentData::InFile(_) => {
+            unreachable!("such a segment has no blocks, and `SegmentReader` reads none")
+        }
     }
 }
 

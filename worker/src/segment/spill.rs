@@ -19,7 +19,12 @@ pub struct SpillDirs(Arc<Dirs>);
 struct Dirs {
     paths: Vec<PathBuf>,
     created: AtomicUsize,
+    /// Bytes of each folder's file system that stay free.
+    reserve_bytes: u64,
 }
+
+/// Bytes written to a file between two looks at how much is free.
+const LOOK_BYTES: u64 = 64 << 20;
 
 impl SpillDirs {
     /// These folders.
@@ -28,8 +33,18 @@ impl SpillDirs {
     /// If there is none.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>) -> Self {
+        Self::with_reserve(paths, 0)
+    }
+
+    /// These folders, of whose file systems `reserve_bytes` stay free: a disk that is full to the last byte hurts
+    /// everyone on the machine.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn with_reserve(paths: Vec<PathBuf>, reserve_bytes: u64) -> Self {
         assert!(!paths.is_empty(), "a worker needs at least one folder for spill files");
-        Self(Arc::new(Dirs { paths, created: AtomicUsize::new(0) }))
+        Self(Arc::new(Dirs { paths, created: AtomicUsize::new(0), reserve_bytes }))
     }
 
     /// The first folder.
@@ -41,41 +56,79 @@ impl SpillDirs {
     /// Bytes that can still be written to the folder that has the least; 0 if that cannot be told.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
-        let free = |path: &PathBuf| statvfs(path.as_path()).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
-        self.0.paths.iter().map(free).min().unwrap_or(0)
+        self.0.paths.iter().map(|path| free_bytes(path)).min().unwrap_or(0)
     }
 
-    /// Creates a file, mode 0600, whose name begins with `name` and did not exist before.
+    /// Creates a file, mode 0600, whose name begins with `name` and did not exist before. The folders take turns;
+    /// one that is broken or has no more than its reserve is passed over.
     ///
     /// # Errors
-    /// What the file system says.
+    /// What the file system of the last folder said, if none can be used.
     pub fn create(&self, name: &str) -> io::Result<SpillWriter> {
         let number = self.0.created.fetch_add(1, Ordering::Relaxed);
-        let path = self.0.paths[number % self.0.paths.len()].join(format!("{name}-{number}.spill"));
+        let count = self.0.paths.len();
+        let mut created = Err(io::ErrorKind::NotFound.into());
+        for turn in 0..count {
+            created =
+                self.create_in(&self.0.paths[(number + turn) % count], &format!("{name}-{number}.spill"));
+            if created.is_ok() {
+                break;
+            }
+        }
+        created
+    }
+
+    fn create_in(&self, folder: &Path, name: &str) -> io::Result<SpillWriter> {
+        check_reserve(folder, self.0.reserve_bytes)?;
+        let path = folder.join(name);
         // `create_new` is O_CREAT with O_EXCL: it follows no link and opens nothing that is already there.
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(SpillWriter(SpillFile { file, path, length: 0 }))
+        let (reserve_bytes, looked_at) = (self.0.reserve_bytes, 0);
+        Ok(SpillWriter { file: SpillFile { file, path, length: 0 }, reserve_bytes, looked_at })
     }
+}
+
+fn free_bytes(path: &Path) -> u64 {
+    statvfs(path).map_or(0, |stat| stat.f_bavail * stat.f_frsize)
+}
+
+/// Refuses where no more than the reserve is free.
+fn check_reserve(folder: &Path, reserve_bytes: u64) -> io::Result<()> {
+    let free = free_bytes(folder);
+    if 0 < reserve_bytes && free <= reserve_bytes {
+        let message = format!("{free} bytes are free, and {reserve_bytes} are to stay free (--disk-reserve)");
+        return Err(io::Error::new(io::ErrorKind::StorageFull, message));
+    }
+    Ok(())
 }
 
 /// A spill file that is being written. Dropped before [`finish`](SpillWriter::finish), it is deleted.
 #[derive(Debug)]
-pub struct SpillWriter(SpillFile);
+pub struct SpillWriter {
+    file: SpillFile,
+    reserve_bytes: u64,
+    /// Length of the file when the free bytes were last looked at.
+    looked_at: u64,
+}
 
 impl SpillWriter {
     /// Appends bytes, without a buffer.
     ///
     /// # Errors
-    /// What the file system says, such as a full disk.
+    /// What the file system says, such as a full disk, or that no more than the reserve is free.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.file.write_all(bytes)?;
-        self.0.length += bytes.len() as u64;
+        if LOOK_BYTES <= self.file.length - self.looked_at {
+            self.looked_at = self.file.length;
+            check_reserve(self.file.path.parent().unwrap_or(Path::new("/")), self.reserve_bytes)?;
+        }
+        self.file.file.write_all(bytes)?;
+        self.file.length += bytes.len() as u64;
         Ok(())
     }
 
     /// Replaces bytes that were written before.
     pub(super) fn rewrite(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.file.write_all_at(bytes, offset)
+        self.file.file.write_all_at(bytes, offset)
     }
 
     /// The file, ready to be read. It is not synced: it does not outlive its process.
@@ -83,13 +136,13 @@ impl SpillWriter {
     /// # Errors
     /// None today; file systems that report errors late may add some.
     pub fn finish(self) -> io::Result<SpillFile> {
-        Ok(self.0)
+        Ok(self.file)
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0.path
+        &self.file.path
     }
 }
 
@@ -162,9 +215,32 @@ mod tests {
         for dir in [&a, &b] {
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
         }
-        fs::write(a.path().join("run-4.spill"), "not mine").unwrap();
+        for dir in [&a, &b] {
+            fs::write(dir.path().join("run-4.spill"), "not mine").unwrap();
+        }
         assert_eq!(dirs.create("run").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert!(0 < dirs.free_bytes());
         drop(files);
+    }
+
+    #[test]
+    fn spill_files_go_where_they_can_if_a_folder_is_broken() {
+        let works = tempfile::tempdir().unwrap();
+        let dirs = SpillDirs::new(vec![PathBuf::from("/nonexistent"), works.path().to_owned()]);
+        let files: Vec<_> = (0..3).map(|_| dirs.create("run").unwrap()).collect();
+        assert!(files.iter().all(|file| file.path().parent() == Some(works.path())));
+    }
+
+    #[test]
+    fn spill_files_leave_the_reserve_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let dirs = SpillDirs::with_reserve(vec![dir.path().to_owned()], u64::MAX);
+        let error = dirs.create("run").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("--disk-reserve"), "{error}");
+        let mut writer = SpillDirs::new(vec![dir.path().to_owned()]).create("run").unwrap();
+        writer.reserve_bytes = u64::MAX;
+        writer.write(&vec![7; LOOK_BYTES as usize]).unwrap();
+        assert_eq!(writer.write(b"more").unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -39,7 +39,9 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
         });
         // An output whose input has changed is not worth sending: without it the map runs again and says so.
         let segments = segments.filter(|segments| {
-            !segments.iter().any(|data| matches!(data, SegmentData::InFile(segment) if segment.check().is_err()))
+            !segments
+                .iter()
+                .any(|data| matches!(data, SegmentData::InFile(segment) if segment.check().is_err()))
         });
         head.lengths.push(segments.map(|segments| {
             let lengths = segments.iter().map(|segment| segment.len() as u64).collect();

@@ -5,7 +5,8 @@
 use super::{ErasedMap, MapDone, PartDone, Progress, Run, TaskFailure, TaskStats};
 use crate::api::{Counters, JobPlan, MapReducePlan, Order, Work};
 use crate::collect::{
-    Combining, Emitter, EmitterSetting, Partitioning, Ranges, SortMemory, Sorting, TableMemory, Target, segment_order,
+    Combining, Emitter, EmitterSetting, Partitioning, Ranges, SortMemory, Sorting, TableMemory, Target,
+    segment_order,
 };
 use crate::input::{Blocks, InputError};
 use crate::key::Key;

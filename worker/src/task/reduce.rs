@@ -187,7 +187,9 @@ impl<V: Value> Aggregate<V> {
         while reader.advance().map_err(|source| MergeError { map, source })? {
             meter.pair(reader.key().len() + reader.value().len())?;
             let value = V::own(V::decode(reader.value())?);
-            if self.combining.push(reader.key(), reader.key_loaded(), value) && self.combining.settle()? == Room::Full {
+            if self.combining.push(reader.key(), reader.key_loaded(), value)
+                && self.combining.settle()? == Room::Full
+            {
                 let table = self.combining.take();
                 let writer = SegmentsWriter::on_disk(self.setting.clone())?;
                 self.write_run(table, writer, progress)?;

@@ -49,7 +49,9 @@ pub fn is_plain(bytes: &[u8]) -> bool {
 /// The number of rows that are not blank, if the bytes are [plain](is_plain).
 pub(crate) fn count_plain_rows(bytes: &[u8]) -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt")
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("popcnt")
     {
         #[allow(unsafe_code, reason = "the processor was asked at run time")]
         // SAFETY: the processor has what the function is compiled for.
@@ -121,7 +123,9 @@ pub fn for_each_plain_row<'a, E>(
     row: impl FnMut(PlainRow<'a, '_>) -> Result<(), E>,
 ) -> Result<(), E> {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
     {
         #[allow(unsafe_code, reason = "the processor was asked at run time")]
         // SAFETY: the processor has what the function is compiled for.

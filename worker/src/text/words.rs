@@ -46,7 +46,9 @@ pub fn for_each_word_plain<'a>(bytes: &'a [u8], mut word: impl FnMut(&'a [u8])) 
 #[inline]
 pub fn for_each_word<'a>(bytes: &'a [u8], word: impl FnMut(&'a [u8])) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
     {
         #[allow(unsafe_code, reason = "the processor was asked at run time")]
         // SAFETY: the processor has what the function is compiled for.

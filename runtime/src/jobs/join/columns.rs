@@ -99,7 +99,9 @@ impl fmt::Display for OutputColumn {
 
 /// A text that is not a column of the output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a column of the output: write left.COLUMN or right.COLUMN with a name or a number from 1")]
+#[error(
+    "{text:?} is not a column of the output: write left.COLUMN or right.COLUMN with a name or a number from 1"
+)]
 pub struct OutputColumnError {
     text: String,
 }
@@ -218,8 +220,10 @@ pub(super) fn find_output(
             Side::Left => left,
             Side::Right => right,
         };
-        let numbered: Vec<String> =
-            table.names.clone().unwrap_or_else(|| (1..=table.width).map(|number| number.to_string()).collect());
+        let numbered: Vec<String> = table
+            .names
+            .clone()
+            .unwrap_or_else(|| (1..=table.width).map(|number| number.to_string()).collect());
         let place = match output.side {
             Side::Right if left_alone => Err("this type of join writes left rows alone".to_owned()),
             side => place(&output.column, &numbered, header)

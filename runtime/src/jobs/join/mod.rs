@@ -168,7 +168,8 @@ impl Job for Join {
     fn columns(&self) -> Option<Vec<String>> {
         let prepared = self.prepared.as_ref()?;
         if let Some(output) = &prepared.output {
-            let name = |(side, place): &(Side, usize)| prepared.table(*side).names.as_ref()?.get(*place).cloned();
+            let name =
+                |(side, place): &(Side, usize)| prepared.table(*side).names.as_ref()?.get(*place).cloned();
             return output.iter().map(name).collect();
         }
         let mut names = prepared.left.names.clone()?;

@@ -66,7 +66,8 @@ impl RowReader {
         mut piece: impl FnMut(&'a [u8]),
     ) -> TaskResult {
         if row.fields() != self.width {
-            let offset = block.offset() + (row.bytes().as_ptr() as usize - block.bytes().as_ptr() as usize) as u64;
+            let offset =
+                block.offset() + (row.bytes().as_ptr() as usize - block.bytes().as_ptr() as usize) as u64;
             return Err(self.other_width(row.fields(), offset, &block.source().path));
         }
         match &self.selected {

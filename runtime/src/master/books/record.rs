@@ -240,6 +240,10 @@ impl Records {
         self.sums.cpu_ns += report.cpu_ns;
         let peak = self.sums.worker_memory_peak_bytes.max(report.memory_peak_bytes);
         self.sums.worker_memory_peak_bytes = peak;
+        let budget = &mut self.sums.worker_memory_budget_bytes;
+        *budget = (*budget).max(report.memory_budget_bytes);
+        let kept = &mut self.sums.worker_kept_peak_bytes;
+        *kept = (*kept).max(report.kept_peak_bytes);
         for (name, count) in &report.counters {
             match self.counters.get_mut(name) {
                 Some(sum) => *sum = sum.saturating_add(*count),
@@ -318,6 +322,8 @@ mod tests {
             counters: vec![(format!("counter {}", number % 2), number)],
             cpu_ns: 7 * number,
             memory_peak_bytes: number,
+            memory_budget_bytes: number,
+            kept_peak_bytes: number,
         }
     }
 

@@ -169,15 +169,33 @@ fn join_writes_the_columns_asked_for_in_their_order() {
             let choices: &[(&str, &[usize])] = if alone {
                 &[("left.3,left.1", &[2, 0]), ("left.2", &[1])]
             } else {
-                &[("right.1,left.3,left.1", &[3, 2, 0]), ("left.3,right.1,left.1", &[2, 3, 0]), ("right.3", &[5])]
+                &[
+                    ("right.1,left.3,left.1", &[3, 2, 0]),
+                    ("left.3,right.1,left.1", &[2, 3, 0]),
+                    ("right.3", &[5]),
+                ]
             };
             for (columns, places) in choices {
                 let project = |row: Row| places.iter().map(|place| row[*place].clone()).collect::<Row>();
                 let expected = nested_loops(&left, &right, join_type).into_iter().map(project).collect();
                 for strategy in strategies {
                     let flags = [
-                        "run", "join", "--left", &left_file, "--right", &right_file, "--on", "2=2", "--type",
-                        join_type, "--strategy", strategy, "--columns", columns, "--split-size", "300",
+                        "run",
+                        "join",
+                        "--left",
+                        &left_file,
+                        "--right",
+                        &right_file,
+                        "--on",
+                        "2=2",
+                        "--type",
+                        join_type,
+                        "--strategy",
+                        strategy,
+                        "--columns",
+                        columns,
+                        "--split-size",
+                        "300",
                     ];
                     let finished = sandbox.run_well(flags);
                     let found = sorted(csv_rows(&finished.stdout));

@@ -1,7 +1,7 @@
 //! Map outputs whose pairs stay in the input file.
 
-use super::runner::{Bench, JOB, Means};
 use super::super::*;
+use super::runner::{Bench, JOB, Means};
 use crate::api::{Input, Mapper};
 use crate::collect::Emitter;
 use crate::input::LocalFiles;
@@ -70,7 +70,11 @@ fn setup(kept_bytes: usize, partitions: u32) -> Setup {
     let path = dir.path().join("lines");
     std::fs::write(&path, lines()).unwrap();
     let input = Input::lines([path.to_str().unwrap()]);
-    let splits = plan_splits(&[input.clone()], &LocalListing, SplitRules { split_bytes: 200_000, pieces_max: 10 });
+    let splits = plan_splits(
+        std::slice::from_ref(&input),
+        &LocalListing,
+        SplitRules { split_bytes: 200_000, pieces_max: 10 },
+    );
     let plan = JobPlan::map(input, || Lines).reduce(|| WriteKeys);
     let mut bench = Bench::new(Means::PLENTY, partitions);
     bench.settings.kept_in_files = Budget::new(kept_bytes);
@@ -124,7 +128,10 @@ fn pairs_left_in_their_file_read_and_travel_like_copied_ones() {
             }
             assert!(matches!((&a, &b), (SegmentData::InFile(_), SegmentData::Memory(_))));
             assert_eq!(a.len(), b.len());
-            assert_eq!(SegmentReader::open(a.clone()).unwrap().header(), SegmentReader::open(b.clone()).unwrap().header());
+            assert_eq!(
+                SegmentReader::open(a.clone()).unwrap().header(),
+                SegmentReader::open(b.clone()).unwrap().header()
+            );
             assert!(all_bytes(a) == all_bytes(b), "partition {partition}");
         }
     }

@@ -1,0 +1,58 @@
+//! Publishing small parts, in parts/s (10 Kelem/s are 100 µs a part).
+//!
+//! Watches that a part costs one rename: some µs, so that a job of thousands of small parts does not wait for its
+//! commits. In a folder in memory where the system has one: some file systems write a file out when it replaces
+//! another. Not here: the permit of the master (`decision`), building a part, and what a disk adds.
+
+use crate::data::SHRINK;
+use crate::slow_group;
+use criterion::{BatchSize, Criterion, Throughput};
+use gristmill::worker::commit::{TEMPORARY, publish};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Parts of the job.
+const PARTS: u64 = 128 / SHRINK;
+/// Where most systems have a file system in memory.
+const MEMORY_FOLDER: &str = "/dev/shm";
+
+/// All of them.
+pub fn benches(criterion: &mut Criterion) {
+    let mut group = slow_group(criterion, "commit");
+    group.throughput(Throughput::Elements(PARTS));
+    for (name, replace) in [("new parts", false), ("parts that replace others", true)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter_batched(
+                || built_parts(replace),
+                |directory| {
+                    for part in 0..PARTS {
+                        let built = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0/part"));
+                        let published = directory.path().join(format!("part-{part:05}"));
+                        publish(&built, &published, replace).expect("the part was just built");
+                    }
+                    directory
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+}
+
+/// An output directory with parts that can be published, and, with `replace`, parts of the same names.
+fn built_parts(replace: bool) -> TempDir {
+    let in_memory = Path::new(MEMORY_FOLDER);
+    let parent = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };
+    let directory = tempfile::tempdir_in(parent).expect("the folder for temporary files can be written");
+    for part in 0..PARTS {
+        let attempt = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0"));
+        fs::create_dir_all(&attempt).expect("a folder can be created");
+        fs::write(attempt.join("part"), "word\t1\n").expect("a part can be written");
+        if replace {
+            let earlier = directory.path().join(format!("part-{part:05}"));
+            fs::write(earlier, "word\t2\n").expect("a part can be written");
+        }
+    }
+    directory
+}

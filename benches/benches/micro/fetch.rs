@@ -1,0 +1,228 @@
+//! Segments from one worker's shuffle server to another worker's store over loopback HTTP, one request after another,
+//! in segments/s and bytes/s: asked for, sent, received, verified and put into the store.
+//!
+//! `many small` watches the cost of a segment whatever its size: maps times reduces of them must not be the bound.
+//! `few large` watches the copies: HTTP/1.1 moves 1.9 GB/s with the server and the client on a core each, and the
+//! fetching side should read straight into the final buffer. Not here: what is fetched when, several requests at
+//! once, TLS, a network.
+
+use crate::data::{SHRINK, draw};
+use crate::slow_group;
+use crate::task::JOB;
+use criterion::{BatchSize, Criterion, Throughput};
+use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
+use gristmill::worker::answer;
+use gristmill::worker::budget::Budget;
+use gristmill::worker::http::{
+    Bind, Door, Doors, Endpoint, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+};
+use gristmill::worker::segment::{
+    MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
+};
+use gristmill::worker::shuffle::fetch::Fetcher;
+use gristmill::worker::shuffle::plan::Fetch;
+use gristmill::worker::shuffle::serve::segments;
+use gristmill::worker::shuffle::store::Store;
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use std::cell::LazyCell;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// Maps in one request, as many as a worker asks for at once.
+const MAPS_PER_REQUEST: u32 = 16;
+/// Bytes of a value in a segment.
+const VALUE_BYTES: u64 = 200;
+
+/// What there is to fetch.
+#[derive(Clone, Copy)]
+struct Shape {
+    maps: u32,
+    partitions: u32,
+    pairs_per_segment: u64,
+    on_disk: bool,
+}
+
+const MANY_SMALL: Shape = Shape { maps: 64, partitions: 64, pairs_per_segment: 2, on_disk: false };
+const FEW_LARGE: Shape = Shape { maps: 4, partitions: 2, pairs_per_segment: 16_000 / SHRINK, on_disk: false };
+
+/// All of them.
+pub fn benches(criterion: &mut Criterion) {
+    let mut group = slow_group(criterion, "fetch");
+    for (name, shape) in [
+        ("many small segments", MANY_SMALL),
+        ("few large segments", FEW_LARGE),
+        ("few large segments from disk", Shape { on_disk: true, ..FEW_LARGE }),
+    ] {
+        let segments = u64::from(shape.maps * shape.partitions);
+        let bytes = segments * shape.pairs_per_segment * VALUE_BYTES;
+        group.throughput(Throughput::ElementsAndBytes { elements: segments, bytes });
+        let pair = LazyCell::new(|| Pair::new(shape));
+        group.bench_function(name, |bencher| {
+            bencher.iter_batched(|| pair.fetcher(), |fetcher| pair.fetch(fetcher), BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
+/// Lets whoever has the job's key ask for its segments, as a worker does.
+struct ShuffleDoors(Store);
+
+impl Doors for ShuffleDoors {
+    fn secret_for(&self, method: &Method, path: &str) -> Door {
+        let job = path.strip_prefix("/shuffle/").and_then(|job| job.parse::<JobId>().ok());
+        match job {
+            Some(job) if method == Method::POST => self.0.key(job).map_or(Door::Closed, Door::Secret),
+            _ => Door::Closed,
+        }
+    }
+}
+
+/// The shuffle server of one worker, on a thread of its own.
+struct Server {
+    endpoint: Endpoint,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(store: Store) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            runtime().block_on(async {
+                let listener = Bind::loopback().listen().await.expect("loopback has free ports");
+                let address = listener.local_addr().expect("the listener is open");
+                tell.send(address).expect("the other thread waits for it");
+                let doors = Arc::new(ShuffleDoors(store.clone()));
+                let handler = move |request: Request<Incoming>| {
+                    let store = store.clone();
+                    async move {
+                        let path = request.uri().path();
+                        match path.strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
+                            Some(job) => segments(&store, job, request).await,
+                            None => answer::status(StatusCode::NOT_FOUND),
+                        }
+                    }
+                };
+                let config = Arc::new(ServerConfig::new(Transport::Plain));
+                serve(listener, config, doors, handler, async { drop(stopped.await) }).await;
+            });
+        });
+        let address = told.recv().expect("the server says where it listens");
+        Self { endpoint: Endpoint::of_address(address, None), stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the server does not panic");
+        }
+    }
+}
+
+fn runtime() -> Runtime {
+    // Workers drive their connections with one thread too.
+    Builder::new_current_thread().enable_all().build().expect("the system has room for an event loop")
+}
+
+/// A worker that has outputs and one that fetches them.
+struct Pair {
+    // First, so that connections are closed before the server waits for them.
+    pool: Pool,
+    runtime: Runtime,
+    server: Server,
+    key: Secret,
+    shape: Shape,
+    spill: SpillDirs,
+    _folder: TempDir,
+}
+
+impl Pair {
+    fn new(shape: Shape) -> Self {
+        let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+        let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+        let key = Secret::from_bytes([7; 32]);
+        let store = Store::default();
+        store.open_job(JOB, key.clone(), shape.maps);
+        for map in 0..shape.maps {
+            store.put_output(attempt(map), Arc::new(output(shape, map, &spill)));
+        }
+        Self {
+            pool: Pool::new(Timeouts::default()),
+            runtime: runtime(),
+            server: Server::start(store),
+            key,
+            shape,
+            spill,
+            _folder: folder,
+        }
+    }
+
+    /// A worker that is home of all partitions and has nothing of them yet.
+    fn fetcher(&self) -> Fetcher {
+        let store = Store::default();
+        store.open_job(JOB, self.key.clone(), self.shape.maps);
+        for partition in 0..self.shape.partitions {
+            store.home(JOB, partition);
+        }
+        Fetcher { pool: self.pool.clone(), store, budget: Budget::new(usize::MAX), spill: self.spill.clone() }
+    }
+
+    /// Fetches everything. Answers the fetcher, so that what it holds is not dropped under the clock.
+    fn fetch(&self, fetcher: Fetcher) -> Fetcher {
+        self.runtime.block_on(async {
+            let maps: Vec<AttemptId> = (0..self.shape.maps).map(attempt).collect();
+            for (id, maps) in maps.chunks(MAPS_PER_REQUEST as usize).enumerate() {
+                let fetch = Fetch {
+                    id: id as u64,
+                    from: WorkerId(1),
+                    endpoint: self.server.endpoint.clone(),
+                    job: JOB,
+                    maps: maps.to_vec(),
+                };
+                for outcome in fetcher.fetch(&fetch, &self.key).await {
+                    assert!(outcome.error.is_none(), "{outcome:?}");
+                    assert_eq!(outcome.filled.len(), self.shape.partitions as usize, "{outcome:?}");
+                }
+            }
+        });
+        fetcher
+    }
+}
+
+fn attempt(map: u32) -> AttemptId {
+    TaskId::map(JOB, map).attempt(0)
+}
+
+/// The output of one map: pairs of a number and bytes that do not compress.
+fn output(shape: Shape, map: u32, spill: &SpillDirs) -> MapOutput {
+    let setting = WriteSetting {
+        job: JOB,
+        map,
+        epoch: 0,
+        partitions: shape.partitions,
+        order: SegmentOrder::Key,
+        spill: spill.clone(),
+        compression: SpillCompression::None,
+    };
+    let writer = if shape.on_disk {
+        SegmentsWriter::on_disk(setting)
+    } else {
+        SegmentsWriter::in_memory(setting, &Budget::new(usize::MAX), 0)
+    };
+    let mut writer = writer.expect("a spill file can be created");
+    let value: Vec<u8> =
+        (0..VALUE_BYTES / 8).flat_map(|index| draw(u64::from(map), index).to_le_bytes()).collect();
+    for partition in 0..shape.partitions {
+        for pair in 0..shape.pairs_per_segment {
+            writer.pair(partition, &pair.to_be_bytes(), &value).expect("a spill file can be written");
+        }
+    }
+    writer.finish().expect("a spill file can be written")
+}

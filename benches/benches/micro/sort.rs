@@ -1,0 +1,71 @@
+//! One map task of `sort` over records of 100 bytes, from the file to segments in memory, in bytes/s.
+//!
+//! Total order with two partitions, as two workers have it. Watches the map side of the sort row: 10 million records
+//! take 1.3 s of user time in the trial with both sides, so this half may take 60 ns a record, or 1.6 GB/s. Not here:
+//! the reduce side (`merge`) and the sample that finds the cut.
+
+use crate::data::{RECORD_BYTES, RECORD_KEY_BYTES, SHRINK, records};
+use crate::task::Tasks;
+use crate::{measure, slow_group};
+use criterion::{Criterion, Throughput};
+use gristmill::jobs::Sort;
+use gristmill::jobs::sort::ByteRange;
+use gristmill::prelude::*;
+use gristmill::worker::record::RecordFormat;
+use std::cell::LazyCell;
+use std::sync::Arc;
+
+/// Records of the split.
+const RECORDS: u64 = 200_000 / SHRINK;
+/// Partitions of the job.
+const PARTITIONS: u32 = 2;
+/// Where the second partition begins: in the middle of the printable bytes.
+const CUT: &[u8] = b"P";
+
+/// The job as the sort row of the whole-job benchmarks has it: by the first 10 bytes.
+pub fn sort_records(fixed: bool) -> JobPlan {
+    Sort {
+        inputs: vec!["input".to_owned()],
+        record_length: fixed.then_some(RECORD_BYTES as u32),
+        key_bytes: Some(ByteRange { start: 0, end: Some(RECORD_KEY_BYTES as u32) }),
+        field: None,
+        delimiter: None,
+        numeric: false,
+        reverse: false,
+        unique: false,
+        stable: false,
+    }
+    .plan()
+    .expect("the range holds bytes")
+}
+
+/// Records of fixed length.
+pub const FIXED: RecordFormat = RecordFormat::Fixed { length: RECORD_BYTES as u32 };
+
+/// All of them.
+pub fn benches(criterion: &mut Criterion) {
+    let mut group = slow_group(criterion, "sort");
+    group.throughput(Throughput::Bytes(RECORDS * RECORD_BYTES));
+    for (name, fixed, format) in
+        [("records of 100 bytes", true, FIXED), ("lines of 100 bytes", false, RecordFormat::Lines)]
+    {
+        let plan = sort_records(fixed);
+        let prepared = LazyCell::new(|| {
+            let mut tasks = Tasks::new(PARTITIONS);
+            tasks.settings.cuts = Arc::new(vec![CUT.to_vec()]);
+            let split = tasks.split("records", &records(RECORDS, 0), format);
+            let partitions = tasks.map(&plan, 0, &split);
+            assert!(
+                partitions.segments().iter().all(|segment| RECORDS / 3 < segment.records),
+                "the cut does not halve the keys"
+            );
+            (tasks, split)
+        });
+        group.bench_function(name, |bencher| {
+            let (tasks, split) = &*prepared;
+            measure(bencher, || tasks.map(&plan, 0, split));
+            assert_eq!(tasks.spills(), 0, "a split is larger than a collector");
+        });
+    }
+    group.finish();
+}

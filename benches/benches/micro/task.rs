@@ -1,0 +1,90 @@
+//! Runs tasks as a slot of a worker does: on files in a folder of their own, with a worker's default settings and
+//! memory that one task hands on to the next.
+//!
+//! Not here: the processes and the master around tasks.
+
+use gristmill::scheduler::ids::{JobId, TaskId};
+use gristmill::worker::api::JobPlan;
+use gristmill::worker::budget::Budget;
+use gristmill::worker::input::{
+    Compression, FilePath, FileStamp, LocalFiles, Piece, Place, SideInputs, Split,
+};
+use gristmill::worker::output::Output;
+use gristmill::worker::record::RecordFormat;
+use gristmill::worker::segment::{MapOutput, SegmentData, SpillDirs};
+use gristmill::worker::task::{PartDone, Progress, TaskSettings, run_map, run_reduce};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tempfile::TempDir;
+
+/// The job that all tasks belong to.
+pub const JOB: JobId = JobId(1);
+
+/// Bytes that outputs may have in memory: more than any benchmark needs.
+const BUDGET_BYTES: usize = 4 << 30;
+
+/// A folder, and what tasks may use.
+pub struct Tasks {
+    folder: TempDir,
+    /// Changed by those who want other settings.
+    pub settings: TaskSettings,
+    /// What outputs are granted.
+    pub budget: Budget,
+    /// Of all tasks together.
+    progress: Arc<Progress>,
+}
+
+impl Tasks {
+    /// Tasks of a job with so many partitions.
+    pub fn new(partitions: u32) -> Self {
+        let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+        let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+        let settings = TaskSettings::new(JOB, partitions, spill);
+        Self { folder, settings, budget: Budget::new(BUDGET_BYTES), progress: Arc::default() }
+    }
+
+    /// Runs and outputs that tasks have written to disk so far.
+    pub fn spills(&self) -> u64 {
+        self.progress.spills.load(Relaxed)
+    }
+
+    /// Writes an input file and makes it one split.
+    pub fn split(&self, name: &str, contents: &[u8], format: RecordFormat) -> Split {
+        let path = self.folder.path().join(name);
+        fs::write(&path, contents).expect("an input file can be written");
+        let stamp = FileStamp::of(&fs::metadata(&path).expect("the file was just written"));
+        let path = FilePath::new(path.as_os_str().as_bytes());
+        let piece = Piece {
+            name: path.clone(),
+            path,
+            place: Place::Submitter,
+            offset: 0,
+            length: stamp.size,
+            stamp,
+            compression: Compression::None,
+        };
+        Split { input: 0, format, pieces: vec![piece] }
+    }
+
+    /// Runs map number `index`.
+    pub fn map(&self, plan: &JobPlan, index: u32, split: &Split) -> MapOutput {
+        let attempt = TaskId::map(JOB, index).attempt(0);
+        let side = Arc::new(SideInputs::none());
+        let (settings, budget, progress) = (&self.settings, &self.budget, &self.progress);
+        run_map(plan, attempt, split, &LocalFiles, side, settings, budget, progress)
+            .expect("the mapper of a benchmark takes any input")
+            .output
+    }
+
+    /// Runs the reduce of partition 0 and throws away what it writes.
+    pub fn reduce(&self, plan: &JobPlan, segments: Vec<SegmentData>) -> PartDone {
+        let attempt = TaskId::reduce(JOB, 0).attempt(0);
+        let side = Arc::new(SideInputs::none());
+        let output = Output::new("part", Box::new(std::io::sink()));
+        let (settings, budget, progress) = (&self.settings, &self.budget, &self.progress);
+        run_reduce(plan, attempt, segments, side, settings, budget, progress, output)
+            .expect("the reducer of a benchmark takes any group")
+    }
+}
