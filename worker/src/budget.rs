@@ -1,13 +1,42 @@
 //! A worker's memory as a number: who wants to keep bytes asks first and spills if refused.
 //!
-//! It counts, it does not allocate: a reservation is a promise to hold at most so many bytes. Counted are map
-//! outputs and gathered segments. Not counted are collectors, merge tables and buffers, which have fixed limits
-//! per task (`task::TaskSettings`).
+//! [`Shares`] divides all that a worker may use; a [`Budget`] is the share for what lies between tasks: map outputs
+//! and gathered segments. It counts, it does not allocate: a reservation is a promise to hold at most so many
+//! bytes. Collectors, merge tables and buffers have fixed limits per task (`task::TaskSettings`).
 //!
 //! Invariant: the bytes in use are the sum of all living reservations and never exceed the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a worker process needs besides its data: code and heap of an idle one (4 MiB measured), and buffers of the
+/// connections over which it fetches and serves.
+const PROCESS_BYTES: usize = 8 << 20;
+
+/// What each slot needs besides what it collects or merges: buffers before files, a block of input that cannot be
+/// mapped, and what the allocator keeps.
+const PROCESS_SLOT_BYTES: usize = 4 << 20;
+
+/// How the memory of a worker is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shares {
+    /// For map outputs and gathered segments.
+    pub kept_bytes: usize,
+    /// For what each slot collects or merges.
+    pub slot_bytes: usize,
+}
+
+impl Shares {
+    /// First what the process itself needs, at most half of it all; then one half for what is kept, the other for
+    /// the slots.
+    #[must_use]
+    pub fn of(memory_bytes: usize, slots: u32) -> Self {
+        let slots = slots.max(1) as usize;
+        let process_bytes = PROCESS_SLOT_BYTES.saturating_mul(slots).saturating_add(PROCESS_BYTES);
+        let data_bytes = memory_bytes - process_bytes.min(memory_bytes / 2);
+        Self { kept_bytes: data_bytes / 2, slot_bytes: data_bytes / 2 / slots }
+    }
+}
 
 /// Memory for what a worker keeps between tasks. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -102,6 +131,20 @@ impl Drop for Reservation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_leave_the_process_what_it_needs_and_halve_the_rest() {
+        let mib = |count: usize| count << 20;
+        assert_eq!(Shares::of(mib(128), 2), Shares { kept_bytes: mib(56), slot_bytes: mib(28) });
+        assert_eq!(Shares::of(mib(8), 1), Shares { kept_bytes: mib(2), slot_bytes: mib(2) });
+        for memory in [0, 1, 1000, mib(7), mib(100), usize::MAX] {
+            for slots in [0, 1, 3, 1000] {
+                let Shares { kept_bytes, slot_bytes } = Shares::of(memory, slots);
+                let sum = slots.max(1) as usize * slot_bytes + kept_bytes;
+                assert!(sum <= memory && memory / 2 <= sum + slots as usize + 2, "{memory} bytes, {slots} slots");
+            }
+        }
+    }
 
     #[test]
     fn budget_grants_up_to_its_limit_and_takes_back_what_is_dropped() {

@@ -17,17 +17,15 @@ pub fn use_huge_pages<T>(buffer: &Vec<T>) {
     if bytes < HUGE_BYTES_MIN {
         return;
     }
-    let start = (buffer.as_ptr() as usize).next_multiple_of(PAGE_BYTES);
-    let skipped = start - buffer.as_ptr() as usize;
-    let length = (bytes - skipped) / PAGE_BYTES * PAGE_BYTES;
+    // Whole pages, also those that it shares at its borders: memory of one kind throughout can be moved when the
+    // buffer grows. Otherwise it would be copied, and there twice meanwhile.
+    let start = buffer.as_ptr() as usize / PAGE_BYTES * PAGE_BYTES;
+    let end = (buffer.as_ptr() as usize + bytes).next_multiple_of(PAGE_BYTES);
     #[allow(unsafe_code, reason = "the kernel is told about memory that is ours, and changes no byte of it")]
-    // SAFETY: the range lies within the allocation of `buffer`. This advice does not change contents.
+    // SAFETY: each page of the range holds a byte of the allocation of `buffer`, so it is mapped. This advice does
+    // not change contents, whoever else has bytes in the first and the last page.
     let advised = unsafe {
-        madvise(
-            buffer.as_ptr().cast_mut().cast::<u8>().wrapping_add(skipped).cast(),
-            length,
-            Advice::LinuxHugepage,
-        )
+        madvise(buffer.as_ptr().cast_mut().with_addr(start).cast(), end - start, Advice::LinuxHugepage)
     };
     // A kernel without large pages refuses; small ones are as right.
     let _ = advised;
@@ -44,6 +42,7 @@ mod tests {
             use_huge_pages(&buffer);
             buffer.resize(bytes, 7);
             use_huge_pages(&buffer);
+            buffer.reserve_exact(2 * bytes);
             assert!(buffer.iter().all(|byte| *byte == 7));
         }
     }

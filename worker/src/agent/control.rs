@@ -11,7 +11,7 @@ use super::slots::{
 };
 use super::work::Work;
 use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
-use crate::budget::Budget;
+use crate::budget::{Budget, Shares};
 use crate::http::{Endpoint, Pool, Timeouts};
 use crate::input::{InputLimits, SideInputs};
 use crate::protocol::{
@@ -87,6 +87,7 @@ pub(super) struct Agent {
     fetcher: Fetcher,
     setting: SlotSetting,
     recycler: Recycler,
+    slot_bytes: usize,
     kept_in_files: Budget,
 }
 
@@ -103,7 +104,8 @@ impl Agent {
         let (events, slot_events) = unbounded_channel();
         let (fetch_sender, fetch_results) = unbounded_channel();
         let pool = Pool::new(Timeouts::default());
-        let budget = Budget::new(config.memory.get() as usize / 2);
+        let shares = Shares::of(config.memory.get() as usize, config.slots);
+        let budget = Budget::new(shares.kept_bytes);
         let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), config.disk_reserve.get());
         let setting = SlotSetting {
             memory: config.memory,
@@ -138,6 +140,7 @@ impl Agent {
             fetcher,
             setting,
             recycler: Recycler::default(),
+            slot_bytes: shares.slot_bytes,
             kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
         })
     }
@@ -284,16 +287,14 @@ impl Agent {
             pool: self.setting.pool.clone(),
             runtime: self.setting.runtime.clone(),
         });
-        // Half of the memory holds outputs and gathered segments, half is for what slots collect and merge.
-        let slot_memory = self.config.memory.get() as usize / 2 / self.config.slots.max(1) as usize;
         let limits = InputLimits {
             record_max: order.record_bytes_max,
             expansion_max: order.expansion_max,
             ..InputLimits::default()
         };
         let settings = TaskSettings {
-            collector_bytes: slot_memory,
-            merge_bytes: slot_memory,
+            collector_bytes: self.slot_bytes,
+            merge_bytes: self.slot_bytes,
             cuts: Arc::new(order.cuts.clone()),
             recycler: self.recycler.clone(),
             kept_in_files: self.kept_in_files.clone(),
