@@ -141,7 +141,10 @@ mod tests {
             for slots in [0, 1, 3, 1000] {
                 let Shares { kept_bytes, slot_bytes } = Shares::of(memory, slots);
                 let sum = slots.max(1) as usize * slot_bytes + kept_bytes;
-                assert!(sum <= memory && memory / 2 <= sum + slots as usize + 2, "{memory} bytes, {slots} slots");
+                assert!(
+                    sum <= memory && memory / 2 <= sum + slots as usize + 2,
+                    "{memory} bytes, {slots} slots"
+                );
             }
         }
     }
