@@ -9,9 +9,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a worker process needs besides its data: code and heap of an idle one (4 MiB measured), and buffers of the
-/// connections over which it fetches and serves.
-const PROCESS_BYTES: usize = 8 << 20;
+/// What a worker process needs besides its data: code and heap of an idle one (4 MiB measured), and chunks of
+/// segments that are fetched to disk and served from it (4 MiB each at most).
+const PROCESS_BYTES: usize = 12 << 20;
 
 /// What each slot needs besides what it collects or merges: buffers before files, a block of input that cannot be
 /// mapped, and what the allocator keeps.
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn shares_leave_the_process_what_it_needs_and_halve_the_rest() {
         let mib = |count: usize| count << 20;
-        assert_eq!(Shares::of(mib(128), 2), Shares { kept_bytes: mib(56), slot_bytes: mib(28) });
+        assert_eq!(Shares::of(mib(128), 2), Shares { kept_bytes: mib(54), slot_bytes: mib(27) });
         assert_eq!(Shares::of(mib(8), 1), Shares { kept_bytes: mib(2), slot_bytes: mib(2) });
         for memory in [0, 1, 1000, mib(7), mib(100), usize::MAX] {
             for slots in [0, 1, 3, 1000] {

@@ -17,7 +17,10 @@ use hyper::Method;
 use std::sync::Arc;
 
 /// Bytes of a segment that are written to disk at once.
-const SPILL_CHUNK_BYTES: u64 = 1 << 20;
+const SPILL_CHUNK_BYTES: u64 = 512 << 10;
+
+/// Bytes for which a buffer is made before any of them has come.
+const READ_BYTES_FIRST: usize = 1 << 20;
 
 /// Segments longer than this are verified off the thread that drives the connections.
 const VERIFY_BYTES_INLINE: usize = 256 << 10;
@@ -177,7 +180,7 @@ impl Reader {
     }
 
     async fn read_vec(&mut self, length: usize) -> Result<Vec<u8>, ReadError> {
-        let mut all = Vec::with_capacity(length.min(1 << 20));
+        let mut all = Vec::with_capacity(length.min(READ_BYTES_FIRST));
         self.read(length as u64, |bytes| {
             all.extend_from_slice(bytes);
             Ok(())

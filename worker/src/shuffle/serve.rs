@@ -15,12 +15,38 @@ use gristmill_scheduler::ids::JobId;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use std::io;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes read at once from a segment on disk.
 const CHUNK_BYTES: usize = 512 << 10;
 
 /// Chunks read ahead of the socket.
 const CHUNKS_AHEAD: usize = 2;
+
+/// Chunks in memory over all answers of this process, however many other workers ask.
+const CHUNKS_MAX: usize = 8;
+
+/// Who has waited so long for a permit goes on without: others that stand still must not hold everyone up.
+const PERMIT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Permits to make a chunk; each goes with its chunk until that is sent.
+static CHUNKS: Semaphore = Semaphore::const_new(CHUNKS_MAX);
+
+struct Chunk {
+    bytes: Vec<u8>,
+    _permit: Option<SemaphorePermit<'static>>,
+}
+
+impl AsRef<[u8]> for Chunk {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+async fn permit() -> Option<SemaphorePermit<'static>> {
+    tokio::time::timeout(PERMIT_PATIENCE, CHUNKS.acquire()).await.ok()?.ok()
+}
 
 /// Answers `POST /shuffle/JOB`.
 pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> Response<Body> {
@@ -85,29 +111,31 @@ async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<SegmentData>) -
                 let mut at = 0;
                 while at < length {
                     let size = (length - at).min(CHUNK_BYTES as u64) as usize;
-                    let file = file.clone();
+                    let (file, _permit) = (file.clone(), permit().await);
                     let read = tokio::task::spawn_blocking(move || {
-                        let mut chunk = vec![0; size];
-                        file.read_at(offset + at, &mut chunk).map(|()| Bytes::from(chunk))
+                        let mut bytes = vec![0; size];
+                        file.read_at(offset + at, &mut bytes).map(|()| Chunk { bytes, _permit })
                     });
-                    sender.send(read.await.map_err(io::Error::other)??).await?;
+                    let chunk = read.await.map_err(io::Error::other)??;
+                    sender.send(Bytes::from_owner(chunk)).await?;
                     at += size as u64;
                 }
             }
             SegmentData::InFile(segment) => {
-                let mut bytes = InFileBytes::new(segment);
+                let mut left = InFileBytes::new(segment);
                 loop {
+                    let _permit = permit().await;
                     let made = tokio::task::spawn_blocking(move || {
-                        let mut chunk = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+                        let mut bytes = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
                         let mut more = true;
-                        while more && chunk.len() < CHUNK_BYTES {
-                            more = bytes.next(&mut chunk).map_err(io::Error::other)?;
+                        while more && bytes.len() < CHUNK_BYTES {
+                            more = left.next(&mut bytes).map_err(io::Error::other)?;
                         }
-                        io::Result::Ok((bytes, chunk, more))
+                        io::Result::Ok((left, Chunk { bytes, _permit }, more))
                     });
                     let (rest, chunk, more) = made.await.map_err(io::Error::other)??;
-                    bytes = rest;
-                    sender.send(Bytes::from(chunk)).await?;
+                    left = rest;
+                    sender.send(Bytes::from_owner(chunk)).await?;
                     if !more {
                         break;
                     }

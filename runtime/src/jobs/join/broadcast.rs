@@ -42,6 +42,27 @@ struct BroadcastJoin {
     table: Arc<HeldTable>,
 }
 
+/// Rows that are looked up together.
+#[derive(Default)]
+struct Batch<'a> {
+    /// Their keys, with the hashes.
+    keys: Vec<(&'a [u8], u64)>,
+    /// The pieces of all rows, each row as many.
+    pieces: Vec<&'a [u8]>,
+}
+
+impl Batch<'_> {
+    /// Writes the rows with their partners and empties the batch.
+    fn write(&mut self, table: &HeldTable, emission: &mut Emission, out: &mut Output) {
+        let each = self.pieces.len().checked_div(self.keys.len()).unwrap_or(0);
+        for (number, (key, hash)) in self.keys.drain(..).enumerate() {
+            let text = &self.pieces[number * each..(number + 1) * each];
+            emission.streamed_row(text, table.partners_by_hash(key, hash), out);
+        }
+        self.pieces.clear();
+    }
+}
+
 impl MapOnly for BroadcastJoin {
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
         let (delimiter, held, reader) = (self.delimiter, self.held, &mut self.held_reader);
@@ -60,32 +81,23 @@ impl MapOnly for BroadcastJoin {
             return block.records().try_for_each(|record| self.map(record, out));
         };
         let Self { delimiter, reader, emission, table, .. } = self;
-        // The keys of a batch with their hashes, and the pieces of all its rows, each row as many.
-        let mut keys: Vec<(&[u8], u64)> = Vec::with_capacity(BATCH);
-        let mut pieces: Vec<&[u8]> = Vec::new();
-        let mut write = |keys: &mut Vec<(&[u8], u64)>, pieces: &mut Vec<&[u8]>| {
-            for (_, hash) in keys.iter() {
-                table.load_row(*hash);
-            }
-            let each = pieces.len().checked_div(keys.len()).unwrap_or(0);
-            for (number, (key, hash)) in keys.drain(..).enumerate() {
-                let text = &pieces[number * each..(number + 1) * each];
-                emission.streamed_row(text, table.partners_by_hash(key, hash), out);
-            }
-            pieces.clear();
-        };
+        // One batch is filled while the memory of the one before is being loaded.
+        let (mut filling, mut loading) = (Batch::default(), Batch::default());
         text::for_each_plain_row(block.bytes(), *delimiter, |row| {
-            reader.plain_row(row, &block, |piece| pieces.push(piece))?;
+            reader.plain_row(row, &block, |piece| filling.pieces.push(piece))?;
             let key = row.field(key);
             let hash = key_hash(key);
             table.load_place(hash);
-            keys.push((key, hash));
-            if keys.len() == BATCH {
-                write(&mut keys, &mut pieces);
+            filling.keys.push((key, hash));
+            if filling.keys.len() == BATCH {
+                filling.keys.iter().for_each(|(_, hash)| table.load_row(*hash));
+                loading.write(table, emission, out);
+                std::mem::swap(&mut filling, &mut loading);
             }
             TaskResult::Ok(())
         })?;
-        write(&mut keys, &mut pieces);
+        loading.write(table, emission, out);
+        filling.write(table, emission, out);
         Ok(())
     }
 }

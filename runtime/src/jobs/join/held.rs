@@ -19,6 +19,9 @@ const ALIGNMENT: usize = 8;
 /// Bytes in front of each row: where the next row with its key lies, the length of the key and that of the text.
 const HEAD_BYTES: usize = 12;
 
+/// What memory moves at once.
+const LINE_BYTES: usize = 64;
+
 /// The hash by which a key is looked up. Only ever used within one process.
 #[inline]
 pub(super) fn key_hash(key: &[u8]) -> u64 {
@@ -178,7 +181,10 @@ impl HeldTable {
         if !self.index.is_empty() {
             let place = self.index[self.home(hash)];
             if place.tag == tag(hash) && place != NOWHERE {
-                prefetch(&self.rows, place.row as usize * ALIGNMENT);
+                let row = place.row as usize * ALIGNMENT;
+                prefetch(&self.rows, row);
+                // Most rows that do not end in the first line of memory end in the next.
+                prefetch(&self.rows, row + LINE_BYTES);
             }
         }
     }
