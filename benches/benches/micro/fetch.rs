@@ -171,7 +171,13 @@ impl Pair {
         for partition in 0..self.shape.partitions {
             store.home(JOB, partition);
         }
-        Fetcher { pool: self.pool.clone(), store, budget: Budget::new(usize::MAX), spill: self.spill.clone() }
+        Fetcher {
+            pool: self.pool.clone(),
+            store,
+            budget: Budget::new(usize::MAX),
+            spill: self.spill.clone(),
+            sees: None,
+        }
     }
 
     /// Fetches everything. Answers the fetcher, so that what it holds is not dropped under the clock.

@@ -11,7 +11,7 @@ const OVERLAP_MIN: f64 = 0.8;
 /// The trace of a sort of this file on two workers.
 fn trace_of_sort(sandbox: &Sandbox, input: &str, slots: &str, split_size: &str) -> Value {
     let (out, trace) = (sandbox.text("out"), sandbox.text("trace.json"));
-    let cluster = ["run", "sort", input, "--workers", "2", "--slots", slots];
+    let cluster = ["run", "sort", input, "--workers", "2", "--slots", slots, "--shuffle", "http"];
     sandbox.run_well(
         [&cluster[..], &["--split-size", split_size, "--output", &out, "--trace", &trace]].concat(),
     );
@@ -43,6 +43,26 @@ fn most_bytes_have_arrived_when_the_last_map_ends() {
     assert!(all as f64 > text.len() as f64 * 0.3, "{all} of {} bytes went over HTTP", text.len());
     let share = in_time as f64 / all as f64;
     assert!(share >= OVERLAP_MIN, "only {share:.2} of {all} bytes had arrived when the last map ended");
+}
+
+#[test]
+fn workers_that_see_the_input_are_sent_the_order_of_a_sort_and_not_its_bytes() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(97).text(400_000, &[" ", "\n"]));
+    let run = |shuffle: &str| {
+        let out = sandbox.text(shuffle);
+        let flags =
+            ["--workers", "2", "--reduces", "3", "--split-size", "300KiB", "--shuffle", shuffle, "--json"];
+        let status =
+            sandbox.run_well([&["run", "sort", &input, "--output", &out][..], &flags].concat()).json();
+        let sent = status["status"]["totals"]["shuffle_bytes"].as_u64().unwrap();
+        (crate::support::oracle::parts(std::path::Path::new(&out)), sent)
+    };
+    let (in_place, order_bytes) = run("auto");
+    let (over_http, all_bytes) = run("http");
+    assert!(in_place == over_http, "other bytes where pairs were read in the input");
+    assert!(0 < order_bytes, "nothing was sent between the workers");
+    assert!(order_bytes < all_bytes / 2, "{order_bytes} of {all_bytes} bytes were sent");
 }
 
 #[test]

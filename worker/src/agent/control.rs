@@ -120,7 +120,8 @@ impl Agent {
             memory_peak: Arc::default(),
         };
         slots::start(config.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
-        let fetcher = Fetcher { pool, store: store.clone(), budget, spill };
+        let sees = if config.read_in_place { crate::machine::files_seen() } else { None };
+        let fetcher = Fetcher { pool, store: store.clone(), budget, spill, sees };
         let plan = FetchPlan::new(config.fetch.clone());
         Ok(Self {
             config,

@@ -62,7 +62,8 @@ pub struct WorkerConfig {
     pub spill_dirs: Vec<PathBuf>,
     /// Bytes of each folder's file system that stay free.
     pub disk_reserve: Bytes,
-    /// Whether segments of this very worker are read where they lie instead of over HTTP.
+    /// Whether segments are read where they lie: those of this very worker, and those whose pairs lie in a file that
+    /// this worker sees too. Otherwise all bytes come over HTTP.
     pub read_in_place: bool,
     /// Where the shuffle server listens.
     pub bind: Bind,

@@ -50,6 +50,24 @@ impl Entry {
         (self.0 >> 108) as u32
     }
 
+    /// As it is sent.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
+    /// An entry that was sent.
+    #[inline]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_le_bytes(bytes))
+    }
+
+    /// Where the key of a pair in a file ends.
+    #[inline]
+    pub fn end(self) -> usize {
+        self.place() + self.length()
+    }
+
     /// The key's first bytes, as [`key_prefix`] gives them.
     #[inline]
     pub fn prefix(self) -> u64 {
@@ -225,7 +243,7 @@ impl Sorting {
         sort_entries(&mut sorted, |entry| entry.key_in(bytes));
         sorted.shrink_to_fit();
         self.file = None;
-        Some(MapOutput::in_file(InFileOutput::new(setting, file, start, sorted, [entries, relied_on])))
+        Some(MapOutput::in_file(InFileOutput::new(setting, file, start, sorted, vec![entries, relied_on])))
     }
 
     /// Writes all pairs sorted by partition, key and position, and forgets them.

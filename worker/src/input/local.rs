@@ -7,9 +7,10 @@
 //! Not here: files of other machines (the agent's [`FileAccess`]).
 
 use super::path::FilePath;
-use super::split::{FileStamp, Piece};
+use super::split::{Compression, FileStamp, Piece, Place};
 use super::{FileAccess, InputError, OpenFile};
 use memmap2::{Advice, Mmap, MmapOptions};
+use serde::{Deserialize, Serialize};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -81,6 +82,34 @@ impl MappedFile {
     /// Whether the name still leads to the file that was listed.
     pub fn verify_unchanged(&self) -> Result<(), InputError> {
         self.identity.verify_unchanged()
+    }
+}
+
+/// What another process of this machine needs to map the same file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePlace {
+    path: FilePath,
+    name: FilePath,
+    stamp: FileStamp,
+}
+
+impl MappedFile {
+    /// Where it lies and what it looked like.
+    pub fn place(&self) -> FilePlace {
+        let Identity { path, name, stamp } = &self.identity;
+        FilePlace { path: path.clone(), name: name.clone(), stamp: *stamp }
+    }
+
+    /// Maps a file that another process of this machine has mapped; `None` if it is too small to be mapped.
+    ///
+    /// # Errors
+    /// As [`LocalFile::open`].
+    pub fn open(place: FilePlace) -> Result<Option<Arc<Self>>, InputError> {
+        let FilePlace { path, name, stamp } = place;
+        // Nothing is asked for ahead of its use.
+        let (offset, length, compression) = (stamp.size, 0, Compression::None);
+        let piece = Piece { path, name, place: Place::Submitter, offset, length, stamp, compression };
+        LocalFile::open(&piece).map(|file| file.mapping().cloned())
     }
 }
 

@@ -22,6 +22,7 @@ mod window;
 
 pub use blocks::{SplitBlocks, open_split};
 pub use error::InputError;
+pub use local::FilePlace;
 pub(crate) use local::MappedFile;
 pub use local::{LocalFile, LocalFiles};
 pub use path::FilePath;

@@ -1,8 +1,8 @@
 //! Segments whose pairs still lie in the input: only their order is held, 16 bytes for each pair.
 //!
 //! For sorts: a pair without a value whose key lies in a mapped file need not be copied to become a map output. A
-//! merge on this worker reads the keys where they are; for other workers the very bytes that a segment in memory
-//! would have are made as they are sent. Whoever has read such a segment to its end checks that the file is still
+//! merge on this worker reads the keys where they are. A worker that sees the same files is sent the order alone and
+//! maps the file itself; for others the very bytes that a segment in memory would have are made as they are sent. Whoever has read such a segment to its end checks that the file is still
 //! the one that the map read, as the map itself does; if not, the segment counts as damaged and the map runs
 //! again, which then finds out.
 //!
@@ -11,12 +11,13 @@
 
 use super::write::put_frame;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, SegmentError, SegmentHeader, SegmentMeta, WriteSetting,
-    block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, SegmentError, SegmentHeader, SegmentId, SegmentMeta,
+    WriteSetting, block_checksum,
 };
 use crate::budget::Reservation;
 use crate::collect::Entry;
-use crate::input::MappedFile;
+use crate::input::{FilePlace, MappedFile};
+use crate::memory::use_huge_pages;
 use crate::prefetch::prefetch;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ pub(crate) struct InFileOutput {
     entries: Vec<Entry>,
     /// By partition number; `None` where there are no pairs.
     parts: Vec<Option<Part>>,
-    /// Given back when the output goes: the entries' memory, and the bytes of the file that it relies on.
-    _reservations: [Reservation; 2],
+    /// Given back when the output goes: the entries' memory, and the bytes of the file that it relies on. Who was sent
+    /// the order relies on no more of the file than who sent it.
+    _reservations: Vec<Reservation>,
 }
 
 struct Part {
@@ -48,7 +50,7 @@ impl InFileOutput {
         file: Arc<MappedFile>,
         start: usize,
         entries: Vec<Entry>,
-        reservations: [Reservation; 2],
+        reservations: Vec<Reservation>,
     ) -> Self {
         let mut parts: Vec<Option<Part>> = Vec::new();
         parts.resize_with(setting.partitions as usize, || None);
@@ -100,20 +102,86 @@ impl std::fmt::Debug for InFileOutput {
 #[derive(Clone, Debug)]
 pub struct InFileSegment {
     output: Arc<InFileOutput>,
-    partition: u32,
+    /// Which of the output's parts.
+    part: usize,
 }
 
 impl InFileSegment {
     /// The segment of this partition; `None` if it has no pairs.
     pub(crate) fn of(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
-        output.parts.get(partition as usize)?.as_ref()?;
-        Some(Self { output: output.clone(), partition })
+        let part = partition as usize;
+        output.parts.get(part)?.as_ref()?;
+        Some(Self { output: output.clone(), part })
+    }
+
+    /// The file, and where in it places are counted from.
+    pub(crate) fn place(&self) -> (FilePlace, u64) {
+        (self.output.file.place(), self.output.start as u64)
+    }
+
+    /// Bytes of the order as it is sent: the header, 16 bytes for each pair, and a checksum.
+    pub(crate) fn order_bytes(&self) -> u64 {
+        (HEADER_BYTES + CHECKSUM_BYTES) as u64 + self.header().records * size_of::<Entry>() as u64
+    }
+
+    /// Appends what is sent of the order from this pair on, about `bytes_max` of it, to `out`. Gives the next pair.
+    /// Begin with pair 0 and checksum 0; the end is where no pair is left.
+    pub(crate) fn put_order(
+        &self,
+        from: usize,
+        checksum: &mut u32,
+        bytes_max: usize,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let begin = out.len();
+        if from == 0 {
+            out.extend_from_slice(&self.header().to_bytes());
+        }
+        let entries = &self.output.entries[self.part().entries.clone()];
+        let until = entries.len().min(from + bytes_max / size_of::<Entry>());
+        out.extend(entries[from..until].iter().flat_map(|entry| entry.to_bytes()));
+        *checksum = crc32c::crc32c_append(*checksum, &out[begin..]);
+        if until == entries.len() {
+            out.extend_from_slice(&checksum.to_le_bytes());
+        }
+        until
+    }
+
+    /// A segment from an order that was sent, as far as it can be checked: it is that of `id`, its checksum is right,
+    /// and all pairs lie in the file.
+    ///
+    /// # Errors
+    /// [`SegmentError::Header`], [`SegmentError::Identity`], [`SegmentError::Block`].
+    pub(crate) fn received(
+        order: ReceivedOrder,
+        id: SegmentId,
+        file: Arc<MappedFile>,
+        start: u64,
+        reservation: Reservation,
+    ) -> Result<Self, SegmentError> {
+        let ReceivedOrder { head, entries, checksum, found } = order;
+        let length = (head.len() + size_of_val(&entries[..])) as u64;
+        let header = SegmentHeader::from_bytes(&head).ok_or(SegmentError::Header { length })?;
+        if header.id != id {
+            return Err(SegmentError::Identity { expected: id, found: header.id });
+        }
+        let start = usize::try_from(start).unwrap_or(usize::MAX).min(file.bytes().len());
+        let bytes = file.bytes().len() - start;
+        let lies_there = |entry: &Entry| entry.partition() == id.partition && entry.end() <= bytes;
+        let whole = checksum == found
+            && header.records == entries.len() as u64
+            && !entries.is_empty()
+            && entries.iter().all(lies_there);
+        if !whole {
+            return Err(SegmentError::Block { id, offset: HEADER_BYTES as u64 });
+        }
+        let parts = vec![Some(Part { entries: 0..entries.len(), header })];
+        let output = InFileOutput { file, start, entries, parts, _reservations: vec![reservation] };
+        Ok(Self { output: Arc::new(output), part: 0 })
     }
 
     fn part(&self) -> &Part {
-        self.output.parts[self.partition as usize]
-            .as_ref()
-            .expect("a segment is made only where there are pairs")
+        self.output.parts[self.part].as_ref().expect("a segment is made only where there are pairs")
     }
 
     pub(crate) fn header(&self) -> &SegmentHeader {
@@ -130,6 +198,97 @@ impl InFileSegment {
             Err(source) => Box::new(source),
         };
         Err(SegmentError::Changed { id: self.header().id, source })
+    }
+}
+
+/// Bytes of the checksum behind an order that is sent.
+const CHECKSUM_BYTES: usize = 4;
+
+/// An order that is being received.
+pub(crate) struct ReceivedOrder {
+    head: [u8; HEADER_BYTES],
+    entries: Vec<Entry>,
+    /// Of what has come.
+    checksum: u32,
+    /// Behind what has come.
+    found: u32,
+}
+
+impl ReceivedOrder {
+    /// Pairs of an order of so many bytes; `None` if there is none of that length.
+    pub fn pairs(length: u64) -> Option<usize> {
+        let entries = length.checked_sub((HEADER_BYTES + CHECKSUM_BYTES) as u64)?;
+        let whole = entries.is_multiple_of(size_of::<Entry>() as u64);
+        whole.then(|| usize::try_from(entries / size_of::<Entry>() as u64).ok()).flatten()
+    }
+
+    /// Takes the order in from slices that end anywhere.
+    pub fn receive(pairs: usize) -> Receiving {
+        let order =
+            Self { head: [0; HEADER_BYTES], entries: Vec::with_capacity(pairs), checksum: 0, found: 0 };
+        use_huge_pages(&order.entries);
+        Receiving { order, pairs, part: Vec::with_capacity(HEADER_BYTES), begun: false }
+    }
+}
+
+/// See [`ReceivedOrder::receive`].
+pub(crate) struct Receiving {
+    order: ReceivedOrder,
+    pairs: usize,
+    /// The beginning of the item that comes next.
+    part: Vec<u8>,
+    begun: bool,
+}
+
+impl Receiving {
+    /// The next bytes of the order.
+    pub fn take(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.begun && self.part.is_empty() {
+                bytes = self.take_whole_entries(bytes);
+            }
+            let size = match (self.begun, self.order.entries.len() < self.pairs) {
+                (false, _) => HEADER_BYTES,
+                (true, true) => size_of::<Entry>(),
+                (true, false) => CHECKSUM_BYTES,
+            };
+            let (now, rest) = bytes.split_at(bytes.len().min(size - self.part.len()));
+            self.part.extend_from_slice(now);
+            bytes = rest;
+            if self.part.len() == size {
+                self.take_item();
+            }
+        }
+    }
+
+    fn take_whole_entries<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let missing = self.pairs - self.order.entries.len();
+        let whole = missing.min(bytes.len() / size_of::<Entry>()) * size_of::<Entry>();
+        let (now, rest) = bytes.split_at(whole);
+        let (entries, _) = now.as_chunks();
+        self.order.entries.extend(entries.iter().map(|entry| Entry::from_bytes(*entry)));
+        self.order.checksum = crc32c::crc32c_append(self.order.checksum, now);
+        rest
+    }
+
+    fn take_item(&mut self) {
+        let part = std::mem::take(&mut self.part);
+        if let Ok(checksum) = <[u8; CHECKSUM_BYTES]>::try_from(&part[..]) {
+            self.order.found = u32::from_le_bytes(checksum);
+            return;
+        }
+        self.order.checksum = crc32c::crc32c_append(self.order.checksum, &part);
+        if let Ok(entry) = <[u8; size_of::<Entry>()]>::try_from(&part[..]) {
+            self.order.entries.push(Entry::from_bytes(entry));
+        } else if let Ok(head) = <[u8; HEADER_BYTES]>::try_from(&part[..]) {
+            self.order.head = head;
+            self.begun = true;
+        }
+    }
+
+    /// What was received.
+    pub fn finish(self) -> ReceivedOrder {
+        self.order
     }
 }
 

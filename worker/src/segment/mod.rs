@@ -13,8 +13,8 @@ mod spill;
 mod tests;
 mod write;
 
-pub(crate) use in_file::InFileOutput;
 pub use in_file::{InFileBytes, InFileSegment};
+pub(crate) use in_file::{InFileOutput, ReceivedOrder};
 pub(crate) use read::frame_at;
 pub use read::{SegmentReader, verify};
 pub use spill::{SpillDirs, SpillFile, SpillWriter};

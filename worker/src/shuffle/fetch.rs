@@ -1,16 +1,18 @@
 //! Fetches segments from another worker: one request of the plan, from the wire into the store.
 //!
-//! The body is read straight into its final place: memory if the budget grants it, a spill file otherwise.
+//! The body is read straight into its final place: memory if the budget grants it, a spill file otherwise. Of pairs
+//! that lie in a file which this worker sees too, only the order comes; if that is of no use, all bytes are asked for.
 //! Every segment is verified before anyone sees it. Not here: what to fetch and when to try again (`plan`).
 
 use super::plan::Fetch;
 use super::store::{Held, Store};
-use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest};
+use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest, OutputHead};
 use crate::budget::Budget;
 use crate::codec;
 use crate::http::{self, Answer, HttpError, Pool, Secret};
+use crate::input::{FilePlace, MappedFile};
 use crate::memory::use_huge_pages;
-use crate::segment::{self, SegmentData, SegmentError, SegmentId, SpillDirs};
+use crate::segment::{self, InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillDirs};
 use bytes::{Buf, Bytes};
 use gristmill_scheduler::ids::AttemptId;
 use hyper::Method;
@@ -35,6 +37,11 @@ async fn verify(held: &Held, id: SegmentId) -> Result<(), FetchProblem> {
         Ok(verified) => verified.map_err(FetchProblem::Segment),
         Err(join) => Err(FetchProblem::Task(join)),
     }
+}
+
+/// Maps a file that the other worker has mapped; `None` where this one cannot. Then all bytes are asked for.
+async fn open(place: FilePlace) -> Option<Arc<MappedFile>> {
+    tokio::task::spawn_blocking(move || MappedFile::open(place)).await.ok()?.ok()?
 }
 
 /// Why a segment was not verified.
@@ -144,6 +151,8 @@ pub struct Fetcher {
     pub budget: Budget,
     /// Where they go when there is none.
     pub spill: SpillDirs,
+    /// What files this worker sees, for other workers that see the same; `None` asks them for all bytes.
+    pub sees: Option<String>,
 }
 
 /// The answer as it comes in, cut where the reader wants.
@@ -218,35 +227,48 @@ impl Fetcher {
             }
         }
         for (partitions, maps) in groups {
-            self.fetch_group(fetch, key, &partitions, &maps, &mut outcomes).await;
+            let again =
+                self.fetch_group(fetch, key, &partitions, &maps, self.sees.clone(), &mut outcomes).await;
+            if !again.is_empty() {
+                let none = self.fetch_group(fetch, key, &partitions, &again, None, &mut outcomes).await;
+                debug_assert!(none.is_empty(), "whole segments were refused");
+            }
         }
         outcomes
     }
 
+    /// Gives the maps of whose outputs an order came that is of no use here: ask for all bytes.
     async fn fetch_group(
         &self,
         fetch: &Fetch,
         key: &Secret,
         partitions: &[u32],
         maps: &[AttemptId],
+        sees: Option<String>,
         outcomes: &mut Vec<Outcome>,
-    ) {
-        let (mut reader, head) = match self.open(fetch, key, partitions, maps).await {
+    ) -> Vec<AttemptId> {
+        let mut again = Vec::new();
+        let (mut reader, head) = match self.open(fetch, key, partitions, maps, sees).await {
             Ok(opened) => opened,
             Err(error) => {
                 let error = Arc::new(error);
                 let failed =
                     |map: &AttemptId| Outcome::failed(*map, FetchError::Request { source: error.clone() });
-                return outcomes.extend(maps.iter().map(failed));
+                outcomes.extend(maps.iter().map(failed));
+                return again;
             }
         };
-        for (at, (map, lengths)) in maps.iter().zip(head.lengths).enumerate() {
-            let Some(lengths) = lengths else {
+        for (at, (map, output)) in maps.iter().zip(head.outputs).enumerate() {
+            let Some(output) = output else {
                 let error = FetchError::Missing { endpoint: fetch.endpoint.to_string(), map: *map };
                 outcomes.push(Outcome::failed(*map, error));
                 continue;
             };
-            let outcome = self.receive(fetch, &mut reader, *map, partitions, &lengths).await;
+            let received = self.receive(fetch, &mut reader, *map, partitions, &output).await;
+            let Some(outcome) = received else {
+                again.push(*map);
+                continue;
+            };
             // After a broken transfer the position in the stream is lost: the rest is tried again.
             let lost = matches!(outcome.error, Some(FetchError::Request { .. } | FetchError::Disk { .. }));
             outcomes.push(outcome);
@@ -256,11 +278,12 @@ impl Fetcher {
                 outcomes.extend(
                     rest.map(|map| Outcome::failed(*map, FetchError::Request { source: broken.clone() })),
                 );
-                return;
+                return again;
             }
         }
         // What went wrong after the last segment hurts nobody; the connection is then not used again.
         let _ = reader.drain().await;
+        again
     }
 
     async fn open(
@@ -269,11 +292,13 @@ impl Fetcher {
         key: &Secret,
         partitions: &[u32],
         maps: &[AttemptId],
+        sees: Option<String>,
     ) -> Result<(Reader, FetchHead), RequestError> {
         let endpoint = || fetch.endpoint.to_string();
         let request = FetchRequest {
             maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
             partitions: partitions.to_vec(),
+            sees,
         };
         let mut body = Vec::new();
         codec::encode(&request, &mut body);
@@ -296,28 +321,45 @@ impl Fetcher {
         let head = reader.read_vec(length).await.map_err(broken)?;
         let head: FetchHead = codec::decode(&head, 4 * FETCH_HEAD_BYTES_MAX)
             .map_err(|_| RequestError::Head { endpoint: endpoint() })?;
-        let fits = head.lengths.len() == maps.len()
-            && head.lengths.iter().flatten().all(|lengths| lengths.len() == partitions.len());
+        let fits = head.outputs.len() == maps.len()
+            && head.outputs.iter().flatten().all(|output| output.lengths.len() == partitions.len());
         if !fits {
             return Err(RequestError::Head { endpoint: endpoint() });
         }
         Ok((reader, head))
     }
 
-    /// Reads the segments of one map and puts them into the store.
+    /// Reads the segments of one map and puts them into the store; `None` if what came is of no use.
     async fn receive(
         &self,
         fetch: &Fetch,
         reader: &mut Reader,
         map: AttemptId,
         partitions: &[u32],
-        lengths: &[u64],
-    ) -> Outcome {
+        output: &OutputHead,
+    ) -> Option<Outcome> {
         let mut outcome =
             Outcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
-        for (partition, length) in partitions.iter().zip(lengths) {
-            let held = match self.read_segment(reader, map, *length).await {
-                Ok(held) => held,
+        let file = match &output.in_file {
+            Some((place, start)) => open(place.clone()).await.map(|file| (file, *start)),
+            None => None,
+        };
+        let (mut whole, mut useless) = (Vec::with_capacity(partitions.len()), false);
+        for (partition, length) in partitions.iter().zip(&output.lengths) {
+            let id =
+                SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
+            let read = if output.in_file.is_some() && 0 < *length {
+                let file = file.as_ref().filter(|_| !useless);
+                self.read_order(reader, id, *length, file).await
+            } else {
+                self.read_segment(reader, map, *length).await.map(Some)
+            };
+            let held = match read {
+                Ok(Some(held)) => held,
+                Ok(None) => {
+                    useless = true;
+                    continue;
+                }
                 Err(ReadError::Http(source)) => {
                     let source = RequestError::Http { endpoint: fetch.endpoint.to_string(), source };
                     outcome.error = Some(FetchError::Request { source: Arc::new(source) });
@@ -333,15 +375,8 @@ impl Fetcher {
                     break;
                 }
             };
-            let id =
-                SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
             match verify(&held, id).await {
-                Ok(()) => {
-                    if self.store.fill(map.task.job, *partition, map.task.index, held) {
-                        outcome.bytes += length;
-                        outcome.filled.push(*partition);
-                    }
-                }
+                Ok(()) => whole.push((*partition, *length, held)),
                 // A damaged segment does not stop the others: their borders are known.
                 Err(source) => {
                     let endpoint = fetch.endpoint.to_string();
@@ -349,7 +384,44 @@ impl Fetcher {
                 }
             }
         }
-        outcome
+        if useless && outcome.error.is_none() {
+            return None;
+        }
+        for (partition, length, held) in whole {
+            if self.store.fill(map.task.job, partition, map.task.index, held) {
+                outcome.bytes += length;
+                outcome.filled.push(partition);
+            }
+        }
+        Some(outcome)
+    }
+
+    /// Reads the order of pairs that lie in `file`; `None` if it is of no use: the file cannot be mapped here, there is
+    /// no memory for it, or it does not fit the file. Its bytes have been read then all the same.
+    async fn read_order(
+        &self,
+        reader: &mut Reader,
+        id: SegmentId,
+        length: u64,
+        file: Option<&(Arc<MappedFile>, u64)>,
+    ) -> Result<Option<Held>, ReadError> {
+        let granted = file.and_then(|(file, start)| {
+            let reservation = self.budget.try_reserve(usize::try_from(length).ok()?)?;
+            Some((file.clone(), *start, ReceivedOrder::pairs(length)?, reservation))
+        });
+        let Some((file, start, pairs, reservation)) = granted else {
+            reader.read(length, |_| Ok(())).await?;
+            return Ok(None);
+        };
+        let mut receiving = ReceivedOrder::receive(pairs);
+        reader
+            .read(length, |bytes| {
+                receiving.take(bytes);
+                Ok(())
+            })
+            .await?;
+        let segment = InFileSegment::received(receiving.finish(), id, file, start, reservation);
+        Ok(segment.ok().map(|segment| Held { data: SegmentData::InFile(segment), reservation: None }))
     }
 
     async fn read_segment(

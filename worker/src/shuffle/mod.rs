@@ -9,6 +9,7 @@ pub mod plan;
 pub mod serve;
 pub mod store;
 
+use crate::input::FilePlace;
 use serde::{Deserialize, Serialize};
 
 /// Asks for segments: of each map, the same partitions. Body of `POST /shuffle/JOB`.
@@ -18,15 +19,26 @@ pub struct FetchRequest {
     pub maps: Vec<(u32, u32)>,
     /// Partitions wanted of each, ascending.
     pub partitions: Vec<u32>,
+    /// What files the asking worker sees, as boot of the machine, mounts and root directory: one that sees the same is
+    /// sent the order of pairs that lie in a file, and reads them there. `None` asks for all bytes.
+    pub sees: Option<String>,
 }
 
-/// Opens the answer, behind a 4-byte little-endian length: for each map of the request either the lengths of
-/// its segments in bytes, one for each partition, or `None` if this worker does not hold that attempt's
-/// output. The segments follow in the same order without gaps.
+/// Opens the answer, behind a 4-byte little-endian length. The segments follow in the order of the request without
+/// gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchHead {
-    /// One for each map of the request.
-    pub lengths: Vec<Option<Vec<u64>>>,
+    /// One for each map of the request; `None` if this worker does not hold that attempt's output.
+    pub outputs: Vec<Option<OutputHead>>,
+}
+
+/// What follows of one map output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputHead {
+    /// How many bytes follow for each partition; 0 for a segment without pairs.
+    pub lengths: Vec<u64>,
+    /// Where the pairs lie if only their order follows, and where in the file places are counted from.
+    pub in_file: Option<(FilePlace, u64)>,
 }
 
 /// Longest [`FetchRequest`] in bytes.

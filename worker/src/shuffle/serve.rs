@@ -1,15 +1,16 @@
 //! Serves segments of this worker's map outputs: the answer to one [`FetchRequest`].
 //!
 //! Segments in memory go out without a copy; those on disk are read, and those whose pairs lie in the input are
-//! made, in chunks off the async thread.
+//! made, in chunks off the async thread. Of the latter only the order is sent to who sees the same files.
 //! Not here: who may ask (the gate in `http`), listening (`agent`).
 
 use super::store::Store;
-use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest};
+use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest, OutputHead};
 use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, BodySender};
-use crate::segment::{InFileBytes, SegmentData};
+use crate::machine::files_seen;
+use crate::segment::{InFileBytes, InFileSegment, SegmentData};
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use hyper::body::Incoming;
@@ -58,7 +59,8 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
         return answer::status(StatusCode::BAD_REQUEST);
     };
     let mut pieces = Vec::new();
-    let mut head = FetchHead { lengths: Vec::with_capacity(wanted.maps.len()) };
+    let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()) };
+    let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();
     for (map, epoch) in wanted.maps {
         let segments = store.output(job, map, epoch).and_then(|output| {
             wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
@@ -69,10 +71,19 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
                 .iter()
                 .any(|data| matches!(data, SegmentData::InFile(segment) if segment.check().is_err()))
         });
-        head.lengths.push(segments.map(|segments| {
-            let lengths = segments.iter().map(|segment| segment.len() as u64).collect();
-            pieces.extend(segments.into_iter().filter(|segment| !segment.is_empty()));
-            lengths
+        head.outputs.push(segments.map(|segments| {
+            let in_file = segments.iter().find_map(in_file).filter(|_| sees_same).map(InFileSegment::place);
+            let (mut lengths, mut follow) = (Vec::with_capacity(segments.len()), Vec::new());
+            for segment in segments {
+                let piece = match segment {
+                    SegmentData::InFile(segment) if in_file.is_some() => Piece::Order(segment),
+                    segment => Piece::Whole(segment),
+                };
+                lengths.push(piece.len());
+                follow.push(piece);
+            }
+            pieces.extend(follow.into_iter().filter(|piece| 0 < piece.len()));
+            OutputHead { lengths, in_file }
         }));
     }
     let mut front = vec![0; 4];
@@ -80,10 +91,10 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
     let length = (front.len() - 4) as u32;
     front[..4].copy_from_slice(&length.to_le_bytes());
     let mut ready = vec![Bytes::from(front)];
-    if pieces.iter().all(|piece| matches!(piece, SegmentData::Memory(_))) {
+    if pieces.iter().all(|piece| matches!(piece, Piece::Whole(SegmentData::Memory(_)))) {
         ready.extend(pieces.into_iter().filter_map(|piece| match piece {
-            SegmentData::Memory(bytes) => Some(bytes),
-            SegmentData::File { .. } | SegmentData::InFile(_) => None,
+            Piece::Whole(SegmentData::Memory(bytes)) => Some(bytes),
+            Piece::Whole(SegmentData::File { .. } | SegmentData::InFile(_)) | Piece::Order(_) => None,
         }));
         return answer::with_body(StatusCode::OK, http::pieces(ready));
     }
@@ -99,15 +110,48 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
     answer::with_body(StatusCode::OK, body)
 }
 
+/// What is sent of one segment.
+enum Piece {
+    Whole(SegmentData),
+    /// Its pairs lie in a file that the other worker sees.
+    Order(InFileSegment),
+}
+
+impl Piece {
+    /// Bytes that are sent.
+    fn len(&self) -> u64 {
+        match self {
+            Piece::Whole(data) => data.len() as u64,
+            Piece::Order(segment) => segment.order_bytes(),
+        }
+    }
+}
+
+fn in_file(data: &SegmentData) -> Option<&InFileSegment> {
+    match data {
+        SegmentData::InFile(segment) => Some(segment),
+        SegmentData::Memory(_) | SegmentData::File { .. } => None,
+    }
+}
+
 /// Sends the head, then segments one after another.
-async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<SegmentData>) -> io::Result<()> {
+async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<Piece>) -> io::Result<()> {
     for bytes in head {
         sender.send(bytes).await?;
     }
     for piece in pieces {
         match piece {
-            SegmentData::Memory(bytes) => sender.send(bytes).await?,
-            SegmentData::File { file, offset, length } => {
+            Piece::Order(segment) => {
+                let (mut next, mut checksum) = (0, 0);
+                while next < segment.header().records as usize {
+                    let _permit = permit().await;
+                    let mut bytes = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+                    next = segment.put_order(next, &mut checksum, CHUNK_BYTES, &mut bytes);
+                    sender.send(Bytes::from_owner(Chunk { bytes, _permit })).await?;
+                }
+            }
+            Piece::Whole(SegmentData::Memory(bytes)) => sender.send(bytes).await?,
+            Piece::Whole(SegmentData::File { file, offset, length }) => {
                 let mut at = 0;
                 while at < length {
                     let size = (length - at).min(CHUNK_BYTES as u64) as usize;
@@ -121,7 +165,7 @@ async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<SegmentData>) -
                     at += size as u64;
                 }
             }
-            SegmentData::InFile(segment) => {
+            Piece::Whole(SegmentData::InFile(segment)) => {
                 let mut left = InFileBytes::new(segment);
                 loop {
                     let _permit = permit().await;

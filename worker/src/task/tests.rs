@@ -2,5 +2,6 @@
 
 mod cases;
 mod in_file;
+mod in_file_order;
 mod jobs;
 mod runner;

@@ -57,15 +57,15 @@ fn lines() -> Vec<u8> {
     bytes
 }
 
-struct Setup {
-    bench: Bench,
-    plan: JobPlan,
+pub(super) struct Setup {
+    pub(super) bench: Bench,
+    pub(super) plan: JobPlan,
     splits: Vec<Split>,
-    path: std::path::PathBuf,
+    pub(super) path: std::path::PathBuf,
     _dir: tempfile::TempDir,
 }
 
-fn setup(kept_bytes: usize, partitions: u32) -> Setup {
+pub(super) fn setup(kept_bytes: usize, partitions: u32) -> Setup {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lines");
     std::fs::write(&path, lines()).unwrap();
@@ -82,7 +82,7 @@ fn setup(kept_bytes: usize, partitions: u32) -> Setup {
 }
 
 impl Setup {
-    fn maps(&self) -> Vec<MapOutput> {
+    pub(super) fn maps(&self) -> Vec<MapOutput> {
         let map = |(index, split)| {
             let attempt = TaskId::map(JOB, index as u32).attempt(0);
             let (side, settings) = (Arc::new(SideInputs::none()), &self.bench.settings);
@@ -92,7 +92,7 @@ impl Setup {
         self.splits.iter().enumerate().map(map).collect()
     }
 
-    fn parts(&self, outputs: &[MapOutput]) -> Result<Vec<String>, TaskFailure> {
+    pub(super) fn parts(&self, outputs: &[MapOutput]) -> Result<Vec<String>, TaskFailure> {
         let part = |partition| {
             let segments = outputs.iter().map(|output| output.segment(partition).unwrap()).collect();
             Ok(self.bench.reduce(&self.plan, partition, segments)?.0)
