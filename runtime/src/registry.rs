@@ -4,8 +4,9 @@
 //! clusters are the same program, so they know the same names. Not here: the jobs themselves.
 
 use crate::client::Client;
-use gristmill_scheduler::placement::Placement;
-use gristmill_scheduler::policy::Policy;
+use gristmill_scheduler::catalogue::{self, CatalogueError, Entry};
+use gristmill_scheduler::placement::{self, Placement};
+use gristmill_scheduler::policy::{self, Policy};
 use gristmill_worker::agent::JobSource;
 use gristmill_worker::api::{Job, JobPlan, PlanError, Submitter};
 use std::collections::BTreeMap;
@@ -147,24 +148,17 @@ pub type PlacementFactory = fn(&str) -> Result<Box<dyn Placement + Send>, String
 pub struct Registry {
     pub(crate) jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
     pub(crate) rounds: BTreeMap<&'static str, Arc<dyn AnyRounds>>,
-    pub(crate) policies: BTreeMap<&'static str, PolicyFactory>,
-    pub(crate) placements: BTreeMap<&'static str, PlacementFactory>,
+    /// Of one's own, beside those of the scheduler's catalogue.
+    policies: BTreeMap<&'static str, PolicyFactory>,
+    /// Likewise.
+    placements: BTreeMap<&'static str, PlacementFactory>,
 }
 
 impl Registry {
-    /// The standard policies and placements, and no jobs.
+    /// The standard policies and placements (the scheduler's catalogues), and no jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-            .policy("fifo", |text| {
-                no_parameters(text).map(|()| Box::new(crate::scheduler::policy::Fifo::new()) as _)
-            })
-            .policy("fair", |text| {
-                no_parameters(text).map(|()| Box::new(crate::scheduler::policy::Fair::new()) as _)
-            })
-            .placement("pull", |text| {
-                no_parameters(text).map(|()| Box::new(crate::scheduler::placement::Pull::new()) as _)
-            })
     }
 
     /// Everything that comes with Gristmill.
@@ -189,54 +183,109 @@ impl Registry {
         self
     }
 
-    /// Adds a policy.
+    /// Adds a policy. It hides a standard one of the same name.
     #[must_use]
     pub fn policy(mut self, name: &'static str, make: PolicyFactory) -> Self {
         self.policies.insert(name, make);
         self
     }
 
-    /// Adds a placement.
+    /// Adds a placement. It hides a standard one of the same name.
     #[must_use]
     pub fn placement(mut self, name: &'static str, make: PlacementFactory) -> Self {
         self.placements.insert(name, make);
         self
     }
 
-    /// The policy of this text, `name` or `name:parameters`.
+    /// The policy of this text, `name` or `name:parameters`, for a live cluster.
     ///
     /// # Errors
-    /// An unknown name, with the known ones, or parameters that the policy refuses.
-    pub fn make_policy(&self, text: &str) -> Result<Box<dyn Policy + Send>, String> {
-        make(&self.policies, "policy", text, |make, parameters| make(parameters))
+    /// An unknown name, with the known ones and the nearest; parameters that the policy refuses; a policy that can
+    /// only be simulated, with its reason.
+    pub fn make_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
+        refuse_simulated("policy", &policy::catalogue(), &self.policies, text)?;
+        self.simulated_policy(text)
     }
 
-    /// The placement of this text, `name` or `name:parameters`.
+    /// As [`Registry::make_policy`], for a simulator, which can run every policy.
     ///
     /// # Errors
-    /// An unknown name, with the known ones, or parameters that the placement refuses.
-    pub fn make_placement(&self, text: &str) -> Result<Box<dyn Placement + Send>, String> {
-        make(&self.placements, "placement", text, |make, parameters| make(parameters))
+    /// An unknown name, with the known ones and the nearest, or parameters that the policy refuses.
+    pub fn simulated_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
+        match call_own("policy", &self.policies, text, |make, parameters| make(parameters)) {
+            Some(made) => made.map(|policy| policy as Box<dyn Policy>),
+            None => call_standard("policy", &policy::catalogue(), &self.policies, text),
+        }
+    }
+
+    /// The placement of this text, `name` or `name:parameters`, for a live cluster.
+    ///
+    /// # Errors
+    /// As for [`Registry::make_policy`].
+    pub fn make_placement(&self, text: &str) -> Result<Box<dyn Placement>, String> {
+        refuse_simulated("placement", &placement::catalogue(), &self.placements, text)?;
+        self.simulated_placement(text)
+    }
+
+    /// As [`Registry::make_placement`], for a simulator.
+    ///
+    /// # Errors
+    /// An unknown name, with the known ones and the nearest, or parameters that the placement refuses.
+    pub fn simulated_placement(&self, text: &str) -> Result<Box<dyn Placement>, String> {
+        match call_own("placement", &self.placements, text, |make, parameters| make(parameters)) {
+            Some(made) => made.map(|placement| placement as Box<dyn Placement>),
+            None => call_standard("placement", &placement::catalogue(), &self.placements, text),
+        }
     }
 }
 
-fn no_parameters(text: &str) -> Result<(), String> {
-    if text.is_empty() { Ok(()) } else { Err(format!("it takes no parameters, but was given `{text}`")) }
+/// Names of one's own, and what makes them.
+type Own<F> = BTreeMap<&'static str, F>;
+
+fn name_of(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(name, _)| name)
 }
 
-fn make<F, T>(
-    known: &BTreeMap<&'static str, F>,
+/// What one's own entry of this name makes; `None` if there is none.
+fn call_own<F, T>(
     kind: &str,
+    own: &Own<F>,
     text: &str,
     call: impl Fn(&F, &str) -> Result<T, String>,
-) -> Result<T, String> {
+) -> Option<Result<T, String>> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    match known.get(name) {
-        Some(factory) => call(factory, parameters).map_err(|reason| format!("{kind} `{name}`: {reason}")),
-        None => {
-            let names: Vec<&str> = known.keys().copied().collect();
-            Err(format!("there is no {kind} `{name}`; there is {}", names.join(", ")))
+    let factory = own.get(name)?;
+    Some(call(factory, parameters).map_err(|reason| format!("{kind} `{name}`: {reason}")))
+}
+
+/// Makes what the catalogue has under this name; one's own names stand in the error with the others.
+fn call_standard<F, T: ?Sized>(
+    kind: &'static str,
+    catalogue: &[&'static Entry<T>],
+    own: &Own<F>,
+    text: &str,
+) -> Result<Box<T>, String> {
+    catalogue::call(catalogue, kind, text).map_err(|error| match error {
+        CatalogueError::Unknown { kind, name, mut known } => {
+            known.extend(own.keys());
+            CatalogueError::Unknown { kind, name, known }.to_string()
         }
+        other => other.to_string(),
+    })
+}
+
+/// Refuses what only simulators can run. Names that are not known are refused later.
+fn refuse_simulated<F, T: ?Sized>(
+    kind: &'static str,
+    catalogue: &[&'static Entry<T>],
+    own: &Own<F>,
+    text: &str,
+) -> Result<(), String> {
+    let name = name_of(text);
+    let found = catalogue::find(catalogue, kind, text).ok().filter(|_| !own.contains_key(name));
+    match found.and_then(|(entry, _)| entry.only_simulated) {
+        Some(reason) => Err(format!("{kind} `{name}` can only be simulated: {reason}")),
+        None => Ok(()),
     }
 }
 
@@ -248,5 +297,48 @@ impl JobSource for Registry {
             reason: "no job of that name is registered in this program".to_owned(),
         })?;
         job.plan(parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::policy::Fifo;
+
+    /// What a call could not make; made things cannot be shown.
+    fn error<T: ?Sized>(made: Result<Box<T>, String>) -> String {
+        made.map(|_| ()).unwrap_err()
+    }
+
+    #[test]
+    fn a_live_cluster_refuses_what_can_only_be_simulated_with_the_reason() {
+        let registry = Registry::new();
+        let reason = error(registry.make_policy("srpt"));
+        assert!(reason.starts_with("policy `srpt` can only be simulated: "), "{reason}");
+        assert!(registry.simulated_policy("srpt").is_ok());
+        assert!(registry.make_policy("fcfs").is_ok());
+    }
+
+    #[test]
+    fn a_policy_of_ones_own_hides_the_standard_one_and_stands_in_the_list() {
+        let registry = Registry::new().policy("srpt", |_| Ok(Box::new(Fifo::new()))).policy("sjf", |text| {
+            if text.is_empty() { Ok(Box::new(Fifo::new())) } else { Err(format!("no `{text}` please")) }
+        });
+        assert_eq!(registry.make_policy("srpt").unwrap().name(), "fifo");
+        assert_eq!(error(registry.make_policy("sjf:k=1")), "policy `sjf`: no `k=1` please");
+        let unknown = error(registry.make_policy("sfj"));
+        assert!(
+            unknown.starts_with("there is no policy `sfj`; did you mean `sjf`? There is fifo"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_placement_names_the_known_ones() {
+        let unknown = error(Registry::new().make_placement("pul"));
+        assert!(
+            unknown.starts_with("there is no placement `pul`; did you mean `pull`? There is pull"),
+            "{unknown}"
+        );
     }
 }

@@ -14,7 +14,7 @@
 
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::{Core, CoreConfig};
-use gristmill_scheduler::event::Event;
+use gristmill_scheduler::event::{Event, Slots};
 use gristmill_scheduler::ids::{HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::job::{JobSpec, MapSpec};
 use gristmill_scheduler::placement::Pull;
@@ -55,8 +55,11 @@ fn spec(maps: u32) -> JobSpec {
 fn run(setting: Setting) -> (Counts, f64) {
     let mut core = Core::new(CoreConfig::default(), policy(setting.fair), Box::new(Pull::new()));
     let mut commands = Vec::new();
-    let joined =
-        |worker| Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots: setting.slots };
+    let joined = |worker| Event::WorkerJoined {
+        worker: WorkerId(worker),
+        host: HostId(worker),
+        slots: Slots::Unified(setting.slots),
+    };
     let mut events: Vec<Event> = (1..=setting.workers).map(joined).collect();
     events.push(Event::JobArrived { job: JOB, spec: spec(setting.tasks) });
     for job in 0..setting.waiting {

@@ -4,7 +4,7 @@
 //! [`Core::handle`](crate::core::Core::handle). Facts may be late or doubled: what concerns an ended job, a
 //! lost worker or a superseded attempt is counted and otherwise ignored.
 
-use crate::ids::{AttemptId, HostId, JobId, WorkerId};
+use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::units::{Bytes, Span};
 use std::fmt;
@@ -92,6 +92,57 @@ impl fmt::Display for External {
     }
 }
 
+/// What a worker can run at once. All workers of a cluster are alike in kind: slots for both kinds of task, or a pool
+/// for each kind. Every number is at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slots {
+    /// Maps and reduces draw on the same slots.
+    Unified(u32),
+    /// Maps and reduces have slots of their own.
+    Pools {
+        /// Slots for maps.
+        map: u32,
+        /// Slots for reduces.
+        reduce: u32,
+    },
+}
+
+impl Slots {
+    /// Whether maps and reduces draw on the same slots.
+    #[must_use]
+    pub const fn unified(self) -> bool {
+        matches!(self, Slots::Unified(_))
+    }
+
+    /// Attempts of this kind that can run at once, if none of the other kind runs.
+    #[must_use]
+    pub const fn of(self, kind: TaskKind) -> u32 {
+        match (self, kind) {
+            (Slots::Unified(slots), _) => slots,
+            (Slots::Pools { map, .. }, TaskKind::Map) => map,
+            (Slots::Pools { reduce, .. }, TaskKind::Reduce) => reduce,
+        }
+    }
+
+    /// Where slots for this kind stand in tables by pool, which have two places; unified slots use the first.
+    #[must_use]
+    pub(crate) const fn pool(self, kind: TaskKind) -> usize {
+        match (self, kind) {
+            (Slots::Pools { .. }, TaskKind::Reduce) => 1,
+            _ => 0,
+        }
+    }
+
+    /// Attempts that can run at once.
+    #[must_use]
+    pub const fn total(self) -> u32 {
+        match self {
+            Slots::Unified(slots) => slots,
+            Slots::Pools { map, reduce } => map.saturating_add(reduce),
+        }
+    }
+}
+
 /// A fact.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
@@ -101,8 +152,8 @@ pub enum Event {
         worker: WorkerId,
         /// The machine it runs on.
         host: HostId,
-        /// Attempts that it can run at once, maps and reduces alike; at least 1.
-        slots: u32,
+        /// Attempts that it can run at once.
+        slots: Slots,
     },
     /// A worker is gone for good, with all that it ran, kept and gathered.
     WorkerLost {

@@ -1,10 +1,12 @@
-//! What a job is when it arrives: its maps with their input places, its reduces, its weight and limits.
+//! What a job is when it arrives: its maps with their input places, its reduces, its weight and limits, and what is
+//! known of its work.
 //!
 //! Not here: what the job does (the worker knows its code) and how far it has come (`ledger`).
 
 use crate::ids::WorkerId;
 use crate::units::{Bytes, Time};
 use std::fmt;
+use std::sync::Arc;
 
 /// Charged failures of one task after which its job fails, unless the job says otherwise.
 pub const ATTEMPTS_MAX_DEFAULT: u32 = 4;
@@ -31,6 +33,17 @@ impl MapSpec {
     }
 }
 
+/// The work of a job task by task, for those who know it before: simulations and experiments. Shared, not copied.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exact {
+    /// Slot-seconds of each map on a worker of speed 1.
+    pub maps: Arc<[f64]>,
+    /// What the maps put out, over all partitions, in bytes.
+    pub shuffle_bytes: f64,
+    /// Slot-seconds of each reduce, likewise.
+    pub reduces: Arc<[f64]>,
+}
+
 /// One job as it is submitted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JobSpec {
@@ -46,13 +59,26 @@ pub struct JobSpec {
     pub attempts_max: u32,
     /// When the submitter would like it to end; `None` is no wish. A hint to policies, not a limit.
     pub goal: Option<Time>,
+    /// Jobs of one name are alike, for estimators that keep history; `None` is like no other.
+    pub name: Option<String>,
+    /// Its work exactly, if anybody knows it. Lengths are those of `maps` and `reduces`, and all numbers at least 0.
+    pub exact: Option<Exact>,
 }
 
 impl JobSpec {
     /// A job with weight 1, a pool of its own, [`ATTEMPTS_MAX_DEFAULT`] and no goal.
     #[must_use]
     pub fn new(maps: Vec<MapSpec>, reduces: u32) -> Self {
-        Self { maps, reduces, weight: 1.0, pool: None, attempts_max: ATTEMPTS_MAX_DEFAULT, goal: None }
+        Self {
+            maps,
+            reduces,
+            weight: 1.0,
+            pool: None,
+            attempts_max: ATTEMPTS_MAX_DEFAULT,
+            goal: None,
+            name: None,
+            exact: None,
+        }
     }
 
     /// Whether the books can take this job.
@@ -70,6 +96,11 @@ impl JobSpec {
         let segments = maps.saturating_mul(u64::from(self.reduces.max(1)));
         if SEGMENTS_MAX < segments {
             return Err(SpecError::TooManySegments { maps, reduces: self.reduces });
+        }
+        if let Some(exact) = &self.exact
+            && (exact.maps.len() as u64 != maps || exact.reduces.len() as u64 != u64::from(self.reduces))
+        {
+            return Err(SpecError::Exact { maps: exact.maps.len(), reduces: exact.reduces.len() });
         }
         match self.maps.iter().position(|map| map.pinned && map.preferred.is_empty()) {
             Some(index) => Err(SpecError::PinnedNowhere { index: index as u32 }),
@@ -96,6 +127,13 @@ pub enum SpecError {
         /// Number of reduces.
         reduces: u32,
     },
+    /// The exact work is that of other numbers of tasks.
+    Exact {
+        /// Maps whose work is given.
+        maps: usize,
+        /// Reduces whose work is given.
+        reduces: usize,
+    },
     /// A map is pinned but names no worker.
     PinnedNowhere {
         /// Index of the map.
@@ -110,6 +148,9 @@ impl fmt::Display for SpecError {
             SpecError::NoAttempts => f.write_str("attempts_max 0 leaves no try for any task"),
             SpecError::TooManySegments { maps, reduces } => {
                 write!(f, "{maps} maps times {reduces} reduces are more than {SEGMENTS_MAX} segments")
+            }
+            SpecError::Exact { maps, reduces } => {
+                write!(f, "exact work of {maps} maps and {reduces} reduces does not fit the tasks")
             }
             SpecError::PinnedNowhere { index } => write!(f, "map {index} is pinned but names no worker"),
         }

@@ -1,14 +1,23 @@
 //! The brain of Gristmill. It decides and does nothing itself: drivers bring facts and carry out commands.
 #![doc = include_str!("../README.md")]
 
+pub mod bound;
+pub mod catalogue;
 pub mod command;
 pub mod core;
+pub mod estimate;
 pub mod event;
 pub mod ids;
 pub mod job;
 pub mod ledger;
+pub mod matching;
+pub mod metrics;
 pub mod placement;
 pub mod plan;
 pub mod policy;
+pub mod queueing;
+pub mod sim;
 pub mod units;
+pub mod verify;
 pub mod view;
+pub mod workload;

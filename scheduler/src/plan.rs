@@ -1,7 +1,8 @@
 //! A policy's wish: an ordered list of grants, executed as it is written.
 //!
-//! This file gives the four shares their meaning on slots. It deliberately knows no books: it asks a `Floor`
-//! what is free and to start one task, so the same words can stand on other floors (simulators).
+//! This file gives the four shares their meaning. It deliberately knows no books: it asks a `Floor` what is free
+//! and to give, so the same words stand on the slots of a cluster, on the machines of the slotted model and on the
+//! rates of the fluid one.
 //!
 //! Invariant: after `finish` no tier is open.
 
@@ -40,6 +41,34 @@ pub enum Reason {
         /// Weight of the pool.
         weight: f64,
     },
+    /// Nobody who could use it had less of this.
+    Smallest {
+        /// What is compared, with its unit in words.
+        what: &'static str,
+        /// The job's.
+        value: f64,
+    },
+    /// Nobody who could use it had more of this.
+    Largest {
+        /// What is compared, with its unit in words.
+        what: &'static str,
+        /// The job's.
+        value: f64,
+    },
+    /// The policy wants the job to hold this many slots.
+    Target {
+        /// Where the number comes from.
+        what: &'static str,
+        /// Slots.
+        slots: f64,
+    },
+    /// Its place in an order of jobs, from 1.
+    Place {
+        /// Which order.
+        order: &'static str,
+        /// The place.
+        place: u32,
+    },
     /// Words of a policy of one's own.
     Own(&'static str),
 }
@@ -51,16 +80,49 @@ impl fmt::Display for Reason {
             Reason::LowestShare { held, weight } => {
                 write!(f, "lowest share: {held} slots held at weight {weight}")
             }
+            Reason::Smallest { what, value } => write!(f, "smallest {what}: {value:.3}"),
+            Reason::Largest { what, value } => write!(f, "largest {what}: {value:.3}"),
+            Reason::Target { what, slots } => write!(f, "{what}: {slots:.1} slots"),
+            Reason::Place { order, place } => write!(f, "place {place} in {order}"),
             Reason::Own(words) => f.write_str(words),
         }
     }
 }
 
-/// What a plan is executed on.
+/// What a plan is executed on: slots of workers, machines of the slotted model, rates of the fluid one.
 pub(crate) trait Floor {
-    /// Whether maps and reduces draw on the same slots.
+    /// Whether maps and reduces draw on the same capacity.
     fn unified(&self) -> bool;
     /// Capacity not used at this station.
+    fn left(&self, station: Station) -> f64;
+    /// What the job holds at this station.
+    fn held(&self, job: Handle, station: Station) -> f64;
+    /// Raises what the job holds at the station as far as it can, to `target` at most; from `line` if there is one.
+    fn raise(&mut self, job: Handle, station: Station, target: f64, line: Option<Line>, reason: Reason);
+    /// Fills a tier max-min: lowest held for its weight first.
+    fn fill(&mut self, tier: &[Member]);
+    /// Splits a station's capacity into lines.
+    fn lines(&mut self, station: Station, fractions: &[f64]);
+    /// Whether this line has capacity left.
+    fn line_open(&self, station: Station, line: Line) -> bool;
+    /// Where the shuffle is a standing order: appends to it and says whether there is room for more. `None` where
+    /// it is a station like the others.
+    fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
+    /// Takes a member of a tier into its own books, which are quicker, and says so; it then closes its tiers itself.
+    fn join(&mut self, _job: Handle, _station: Station, _weight: f64) -> bool {
+        false
+    }
+    /// As [`Plan::feeds`].
+    fn feeds(&self) -> bool {
+        false
+    }
+}
+
+/// A floor of whole slots, which are started one by one; what the shares mean there follows from that.
+pub(crate) trait SlotFloor {
+    /// Whether maps and reduces draw on the same slots.
+    fn unified(&self) -> bool;
+    /// Slots not used at this station.
     fn left(&self, station: Station) -> f64;
     /// Slots that the job holds at this station.
     fn held(&self, job: Handle, station: Station) -> u32;
@@ -70,15 +132,74 @@ pub(crate) trait Floor {
     fn lines(&mut self, station: Station, fractions: &[f64]);
     /// Whether this line may hold one more slot.
     fn line_open(&self, station: Station, line: Line) -> bool;
-    /// Appends to the standing order of the shuffle; says whether there is room for more.
-    fn lane(&mut self, job: Handle, share: Share) -> bool;
+    /// As [`Floor::lane`].
+    fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
 }
 
-/// A job in an open tier, with the stations it was granted at, first wish first.
-struct Member {
-    job: Handle,
-    weight: f64,
-    wishes: Vec<(Station, Reason)>,
+impl<F: SlotFloor> Floor for F {
+    fn unified(&self) -> bool {
+        SlotFloor::unified(self)
+    }
+
+    fn left(&self, station: Station) -> f64 {
+        SlotFloor::left(self, station)
+    }
+
+    fn held(&self, job: Handle, station: Station) -> f64 {
+        f64::from(SlotFloor::held(self, job, station))
+    }
+
+    fn raise(&mut self, job: Handle, station: Station, target: f64, line: Option<Line>, reason: Reason) {
+        // A target between two whole numbers is met by the lower one.
+        while f64::from(SlotFloor::held(self, job, station)) + 1.0 <= target
+            && line.is_none_or(|line| SlotFloor::line_open(self, station, line))
+            && self.start(job, station, line, reason)
+        {}
+    }
+
+    /// One slot at a time to the member that holds least for its weight, the earlier granted first among equals,
+    /// until none can take more.
+    fn fill(&mut self, tier: &[Member]) {
+        let level = |floor: &F, member: &Member| order_of(held_by(floor, member) / member.weight);
+        let mut queue: BTreeSet<(u64, usize)> = (0..tier.len()).map(|i| (level(self, &tier[i]), i)).collect();
+        while let Some((_, i)) = queue.pop_first() {
+            let member = &tier[i];
+            let mut wishes = member.wishes.iter();
+            if wishes.any(|&(station, reason)| self.start(member.job, station, None, reason)) {
+                queue.insert((level(self, member), i));
+            }
+        }
+    }
+
+    fn lines(&mut self, station: Station, fractions: &[f64]) {
+        SlotFloor::lines(self, station, fractions);
+    }
+
+    fn line_open(&self, station: Station, line: Line) -> bool {
+        SlotFloor::line_open(self, station, line)
+    }
+
+    fn lane(&mut self, job: Handle, share: Share) -> Option<bool> {
+        SlotFloor::lane(self, job, share)
+    }
+}
+
+/// What a member of a tier holds of the capacity that its tier shares out.
+pub(crate) fn held_by(floor: &dyn Floor, member: &Member) -> f64 {
+    if floor.unified() {
+        floor.held(member.job, Station::Map) + floor.held(member.job, Station::Reduce)
+    } else {
+        member.wishes.first().map_or(0.0, |&(station, _)| floor.held(member.job, station))
+    }
+}
+
+/// A job in an open tier, with the stations it was granted at, first wish first. They draw on one capacity: on
+/// unified slots maps and reduces, else one station.
+pub(crate) struct Member {
+    pub(crate) job: Handle,
+    /// Above 0 and finite.
+    pub(crate) weight: f64,
+    pub(crate) wishes: Vec<(Station, Reason)>,
 }
 
 /// The plan being written and executed. Grants come most urgent first.
@@ -103,32 +224,31 @@ impl<'a> Plan<'a> {
     /// # Panics
     /// If a weight is not a finite number above 0.
     pub fn grant(&mut self, job: Handle, station: Station, share: Share, reason: Reason) -> bool {
-        if station == Station::Shuffle {
-            return self.floor.lane(job, share);
+        if station == Station::Shuffle
+            && let Some(open) = self.floor.lane(job, share)
+        {
+            return open;
         }
         match share {
             Share::Weight(weight) => {
-                self.join_tier(job, station, weight, reason);
+                if !self.floor.join(job, station, weight) {
+                    self.join_tier(job, station, weight, reason);
+                }
                 return 0.0 < self.left(station);
             }
-            Share::All => {
-                self.close_tier();
-                while self.floor.start(job, station, None, reason) {}
-            }
-            Share::Slots(target) => {
-                self.close_tier();
-                while self.floor.held(job, station) < target && self.floor.start(job, station, None, reason) {
-                }
-            }
+            Share::All => self.raise(job, station, f64::INFINITY, None, reason),
+            Share::Slots(target) => self.raise(job, station, f64::from(target), None, reason),
             Share::In(line) => {
-                self.close_tier();
-                while self.floor.line_open(station, line)
-                    && self.floor.start(job, station, Some(line), reason)
-                {}
+                self.raise(job, station, f64::INFINITY, Some(line), reason);
                 return self.floor.line_open(station, line) && 0.0 < self.left(station);
             }
         }
         0.0 < self.left(station)
+    }
+
+    fn raise(&mut self, job: Handle, station: Station, target: f64, line: Option<Line>, reason: Reason) {
+        self.close_tier();
+        self.floor.raise(job, station, target, line, reason);
     }
 
     /// Splits a station's capacity into lines with these fractions (each at least 0, their sum at most 1);
@@ -150,10 +270,17 @@ impl<'a> Plan<'a> {
         self.floor.left(station)
     }
 
-    /// Slots that the job holds at this station now, those started by this plan included.
+    /// What the job holds at this station now, in slots (in the fluid model, a rate), with what this plan gave.
     #[must_use]
-    pub fn got(&self, job: Handle, station: Station) -> u32 {
+    pub fn got(&self, job: Handle, station: Station) -> f64 {
         self.floor.held(job, station)
+    }
+
+    /// Whether what a plan grants at the map can be shuffled at once, as in the fluid model: then a job without
+    /// anything to fetch can use the shuffle as fast as this plan's maps feed it, and maps are to be granted first.
+    #[must_use]
+    pub fn feeds(&self) -> bool {
+        self.floor.feeds()
     }
 
     /// Asks for a tick at this time; the earliest wish of a plan counts.
@@ -173,7 +300,9 @@ impl<'a> Plan<'a> {
 
     fn join_tier(&mut self, job: Handle, station: Station, weight: f64, reason: Reason) {
         assert!(weight.is_finite() && 0.0 < weight, "weight {weight} granted");
-        let group = if self.floor.unified() { 0 } else { station.index() };
+        // On unified slots a job is one member at both stations; the shuffle is always by itself.
+        let shared = self.floor.unified() && station != Station::Shuffle;
+        let group = if shared { Station::Map.index() } else { station.index() };
         let place = *self.places.entry((job, group)).or_insert_with(|| {
             self.tier.push(Member { job, weight, wishes: Vec::new() });
             self.tier.len() - 1
@@ -181,31 +310,12 @@ impl<'a> Plan<'a> {
         self.tier[place].wishes.push((station, reason));
     }
 
-    /// Max-min filling: one slot at a time to the member that holds least for its weight, the earlier
-    /// granted first among equals, until none can take more.
     fn close_tier(&mut self) {
-        let tier = std::mem::take(&mut self.tier);
-        self.places.clear();
-        let mut queue: BTreeSet<(u64, usize)> = (0..tier.len()).map(|i| (self.level(&tier[i]), i)).collect();
-        while let Some((_, i)) = queue.pop_first() {
-            let member = &tier[i];
-            let started = member
-                .wishes
-                .iter()
-                .any(|&(station, reason)| self.floor.start(member.job, station, None, reason));
-            if started {
-                queue.insert((self.level(member), i));
-            }
+        if !self.tier.is_empty() {
+            let tier = std::mem::take(&mut self.tier);
+            self.places.clear();
+            self.floor.fill(&tier);
         }
-    }
-
-    fn level(&self, member: &Member) -> u64 {
-        let held = if self.floor.unified() {
-            self.floor.held(member.job, Station::Map) + self.floor.held(member.job, Station::Reduce)
-        } else {
-            member.wishes.first().map_or(0, |&(station, _)| self.floor.held(member.job, station))
-        };
-        order_of(f64::from(held) / member.weight)
     }
 }
 

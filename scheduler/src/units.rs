@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
 
 /// A moment, in nanoseconds since the master (or the simulation) started.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -52,6 +53,37 @@ impl Span {
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
+    }
+}
+
+/// A text that is not a span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpanError;
+
+impl fmt::Display for SpanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a length of time such as 1s, 0.5s, 100ms or 10us")
+    }
+}
+
+impl std::error::Error for SpanError {}
+
+impl FromStr for Span {
+    type Err = SpanError;
+
+    /// A number of `s` (which may be left out), `ms`, `us` or `min`, at least 0; to the nanosecond.
+    fn from_str(text: &str) -> Result<Span, SpanError> {
+        let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let factor = match unit {
+            "" | "s" => 1e9,
+            "ms" => 1e6,
+            "us" => 1e3,
+            "min" => 60e9,
+            _ => return Err(SpanError),
+        };
+        let ns = number.trim().parse::<f64>().map_err(|_| SpanError)? * factor;
+        if ns.is_finite() && 0.0 <= ns { Ok(Span(ns.round() as u64)) } else { Err(SpanError) }
     }
 }
 
@@ -175,5 +207,17 @@ mod tests {
         assert_eq!(Bytes((1 << 20) - 1).to_string(), "1.0 MiB");
         assert_eq!(Span::milliseconds(1500).to_string(), "1.50 s");
         assert_eq!(Span(42_000).to_string(), "42.0 µs");
+    }
+
+    #[test]
+    fn spans_are_read_with_their_unit_and_seconds_without() {
+        for (text, ns) in
+            [("1s", 1_000_000_000), ("0.5", 500_000_000), ("100ms", 100_000_000), ("2min", 120_000_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
+        }
+        for text in ["", "s", "-1s", "1h", "inf", "nan", "1 s s"] {
+            assert_eq!(text.parse::<Span>(), Err(SpanError), "{text}");
+        }
     }
 }

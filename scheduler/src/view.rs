@@ -57,12 +57,14 @@ pub struct Row {
     pub started: bool,
     /// Whether this row stands for a job at present.
     pub live: bool,
-    /// All its work. As there is no estimator of sizes yet, counted in maps, segments and reduces.
+    /// All its work as the estimator sees it: slot-seconds of maps and of reduces, and at the shuffle seconds of the
+    /// whole network. The models count in their own unit of time instead.
     pub whole: [f64; 3],
     /// Its work not done yet, in the unit of `whole`.
     pub left: [f64; 3],
     /// Tasks that could start now beyond those held. Zero is exact for tasks bound to one worker (a reduce
-    /// whose home has no idle slot is not counted); else an upper bound, since retries avoid some workers.
+    /// whose home has no idle slot is not counted), but for workers that many jobs wait for; else an upper bound,
+    /// since retries avoid some workers.
     pub can: [f64; 3],
     /// Slots held by its attempts, with those queued for one; 0 at the shuffle.
     pub held: [f64; 3],
@@ -72,7 +74,7 @@ pub struct Row {
     pub done: u32,
     /// Sum of the running times of finished map attempts, in seconds.
     pub done_time: f64,
-    /// Shuffle inflow per unit of map work, in segments: the number of reduces.
+    /// Shuffle work that a unit of map work brings.
     pub feed: f64,
 }
 
@@ -89,6 +91,8 @@ pub struct View<'a> {
     pub cap: [f64; 3],
     /// Maps and reduces draw on the same slots; then both capacities are that one number.
     pub unified: bool,
+    /// By handle, when the job's running map attempts began, in no particular order; empty where nobody counts them.
+    pub runs: &'a [Vec<Time>],
 }
 
 impl View<'_> {
@@ -96,6 +100,30 @@ impl View<'_> {
     #[must_use]
     pub fn row(&self, job: Handle) -> &Row {
         &self.rows[job.index()]
+    }
+
+    /// Work left at a station in seconds of the whole station: comparable between stations. 0 while the station has
+    /// no capacity.
+    #[must_use]
+    pub fn time_left(&self, job: Handle, station: Station) -> f64 {
+        self.of_station(self.row(job).left[station.index()], station)
+    }
+
+    /// As [`View::time_left`], of all the job's work there.
+    #[must_use]
+    pub fn time_whole(&self, job: Handle, station: Station) -> f64 {
+        self.of_station(self.row(job).whole[station.index()], station)
+    }
+
+    /// When the job's running map attempts began, in no particular order.
+    #[must_use]
+    pub fn running_since(&self, job: Handle) -> &[Time] {
+        self.runs.get(job.index()).map_or(&[], Vec::as_slice)
+    }
+
+    fn of_station(&self, work: f64, station: Station) -> f64 {
+        let capacity = self.cap[station.index()];
+        if 0.0 < capacity { work / capacity } else { 0.0 }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::slow_group;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use gristmill::scheduler::command::{Command, Outcome};
 use gristmill::scheduler::core::{Core, CoreConfig};
-use gristmill::scheduler::event::Event;
+use gristmill::scheduler::event::{Event, Slots};
 use gristmill::scheduler::ids::{HostId, JobId, TaskKind, WorkerId};
 use gristmill::scheduler::job::{JobSpec, MapSpec};
 use gristmill::scheduler::placement::Pull;
@@ -66,7 +66,11 @@ impl Cluster {
         let core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));
         let mut cluster = Self { core, now: Time::ZERO, facts: VecDeque::new(), maps };
         for worker in 1..=workers {
-            let joined = Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots: 1 };
+            let joined = Event::WorkerJoined {
+                worker: WorkerId(worker),
+                host: HostId(worker),
+                slots: Slots::Unified(1),
+            };
             cluster.core.handle(cluster.now, &[joined], &mut Vec::new());
         }
         let spec = JobSpec::new(vec![MapSpec::anywhere(Bytes::mib(1)); maps as usize], REDUCES);

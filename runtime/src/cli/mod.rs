@@ -5,14 +5,22 @@
 
 mod bars;
 mod child;
+mod files;
 mod flags;
+mod number_table;
+mod order;
+mod paper;
 mod processes;
 mod query;
+mod queues;
 mod run;
 mod settings;
+mod sim;
 mod summary;
+mod text_table;
 mod tools;
 mod trace;
+mod verify;
 
 use crate::client::ClientError;
 use crate::cluster::ClusterError;
@@ -46,6 +54,20 @@ enum Fixed {
     Cancel(query::CancelCommand),
     /// Show what user code wrote to stdout and stderr
     Logs(query::LogsCommand),
+    /// Try policies on simulated jobs and machines
+    Sim(Box<sim::SimCommand>),
+    /// Put waiting jobs in order
+    Order(order::OrderCommand),
+    /// Split arriving tasks over workers
+    Place(queues::PlaceCommand),
+    /// Choose how many workers of which kind to buy
+    Size(queues::SizeCommand),
+    /// Fit a distribution to measured task times
+    Fit(queues::FitCommand),
+    /// Run the experiments of the papers anew and write their figures and tables
+    Paper(paper::PaperCommand),
+    /// Compute worked cases and compare
+    Verify(verify::VerifyCommand),
     /// Make input: text, records or tables
     Gen(crate::generate::GenerateArgs),
     /// Check the order, count and checksum of a sorted output
@@ -133,6 +155,13 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Wait(flags) => query::wait(&settings, &flags),
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),
             Fixed::Logs(flags) => query::logs(&settings, &flags),
+            Fixed::Sim(flags) => sim::sim(&registry, &flags),
+            Fixed::Order(flags) => order::run(&flags),
+            Fixed::Place(flags) => queues::run_place(&flags),
+            Fixed::Size(flags) => queues::run_size(&flags),
+            Fixed::Paper(flags) => paper::paper(&flags),
+            Fixed::Fit(flags) => queues::run_fit(&flags),
+            Fixed::Verify(flags) => verify::verify(&flags),
             Fixed::Gen(flags) => tools::generate(&flags),
             Fixed::VerifySort(flags) => tools::verify_sort(&flags),
             Fixed::Completions(flags) => tools::completions(&flags, command(&registry)),
@@ -181,6 +210,13 @@ fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
 fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.is::<UsageError>() || error.is::<clap::Error>() {
         return (exit::USAGE, None);
+    }
+    if let Some(error) = error.downcast_ref::<crate::paper::WriteError>() {
+        let replaceable = matches!(error, crate::paper::WriteError::NotEmpty { .. });
+        return (exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite"));
+    }
+    if error.is::<files::InputError>() {
+        return (exit::INPUT, None);
     }
     if let Some(error) = error.downcast_ref::<ClientError>() {
         return judge_client(error);

@@ -14,7 +14,7 @@ use crate::api::{ApiError, JobFailure, JobStatus, JobTrace, LogEntry, SCHEMA, Su
 use crate::output_dir::{OutputDirectory, Success};
 use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
-use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::event::{Event, External, Slots};
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::{Endpoint, Secret};
@@ -136,7 +136,7 @@ impl Books {
         let hosts = self.hosts.len() as u32;
         let host = *self.hosts.entry(hello.host.clone()).or_insert(HostId(hosts));
         let offset_ns = hello.worker_ns as i64 - now.0 as i64;
-        self.events.push(Event::WorkerJoined { worker, host, slots: hello.slots });
+        self.events.push(Event::WorkerJoined { worker, host, slots: Slots::Unified(hello.slots) });
         let entry = Worker {
             endpoint: hello.shuffle.clone(),
             hello,

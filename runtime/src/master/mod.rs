@@ -61,9 +61,9 @@ pub struct MasterConfig {
     /// Identifies the executable.
     pub build: String,
     /// Chooses jobs.
-    pub policy: Box<dyn Policy + Send>,
+    pub policy: Box<dyn Policy>,
     /// Chooses workers.
-    pub placement: Box<dyn Placement + Send>,
+    pub placement: Box<dyn Placement>,
     /// The policy's name and parameters as the user wrote them.
     pub policy_name: String,
     /// The placement's.

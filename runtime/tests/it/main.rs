@@ -3,9 +3,9 @@
 //! A guided tour: `jobs` compares the standard jobs with plain programs; `formats` reads what files can look like;
 //! `input` and `output` refuse what cannot be used; `shuffle` measures how far it overlaps with the maps; `crash`
 //! kills processes wherever it hurts, `disk` fills disks, `user_code` lets user code misbehave; `cli` is the command
-//! line, `cluster` a master and workers that a person starts; `security` knocks at every door, and `network` puts
-//! hosts into network namespaces. `walls` reads the sources: who may import whom. What the others share is in
-//! `support`.
+//! line, `cluster` a master and workers that a person starts; `sim` and `verify` need neither; `security` knocks at
+//! every door, and `network` puts hosts into network namespaces. `walls` reads the sources: who may import whom. What
+//! the others share is in `support`.
 //!
 //! Deliberately not here: single functions, which are tested beside their code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
@@ -19,8 +19,11 @@ mod input;
 mod jobs;
 mod network;
 mod output;
+mod paper;
 mod security;
 mod shuffle;
+mod sim;
 mod support;
 mod user_code;
+mod verify;
 mod walls;

@@ -8,7 +8,7 @@ use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::{Books, Job};
-use crate::placement::HomeRequest;
+use crate::placement::{DealRequest, HomeRequest};
 use crate::units::{Span, Time};
 use std::collections::BTreeSet;
 
@@ -57,6 +57,7 @@ impl Books {
         let checked = spec.check();
         assert!(checked.is_ok(), "{id} arrived unchecked: {checked:?}");
         self.last_job = Some(id);
+        self.arrivals.add(self.now, spec.maps.len());
         let mut job = Job::new(id, spec, self.now);
         let waits = (0..job.maps.len() as u32).try_for_each(|map| job.map_waits(map, &mut self.workers));
         let complete = job.complete();
@@ -84,7 +85,7 @@ impl Books {
         for (&id, job) in &mut self.jobs {
             job.leave_barred(&mut self.workers, out);
             job.share_homes(worker, &mut self.workers, out);
-            if !job.homeless.is_empty() {
+            if !job.homeless.is_empty() || job.queue.undealt().next().is_some() {
                 self.dirty.insert(id);
             }
         }
@@ -119,7 +120,7 @@ impl Books {
         for concerned in concerned {
             let Some(job) = self.jobs.get_mut(&concerned) else { continue };
             self.dirty.insert(concerned);
-            if let Err(cause) = job.lose_worker(id, worker.shown_idle, &mut self.workers, out) {
+            if let Err(cause) = job.lose_worker(&worker, &mut self.workers, out) {
                 self.end(concerned, Outcome::Failed { cause }, out);
             }
         }
@@ -173,6 +174,30 @@ impl Core {
         let homeless = |id: &JobId| self.books.jobs.get(id).is_some_and(|job| !job.homeless.is_empty());
         for id in self.books.dirty.iter().copied().filter(homeless).collect::<Vec<_>>() {
             self.house(id, out);
+        }
+        self.deal();
+    }
+
+    /// Lets the placement deal the maps of jobs that arrived, and those that lost the worker they were dealt to.
+    fn deal(&mut self) {
+        let books = &mut self.books;
+        for id in &books.dirty {
+            let job = books.jobs.get_mut(id).expect("jobs that ended are not dirty");
+            if job.queue.undealt().next().is_none() {
+                continue;
+            }
+            let tasks_per_second = books.arrivals.rate();
+            let maps = job.queue.open.len() + job.queue.preferring.len();
+            let request = DealRequest { job, maps, workers: &books.workers, tasks_per_second };
+            let Some(places) = self.placement.deal(request) else { continue };
+            let name = self.placement.name();
+            assert!(places.len() == maps, "{name} dealt {} of {maps} maps of {id}", places.len());
+            let waiting: Vec<u32> = job.queue.undealt().collect();
+            for (map, to) in waiting.into_iter().zip(places) {
+                let usable = books.workers.is_live(to) && job.may_use(to, &books.workers);
+                assert!(usable, "{name} dealt {id} to {to}, which it cannot use");
+                job.deal(map, to, &mut books.workers);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ids::{JobId, TaskId, TaskKind};
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::{Books, Worker, Workers};
 use crate::placement::{Choice, Offer, Placement};
-use crate::plan::{Floor, Line, Reason, Share};
+use crate::plan::{Line, Reason, Share, SlotFloor};
 use crate::view::{Handle, Station};
 
 /// The floor of the live master.
@@ -58,9 +58,9 @@ impl Executor<'_> {
             return None;
         }
         let offer = Offer { job, kind, workers: &self.books.workers };
-        let now = (0 < self.books.workers.free).then(|| self.placement.choose(offer)).flatten();
+        let now = (0 < self.books.workers.free_of(kind)).then(|| self.placement.choose(offer)).flatten();
         if let Some(choice) = now {
-            let free = self.books.workers.get(choice.worker).is_some_and(|worker| 0 < worker.free());
+            let free = self.books.workers.get(choice.worker).is_some_and(|worker| 0 < worker.free(kind));
             assert!(free, "{} chose {}, which has no free slot", self.placement.name(), choice.worker);
             return Some(choice);
         }
@@ -91,8 +91,10 @@ impl Executor<'_> {
                 let waits = job.maps[task.index as usize].state == MapState::Waiting;
                 assert!(waits, "{placement} chose {task}, which does not wait");
                 let spec = &job.maps[task.index as usize].spec;
-                let allowed = !spec.pinned || spec.preferred.contains(&worker);
-                assert!(allowed, "{placement} chose {worker} for {task}, which is pinned elsewhere");
+                let dealt = job.maps[task.index as usize].dealt;
+                let allowed = dealt.is_none_or(|to| to == worker);
+                let allowed = allowed && (!spec.pinned || spec.preferred.contains(&worker));
+                assert!(allowed, "{placement} chose {worker} for {task}, which is bound elsewhere");
             }
             TaskKind::Reduce => {
                 let reduce = &job.reduces[task.index as usize];
@@ -103,19 +105,21 @@ impl Executor<'_> {
     }
 }
 
-impl Floor for Executor<'_> {
+impl SlotFloor for Executor<'_> {
     fn unified(&self) -> bool {
-        true
+        !self.books.workers.pooled
     }
 
     fn left(&self, station: Station) -> f64 {
+        let workers = &self.books.workers;
         match station {
             // A place behind running attempts counts as something left, so that policies go on to it.
-            Station::Map if self.books.workers.free == 0 && self.ahead_open => {
+            Station::Map if workers.free_of(TaskKind::Map) == 0 && self.ahead_open => {
                 let depth = self.books.config.ahead.maps_max;
-                f64::from(u8::from(self.books.workers.behind(depth).next().is_some()))
+                f64::from(u8::from(workers.behind(depth).next().is_some()))
             }
-            Station::Map | Station::Reduce => f64::from(self.books.workers.free),
+            Station::Map => f64::from(workers.startable(TaskKind::Map)),
+            Station::Reduce => f64::from(workers.startable(TaskKind::Reduce)),
             Station::Shuffle => (SHUFFLE_ORDER_MAX - self.shuffle.grants.len()) as f64,
         }
     }
@@ -158,10 +162,10 @@ impl Floor for Executor<'_> {
         self.books.lines[station.index()].open(line, self.capacity()[station.index()])
     }
 
-    fn lane(&mut self, job: Handle, share: Share) -> bool {
+    fn lane(&mut self, job: Handle, share: Share) -> Option<bool> {
         if self.shuffle.grants.len() < SHUFFLE_ORDER_MAX {
             self.shuffle.grants.push((self.job(job), share));
         }
-        self.shuffle.grants.len() < SHUFFLE_ORDER_MAX
+        Some(self.shuffle.grants.len() < SHUFFLE_ORDER_MAX)
     }
 }

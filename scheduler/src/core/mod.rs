@@ -14,15 +14,16 @@ mod snapshot;
 pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
 
 use crate::command::Command;
+use crate::estimate::Estimator;
 use crate::event::Event;
-use crate::ids::{AttemptId, JobId, WorkerId};
+use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 pub use crate::ledger::AheadConfig;
 use crate::ledger::{Books, Violation};
 use crate::placement::Placement;
 use crate::plan::{Plan, Share};
 use crate::policy::Policy;
-use crate::units::{Span, Time};
-use crate::view::{Row, Station};
+use crate::units::{Bytes, Span, Time};
+use crate::view::{Row, View};
 use execute::Executor;
 
 /// Most entries of the standing shuffle order: workers choose locally among the first few, so more would
@@ -51,6 +52,9 @@ pub struct CoreConfig {
     pub ended_jobs_max: usize,
     /// What is queued behind running attempts.
     pub ahead: AheadConfig,
+    /// What each worker can take in from others, in bytes per second, for estimates of the shuffle; `None`, the
+    /// default, counts as no limit.
+    pub network: Option<Bytes>,
 }
 
 impl Default for CoreConfig {
@@ -65,6 +69,7 @@ impl Default for CoreConfig {
             trouble_pause: Span::whole_seconds(1),
             ended_jobs_max: 1000,
             ahead: AheadConfig::default(),
+            network: None,
         }
     }
 }
@@ -89,8 +94,11 @@ pub struct Core {
     books: Books,
     policy: Box<dyn Policy>,
     placement: Box<dyn Placement>,
+    estimator: Option<Box<dyn Estimator>>,
     /// By handle.
     rows: Vec<Row>,
+    /// By handle, when the running maps of its job began.
+    runs: Vec<Vec<Time>>,
     /// The job of each handle.
     handles: Vec<Option<JobId>>,
     /// Handles that nobody has.
@@ -113,13 +121,22 @@ impl Core {
             books: Books::new(config),
             policy,
             placement,
+            estimator: None,
             rows: Vec::new(),
+            runs: Vec::new(),
             handles: Vec::new(),
             spare: Vec::new(),
             next_seq: 0,
             wake: None,
             shuffle: ShuffleOrder::default(),
         }
+    }
+
+    /// With sizes of jobs by this estimator; without one, the policy sees numbers of tasks and segments instead.
+    #[must_use]
+    pub fn with_estimator(mut self, estimator: Box<dyn Estimator>) -> Self {
+        self.estimator = Some(estimator);
+        self
     }
 
     /// Enters all facts of one instant, plans once and appends the orders that follow, to be carried out in
@@ -131,8 +148,8 @@ impl Core {
     pub fn handle(&mut self, now: Time, events: &[Event], commands: &mut Vec<Command>) {
         let now = now.max(self.books.now);
         let span = now.since(self.books.now);
-        let capacity = f64::from(self.books.workers.slots);
-        for lines in &mut self.books.lines {
+        let capacity = Self::capacity(&self.books);
+        for (lines, capacity) in self.books.lines.iter_mut().zip(capacity) {
             lines.pass(span, capacity);
         }
         self.books.now = now;
@@ -164,8 +181,10 @@ impl Core {
             lines_drawn: [false; 3],
             ahead_open: true,
         };
-        let capacity = executor.capacity();
-        let view = show::view(executor.books.now, &self.rows, &[], capacity);
+        let cap = executor.capacity();
+        let unified = !executor.books.workers.pooled;
+        let now = executor.books.now;
+        let view = View { now, rows: &self.rows, touched: &[], cap, unified, runs: &self.runs };
         let mut plan = Plan::new(&mut executor);
         self.policy.plan(view, &mut plan);
         plan.finish();
@@ -219,10 +238,10 @@ impl Core {
         self.books.now
     }
 
-    /// Slots of all live workers, and how many of them are free.
+    /// Slots of all live workers, of both pools together, and how many of them are free.
     #[must_use]
     pub fn slots(&self) -> (u32, u32) {
-        (self.books.workers.slots, self.books.workers.free)
+        (self.books.workers.slots.iter().sum(), self.books.workers.free.iter().sum())
     }
 
     /// This job, live or among the last that ended.
@@ -288,10 +307,8 @@ impl Core {
 
     /// Capacity by station, as policies see it.
     fn capacity(books: &Books) -> [f64; 3] {
-        let slots = f64::from(books.workers.slots);
-        let mut capacity = [slots; 3];
-        capacity[Station::Shuffle.index()] = 1.0;
-        capacity
+        let slots = |kind: TaskKind| f64::from(books.workers.slots_of(kind));
+        [slots(TaskKind::Map), 1.0, slots(TaskKind::Reduce)]
     }
 }
 

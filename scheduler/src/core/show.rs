@@ -1,29 +1,28 @@
 //! Keeps the rows that policies see and tells the policy what changed.
 //!
-//! Not here: the sizes an estimator would find; work is counted in tasks and segments.
+//! Not here: the sizes themselves; an estimator finds them from the facts gathered here, and where there is none work
+//! is counted in tasks and segments.
 
 use crate::core::Core;
+use crate::estimate::{Facts, Sizes};
 use crate::ids::JobId;
-use crate::ledger::Job;
 use crate::ledger::tasks::ReduceState;
+use crate::ledger::workers::KINDS;
+use crate::ledger::{Books, Job, RunChange};
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, View};
 
-/// The view at one instant. Slots are unified for now.
-pub(super) fn view<'a>(now: Time, rows: &'a [Row], touched: &'a [Handle], cap: [f64; 3]) -> View<'a> {
-    View { now, rows, touched, cap, unified: true }
-}
+/// Workers to which tasks of more jobs than this are bound stay idle in the eyes of the rows: looking at all those
+/// jobs whenever a slot is taken costs more than walking over some that cannot use it.
+const FLIPS_MAX: usize = 16;
 
 impl Core {
     /// Counts the rows of what changed and lets the policy look: first who left, then who is new, then all
     /// other changes, then the tick. A handle is used again only after the policy saw its job leave.
     pub(super) fn observe(&mut self, ticked: bool) {
         self.flip_workers();
-        for handle in std::mem::take(&mut self.books.left) {
-            self.rows[handle.index()].live = false;
-            self.handles[handle.index()] = None;
-            self.tell(&[], Change::Left(handle));
-            self.spare.push(handle.0);
+        for job in std::mem::take(&mut self.books.left) {
+            self.part_with(&job);
         }
         for id in std::mem::take(&mut self.books.arrived) {
             self.books.dirty.remove(&id);
@@ -32,11 +31,7 @@ impl Core {
         }
         let mut touched = Vec::with_capacity(self.books.dirty.len());
         for id in std::mem::take(&mut self.books.dirty) {
-            let job = self.books.jobs.get(&id).expect("jobs that ended are not dirty");
-            let handle = job.handle.expect("jobs that arrived have a handle by now");
-            let row = &mut self.rows[handle.index()];
-            *row = row_of(job, row.seq);
-            touched.push(handle);
+            touched.push(self.count(id));
         }
         if !touched.is_empty() {
             self.tell(&touched, Change::Progress);
@@ -47,8 +42,47 @@ impl Core {
     }
 
     fn tell(&mut self, touched: &[Handle], change: Change) {
-        let capacity = Self::capacity(&self.books);
-        self.policy.observe(view(self.books.now, &self.rows, touched, capacity), change);
+        let books = &self.books;
+        let (now, cap, unified) = (books.now, Self::capacity(books), !books.workers.pooled);
+        self.policy.observe(View { now, rows: &self.rows, touched, cap, unified, runs: &self.runs }, change);
+    }
+
+    /// A job is over: the estimator may learn from it, and the policy sees it leave.
+    fn part_with(&mut self, job: &Job) {
+        let handle = job.handle.expect("only jobs that the policy knows leave");
+        self.rows[handle.index()].live = false;
+        self.handles[handle.index()] = None;
+        self.runs[handle.index()].clear();
+        if let Some(estimator) = &mut self.estimator {
+            estimator.learn(&facts(job, &self.books, &[]));
+        }
+        self.tell(&[], Change::Left(handle));
+        self.spare.push(handle.0);
+    }
+
+    /// Counts the row of a live job anew.
+    fn count(&mut self, id: JobId) -> Handle {
+        let job = self.books.jobs.get_mut(&id).expect("jobs that ended are not dirty");
+        let handle = job.handle.expect("jobs that arrived have a handle by now");
+        let runs = &mut self.runs[handle.index()];
+        for change in job.run_changes.drain(..) {
+            match change {
+                RunChange::Began(time) => runs.push(time),
+                RunChange::Ended(place) => {
+                    runs.swap_remove(place as usize);
+                }
+            }
+        }
+        let job = &self.books.jobs[&id];
+        let row = &mut self.rows[handle.index()];
+        *row = row_of(job, row.seq);
+        if let Some(estimator) = &mut self.estimator {
+            let sizes = estimator.sizes(&facts(job, &self.books, &self.runs[handle.index()]));
+            row.whole = sizes.whole;
+            row.left = sizes.left;
+            row.feed = if 0.0 < sizes.whole[0] { sizes.whole[1] / sizes.whole[0] } else { 0.0 };
+        }
+        handle
     }
 
     /// Workers that became idle or busy change what jobs bound to them can start.
@@ -56,26 +90,32 @@ impl Core {
         let books = &mut self.books;
         for id in std::mem::take(&mut books.workers.moved) {
             let Some(worker) = books.workers.live.get_mut(&id) else { continue };
-            let idle = 0 < worker.free();
-            if worker.shown_idle == idle {
-                continue;
+            let many = FLIPS_MAX < worker.bound.len();
+            for (place, &kind) in KINDS.iter().enumerate() {
+                let idle = 0 < worker.free(kind);
+                let pool = worker.pool(kind);
+                if pool != place || worker.shown_idle[pool] == idle || many && !idle {
+                    continue;
+                }
+                worker.shown_idle[pool] = idle;
+                let jobs = &mut books.jobs;
+                let dirty = &mut books.dirty;
+                let unified = worker.slots.unified();
+                worker.bound.retain(|job| {
+                    let Some(record) = jobs.get_mut(job) else { return false };
+                    let mut any = false;
+                    for bound in [&mut record.ready, &mut record.queue.pinned, &mut record.queue.dealt] {
+                        any |= bound.at.contains_key(&id);
+                        if unified || bound.kind == kind {
+                            bound.flip(id, idle);
+                        }
+                    }
+                    if any {
+                        dirty.insert(*job);
+                    }
+                    any
+                });
             }
-            worker.shown_idle = idle;
-            let jobs = &mut books.jobs;
-            let dirty = &mut books.dirty;
-            worker.bound.retain(|job| {
-                let Some(record) = jobs.get_mut(job) else { return false };
-                let bound = [&mut record.ready, &mut record.queue.pinned];
-                let mut any = false;
-                for line in bound {
-                    any |= line.at.contains_key(&id);
-                    line.flip(id, idle);
-                }
-                if any {
-                    dirty.insert(*job);
-                }
-                any
-            });
         }
     }
 
@@ -84,20 +124,61 @@ impl Core {
             Some(spare) => Handle(spare),
             None => {
                 self.rows.push(Row::default());
+                self.runs.push(Vec::new());
                 self.handles.push(None);
                 Handle((self.rows.len() - 1) as u32)
             }
         };
         let job = self.books.jobs.get_mut(&id).expect("jobs that ended did not arrive");
         job.handle = Some(handle);
-        self.rows[handle.index()] = row_of(job, self.next_seq);
         self.handles[handle.index()] = Some(id);
+        self.rows[handle.index()].seq = self.next_seq;
         self.next_seq += 1;
-        handle
+        self.count(id)
     }
 }
 
-/// What policies see of a job.
+/// What estimators see of a job.
+fn facts<'a>(job: &'a Job, books: &Books, running_since: &'a [Time]) -> Facts<'a> {
+    let reduces = job.reduces.len() as u32;
+    let made = f64::from(job.maps_done) * f64::from(reduces);
+    let output_bytes = job.tally.map_bytes.0 as f64;
+    // The segments of a map are taken to be alike.
+    let fetched = if 0.0 < made { job.segments_fetched as f64 / made } else { 0.0 };
+    let network =
+        books.config.network.map_or(f64::INFINITY, |rate| rate.0 as f64 * books.workers.count() as f64);
+    Facts {
+        now: books.now,
+        job: job.id,
+        name: job.name.as_deref(),
+        maps: job.maps.len() as u32,
+        maps_done: job.maps_done,
+        input_bytes: job.input.0 as f64,
+        input_bytes_done: job.input_done.0 as f64,
+        map_time: job.tally.map_time.seconds(),
+        running_since,
+        output_bytes,
+        fetched_bytes: output_bytes * fetched.min(1.0),
+        reduces,
+        reduces_done: job.reduce_counts[ReduceState::Done as usize],
+        reduce_time: job.tally.reduce_time.seconds(),
+        network,
+        exact: exact_sizes(job, network),
+    }
+}
+
+/// The job's work as its submitter knows it, less what is done.
+fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
+    let exact = job.exact.as_ref()?;
+    let segments = job.maps.len() as f64 * job.reduces.len() as f64;
+    let shuffle = if 0.0 < segments && 0.0 < network { exact.shuffle_bytes / network } else { 0.0 };
+    let lacking = 1.0 - job.segments_fetched as f64 / segments.max(1.0);
+    let [maps, reduces] = job.exact_whole;
+    let [maps_left, reduces_left] = job.exact_left;
+    Some(Sizes { whole: [maps, shuffle, reduces], left: [maps_left, shuffle * lacking, reduces_left] })
+}
+
+/// What policies see of a job, with its work counted in tasks and segments.
 fn row_of(job: &Job, seq: u64) -> Row {
     let maps = job.maps.len() as f64;
     let reduces = job.reduces.len() as f64;

@@ -164,7 +164,7 @@ impl WorkerSnapshot {
         WorkerSnapshot {
             id: worker.id,
             host: worker.host,
-            slots: worker.slots,
+            slots: worker.slots.total(),
             running: worker.running.len() as u32,
             queued: worker.queued(),
             jobs: worker.jobs.len() as u32,

@@ -7,5 +7,7 @@ mod ends;
 mod failures;
 mod outputs;
 mod placing;
+mod pools;
 mod sharing;
+mod sizes;
 mod world;

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a worker with queued attempts has no free slot.
 
-use crate::ids::{AttemptId, TaskId};
+use crate::ids::{AttemptId, TaskId, TaskKind};
 use crate::ledger::Books;
 use crate::ledger::jobs::Job;
 use crate::units::{Span, Time};
@@ -81,16 +81,14 @@ impl Job {
     /// Whether this task is soon done as far as anybody knows. A task that has failed or was lost goes alone:
     /// should it bring its worker down, it must be clear which attempt it was.
     pub(crate) fn is_quick(&self, task: TaskId, config: &AheadConfig) -> bool {
-        task.kind == crate::ids::TaskKind::Map
-            && self.tries(task).unblemished()
-            && 0 < self.pace.depth(config)
+        task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.pace.depth(config)
     }
 }
 
 impl Books {
     /// Asks the oldest queued maps back for idle slots. Answers when to look again.
     pub(crate) fn call_back(&mut self, mut ask: impl FnMut(AttemptId, crate::ids::WorkerId)) -> Option<Time> {
-        let free = self.workers.free as usize;
+        let free = self.workers.free_of(TaskKind::Map) as usize;
         while self.ahead.recalled.len() < free {
             let &(queued, attempt) = self.ahead.waiting.first()?;
             let due = queued + self.config.ahead.patience;
@@ -99,8 +97,9 @@ impl Books {
             }
             self.ahead.waiting.pop_first();
             let job = self.jobs.get(&attempt.task.job);
-            let usable =
-                |job: &Job| self.workers.idle().any(|worker| job.may_use(worker.id(), &self.workers));
+            let usable = |job: &Job| {
+                self.workers.idle(TaskKind::Map).any(|worker| job.may_use(worker.id(), &self.workers))
+            };
             if job.is_some_and(usable) {
                 self.ahead.recalled.insert(attempt);
                 ask(attempt, self.attempts[&attempt].worker);

@@ -29,6 +29,8 @@ pub(crate) struct Attempt {
     pub(crate) line: Option<Line>,
     /// Told to die because its job ended; nothing is expected of it but to release its slot.
     pub(crate) dying: bool,
+    /// Of a map attempt that holds a slot: its place in [`Job::runs`].
+    pub(crate) place: u32,
 }
 
 /// The station of a kind of task.
@@ -52,8 +54,7 @@ impl Books {
         let job = self.jobs.get_mut(&task.job).expect("launches are for live jobs");
         match task.kind {
             TaskKind::Map => {
-                let spec = &job.maps[task.index as usize].spec;
-                job.queue.remove(task.index, spec, &mut self.workers);
+                job.leave_line(task.index, &mut self.workers);
                 job.set_map(task.index, MapState::Running);
             }
             TaskKind::Reduce => {
@@ -72,20 +73,24 @@ impl Books {
         job.running.insert(attempt);
         job.told.insert(worker);
         self.workers.tell(worker, task.job);
-        let queued = self.workers.get(worker).is_some_and(|worker| worker.free() == 0);
+        let queued = self.workers.get(worker).is_some_and(|worker| worker.free(task.kind) == 0);
+        let mut place = 0;
         if queued {
             self.workers.queue(worker, attempt);
             self.ahead.waiting.insert((self.now, attempt));
             job.maps_queued += 1;
         } else {
             self.workers.take_slot(worker, attempt, quick);
+            if task.kind == TaskKind::Map {
+                place = job.begin_run(attempt, self.now);
+            }
         }
         if let Some(line) = line {
             self.lines[station_of(task.kind).index()].take(line);
         }
         let quick = quick && !queued;
-        self.attempts
-            .insert(attempt, Attempt { worker, started: self.now, queued, quick, line, dying: false });
+        let record = Attempt { worker, started: self.now, queued, quick, line, dying: false, place };
+        self.attempts.insert(attempt, record);
         self.dirty.insert(task.job);
         attempt
     }
@@ -107,6 +112,13 @@ impl Books {
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
             job.running.remove(&attempt);
             job.maps_queued -= u32::from(record.queued);
+            if attempt.task.kind == TaskKind::Map
+                && !record.queued
+                && let Some(moved) = job.end_run(record.place)
+            {
+                let moved = self.attempts.get_mut(&moved).expect("running attempts are in the table");
+                moved.place = record.place;
+            }
             self.dirty.insert(attempt.task.job);
         }
         Some(record)
@@ -120,6 +132,7 @@ impl Books {
         record.started = self.now;
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.maps_queued -= 1;
+        record.place = job.begin_run(attempt, self.now);
         record.quick = job.is_quick(attempt.task, &self.config.ahead);
         self.workers.judge(record.worker, record.quick);
         self.dirty.insert(attempt.task.job);
@@ -170,6 +183,7 @@ impl Books {
             TaskKind::Map => {
                 job.tally.map_bytes += output;
                 job.tally.map_time += took;
+                self.workers.measure(record.worker, took);
                 job.pace.add(took);
                 if publishes {
                     job.set_map(attempt.task.index, MapState::Done { output: None });
@@ -184,6 +198,7 @@ impl Books {
             }
             TaskKind::Reduce => {
                 job.tally.reduce_bytes += output;
+                job.tally.reduce_time += now.since(record.started);
                 job.finish_reduce(attempt.task.index);
             }
         }

@@ -7,7 +7,7 @@ use crate::ledger::Books;
 use crate::ledger::jobs::Job;
 use crate::ledger::queue::{Bound, live};
 use crate::ledger::tasks::{MapState, ReduceState};
-use crate::ledger::workers::Workers;
+use crate::ledger::workers::{KINDS, Workers};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -59,12 +59,20 @@ impl Books {
 
     fn audit_workers(&self, findings: &mut Findings) {
         let workers = &self.workers;
-        let mut idle = BTreeSet::new();
+        let mut idle = [BTreeSet::new(), BTreeSet::new()];
+        let mut counted = [[0; 3]; 2];
         let mut behind = BTreeSet::new();
         for (id, worker) in &workers.live {
             findings.rule(*id == worker.id, id, "is filed under its own id");
-            findings.rule(worker.running.len() as u32 <= worker.slots, id, "runs no more than its slots");
-            let idle_queue = 0 < worker.free() && 0 < worker.queued();
+            let mut used = [0; 2];
+            for attempt in &worker.running {
+                used[worker.pool(attempt.task.kind)] += 1;
+            }
+            findings.rule(used == worker.used, id, "counts what runs in its pools");
+            let within = KINDS.iter().all(|&kind| used[worker.pool(kind)] <= worker.slots.of(kind));
+            findings.rule(within, id, "runs no more than its slots");
+            findings.rule(worker.slots.unified() != workers.pooled, id, "has slots like all others");
+            let idle_queue = 0 < worker.free(TaskKind::Map) && 0 < worker.queued();
             findings.rule(!idle_queue, id, "queues nothing while it has a free slot");
             let mut quick = 0;
             for (attempts, queued) in
@@ -77,9 +85,12 @@ impl Books {
                     quick += u32::from(record.is_some_and(|record| record.quick));
                 }
             }
-            let bound = self.jobs.values().flat_map(|job| [&job.ready, &job.queue.pinned]);
-            let awaited: usize = bound.filter_map(|bound| bound.at.get(id)).map(BTreeSet::len).sum();
-            findings.rule(awaited == worker.awaited as usize, id, "counts the tasks that wait for it alone");
+            let mut awaited = [0; 2];
+            for bound in self.jobs.values().flat_map(|job| [&job.ready, &job.queue.pinned, &job.queue.dealt])
+            {
+                awaited[worker.pool(bound.kind)] += bound.at.get(id).map_or(0, BTreeSet::len) as u32;
+            }
+            findings.rule(awaited == worker.awaited, id, "counts the tasks that wait for it alone");
             findings.rule(quick == worker.quick, id, "counts its quick attempts");
             if let Some(level) = worker.level() {
                 behind.insert((level, *id));
@@ -90,16 +101,29 @@ impl Books {
                 id,
                 "knows only live jobs",
             );
-            if 0 < worker.free() {
-                idle.insert((Reverse(worker.free()), *id));
+            for (pool, &kind) in KINDS.iter().enumerate().filter(|&(pool, &kind)| workers.pool(kind) == pool)
+            {
+                if 0 < worker.free(kind) {
+                    idle[pool].insert((Reverse(worker.free(kind)), *id));
+                }
+                counted[pool][0] += worker.slots.of(kind);
+                counted[pool][1] += worker.free(kind);
+                counted[pool][2] += worker.usable(kind);
             }
         }
         findings.rule(idle == workers.idle, "idle", "lists exactly the workers with free slots");
         findings.rule(behind == workers.behind, "behind", "lists exactly the workers that may queue");
-        let free: u32 = workers.iter().map(|worker| worker.free()).sum();
-        findings.rule(free == workers.free, "workers", "free slots are counted");
-        let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
-        findings.rule(slots == workers.slots, "workers", "slots are counted");
+        for (pool, [slots, free, usable]) in counted.into_iter().enumerate() {
+            findings.rule(free == workers.free[pool], "workers", "free slots are counted");
+            findings.rule(slots == workers.slots[pool], "workers", "slots are counted");
+            findings.rule(
+                usable == workers.usable[pool],
+                "workers",
+                "slots that bound tasks can use are counted",
+            );
+        }
+        let loose: u64 = self.jobs.values().map(|job| u64::from(job.queue.loose())).sum();
+        findings.rule(loose == workers.loose, "workers", "maps that are not bound are counted");
     }
 
     fn audit_attempts(&self, findings: &mut Findings) {
@@ -168,6 +192,12 @@ impl Books {
             job.id,
             "runs only attempts of the table",
         );
+        let placed = job.runs.iter().enumerate().all(|(place, run)| {
+            self.attempts.get(run).is_some_and(|record| !record.queued && record.place as usize == place)
+        });
+        findings.rule(placed, job.id, "knows the places of its running maps");
+        let began = job.runs.len() as u32;
+        findings.rule(began == job.maps_running - job.maps_queued, job.id, "lists all its running maps");
         let running = job.maps_running + job.reduce_counts[ReduceState::Running as usize];
         findings.rule(job.running.len() as u32 == running, job.id, "has one attempt for each running task");
         let settled = self.workers.count() == 0 || job.homeless.is_empty();
@@ -212,6 +242,7 @@ fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) {
             queue.wary.contains(&index),
             queue.resting.contains(&index),
             0 < pinned,
+            map.dealt.is_some_and(|to| queue.dealt.at.get(&to).is_some_and(|line| line.contains(&index))),
         ];
         let waits = usize::from(map.state == MapState::Waiting);
         let stands = places.iter().filter(|&&stands| stands).count();
@@ -253,6 +284,10 @@ fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) {
         "keeps outputs on live workers",
     );
     audit_bound(job, &job.queue.pinned, workers, findings);
+    audit_bound(job, &job.queue.dealt, workers, findings);
+    let dealt: usize = job.queue.dealt.at.values().map(BTreeSet::len).sum();
+    let named = job.maps.iter().filter(|map| map.dealt.is_some()).count();
+    findings.rule(dealt == named, job.id, "knows where its maps were dealt to");
 }
 
 fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
@@ -310,7 +345,7 @@ fn audit_bound(job: &Job, bound: &Bound, workers: &Workers, findings: &mut Findi
             job.id,
             "is known to workers that its tasks are bound to",
         );
-        if workers.shown_idle(*worker) {
+        if workers.shown_idle(*worker, bound.kind) {
             startable += line.len() as u32;
         }
     }

@@ -8,7 +8,7 @@
 use crate::command::{Cause, Command};
 use crate::event::Failure;
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
-use crate::job::{JobSpec, MapSpec};
+use crate::job::{Exact, JobSpec, MapSpec};
 use crate::ledger::ahead::Pace;
 use crate::ledger::queue::{Bound, Queue, live};
 use crate::ledger::tasks::{Bits, MapState, MapTask, ReduceState, ReduceTask, Tries};
@@ -26,8 +26,18 @@ pub(crate) struct Tally {
     pub(crate) map_bytes: Bytes,
     pub(crate) reduce_bytes: Bytes,
     pub(crate) map_time: Span,
+    pub(crate) reduce_time: Span,
     pub(crate) first_launch: Option<Time>,
     pub(crate) maps_done_at: Option<Time>,
+}
+
+/// How the list of the start times of a job's running maps changed: whoever keeps a copy does the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RunChange {
+    /// Appended.
+    Began(Time),
+    /// The last one took this place.
+    Ended(u32),
 }
 
 /// One live job.
@@ -39,6 +49,19 @@ pub struct Job {
     pub(crate) pool: Option<u32>,
     pub(crate) attempts_max: u32,
     pub(crate) goal: Option<Time>,
+    pub(crate) name: Option<String>,
+    pub(crate) exact: Option<Exact>,
+    /// Work of all maps and of all reduces by `exact`, in slot-seconds.
+    pub(crate) exact_whole: [f64; 2],
+    /// That of those not done.
+    pub(crate) exact_left: [f64; 2],
+    /// What all maps read, and what those that are done read.
+    pub(crate) input: Bytes,
+    pub(crate) input_done: Bytes,
+    /// Map attempts that hold a slot, in the order in which the policies' view has their start times.
+    pub(crate) runs: Vec<AttemptId>,
+    /// Changes of that list since the view was made.
+    pub(crate) run_changes: Vec<RunChange>,
     /// The row it has in the policies' view, once they know it.
     pub(crate) handle: Option<Handle>,
     pub(crate) maps: Vec<MapTask>,
@@ -72,6 +95,8 @@ pub struct Job {
     pub(crate) barred: BTreeSet<WorkerId>,
     /// Attempts that hold a slot.
     pub(crate) running: BTreeSet<AttemptId>,
+    /// Workers that maps were dealt to.
+    pub(crate) dealt_ever: BTreeSet<WorkerId>,
     /// Workers that were told of the job, lost ones removed.
     pub(crate) told: BTreeSet<WorkerId>,
     pub(crate) tally: Tally,
@@ -95,6 +120,17 @@ impl Job {
     #[must_use]
     pub fn first_pinned(&self, worker: WorkerId) -> Option<u32> {
         self.queue.pinned.first(worker)
+    }
+
+    /// The first waiting map that was dealt to this worker.
+    #[must_use]
+    pub fn first_dealt(&self, worker: WorkerId) -> Option<u32> {
+        self.queue.dealt.first(worker)
+    }
+
+    /// Workers that waiting maps were dealt to, by id.
+    pub fn dealt_to(&self) -> impl ExactSizeIterator<Item = WorkerId> {
+        self.queue.dealt.at.keys().copied()
     }
 
     /// The first waiting map whose input is on this worker, and which may run anywhere.
@@ -188,6 +224,7 @@ impl Job {
             spec,
             state: MapState::Waiting,
             tries: Tries::default(),
+            dealt: None,
             lacking: reduces,
             unreadable: 0,
         };
@@ -198,6 +235,8 @@ impl Job {
             gathered: Bits::default(),
         };
         let maps: Vec<MapTask> = spec.maps.into_iter().map(map).collect();
+        let sum = |work: &[f64]| work.iter().sum::<f64>();
+        let whole = spec.exact.as_ref().map_or([0.0; 2], |exact| [sum(&exact.maps), sum(&exact.reduces)]);
         Self {
             id,
             arrival: now,
@@ -205,6 +244,14 @@ impl Job {
             pool: spec.pool,
             attempts_max: spec.attempts_max,
             goal: spec.goal,
+            name: spec.name,
+            exact: spec.exact,
+            exact_whole: whole,
+            exact_left: whole,
+            input: maps.iter().map(|map| map.spec.bytes).sum(),
+            input_done: Bytes::ZERO,
+            runs: Vec::new(),
+            run_changes: Vec::new(),
             handle: None,
             maps_waiting: maps.len() as u32,
             maps_running: 0,
@@ -214,8 +261,8 @@ impl Job {
             reduces: (0..reduces).map(reduce).collect(),
             reduce_counts: [reduces, 0, 0, 0],
             segments_fetched: 0,
-            queue: Queue::default(),
-            ready: Bound::default(),
+            queue: Queue::new(),
+            ready: Bound::new(TaskKind::Reduce),
             resting: BTreeSet::new(),
             homes: BTreeMap::new(),
             homeless: (0..reduces).collect(),
@@ -225,6 +272,7 @@ impl Job {
             troubles: BTreeMap::new(),
             barred: BTreeSet::new(),
             running: BTreeSet::new(),
+            dealt_ever: BTreeSet::new(),
             told: BTreeSet::new(),
             tally: Tally::default(),
         }
@@ -237,11 +285,7 @@ impl Job {
 
     /// Whether nothing is left to do.
     pub(crate) fn complete(&self) -> bool {
-        if self.map_only() {
-            self.maps_done as usize == self.maps.len()
-        } else {
-            self.reduce_counts[ReduceState::Done as usize] as usize == self.reduces.len()
-        }
+        if self.map_only() { self.maps_done as usize == self.maps.len() } else { self.reduces_done() }
     }
 
     pub(crate) fn tries(&self, task: TaskId) -> &Tries {
@@ -266,9 +310,37 @@ impl Job {
     }
 
     pub(crate) fn set_map(&mut self, index: u32, state: MapState) {
-        let before = std::mem::replace(&mut self.maps[index as usize].state, state);
+        let map = &mut self.maps[index as usize];
+        let before = std::mem::replace(&mut map.state, state);
+        let bytes = map.spec.bytes;
         *self.map_count(before) -= 1;
         *self.map_count(state) += 1;
+        let done = |state: MapState| matches!(state, MapState::Done { .. });
+        if done(before) == done(state) {
+            return;
+        }
+        let work = self.exact.as_ref().map_or(0.0, |exact| exact.maps[index as usize]);
+        if done(state) {
+            self.input_done += bytes;
+            self.exact_left[0] = lessen(self.exact_left[0], work, self.maps_done as usize == self.maps.len());
+        } else {
+            self.input_done = Bytes(self.input_done.0 - bytes.0);
+            self.exact_left[0] += work;
+        }
+    }
+
+    /// A map attempt got its slot.
+    pub(crate) fn begin_run(&mut self, attempt: AttemptId, now: Time) -> u32 {
+        self.runs.push(attempt);
+        self.run_changes.push(RunChange::Began(now));
+        (self.runs.len() - 1) as u32
+    }
+
+    /// The map attempt at this place gave its slot back; says who took the place.
+    pub(crate) fn end_run(&mut self, place: u32) -> Option<AttemptId> {
+        self.runs.swap_remove(place as usize);
+        self.run_changes.push(RunChange::Ended(place));
+        self.runs.get(place as usize).copied()
     }
 
     fn map_count(&mut self, state: MapState) -> &mut u32 {
@@ -283,6 +355,44 @@ impl Job {
         let before = std::mem::replace(&mut self.reduces[partition as usize].state, state);
         self.reduce_counts[before as usize] -= 1;
         self.reduce_counts[state as usize] += 1;
+        if state == ReduceState::Done && before != state {
+            let work = self.exact.as_ref().map_or(0.0, |exact| exact.reduces[partition as usize]);
+            self.exact_left[1] = lessen(self.exact_left[1], work, self.reduces_done());
+        }
+    }
+
+    fn reduces_done(&self) -> bool {
+        self.reduce_counts[ReduceState::Done as usize] as usize == self.reduces.len()
+    }
+
+    /// Takes a waiting map out of its line.
+    pub(crate) fn leave_line(&mut self, index: u32, workers: &mut Workers) {
+        let map = &mut self.maps[index as usize];
+        let dealt = map.dealt.take();
+        self.queue.remove(index, &map.spec, dealt, workers);
+    }
+
+    /// Binds a waiting map that may run anywhere to a worker.
+    pub(crate) fn deal(&mut self, index: u32, to: WorkerId, workers: &mut Workers) {
+        let map = &mut self.maps[index as usize];
+        map.dealt = Some(to);
+        self.dealt_ever.insert(to);
+        self.queue.deal(self.id, index, &map.spec, to, workers);
+    }
+
+    /// Takes back what was dealt to this worker; it may be dealt again.
+    fn undeal(&mut self, worker: WorkerId, workers: &mut Workers) {
+        for index in self.queue.dealt.at.get(&worker).cloned().unwrap_or_default() {
+            self.leave_line(index, workers);
+            let map = &self.maps[index as usize];
+            self.queue.insert(self.id, index, &map.spec, false, workers);
+        }
+    }
+
+    /// All workers that may have marks of the job.
+    pub(crate) fn marks(&self) -> BTreeSet<WorkerId> {
+        let named = self.maps.iter().flat_map(|map| &map.spec.preferred);
+        self.told.iter().chain(named).chain(&self.dealt_ever).copied().collect()
     }
 
     /// Puts a map in line, on arrival or again.
@@ -369,6 +479,7 @@ impl Job {
                     self.unhome(partition, workers, out);
                 }
             }
+            self.undeal(worker, workers);
         }
     }
 
@@ -378,7 +489,9 @@ impl Job {
         if begun || self.maps.is_empty() || !self.homeless.is_empty() {
             return;
         }
-        let slots = |worker: WorkerId, workers: &Workers| workers.get(worker).map_or(0, Worker::slots);
+        let slots = |worker: WorkerId, workers: &Workers| {
+            workers.get(worker).map_or(0, |worker| worker.slots().of(TaskKind::Reduce))
+        };
         let load = |homes: u32, worker: WorkerId, workers: &Workers| {
             (u64::from(homes) << 32) / u64::from(slots(worker, workers).max(1))
         };
@@ -395,25 +508,30 @@ impl Job {
         }
     }
 
-    /// A worker is gone, and its attempts were stopped before; `was_idle` in the eyes of the rows.
+    /// A worker is gone, as its record was last; its attempts were stopped before.
     ///
     /// # Errors
     /// The job cannot go on without it.
     pub(crate) fn lose_worker(
         &mut self,
-        worker: WorkerId,
-        was_idle: bool,
+        lost: &Worker,
         workers: &mut Workers,
         out: &mut Vec<Command>,
     ) -> Result<(), Cause> {
+        let worker = lost.id;
         self.troubles.remove(&worker);
         self.barred.remove(&worker);
         self.told.remove(&worker);
-        self.ready.lose(worker, was_idle);
+        self.ready.lose(lost);
         for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
             self.unhome(partition, workers, out);
         }
-        let pinned = self.queue.lose(worker, was_idle);
+        let pinned = self.queue.lose(lost);
+        for index in self.queue.dealt.lose(lost) {
+            let map = &mut self.maps[index as usize];
+            map.dealt = None;
+            self.queue.insert(self.id, index, &map.spec, false, workers);
+        }
         let orphan = |&index: &u32| {
             let spec = &self.maps[index as usize].spec;
             spec.pinned && live(spec, workers).is_empty()
@@ -428,4 +546,9 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// A sum without one of its terms; without the last one it is exactly 0, whatever rounding left of it.
+fn lessen(sum: f64, term: f64, last: bool) -> f64 {
+    if last { 0.0 } else { (sum - term).max(0.0) }
 }

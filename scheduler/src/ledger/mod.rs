@@ -9,26 +9,26 @@ pub(crate) mod ahead;
 pub(crate) mod attempts;
 mod audit;
 mod jobs;
-mod lines;
+pub(crate) mod lines;
 mod outputs;
 mod queue;
 pub(crate) mod tasks;
-mod workers;
+pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
 pub use audit::Violation;
 pub use jobs::Job;
+pub(crate) use jobs::RunChange;
 pub use workers::{Worker, Workers};
 
 use crate::command::{Command, Outcome};
 use crate::core::{CoreConfig, JobSnapshot};
 use crate::ids::{AttemptId, JobId, TaskId};
 use crate::units::Time;
-use crate::view::Handle;
 use ahead::Ahead;
 use attempts::Attempt;
 use lines::Lines;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Everything the core knows.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub(crate) struct Books {
     pub(crate) ahead: Ahead,
     /// The last jobs that ended.
     pub(crate) ended: BTreeMap<JobId, JobSnapshot>,
+    /// In the order in which they ended.
+    ended_order: VecDeque<JobId>,
     /// The last id that arrived; ids rise, so a smaller one is known to be over when it is not live.
     pub(crate) last_job: Option<JobId>,
     /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
@@ -53,12 +55,44 @@ pub(crate) struct Books {
     pub(crate) dirty: BTreeSet<JobId>,
     /// Live jobs that the policy does not know yet.
     pub(crate) arrived: Vec<JobId>,
-    /// Rows of jobs that ended and that the policy still knows.
-    pub(crate) left: Vec<Handle>,
+    /// Jobs that ended and that the policy still knows.
+    pub(crate) left: Vec<Job>,
     /// When the last worker went, or the start.
     pub(crate) deserted_at: Time,
     /// Facts that came too late to matter.
     pub(crate) late: u64,
+    /// How fast maps arrive.
+    pub(crate) arrivals: Arrivals,
+}
+
+/// How many maps arrive in a second, those of long ago counting less and less.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    last: Option<Time>,
+    maps: f64,
+    seconds: f64,
+}
+
+/// After this time an arrival counts as 1/e of itself, in seconds.
+const ARRIVALS_MEMORY_S: f64 = 600.0;
+
+impl Arrivals {
+    /// A job with so many maps arrived.
+    pub(crate) fn add(&mut self, now: Time, maps: usize) {
+        if let Some(last) = self.last {
+            let passed = now.since(last).seconds();
+            let kept = (-passed / ARRIVALS_MEMORY_S).exp();
+            // The jobs of an interval are those at its end, so the first ever is not counted.
+            self.maps = self.maps * kept + maps as f64;
+            self.seconds = self.seconds * kept + ARRIVALS_MEMORY_S * (1.0 - kept);
+        }
+        self.last = Some(now);
+    }
+
+    /// Maps in a second; `None` before two jobs arrived at different times.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        (0.0 < self.seconds).then(|| self.maps / self.seconds)
+    }
 }
 
 impl Books {
@@ -71,6 +105,7 @@ impl Books {
             attempts: BTreeMap::new(),
             ahead: Ahead::default(),
             ended: BTreeMap::new(),
+            ended_order: VecDeque::new(),
             last_job: None,
             resting: BTreeSet::new(),
             lines: Default::default(),
@@ -79,6 +114,7 @@ impl Books {
             left: Vec::new(),
             deserted_at: Time::ZERO,
             late: 0,
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -100,16 +136,45 @@ impl Books {
         }
         out.push(Command::JobEnded { job: id, outcome });
         job.ready.disperse(&mut self.workers);
-        job.queue.pinned.disperse(&mut self.workers);
-        self.workers.forget(id);
+        job.queue.disperse(&mut self.workers);
+        self.workers.forget(id, job.marks().into_iter());
         self.dirty.remove(&id);
+        self.ended.insert(id, JobSnapshot::of(&job, Some((self.now, outcome))));
+        self.ended_order.push_back(id);
         match job.handle {
-            Some(handle) => self.left.push(handle),
+            Some(_) => self.left.push(job),
             None => self.arrived.retain(|&other| other != id),
         }
-        self.ended.insert(id, JobSnapshot::of(&job, Some((self.now, outcome))));
-        while self.config.ended_jobs_max < self.ended.len() {
-            self.ended.pop_first();
+        while self.config.ended_jobs_max < self.ended.len()
+            && let Some(first) = self.ended_order.pop_front()
+        {
+            self.ended.remove(&first);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Span;
+
+    #[test]
+    fn the_rate_of_arrivals_is_that_of_the_last_minutes() {
+        let mut arrivals = Arrivals::default();
+        arrivals.add(Time::ZERO, 1_000);
+        assert_eq!(arrivals.rate(), None, "one job has no rate");
+        let mut now = Time::ZERO;
+        for _ in 0..1_000 {
+            now = now + Span::whole_seconds(2);
+            arrivals.add(now, 10);
+        }
+        let rate = arrivals.rate().unwrap();
+        assert!((rate - 5.0).abs() < 0.05, "{rate}");
+        for _ in 0..2_000 {
+            now = now + Span::whole_seconds(2);
+            arrivals.add(now, 1);
+        }
+        let rate = arrivals.rate().unwrap();
+        assert!((rate - 0.5).abs() < 0.02, "{rate}");
     }
 }

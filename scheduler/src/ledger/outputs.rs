@@ -120,7 +120,7 @@ impl Job {
         let task = &self.maps[index as usize];
         if news && task.lacking == 0 && task.state == MapState::Waiting {
             // It waited to be made again for those who just got it from the old output after all.
-            self.queue.remove(index, &task.spec, workers);
+            self.leave_line(index, workers);
             self.set_map(index, MapState::Done { output: None });
         }
         news

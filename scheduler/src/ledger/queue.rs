@@ -2,30 +2,36 @@
 //!
 //! Not here: the choice among them (`placement`).
 //!
-//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, `resting`, or in `pinned`
-//! under each live worker that it is pinned to; `near` and `near_host` index `preferring`.
+//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, `resting`, in `dealt` under one
+//! live worker, or in `pinned` under each live worker that it is pinned to; `near` and `near_host` index `preferring`.
 
-use crate::ids::{HostId, JobId, WorkerId};
+use crate::ids::{HostId, JobId, TaskKind, WorkerId};
 use crate::job::MapSpec;
-use crate::ledger::workers::Workers;
+use crate::ledger::workers::{Worker, Workers};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Waiting tasks by the worker that they are bound to, and how many of them stand at idle workers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Bound {
+    /// Which kind of task.
+    pub(crate) kind: TaskKind,
     pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Sum of the lines at workers that the rows count as idle.
     pub(crate) startable: u32,
 }
 
 impl Bound {
+    pub(crate) fn new(kind: TaskKind) -> Self {
+        Self { kind, at: BTreeMap::new(), startable: 0 }
+    }
+
     pub(crate) fn insert(&mut self, job: JobId, worker: WorkerId, index: u32, workers: &mut Workers) {
         let record = workers.live.get_mut(&worker).expect("tasks are bound to live workers");
         record.bound.insert(job);
         let new = self.at.entry(worker).or_default().insert(index);
         assert!(new, "{job}: task {index} bound twice to {worker}");
-        self.startable += u32::from(record.shown_idle);
-        workers.await_slot(worker, 1);
+        self.startable += u32::from(record.shown_idle[record.pool(self.kind)]);
+        workers.await_slot(worker, self.kind, 1);
     }
 
     pub(crate) fn remove(&mut self, worker: WorkerId, index: u32, workers: &mut Workers) -> bool {
@@ -35,8 +41,8 @@ impl Bound {
             self.at.remove(&worker);
         }
         if found {
-            self.startable -= u32::from(workers.shown_idle(worker));
-            workers.await_slot(worker, -1);
+            self.startable -= u32::from(workers.shown_idle(worker, self.kind));
+            workers.await_slot(worker, self.kind, -1);
         }
         found
     }
@@ -44,7 +50,7 @@ impl Bound {
     /// The job is over: nobody waits any more.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         for (&worker, line) in &self.at {
-            workers.await_slot(worker, -(line.len() as i32));
+            workers.await_slot(worker, self.kind, -(line.len() as i32));
         }
     }
 
@@ -58,10 +64,10 @@ impl Bound {
         }
     }
 
-    /// The worker is gone; `was_idle` in the eyes of the rows.
-    pub(crate) fn lose(&mut self, worker: WorkerId, was_idle: bool) -> BTreeSet<u32> {
-        let line = self.at.remove(&worker).unwrap_or_default();
-        if was_idle {
+    /// The worker is gone, as its record was last.
+    pub(crate) fn lose(&mut self, worker: &Worker) -> BTreeSet<u32> {
+        let line = self.at.remove(&worker.id).unwrap_or_default();
+        if worker.shown_idle[worker.pool(self.kind)] {
             self.startable -= line.len() as u32;
         }
         line
@@ -73,7 +79,7 @@ impl Bound {
 }
 
 /// The waiting maps of one job.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
     /// May run anywhere equally well.
     pub(crate) open: BTreeSet<u32>,
@@ -83,6 +89,8 @@ pub(crate) struct Queue {
     pub(crate) near_host: BTreeMap<HostId, BTreeSet<u32>>,
     /// Must run where their input is.
     pub(crate) pinned: Bound,
+    /// Were dealt to a worker by the placement.
+    pub(crate) dealt: Bound,
     /// Failed somewhere and avoid it; few, so they are looked at one by one.
     pub(crate) wary: BTreeSet<u32>,
     /// Failed by a worker's fault a moment ago; nobody may start them yet.
@@ -90,9 +98,39 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    pub(crate) fn new() -> Self {
+        Self {
+            open: BTreeSet::new(),
+            preferring: BTreeSet::new(),
+            near: BTreeMap::new(),
+            near_host: BTreeMap::new(),
+            pinned: Bound::new(TaskKind::Map),
+            dealt: Bound::new(TaskKind::Map),
+            wary: BTreeSet::new(),
+            resting: BTreeSet::new(),
+        }
+    }
+
     /// Upper bound of the maps that could start now; zero is exact unless retries wait.
     pub(crate) fn startable(&self) -> u32 {
-        (self.open.len() + self.preferring.len() + self.wary.len()) as u32 + self.pinned.startable
+        self.loose() + self.pinned.startable + self.dealt.startable
+    }
+
+    /// Maps that wait for no worker in particular.
+    pub(crate) fn loose(&self) -> u32 {
+        (self.open.len() + self.preferring.len() + self.wary.len()) as u32
+    }
+
+    /// Maps that a placement may deal: those that may run anywhere and have not failed.
+    pub(crate) fn undealt(&self) -> impl Iterator<Item = u32> {
+        self.open.iter().chain(&self.preferring).copied()
+    }
+
+    /// The job is over: nobody waits any more.
+    pub(crate) fn disperse(&self, workers: &mut Workers) {
+        self.pinned.disperse(workers);
+        self.dealt.disperse(workers);
+        workers.loose -= u64::from(self.loose());
     }
 
     pub(crate) fn insert(
@@ -103,6 +141,7 @@ impl Queue {
         wary: bool,
         workers: &mut Workers,
     ) {
+        workers.loose += u64::from(wary || !spec.pinned);
         if wary {
             self.wary.insert(index);
         } else if spec.pinned {
@@ -133,8 +172,30 @@ impl Queue {
         }
     }
 
-    pub(crate) fn remove(&mut self, index: u32, spec: &MapSpec, workers: &mut Workers) {
-        let mut found = self.open.remove(&index) || self.wary.remove(&index) || self.resting.remove(&index);
+    /// The map waits for this worker alone from now on.
+    pub(crate) fn deal(
+        &mut self,
+        job: JobId,
+        index: u32,
+        spec: &MapSpec,
+        to: WorkerId,
+        workers: &mut Workers,
+    ) {
+        self.remove(index, spec, None, workers);
+        self.dealt.insert(job, to, index, workers);
+    }
+
+    /// Takes a waiting map out; `dealt` is the worker that it was dealt to.
+    pub(crate) fn remove(
+        &mut self,
+        index: u32,
+        spec: &MapSpec,
+        dealt: Option<WorkerId>,
+        workers: &mut Workers,
+    ) {
+        let loose = self.loose();
+        let mut found = dealt.is_some_and(|worker| self.dealt.remove(worker, index, workers));
+        found |= self.open.remove(&index) || self.wary.remove(&index) || self.resting.remove(&index);
         if spec.pinned {
             for worker in live(spec, workers) {
                 found |= self.pinned.remove(worker, index, workers);
@@ -149,12 +210,13 @@ impl Queue {
             }
         }
         assert!(found, "map {index} left a queue in which it did not wait");
+        workers.loose -= u64::from(loose - self.loose());
     }
 
     /// The worker is gone; gives the pinned maps that lost one place to run.
-    pub(crate) fn lose(&mut self, worker: WorkerId, was_idle: bool) -> BTreeSet<u32> {
-        self.near.remove(&worker);
-        self.pinned.lose(worker, was_idle)
+    pub(crate) fn lose(&mut self, worker: &Worker) -> BTreeSet<u32> {
+        self.near.remove(&worker.id);
+        self.pinned.lose(worker)
     }
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct MapTask {
     pub(crate) spec: MapSpec,
     pub(crate) state: MapState,
     pub(crate) tries: Tries,
+    /// The worker that it was dealt to and waits for.
+    pub(crate) dealt: Option<WorkerId>,
     /// Partitions that do not have their segment of this map; those of finished reduces do.
     pub(crate) lacking: u32,
     /// Times that a home could not read the output.

@@ -2,35 +2,50 @@
 //!
 //! Not here: which job may use a worker (`jobs`), and liveness; the driver decides when a worker is lost.
 //!
-//! Invariant: `running.len() <= slots` for every live worker, with equality if anything is queued there; `idle`
-//! holds exactly the workers with a free slot, `behind` those without one where quick attempts run.
+//! Slots lie in pools: one for both kinds of task, or one for each. Tables by pool have two places; when slots are
+//! unified the second is unused.
+//!
+//! Invariant: no pool of a live worker runs more than its slots, and that of maps is full if anything is queued
+//! there; `idle` holds exactly the workers with a free slot, `behind` those without one for maps where quick attempts
+//! run.
 
-use crate::ids::{AttemptId, HostId, JobId, WorkerId};
+use crate::estimate::ServiceRates;
+use crate::event::Slots;
+use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+
+use crate::units::Span;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Both kinds, in the order of tables by pool.
+pub(crate) const KINDS: [TaskKind; 2] = [TaskKind::Map, TaskKind::Reduce];
 
 /// One live worker.
 #[derive(Debug)]
 pub struct Worker {
     pub(crate) id: WorkerId,
     pub(crate) host: HostId,
-    pub(crate) slots: u32,
+    pub(crate) slots: Slots,
     /// Attempts that hold a slot, those told to die included.
     pub(crate) running: BTreeSet<AttemptId>,
+    /// How many of them are in each pool.
+    pub(crate) used: [u32; 2],
     /// How many of them are soon done, so that something may be queued behind them.
     pub(crate) quick: u32,
-    /// Attempts that wait for a slot here, in the order in which they will get it.
+    /// Maps that wait for a slot here, in the order in which they will get it.
     pub(crate) queued: VecDeque<AttemptId>,
-    /// Tasks that can start nowhere else and wait for a slot here.
-    pub(crate) awaited: u32,
+    /// Tasks that can start nowhere else and wait for a slot here, by pool.
+    pub(crate) awaited: [u32; 2],
     /// Live jobs that the worker was told of: it runs, keeps or gathers something of them.
     pub(crate) jobs: BTreeSet<JobId>,
-    /// Live jobs that may have tasks bound to this worker (pinned maps, ready reduces). A superset.
+    /// Live jobs that may have tasks bound to this worker (pinned and dealt maps, ready reduces). A superset.
     pub(crate) bound: BTreeSet<JobId>,
     /// Live jobs that may have waiting maps that name this worker. A superset.
     pub(crate) named: BTreeSet<JobId>,
-    /// Whether the rows that policies see were counted with this worker idle.
-    pub(crate) shown_idle: bool,
+    /// Whether the rows that policies see were counted with this worker idle, by pool.
+    pub(crate) shown_idle: [bool; 2],
+    /// Maps that one slot ends in a second, by the last that ended here.
+    pub(crate) slot_rate: Option<f64>,
 }
 
 impl Worker {
@@ -48,14 +63,14 @@ impl Worker {
 
     /// Attempts that it can run at once.
     #[must_use]
-    pub fn slots(&self) -> u32 {
+    pub fn slots(&self) -> Slots {
         self.slots
     }
 
-    /// Slots that no attempt holds.
+    /// Slots for this kind that no attempt holds.
     #[must_use]
-    pub fn free(&self) -> u32 {
-        self.slots - self.running.len() as u32
+    pub fn free(&self, kind: TaskKind) -> u32 {
+        self.slots.of(kind) - self.used[self.pool(kind)]
     }
 
     /// Attempts queued behind those that run.
@@ -64,10 +79,26 @@ impl Worker {
         self.queued.len() as u32
     }
 
+    /// Maps that it ends in a second when each of its slots for maps runs one, by the last that ended here; `None`
+    /// before the first.
+    #[must_use]
+    pub fn service_rate(&self) -> Option<f64> {
+        Some(self.slot_rate? * f64::from(self.slots.of(TaskKind::Map)))
+    }
+
+    pub(crate) fn pool(&self, kind: TaskKind) -> usize {
+        self.slots.pool(kind)
+    }
+
+    /// Tasks of this kind's pool that wait for this worker alone and would find a slot.
+    pub(crate) fn usable(&self, kind: TaskKind) -> u32 {
+        self.free(kind).min(self.awaited[self.pool(kind)])
+    }
+
     /// How long the queue is for the slots that work it off; `None` if nothing may be queued here: there is a
     /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next.
     pub(crate) fn level(&self) -> Option<u64> {
-        let queues = self.free() == 0 && 0 < self.quick && self.awaited == 0;
+        let queues = self.free(TaskKind::Map) == 0 && 0 < self.quick && self.awaited[0] == 0;
         queues.then(|| ((self.queued.len() as u64) << LEVEL_BITS) / u64::from(self.quick))
     }
 }
@@ -75,20 +106,33 @@ impl Worker {
 /// Bits of a [`Worker::level`] behind the point.
 const LEVEL_BITS: u32 = 16;
 
+/// Workers by free slots, most first, then by id.
+type Idle = BTreeSet<(Reverse<u32>, WorkerId)>;
+
 /// All live workers.
 #[derive(Debug, Default)]
 pub struct Workers {
     pub(crate) live: BTreeMap<WorkerId, Worker>,
-    /// Most free slots first, then by id.
-    pub(crate) idle: BTreeSet<(Reverse<u32>, WorkerId)>,
+    /// Those with a free slot, by pool.
+    pub(crate) idle: [Idle; 2],
     /// Workers that attempts may be queued on: shortest queue for its quick slots first, then by id.
     pub(crate) behind: BTreeSet<(u64, WorkerId)>,
     /// Of every worker that ever joined, as the disk outlives the process: eight bytes each.
     pub(crate) hosts: BTreeMap<WorkerId, HostId>,
     /// Workers whose number of free slots changed since the rows were counted.
     pub(crate) moved: BTreeSet<WorkerId>,
-    pub(crate) slots: u32,
-    pub(crate) free: u32,
+    /// Whether slots are in pools; every worker says the same.
+    pub(crate) pooled: bool,
+    /// By pool.
+    pub(crate) slots: [u32; 2],
+    /// By pool.
+    pub(crate) free: [u32; 2],
+    /// Sum of [`Worker::usable`], by pool.
+    pub(crate) usable: [u32; 2],
+    /// Waiting maps of all jobs that are not bound to workers.
+    pub(crate) loose: u64,
+    /// How fast a slot of each ends maps.
+    rates: ServiceRates,
 }
 
 impl Workers {
@@ -115,12 +159,18 @@ impl Workers {
         self.live.values()
     }
 
-    /// Workers with a free slot: those with most free slots first, then by id.
-    pub fn idle(&self) -> impl Iterator<Item = &Worker> {
-        self.idle.iter().map(|(_, id)| &self.live[id])
+    /// Workers with a free slot for this kind: those with most free slots first, then by id.
+    pub fn idle(&self, kind: TaskKind) -> impl Iterator<Item = &Worker> {
+        self.idle[self.pool(kind)].iter().map(|(_, id)| &self.live[id])
     }
 
-    /// Workers without a free slot that may get one more attempt to run afterwards, when at most `depth` are
+    /// Number of workers with a free slot for this kind.
+    #[must_use]
+    pub fn idle_count(&self, kind: TaskKind) -> usize {
+        self.idle[self.pool(kind)].len()
+    }
+
+    /// Workers without a free slot that may get one more map to run afterwards, when at most `depth` are
     /// queued behind each slot: those with the shortest queue first, then by id.
     pub fn behind(&self, depth: u32) -> impl Iterator<Item = &Worker> {
         self.behind.range(..(Self::level_of(depth), WorkerId(0))).map(|(_, id)| &self.live[id])
@@ -137,54 +187,95 @@ impl Workers {
         self.hosts.get(&id).copied()
     }
 
-    pub(crate) fn join(&mut self, id: WorkerId, host: HostId, slots: u32) {
-        assert!(0 < slots, "{id} joined without slots");
+    /// Where the slots for this kind stand in tables by pool.
+    pub(crate) fn pool(&self, kind: TaskKind) -> usize {
+        usize::from(self.pooled && kind == TaskKind::Reduce)
+    }
+
+    /// Slots for this kind of all workers.
+    pub(crate) fn slots_of(&self, kind: TaskKind) -> u32 {
+        self.slots[self.pool(kind)]
+    }
+
+    /// Slots for this kind that no attempt holds.
+    pub(crate) fn free_of(&self, kind: TaskKind) -> u32 {
+        self.free[self.pool(kind)]
+    }
+
+    /// Whether any task of this kind could start somewhere as far as slots go: there is a free slot, and tasks that
+    /// could take it wait, at its worker or anywhere.
+    pub(crate) fn startable(&self, kind: TaskKind) -> u32 {
+        let pool = self.pool(kind);
+        let anywhere = 0 < self.loose && pool == self.pool(TaskKind::Map);
+        if anywhere { self.free[pool] } else { self.usable[pool] }
+    }
+
+    pub(crate) fn join(&mut self, id: WorkerId, host: HostId, slots: Slots) {
+        assert!(KINDS.iter().all(|&kind| 0 < slots.of(kind)), "{id} joined without slots");
         let known = self.hosts.insert(id, host);
         assert!(known.is_none(), "{id} joined twice");
+        assert!(self.live.is_empty() || self.pooled != slots.unified(), "{id} has slots of another kind");
+        self.pooled = !slots.unified();
         let worker = Worker {
             id,
             host,
             slots,
             running: BTreeSet::new(),
+            used: [0; 2],
             quick: 0,
             queued: VecDeque::new(),
-            awaited: 0,
+            awaited: [0; 2],
             jobs: BTreeSet::new(),
             bound: BTreeSet::new(),
             named: BTreeSet::new(),
-            shown_idle: false,
+            shown_idle: [false; 2],
+            slot_rate: None,
         };
         self.live.insert(id, worker);
-        self.idle.insert((Reverse(slots), id));
+        for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
+            let slots = slots.of(kind);
+            self.idle[pool].insert((Reverse(slots), id));
+            self.slots[pool] += slots;
+            self.free[pool] += slots;
+        }
         self.moved.insert(id);
-        self.slots += slots;
-        self.free += slots;
+    }
+
+    fn pools(&self) -> usize {
+        if self.pooled { 2 } else { 1 }
     }
 
     pub(crate) fn lose(&mut self, id: WorkerId) -> Option<Worker> {
         let worker = self.live.remove(&id)?;
-        self.idle.remove(&(Reverse(worker.free()), id));
+        for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
+            self.idle[pool].remove(&(Reverse(worker.free(kind)), id));
+            self.slots[pool] -= worker.slots.of(kind);
+            self.free[pool] -= worker.free(kind);
+            self.usable[pool] -= worker.usable(kind);
+        }
         if let Some(level) = worker.level() {
             self.behind.remove(&(level, id));
         }
         self.moved.remove(&id);
-        self.slots -= worker.slots;
-        self.free -= worker.free();
+        self.rates.forget(id);
         Some(worker)
     }
 
     pub(crate) fn take_slot(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) {
+        let kind = attempt.task.kind;
         self.change(id, |worker| {
-            assert!(0 < worker.free(), "{attempt} launched on {id} without a free slot");
+            assert!(0 < worker.free(kind), "{attempt} launched on {id} without a free slot");
             assert!(worker.running.insert(attempt), "{attempt} launched twice");
+            worker.used[worker.pool(kind)] += 1;
             worker.quick += u32::from(quick);
         });
     }
 
-    /// Queues an attempt behind those that run.
+    /// Queues a map behind those that run.
     pub(crate) fn queue(&mut self, id: WorkerId, attempt: AttemptId) {
         self.change(id, |worker| {
-            assert!(worker.free() == 0, "{attempt} queued on {id}, which has a free slot");
+            let full = worker.free(TaskKind::Map) == 0;
+            assert!(full, "{attempt} queued on {id}, which has a free slot");
             worker.queued.push_back(attempt);
         });
     }
@@ -192,6 +283,7 @@ impl Workers {
     /// The attempt leaves the worker, with its slot or its place in the queue; `quick` as when it took the
     /// slot. Gives the one that has the slot next, which the caller judges with [`Workers::judge`].
     pub(crate) fn leave(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) -> Option<AttemptId> {
+        let kind = attempt.task.kind;
         self.change(id, |worker| {
             if !worker.running.remove(&attempt) {
                 let place = worker.queued.iter().position(|&other| other == attempt);
@@ -199,16 +291,31 @@ impl Workers {
                 return None;
             }
             worker.quick -= u32::from(quick);
-            let next = worker.queued.pop_front()?;
+            let pool = worker.pool(kind);
+            worker.used[pool] -= 1;
+            // The queue holds maps, which take what is theirs.
+            let next = (pool == worker.pool(TaskKind::Map)).then(|| worker.queued.pop_front()).flatten()?;
             worker.running.insert(next);
+            worker.used[pool] += 1;
             Some(next)
         })
     }
 
-    /// So many more (or fewer) tasks wait for this worker and no other.
-    pub(crate) fn await_slot(&mut self, id: WorkerId, tasks: i32) {
+    /// A map ended well there after this time in its slot.
+    pub(crate) fn measure(&mut self, id: WorkerId, took: Span) {
+        if let Some(worker) = self.live.get_mut(&id) {
+            self.rates.finished(id, took.seconds());
+            worker.slot_rate = self.rates.rate(id);
+        }
+    }
+
+    /// So many more (or fewer) tasks of this kind wait for this worker and no other.
+    pub(crate) fn await_slot(&mut self, id: WorkerId, kind: TaskKind, tasks: i32) {
         if self.is_live(id) {
-            self.change(id, |worker| worker.awaited = worker.awaited.saturating_add_signed(tasks));
+            self.change(id, |worker| {
+                let awaited = &mut worker.awaited[worker.slots.pool(kind)];
+                *awaited = awaited.saturating_add_signed(tasks);
+            });
         }
     }
 
@@ -219,17 +326,26 @@ impl Workers {
 
     /// Changes what runs on a worker, and the indexes with it.
     fn change<T>(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker) -> T) -> T {
+        let pools = self.pools();
         let worker = self.live.get_mut(&id).expect("attempts run on live workers");
-        let (free, level) = (worker.free(), worker.level());
+        let count = |worker: &Worker| {
+            let of = |kind: TaskKind| (worker.free(kind), worker.usable(kind));
+            // A second pool that nobody uses never changes.
+            [of(TaskKind::Map), if pools == 2 { of(TaskKind::Reduce) } else { (0, 0) }]
+        };
+        let (before, level) = (count(worker), worker.level());
         let result = change(worker);
-        let (free_now, level_now) = (worker.free(), worker.level());
-        if free != free_now {
-            self.free = self.free + free_now - free;
-            self.idle.remove(&(Reverse(free), id));
-            if 0 < free_now {
-                self.idle.insert((Reverse(free_now), id));
+        let (after, level_now) = (count(worker), worker.level());
+        for (pool, ((free, usable), (free_now, usable_now))) in before.into_iter().zip(after).enumerate() {
+            self.usable[pool] = self.usable[pool] + usable_now - usable;
+            if free != free_now {
+                self.free[pool] = self.free[pool] + free_now - free;
+                self.idle[pool].remove(&(Reverse(free), id));
+                if 0 < free_now {
+                    self.idle[pool].insert((Reverse(free_now), id));
+                }
+                self.moved.insert(id);
             }
-            self.moved.insert(id);
         }
         if level != level_now {
             if let Some(level) = level {
@@ -242,9 +358,9 @@ impl Workers {
         result
     }
 
-    /// Whether the rows count this worker as idle.
-    pub(crate) fn shown_idle(&self, id: WorkerId) -> bool {
-        self.live.get(&id).is_some_and(|worker| worker.shown_idle)
+    /// Whether the rows count this worker as idle for this kind.
+    pub(crate) fn shown_idle(&self, id: WorkerId, kind: TaskKind) -> bool {
+        self.live.get(&id).is_some_and(|worker| worker.shown_idle[worker.pool(kind)])
     }
 
     /// Notes that the worker is told of this job.
@@ -252,12 +368,14 @@ impl Workers {
         self.live.get_mut(&id).expect("only live workers are told of jobs").jobs.insert(job);
     }
 
-    /// Drops every trace of a job that ended.
-    pub(crate) fn forget(&mut self, job: JobId) {
-        for worker in self.live.values_mut() {
-            worker.jobs.remove(&job);
-            worker.bound.remove(&job);
-            worker.named.remove(&job);
+    /// Drops every trace of a job that ended from these workers.
+    pub(crate) fn forget(&mut self, job: JobId, from: impl Iterator<Item = WorkerId>) {
+        for worker in from {
+            if let Some(worker) = self.live.get_mut(&worker) {
+                worker.jobs.remove(&job);
+                worker.bound.remove(&job);
+                worker.named.remove(&job);
+            }
         }
     }
 }

@@ -3,12 +3,23 @@
 //! Not here: which job comes next (`policy`). A placement reads the books and cannot change them; the core
 //! checks every choice.
 
+pub mod catalogue;
+pub mod dm_ep;
+pub mod fair_split;
+pub mod g_m_1;
+pub mod m_ep;
+pub mod optimal;
 pub mod pull;
+pub mod pure_deterministic;
+pub mod pure_stochastic;
+pub mod split;
 
+pub use catalogue::{PlaceError, Placed, by_name, catalogue, place, place_by, split_by_name, splits};
 pub use pull::Pull;
+pub use split::{Dealt, Division, Split};
 
 use crate::ids::{TaskKind, WorkerId};
-use crate::ledger::{Job, Workers};
+use crate::ledger::{Job, Worker, Workers};
 use std::fmt;
 
 /// How near an attempt is to its input.
@@ -74,19 +85,46 @@ pub struct HomeRequest<'a> {
     pub workers: &'a Workers,
 }
 
+/// Maps of a job that arrived, or that were dealt to a worker that is gone.
+#[derive(Clone, Copy, Debug)]
+pub struct DealRequest<'a> {
+    /// Their job.
+    pub job: &'a Job,
+    /// How many there are; at least 1.
+    pub maps: usize,
+    /// The workers, with their [`Worker::service_rate`]; at least one is live.
+    pub workers: &'a Workers,
+    /// Maps of all jobs that arrive in a second, as measured; `None` before two jobs arrived at different times.
+    pub tasks_per_second: Option<f64>,
+}
+
+impl DealRequest<'_> {
+    /// The workers that the maps may be dealt to, by id; at least one.
+    pub fn usable(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().filter(|worker| self.job.may_use(worker.id(), self.workers))
+    }
+}
+
 /// Chooses workers.
 pub trait Placement: Send {
     /// Its name, as in `--placement`.
     fn name(&self) -> &'static str;
 
     /// The task to start and where; `None` if no idle worker can take one now. Must find a task if there is
-    /// one that [`Job::fits`] an idle worker or is ready at one, or jobs would stand still.
+    /// one that [`Job::fits`] an idle worker, was dealt to one or is ready at one, or jobs would stand still.
+    /// [`Pull`] does.
     fn choose(&mut self, offer: Offer<'_>) -> Option<Choice>;
 
     /// A waiting map and one of [`Workers::behind`] this depth, for a job that no idle worker can take a map of
     /// and whose maps are soon done; by default none. The map must be one that may run anywhere and has not
     /// failed ([`Job::first_near`], [`Job::first_near_host`], [`Job::first_open`], [`Job::first_preferring`]).
     fn choose_ahead(&mut self, _offer: Offer<'_>, _depth: u32) -> Option<Choice> {
+        None
+    }
+
+    /// Deals maps to the queues of workers, one of [`DealRequest::usable`] for each; there they wait for that worker
+    /// and no other. `None`, the default, leaves them waiting for any. Maps that have failed once are not dealt.
+    fn deal(&mut self, _request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
         None
     }
 

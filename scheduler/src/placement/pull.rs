@@ -2,7 +2,7 @@
 //!
 //! It favours locality over order: among the maps of a job the one near an idle worker goes first. It harms
 //! nobody, as it never leaves a slot idle for a better place (that would be delay scheduling, which it is
-//! not). A retry goes where the task has not failed yet, and waits for such a worker if one is live.
+//! not). Maps that a placement dealt go to their worker. A retry goes where the task has not failed yet, and waits for such a worker if one is live.
 
 use crate::ids::{HostId, TaskKind, WorkerId};
 use crate::ledger::{Job, Workers};
@@ -57,7 +57,7 @@ impl Placement for Pull {
         let home = workers
             .iter()
             .filter(|worker| job.may_use(worker.id(), workers))
-            .min_by_key(|worker| key(worker.id(), worker.slots()))
+            .min_by_key(|worker| key(worker.id(), worker.slots().of(TaskKind::Reduce)))
             .expect("homes are asked for while there are workers")
             .id();
         self.last_home = Some(home);
@@ -67,6 +67,7 @@ impl Placement for Pull {
 
 fn choose_map(job: &Job, workers: &Workers) -> Option<Choice> {
     choose_wary(job, workers)
+        .or_else(|| choose_dealt(job, workers))
         .or_else(|| choose_local(job, workers))
         .or_else(|| choose_host(job, workers))
         .or_else(|| choose_any(job, workers))
@@ -75,7 +76,7 @@ fn choose_map(job: &Job, workers: &Workers) -> Option<Choice> {
 /// Retries first: a task that fails for good should say so early.
 fn choose_wary(job: &Job, workers: &Workers) -> Option<Choice> {
     for index in job.wary() {
-        let fitting = workers.idle().filter(|worker| job.fits(index, worker.id(), workers));
+        let fitting = workers.idle(TaskKind::Map).filter(|worker| job.fits(index, worker.id(), workers));
         // `min_by_key` takes the first of equals, so the order of idleness decides among equally near ones.
         let nearest = fitting.map(|worker| (locality(job, index, worker.id(), workers), worker.id()));
         if let Some((locality, worker)) = nearest.min_by_key(|&(locality, _)| locality) {
@@ -85,11 +86,28 @@ fn choose_wary(job: &Job, workers: &Workers) -> Option<Choice> {
     None
 }
 
+/// On the emptiest idle worker that has one, the first map that was dealt to it.
+fn choose_dealt(job: &Job, workers: &Workers) -> Option<Choice> {
+    let dealt = |worker: WorkerId| {
+        let index = job.first_dealt(worker)?;
+        Some(Choice { worker, index, locality: locality(job, index, worker, workers) })
+    };
+    if job.dealt_to().len() < workers.idle_count(TaskKind::Map) {
+        let free = |worker: WorkerId| workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Map));
+        let idle = job.dealt_to().filter(|&worker| 0 < free(worker));
+        return dealt(idle.min_by_key(|&worker| (Reverse(free(worker)), worker))?);
+    }
+    if job.dealt_to().len() == 0 {
+        return None;
+    }
+    workers.idle(TaskKind::Map).find_map(|worker| dealt(worker.id()))
+}
+
 fn choose_local(job: &Job, workers: &Workers) -> Option<Choice> {
     if !job.has_near() {
         return None;
     }
-    workers.idle().find_map(|worker| {
+    workers.idle(TaskKind::Map).find_map(|worker| {
         let worker = worker.id();
         let pinned = job.first_pinned(worker).filter(|&index| job.fits(index, worker, workers));
         let near = || job.first_near(worker).filter(|_| job.may_use(worker, workers));
@@ -100,7 +118,7 @@ fn choose_local(job: &Job, workers: &Workers) -> Option<Choice> {
 
 fn choose_host(job: &Job, workers: &Workers) -> Option<Choice> {
     job.first_preferring()?;
-    workers.idle().filter(|worker| job.may_use(worker.id(), workers)).find_map(|worker| {
+    workers.idle(TaskKind::Map).filter(|worker| job.may_use(worker.id(), workers)).find_map(|worker| {
         let index = job.first_near_host(worker.host())?;
         Some(Choice { worker: worker.id(), index, locality: Locality::SameHost })
     })
@@ -108,7 +126,7 @@ fn choose_host(job: &Job, workers: &Workers) -> Option<Choice> {
 
 fn choose_any(job: &Job, workers: &Workers) -> Option<Choice> {
     let (index, locality) = first_anywhere(job)?;
-    let worker = workers.idle().find(|worker| job.may_use(worker.id(), workers))?.id();
+    let worker = workers.idle(TaskKind::Map).find(|worker| job.may_use(worker.id(), workers))?.id();
     Some(Choice { worker, index, locality })
 }
 
@@ -119,7 +137,7 @@ fn first_anywhere(job: &Job) -> Option<(u32, Locality)> {
 }
 
 fn choose_reduce(job: &Job, workers: &Workers) -> Option<Choice> {
-    let free = |home: WorkerId| workers.get(home).map_or(0, |worker| worker.free());
+    let free = |home: WorkerId| workers.get(home).map_or(0, |worker| worker.free(TaskKind::Reduce));
     let home =
         job.ready_homes().filter(|&home| 0 < free(home)).min_by_key(|&home| (Reverse(free(home)), home))?;
     let index = job.first_ready(home)?;

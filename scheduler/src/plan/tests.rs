@@ -40,17 +40,18 @@ impl Counts {
         let cap = self.free.map(f64::from);
         for index in 0..rows.len() as u32 {
             let touched = [Handle(index)];
-            let view = View { now: Time::ZERO, rows, touched: &touched, cap, unified: self.unified };
+            let view =
+                View { now: Time::ZERO, rows, touched: &touched, cap, unified: self.unified, runs: &[] };
             policy.observe(view, Change::Arrived(Handle(index)));
         }
-        let view = View { now: Time::ZERO, rows, touched: &[], cap, unified: self.unified };
+        let view = View { now: Time::ZERO, rows, touched: &[], cap, unified: self.unified, runs: &[] };
         let mut plan = Plan::new(self);
         policy.plan(view, &mut plan);
         plan.finish();
     }
 }
 
-impl Floor for Counts {
+impl SlotFloor for Counts {
     fn unified(&self) -> bool {
         self.unified
     }
@@ -75,9 +76,9 @@ impl Floor for Counts {
     fn line_open(&self, _: Station, _: Line) -> bool {
         false
     }
-    fn lane(&mut self, job: Handle, _: Share) -> bool {
+    fn lane(&mut self, job: Handle, _: Share) -> Option<bool> {
         self.lanes.push(job);
-        self.lanes.len() < 3
+        Some(self.lanes.len() < 3)
     }
 }
 
@@ -144,7 +145,7 @@ fn slots_are_a_target_that_counts_what_is_held_and_that_a_second_grant_raises() 
     floor.held[0] = [1, 0, 0];
     let mut plan = Plan::new(&mut floor);
     assert!(plan.grant(Handle(0), Station::Map, Share::Slots(2), WHY));
-    assert_eq!(plan.got(Handle(0), Station::Map), 2);
+    assert_eq!(plan.got(Handle(0), Station::Map), 2.0);
     assert!(plan.grant(Handle(0), Station::Map, Share::Slots(1), WHY));
     assert!(plan.grant(Handle(0), Station::Map, Share::Slots(4), WHY));
     assert_eq!(floor.totals(), [4]);
@@ -156,7 +157,7 @@ fn weights_fill_when_another_grant_or_the_end_closes_their_tier() {
     let mut plan = Plan::new(&mut floor);
     assert!(plan.grant(Handle(0), Station::Map, Share::Weight(1.0), WHY));
     assert!(plan.grant(Handle(2), Station::Map, Share::Weight(1.0), WHY));
-    assert_eq!(plan.got(Handle(0), Station::Map), 0);
+    assert_eq!(plan.got(Handle(0), Station::Map), 0.0);
     assert!(!plan.grant(Handle(1), Station::Map, Share::All, WHY));
     assert_eq!(floor.totals(), [4, 0, 2]);
     let mut floor = Counts::unified(6, vec![[9, 0, 0]]);

@@ -9,11 +9,23 @@
 //! Parameters: weight of each named pool, 1 by default; a job without a pool is a pool of its own weight.
 //! It is not: fair in time or in bytes; a slot counts the same however long it is held.
 
+use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
-use crate::policy::ranked::Walk;
+use crate::policy::ranked::{Item, Walk};
 use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "fair",
+    aliases: &[],
+    paper: "ASRPT VII, deadlines V",
+    summary: "max-min sharing of slots over pools and jobs, by weight",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Fair::new())),
+}];
 
 /// A pool: a named one, or that of one job without pool, by seq.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,6 +33,8 @@ enum PoolKey {
     Named(u32),
     Single(u64),
 }
+
+impl Item for PoolKey {}
 
 /// Level (held per weight, as ordered bits), then age.
 type Rank = (u64, u64);
@@ -186,8 +200,8 @@ impl Sharing {
             if self.grant_one(job, plan, reason) {
                 *held += 1;
                 let row = view.row(job);
-                let job_held: u32 = self.stations.iter().map(|&station| plan.got(job, station)).sum();
-                jobs.put_back(rank(job_held, row.weight, row.seq), job);
+                let job_held: f64 = self.stations.iter().map(|&station| plan.got(job, station)).sum();
+                jobs.put_back(rank(job_held as u32, row.weight, row.seq), job);
             }
             // A pool whose job could start nothing keeps its place for the next of its jobs.
             if !jobs.is_empty() {
@@ -199,7 +213,7 @@ impl Sharing {
     fn grant_one(&self, job: Handle, plan: &mut Plan<'_>, reason: Reason) -> bool {
         self.stations.iter().any(|&station| {
             let got = plan.got(job, station);
-            plan.grant(job, station, Share::Slots(got + 1), reason);
+            plan.grant(job, station, Share::Slots(got as u32 + 1), reason);
             got < plan.got(job, station)
         })
     }

@@ -8,17 +8,28 @@
 //! Parameters: none.
 //! It is not: a strict queue; it never leaves a slot idle to keep the order.
 
-use crate::plan::{Plan, Reason, Share};
-use crate::policy::{Policy, Ranked};
-use crate::view::{Change, Handle, Station, View};
+use crate::catalogue::Entry;
+use crate::plan::{Plan, Reason};
+use crate::policy::Policy;
+use crate::policy::ordered::{Ordered, ShuffleRule};
+use crate::view::{Change, View};
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "fifo",
+    aliases: &["fcfs"],
+    paper: "baseline of all five papers",
+    summary: "jobs in the order of arrival",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Fifo::new())),
+}];
 
 /// Jobs in the order of arrival.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    /// Jobs that can use a slot, by seq.
-    hungry: Ranked<u64, Handle>,
-    /// Jobs with segments to fetch, by seq.
-    fetching: Ranked<u64, Handle>,
+    /// By seq.
+    jobs: Ordered<u64>,
 }
 
 impl Fifo {
@@ -35,34 +46,11 @@ impl Policy for Fifo {
     }
 
     fn observe(&mut self, view: View<'_>, change: Change) {
-        if let Change::Left(job) = change {
-            self.hungry.place(job, None);
-            self.fetching.place(job, None);
-        }
-        for &job in view.touched {
-            let row = view.row(job);
-            let can = |station: Station| 0.0 < row.can[station.index()];
-            self.hungry.place(job, (can(Station::Map) || can(Station::Reduce)).then_some(row.seq));
-            self.fetching.place(job, can(Station::Shuffle).then_some(row.seq));
-        }
+        self.jobs.observe(view, change, |view, job| view.row(job).seq);
     }
 
-    fn plan(&mut self, _view: View<'_>, plan: &mut Plan<'_>) {
-        for job in self.fetching.iter() {
-            if !plan.grant(job, Station::Shuffle, Share::All, Reason::Oldest) {
-                break;
-            }
-        }
-        if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
-            return;
-        }
-        for job in self.hungry.iter() {
-            plan.grant(job, Station::Reduce, Share::All, Reason::Oldest);
-            plan.grant(job, Station::Map, Share::All, Reason::Oldest);
-            if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
-                break;
-            }
-        }
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        self.jobs.plan(view, plan, ShuffleRule::All, |_, _| Reason::Oldest);
     }
 }
 

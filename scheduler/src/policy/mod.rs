@@ -3,16 +3,67 @@
 //! Not here: which worker (`placement`), retries and losses (`ledger`). A policy sees rows, writes grants and
 //! knows neither tasks nor workers.
 
+pub mod asrpt;
+pub mod deadlines;
+pub mod dsrpt;
 pub mod fair;
 pub mod fifo;
+pub mod lrpt;
+pub mod makespan;
+pub mod max_srpt;
+mod ordered;
+pub mod pairs;
+pub mod ps;
 mod ranked;
+pub mod split_srpt;
+pub mod srpt;
 
+pub use asrpt::Asrpt;
+pub use deadlines::Deadlines;
+pub use dsrpt::Dsrpt;
 pub use fair::Fair;
 pub use fifo::Fifo;
-pub use ranked::{Ranked, Walk};
+pub use lrpt::Lrpt;
+pub use makespan::Makespan;
+pub use max_srpt::MaxSrpt;
+pub use ps::Ps;
+pub use ranked::{Item, Ranked, Walk};
+pub use split_srpt::SplitSrpt;
+pub use srpt::Srpt;
 
+use crate::catalogue::{self, CatalogueError, Entry};
 use crate::plan::Plan;
 use crate::view::{Change, View};
+
+/// All policies that come with Gristmill.
+#[must_use]
+pub fn catalogue() -> Vec<&'static Entry<dyn Policy>> {
+    [
+        fifo::ENTRIES,
+        fair::ENTRIES,
+        deadlines::ENTRIES,
+        ps::ENTRIES,
+        max_srpt::ENTRIES,
+        split_srpt::ENTRIES,
+        makespan::ENTRIES,
+        lrpt::ENTRIES,
+        srpt::ENTRIES,
+        dsrpt::ENTRIES,
+        asrpt::ENTRIES,
+        pairs::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Makes the policy of this text, `name` or `name:parameter=value,...`.
+///
+/// # Errors
+/// An unknown name, with the known ones and the nearest, or parameters that the policy refuses.
+pub fn by_name(text: &str) -> Result<Box<dyn Policy>, CatalogueError> {
+    catalogue::call(&catalogue(), "policy", text)
+}
 
 /// A policy.
 ///
@@ -44,9 +95,8 @@ mod tests {
     #[test]
     fn every_policy_and_placement_has_its_row_in_the_table() {
         let table = include_str!("../../POLICIES.md");
-        let policies: [Box<dyn Policy>; 2] = [Box::new(Fifo::new()), Box::new(Fair::new())];
-        for policy in policies {
-            assert!(table.contains(&format!("| `{}` |", policy.name())), "no row for {}", policy.name());
+        for policy in catalogue() {
+            assert!(table.contains(&format!("| `{}` |", policy.name)), "no row for {}", policy.name);
         }
         let pull = Pull::new();
         assert!(table.contains(&format!("| `{}` |", pull.name())), "no row for {}", pull.name());

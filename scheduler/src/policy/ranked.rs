@@ -1,75 +1,203 @@
 //! Ordered sets of jobs for policies: a priority policy is a key function and a walk.
 //!
+//! The lowest items stand in a short array, where an item that is served, and so changes all the time, is found and
+//! moved within a few cache lines; the others wait in trees. Every change costs O(log n).
 //! Not here: any policy.
 
+use crate::view::Handle;
 use std::collections::{BTreeMap, BTreeSet, btree_set};
 use std::fmt::Debug;
-use std::iter::{Copied, Peekable};
+use std::iter::{Chain, Copied, Peekable, Rev};
+use std::slice;
+
+/// Items in the front at most; half as many move at a time.
+const FRONT_MAX: usize = 32;
+
+/// What can stand in a [`Ranked`].
+pub trait Item: Ord + Copy + Debug {
+    /// A small number that only this item has, if there is one: by it its key is looked up, not searched.
+    fn number(self) -> Option<usize> {
+        None
+    }
+}
+
+impl Item for Handle {
+    fn number(self) -> Option<usize> {
+        Some(self.index())
+    }
+}
+
+/// Keys by item.
+#[derive(Clone, Debug)]
+struct Keys<K, T> {
+    numbered: Vec<Option<K>>,
+    others: BTreeMap<T, K>,
+}
+
+impl<K: Copy, T: Item> Keys<K, T> {
+    fn insert(&mut self, item: T, key: K) {
+        let Some(number) = item.number() else {
+            self.others.insert(item, key);
+            return;
+        };
+        if self.numbered.len() <= number {
+            self.numbered.resize(number + 1, None);
+        }
+        self.numbered[number] = Some(key);
+    }
+
+    fn remove(&mut self, item: T) -> Option<K> {
+        match item.number() {
+            Some(number) => self.numbered.get_mut(number).and_then(Option::take),
+            None => self.others.remove(&item),
+        }
+    }
+}
 
 /// Items in the order of their keys; an item stands once. Ties are the key's affair: let it end in
 /// [`Row::seq`](crate::view::Row::seq). O(log n) per change.
+///
+/// Invariants: an item is either in `front` or in `back` and `back_keys`; every item in front is lower than all in
+/// the back; the front is empty only if the back is.
 #[derive(Clone, Debug)]
 pub struct Ranked<K, T> {
-    order: BTreeSet<(K, T)>,
-    keys: BTreeMap<T, K>,
+    /// Highest first, so that the lowest, which come and go most, move nobody.
+    front: Vec<(K, T)>,
+    back: BTreeSet<(K, T)>,
+    back_keys: Keys<K, T>,
 }
 
-impl<K: Ord + Copy + Debug, T: Ord + Copy + Debug> Ranked<K, T> {
+impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
     /// An empty set.
     #[must_use]
     pub fn new() -> Self {
-        Self { order: BTreeSet::new(), keys: BTreeMap::new() }
+        let back_keys = Keys { numbered: Vec::new(), others: BTreeMap::new() };
+        Self { front: Vec::new(), back: BTreeSet::new(), back_keys }
     }
 
     /// Puts an item at its place, moves it there, or (`None`) takes it out.
     pub fn place(&mut self, item: T, key: Option<K>) {
-        let before = match key {
-            Some(key) => self.keys.insert(item, key),
-            None => self.keys.remove(&item),
+        // From the lowest up: what changes is mostly there.
+        if let Some(at) = self.front.iter().rposition(|&(_, other)| other == item) {
+            match key {
+                Some(key) if self.fits(at, (key, item)) => self.front[at].0 = key,
+                Some(key) => {
+                    self.front.remove(at);
+                    self.insert((key, item));
+                }
+                None => {
+                    self.front.remove(at);
+                }
+            }
+        } else {
+            if !self.back.is_empty()
+                && let Some(before) = self.back_keys.remove(item)
+            {
+                self.back.remove(&(before, item));
+            }
+            if let Some(key) = key {
+                self.insert((key, item));
+            }
+        }
+        if self.front.is_empty() {
+            self.refill();
+        }
+    }
+
+    /// Whether this entry may stand at this place of the front instead of the one there.
+    fn fits(&self, at: usize, entry: (K, T)) -> bool {
+        let above_lower = self.front.get(at + 1).is_none_or(|&lower| lower < entry);
+        let below_higher = match at.checked_sub(1) {
+            Some(higher) => entry < self.front[higher],
+            None => self.back.first().is_none_or(|&higher| entry < higher),
         };
-        if let Some(before) = before {
-            self.order.remove(&(before, item));
+        above_lower && below_higher
+    }
+
+    fn insert(&mut self, entry: (K, T)) {
+        if self.front.is_empty() {
+            self.refill();
         }
-        if let Some(key) = key {
-            self.order.insert((key, item));
+        if !self.back.is_empty() && self.front.first().is_some_and(|&highest| highest < entry) {
+            self.back.insert(entry);
+            self.back_keys.insert(entry.1, entry.0);
+            return;
         }
+        // From the lowest up as well: jobs in service are put back near where they were.
+        let lower = self.front.iter().rev().take_while(|&&other| other < entry).count();
+        self.front.insert(self.front.len() - lower, entry);
+        if FRONT_MAX < self.front.len() {
+            for entry in self.front.drain(..FRONT_MAX / 2) {
+                self.back.insert(entry);
+                self.back_keys.insert(entry.1, entry.0);
+            }
+        }
+    }
+
+    /// Fills an empty front.
+    fn refill(&mut self) {
+        while self.front.len() < FRONT_MAX / 2
+            && let Some(entry) = self.back.pop_first()
+        {
+            self.back_keys.remove(entry.1);
+            self.front.push(entry);
+        }
+        self.front.reverse();
     }
 
     /// All items, lowest key first.
     pub fn iter(&self) -> impl Iterator<Item = T> {
-        self.order.iter().map(|&(_, item)| item)
+        self.entries().map(|(_, item)| item)
+    }
+
+    /// All items with their keys, lowest key first.
+    pub fn entries(&self) -> impl Iterator<Item = (K, T)> {
+        self.fresh()
+    }
+
+    fn fresh(&self) -> Fresh<'_, K, T> {
+        self.front.iter().rev().copied().chain(self.back.iter().copied())
     }
 
     /// The item with the lowest key.
     #[must_use]
     pub fn first(&self) -> Option<(K, T)> {
-        self.order.first().copied()
+        self.front.last().copied()
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.front.len() + self.back.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.front.is_empty()
     }
 
     /// A walk from the lowest key on which items may be put back under other keys, while the set itself
     /// stays as it is: what an idempotent plan needs.
     #[must_use]
     pub fn walk(&self) -> Walk<'_, K, T> {
-        Walk { fresh: self.order.iter().copied().peekable(), again: BTreeSet::new() }
+        Walk { fresh: self.fresh().peekable(), again: BTreeSet::new() }
     }
 }
 
-impl<K: Ord + Copy + Debug, T: Ord + Copy + Debug> Default for Ranked<K, T> {
+impl<K: Ord + Copy + Debug, T: Item> Default for Ranked<K, T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
+/// The items of a set as they stand.
+type Fresh<'a, K, T> = Chain<Copied<Rev<slice::Iter<'a, (K, T)>>>, Copied<btree_set::Iter<'a, (K, T)>>>;
+
 /// See [`Ranked::walk`].
 #[derive(Debug)]
 pub struct Walk<'a, K: Copy, T: Copy> {
-    fresh: Peekable<Copied<btree_set::Iter<'a, (K, T)>>>,
+    fresh: Peekable<Fresh<'a, K, T>>,
     again: BTreeSet<(K, T)>,
 }
 
@@ -91,5 +219,59 @@ impl<K: Ord + Copy, T: Ord + Copy> Walk<'_, K, T> {
     /// Whether nothing is left to take.
     pub fn is_empty(&mut self) -> bool {
         self.fresh.peek().is_none() && self.again.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Item for char {}
+    impl Item for u32 {}
+
+    /// Every change also in a sorted map.
+    fn check<T: Item>(changes: &[(T, Option<u32>)]) -> Result<(), TestCaseError> {
+        let mut ranked = Ranked::new();
+        let mut keys = BTreeMap::new();
+        for &(item, key) in changes {
+            ranked.place(item, key);
+            match key {
+                Some(key) => keys.insert(item, key),
+                None => keys.remove(&item),
+            };
+            let mut sorted: Vec<(u32, T)> = keys.iter().map(|(&item, &key)| (key, item)).collect();
+            sorted.sort_unstable();
+            prop_assert_eq!(ranked.first(), sorted.first().copied());
+            prop_assert_eq!(ranked.len(), sorted.len());
+            prop_assert_eq!(ranked.is_empty(), sorted.is_empty());
+            prop_assert_eq!(ranked.entries().collect::<Vec<_>>(), sorted);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn ranked_gives_what_a_sorted_map_gives_after_any_changes(
+            changes in prop::collection::vec((0..150_u32, prop::option::weighted(0.7, 0..1000_u32)), 1..600),
+        ) {
+            check(&changes)?;
+            // Again with items that have numbers.
+            check(&changes.iter().map(|&(item, key)| (Handle(item), key)).collect::<Vec<_>>())?;
+        }
+    }
+
+    #[test]
+    fn a_walk_takes_items_that_were_put_back_at_their_new_place() {
+        let mut ranked = Ranked::new();
+        for (item, key) in [('a', 1), ('b', 2), ('c', 4)] {
+            ranked.place(item, Some(key));
+        }
+        let mut walk = ranked.walk();
+        assert_eq!(walk.take(), Some((1, 'a')));
+        walk.put_back(3, 'a');
+        let rest: Vec<char> = std::iter::from_fn(|| walk.take()).map(|(_, item)| item).collect();
+        assert_eq!(rest, ['b', 'a', 'c']);
+        assert!(walk.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, CoreConfig, JobSnapshot};
-use crate::event::{Event, Failure};
+use crate::event::{Event, Failure, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, WorkerId};
 use crate::job::{JobSpec, MapSpec};
 use crate::placement::Pull;
@@ -78,7 +78,7 @@ impl Table {
     pub(super) fn join_host(&mut self, slots: u32, host: u32) -> Vec<String> {
         self.workers += 1;
         let worker = WorkerId(self.workers);
-        self.tell(&[Event::WorkerJoined { worker, host: HostId(host), slots }])
+        self.tell(&[Event::WorkerJoined { worker, host: HostId(host), slots: Slots::Unified(slots) }])
     }
 
     pub(super) fn lose(&mut self, worker: u32) -> Vec<String> {

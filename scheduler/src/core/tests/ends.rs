@@ -157,5 +157,9 @@ fn core_refuses_a_worker_id_that_was_used_before() {
     let mut table = Table::with_workers(&[1]);
     table.lose(1);
     let worker = crate::ids::WorkerId(1);
-    table.tell(&[Event::WorkerJoined { worker, host: crate::ids::HostId(1), slots: 1 }]);
+    table.tell(&[Event::WorkerJoined {
+        worker,
+        host: crate::ids::HostId(1),
+        slots: crate::event::Slots::Unified(1),
+    }]);
 }

@@ -3,7 +3,7 @@
 use super::driver::{JOB, Table, check, map, map_finished, plain};
 use crate::command::Command;
 use crate::core::{Core, CoreConfig};
-use crate::event::{Event, Failure};
+use crate::event::{Event, Failure, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
 use crate::placement::Pull;
@@ -245,7 +245,11 @@ fn handles_are_used_again_when_jobs_have_left() {
 fn run_all(policy: impl Policy + 'static, jobs: u32, maps: usize, reduces: u32) -> u32 {
     let mut core = Core::new(CoreConfig::default(), Box::new(policy), Box::new(Pull::new()));
     let mut events: Vec<Event> = (1..=20)
-        .map(|worker| Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots: 4 })
+        .map(|worker| Event::WorkerJoined {
+            worker: WorkerId(worker),
+            host: HostId(worker),
+            slots: Slots::Unified(4),
+        })
         .collect();
     for job in 1..=jobs {
         let near = |index: usize| vec![WorkerId(1 + index as u32 % 20)];

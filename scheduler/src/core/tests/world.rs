@@ -5,10 +5,10 @@
 
 use crate::command::{Command, Outcome};
 use crate::core::{Core, CoreConfig, JobState};
-use crate::event::{Event, External, Failure};
+use crate::event::{Event, External, Failure, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
-use crate::placement::Pull;
+use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
 use crate::policy::{Fair, Fifo, Policy};
 use crate::units::{Bytes, Span, Time};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ enum Phase {
 /// One simulated worker process.
 #[derive(Default)]
 struct Hand {
-    slots: usize,
+    slots: Option<Slots>,
     inbox: VecDeque<Command>,
     outbox: VecDeque<Event>,
     running: BTreeMap<AttemptId, Phase>,
@@ -51,9 +51,14 @@ struct Hand {
 impl Hand {
     /// Slots take the oldest of the queue.
     fn begin(&mut self) {
-        while self.running.len() < self.slots
-            && let Some(attempt) = self.queue.pop_front()
-        {
+        let Some(slots) = self.slots else { return };
+        let pool = |attempt: &AttemptId| slots.pool(attempt.task.kind);
+        let fits = |hand: &Hand, attempt: &AttemptId| {
+            let used = hand.running.keys().filter(|other| pool(other) == pool(attempt)).count();
+            used < slots.of(attempt.task.kind) as usize
+        };
+        while let Some(place) = self.queue.iter().position(|attempt| fits(self, attempt)) {
+            let attempt = self.queue.remove(place).expect("it was found there");
             self.running.insert(attempt, Phase::Working);
         }
     }
@@ -69,7 +74,45 @@ struct Wildness {
     cancel: u32,
 }
 
+/// What decides, and on which kind of slots.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    fair: bool,
+    pools: bool,
+    deals: bool,
+}
+
+/// Deals to any worker, as a number of its own has it.
+struct Dealer {
+    pull: Pull,
+    rng: ChaCha8Rng,
+}
+
+impl Placement for Dealer {
+    fn name(&self) -> &'static str {
+        "dealer"
+    }
+    fn choose(&mut self, offer: Offer<'_>) -> Option<Choice> {
+        self.pull.choose(offer)
+    }
+    fn choose_ahead(&mut self, offer: Offer<'_>, depth: u32) -> Option<Choice> {
+        self.pull.choose_ahead(offer, depth)
+    }
+    fn deal(&mut self, request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+        let workers: Vec<WorkerId> = request.usable().map(|worker| worker.id()).collect();
+        // Now and then maps are left to whoever is idle.
+        if self.rng.random_range(0..4) == 0 {
+            return None;
+        }
+        Some((0..request.maps).map(|_| workers[self.rng.random_range(0..workers.len())]).collect())
+    }
+    fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
+        self.pull.home(request)
+    }
+}
+
 struct World {
+    pools: bool,
     rng: ChaCha8Rng,
     core: Core,
     now: Time,
@@ -89,11 +132,15 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, fair: bool, wild: Wildness) -> Self {
-        let policy: Box<dyn Policy> = if fair { Box::new(Fair::new()) } else { Box::new(Fifo::new()) };
+    fn new(seed: u64, kind: Kind, wild: Wildness) -> Self {
+        let policy: Box<dyn Policy> = if kind.fair { Box::new(Fair::new()) } else { Box::new(Fifo::new()) };
+        let dealer = || Dealer { pull: Pull::new(), rng: ChaCha8Rng::seed_from_u64(!seed) };
+        let placement: Box<dyn Placement> =
+            if kind.deals { Box::new(dealer()) } else { Box::new(Pull::new()) };
         World {
+            pools: kind.pools,
             rng: ChaCha8Rng::seed_from_u64(seed),
-            core: Core::new(CoreConfig::default(), policy, Box::new(Pull::new())),
+            core: Core::new(CoreConfig::default(), policy, placement),
             now: Time::ZERO,
             wild,
             faults: true,
@@ -158,7 +205,8 @@ impl World {
             Command::Launch { attempt, worker, .. } => {
                 let hand = self.hands.get_mut(worker).expect("launched on a live worker");
                 assert!(hand.booked.insert(*attempt), "{attempt} launched twice");
-                let most = hand.slots * (1 + CoreConfig::default().ahead.maps_max as usize);
+                let slots = hand.slots.map_or(0, Slots::total) as usize;
+                let most = slots * (1 + CoreConfig::default().ahead.maps_max as usize);
                 assert!(hand.booked.len() <= most, "{worker} got more than its slots and their queue");
                 if attempt.task.kind == TaskKind::Reduce {
                     let words = self.core.empty_maps(attempt.task.job);
@@ -195,8 +243,11 @@ impl World {
     fn join(&mut self) {
         self.joined += 1;
         let worker = WorkerId(self.joined);
-        let slots = self.rng.random_range(1..4);
-        self.hands.insert(worker, Hand { slots: slots as usize, ..Hand::default() });
+        let slots = match self.pools {
+            true => Slots::Pools { map: self.rng.random_range(1..4), reduce: self.rng.random_range(1..3) },
+            false => Slots::Unified(self.rng.random_range(1..4)),
+        };
+        self.hands.insert(worker, Hand { slots: Some(slots), ..Hand::default() });
         let host = HostId(self.rng.random_range(0..3));
         self.tell(vec![Event::WorkerJoined { worker, host, slots }]);
     }
@@ -503,14 +554,18 @@ fn wildness() -> impl Strategy<Value = Wildness> {
         .prop_map(|(steps, failure, loss, cancel)| Wildness { steps, failure, loss, cancel })
 }
 
+fn kind() -> impl Strategy<Value = Kind> {
+    any::<(bool, bool, bool)>().prop_map(|(fair, pools, deals)| Kind { fair, pools, deals })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn core_ends_every_job_and_keeps_its_books_whatever_happens(
-        seed: u64, fair: bool, wild in wildness(),
+        seed: u64, kind in kind(), wild in wildness(),
     ) {
-        World::new(seed, fair, wild).run();
+        World::new(seed, kind, wild).run();
     }
 }
 
@@ -519,10 +574,10 @@ proptest! {
 
     #[test]
     fn core_gives_the_same_commands_when_the_history_is_the_same(
-        seed: u64, fair: bool, wild in wildness(),
+        seed: u64, kind in kind(), wild in wildness(),
     ) {
-        let first = World::new(seed, fair, wild).run();
-        let second = World::new(seed, fair, wild).run();
+        let first = World::new(seed, kind, wild).run();
+        let second = World::new(seed, kind, wild).run();
         prop_assert_eq!(first.log, second.log);
     }
 }
@@ -530,8 +585,9 @@ proptest! {
 #[test]
 fn core_lets_jobs_succeed_in_most_mild_histories() {
     let wild = Wildness { steps: 800, failure: 20, loss: 2, cancel: 0 };
+    let kind = Kind { fair: true, pools: false, deals: false };
     let outcomes: Vec<Outcome> =
-        (0..20).flat_map(|seed| World::new(seed, true, wild).run().outcomes.into_values()).collect();
+        (0..20).flat_map(|seed| World::new(seed, kind, wild).run().outcomes.into_values()).collect();
     let succeeded = outcomes.iter().filter(|&&outcome| outcome == Outcome::Succeeded).count();
     assert!(outcomes.len() / 2 < succeeded, "{succeeded} of {} jobs succeeded", outcomes.len());
 }

@@ -113,8 +113,14 @@ fn fair_forgets_a_pool_with_its_last_job() {
     let mut rows = rows(&[Wish { maps: 1, reduces: 0, weight: 1, pool: Some(1) }]);
     Counts::unified(0, vec![[1, 0, 0]]).plan(&mut fair, &mut rows);
     rows[0].live = false;
-    let view =
-        View { now: crate::units::Time::ZERO, rows: &rows, touched: &[], cap: [0.0; 3], unified: true };
+    let view = View {
+        now: crate::units::Time::ZERO,
+        rows: &rows,
+        touched: &[],
+        cap: [0.0; 3],
+        unified: true,
+        runs: &[],
+    };
     fair.observe(view, Change::Left(Handle(0)));
     assert!(fair.sharings[0].pools.is_empty());
     assert!(fair.sharings[0].hungry.is_empty());

@@ -1,0 +1,297 @@
+//! `gristmill paper`: runs the experiments of papers and writes their page.
+//!
+//! Not here: the experiments and the page ([`crate::paper`], [`crate::report`]).
+
+use super::{stdout_line, usage};
+use crate::exit;
+use crate::paper::{Circumstances, Context, Experiment, Failure, Folder, PAPERS, Run, Scale};
+use crate::report::Tally;
+use clap::Args;
+use gristmill_scheduler::catalogue::nearest;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The name that stands for all papers.
+const ALL: &str = "all";
+
+/// Run the experiments of the papers anew and write their figures and tables
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  gristmill paper overlap --quick\n  gristmill paper all --out report --overwrite"
+)]
+pub struct PaperCommand {
+    /// asrpt, overlap, pairs, deadlines, stragglers, or all
+    paper: String,
+    /// Seconds for each paper: the shapes, with wide intervals
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// As large as the papers' own runs
+    #[arg(long)]
+    full: bool,
+    /// The first seed
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Folder for the page and its files [default: paper-NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace what an earlier run has written there
+    #[arg(long)]
+    overwrite: bool,
+    /// Print what came out as JSON and not as a table
+    #[arg(long)]
+    json: bool,
+    /// Print nothing on stderr but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// `gristmill paper NAME`.
+pub fn paper(flags: &PaperCommand) -> anyhow::Result<u8> {
+    run(PAPERS, flags)
+}
+
+fn run(papers: &[(&'static str, Experiment)], flags: &PaperCommand) -> anyhow::Result<u8> {
+    let chosen = chosen(papers, &flags.paper)?;
+    let out = flags.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}", flags.paper)));
+    let folder = Folder::claim(&out, flags.overwrite)?;
+    let scale = match (flags.quick, flags.full) {
+        (true, _) => Scale::Quick,
+        (_, true) => Scale::Full,
+        _ => Scale::Normal,
+    };
+    let mut run =
+        Run { asked: flags.paper.clone(), scale, seed: flags.seed, papers: Vec::new(), failures: Vec::new() };
+    let mut seconds = Vec::new();
+    for (name, experiment) in chosen {
+        let progress = Progress::start(name, flags.quiet);
+        let tell = |words: &str| progress.tell(words);
+        let result = experiment(&Context { scale, seed: flags.seed, progress: &tell });
+        let taken = progress.end();
+        match result {
+            Ok(paper) => run.papers.push(paper),
+            Err(error) => {
+                let error = crate::chain(error.as_ref());
+                eprintln!("error: {name}: {error}");
+                run.failures.push(Failure { name: name.to_owned(), error });
+                continue;
+            }
+        }
+        seconds.push((name.to_owned(), taken.as_secs_f64()));
+    }
+    if run.papers.is_empty() {
+        return Ok(exit::FAILED);
+    }
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
+    let page = folder.path().join("index.html");
+    folder.write(&run.files(&circumstances)?)?;
+    let taken = &circumstances.seconds;
+    stdout_line(&if flags.json { json(&run, taken)? } else { table(&run, taken) })?;
+    if !flags.quiet {
+        eprintln!("{}", page.display());
+    }
+    Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
+}
+
+/// The papers of this name.
+fn chosen(
+    papers: &[(&'static str, Experiment)],
+    name: &str,
+) -> anyhow::Result<Vec<(&'static str, Experiment)>> {
+    if name == ALL && !papers.is_empty() {
+        return Ok(papers.to_vec());
+    }
+    if let Some(&found) = papers.iter().find(|(known, _)| *known == name) {
+        return Ok(vec![found]);
+    }
+    let known: Vec<&str> = papers.iter().map(|(known, _)| *known).chain([ALL]).collect();
+    let meant = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
+    let list = known.join(", ");
+    Err(usage(format!("there is no paper `{name}`; {}There is {list}", meant.unwrap_or_default())))
+}
+
+/// What came out, a line for each paper.
+fn table(run: &Run, seconds: &[(String, f64)]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"]);
+    for (paper, (_, seconds)) in run.papers.iter().zip(seconds) {
+        let Tally { numbers, claims } = Tally::of(&paper.sections);
+        let counts = [
+            numbers.total(),
+            numbers.holds,
+            claims.total(),
+            claims.holds,
+            claims.partly,
+            claims.fails,
+            claims.open,
+        ];
+        let cells = counts.iter().map(ToString::to_string);
+        table.add_row([paper.name.to_owned()].into_iter().chain(cells).chain([format!("{seconds:.1}")]));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
+    let papers: Vec<serde_json::Value> = run
+        .papers
+        .iter()
+        .zip(seconds)
+        .map(|(paper, (_, seconds))| {
+            let Tally { numbers, claims } = Tally::of(&paper.sections);
+            serde_json::json!({ "paper": paper.name, "numbers": numbers, "claims": claims, "seconds": seconds })
+        })
+        .collect();
+    let whole = serde_json::json!({
+        "schema": crate::paper::SCHEMA,
+        "command": run.command(),
+        "papers": papers,
+        "failures": run.failures,
+    });
+    Ok(serde_json::to_string_pretty(&whole)?)
+}
+
+/// Lines about progress come at least this far apart where stderr is no terminal.
+const LINE_PAUSE: Duration = Duration::from_secs(2);
+
+/// Shows what a paper is at.
+struct Progress {
+    name: &'static str,
+    start: Instant,
+    show: Show,
+}
+
+enum Show {
+    Nothing,
+    Line(ProgressBar),
+    /// When the last line was printed.
+    Lines(Mutex<Instant>),
+}
+
+impl Progress {
+    fn start(name: &'static str, quiet: bool) -> Self {
+        let start = Instant::now();
+        let show = if quiet {
+            Show::Nothing
+        } else if std::io::stderr().is_terminal() {
+            let line = ProgressBar::new_spinner();
+            let style = ProgressStyle::with_template("{spinner} {prefix:>10} {elapsed:>4} {wide_msg}");
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            line.set_prefix(name);
+            line.enable_steady_tick(Duration::from_millis(120));
+            Show::Line(line)
+        } else {
+            eprintln!("{name}: started");
+            Show::Lines(Mutex::new(start))
+        };
+        Self { name, start, show }
+    }
+
+    fn tell(&self, words: &str) {
+        // The name stands there already.
+        let words = words.strip_prefix(self.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(words);
+        match &self.show {
+            Show::Nothing => {}
+            Show::Line(line) => line.set_message(words.to_owned()),
+            Show::Lines(last) => {
+                // A panic elsewhere while it was held does no harm to a time.
+                let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                if LINE_PAUSE <= last.elapsed() {
+                    *last = Instant::now();
+                    eprintln!("{} {:.0} s: {words}", self.name, self.start.elapsed().as_secs_f64());
+                }
+            }
+        }
+    }
+
+    fn end(self) -> Duration {
+        let taken = self.start.elapsed();
+        match self.show {
+            Show::Nothing => {}
+            Show::Line(line) => {
+                line.finish_and_clear();
+                eprintln!("{}: done in {:.1} s", self.name, taken.as_secs_f64());
+            }
+            Show::Lines(_) => eprintln!("{}: done in {:.1} s", self.name, taken.as_secs_f64()),
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::Paper;
+    use crate::report::testing;
+    use std::path::Path;
+
+    fn demo(context: &Context<'_>) -> anyhow::Result<Paper> {
+        (context.progress)("drawing");
+        let mut paper = testing::paper();
+        paper.about.push(format!("{:?} {}", context.scale, context.seed));
+        Ok(paper)
+    }
+
+    fn fails(_: &Context<'_>) -> anyhow::Result<Paper> {
+        Err(anyhow::anyhow!("no trace").context("could not run figure 1"))
+    }
+
+    const DEMOS: &[(&str, Experiment)] = &[("demo", demo), ("fails", fails)];
+
+    fn flags(paper: &str, out: &Path) -> PaperCommand {
+        PaperCommand {
+            paper: paper.to_owned(),
+            quick: true,
+            full: false,
+            seed: 5,
+            out: Some(out.to_path_buf()),
+            overwrite: false,
+            json: false,
+            quiet: true,
+        }
+    }
+
+    #[test]
+    fn run_writes_the_page_with_the_scale_and_the_seed() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        assert_eq!(run(DEMOS, &flags("demo", &out)).unwrap(), exit::OK);
+        let page = std::fs::read_to_string(out.join("index.html")).unwrap();
+        assert!(page.contains("Quick 5") && page.contains("gristmill paper demo --quick --seed 5"));
+    }
+
+    #[test]
+    fn paper_that_fails_is_named_on_the_page_of_the_others() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        assert_eq!(run(DEMOS, &flags("all", &out)).unwrap(), exit::FAILED);
+        let page = std::fs::read_to_string(out.join("index.html")).unwrap();
+        assert!(page.contains("<code>fails</code> is missing: could not run figure 1: no trace"));
+        let alone = root.path().join("alone");
+        assert_eq!(run(DEMOS, &flags("fails", &alone)).unwrap(), exit::FAILED);
+        assert!(!alone.exists(), "there is nothing to write");
+    }
+
+    #[test]
+    fn unknown_paper_names_the_nearest() {
+        let error = run(DEMOS, &flags("dmeo", Path::new("never"))).unwrap_err().to_string();
+        assert_eq!(error, "there is no paper `dmeo`; did you mean `demo`? There is demo, fails, all");
+    }
+
+    #[test]
+    fn table_has_a_line_for_each_paper() {
+        let papers = vec![testing::paper()];
+        let run = Run { asked: "all".to_owned(), scale: Scale::Full, seed: 1, papers, failures: Vec::new() };
+        let text = table(&run, &[("demo".to_owned(), 12.34)]);
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(
+            words[0],
+            ["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"]
+        );
+        assert_eq!(words[1], ["demo", "7", "4", "4", "1", "1", "1", "1", "12.3"]);
+        assert_eq!(json(&run, &[("demo".to_owned(), 1.0)]).unwrap().lines().next(), Some("{"));
+    }
+}

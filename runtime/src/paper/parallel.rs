@@ -1,0 +1,45 @@
+//! Runs independent simulations on several threads; what comes out does not depend on how many.
+//!
+//! Not here: what is run.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Calls `run` for every item, on as many threads as the machine has processors, and gives the results in the order of
+/// the items. A panic in one of them goes on in the caller.
+pub fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len().max(1));
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next, run) = (sender.clone(), &next, &run);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    // The receiver outlives the scope.
+                    let _ = sender.send((index, run(item)));
+                }
+            });
+        }
+    });
+    drop(sender);
+    let mut results: Vec<(usize, R)> = receiver.into_iter().collect();
+    results.sort_unstable_by_key(|&(index, _)| index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::each;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<u64> = (0..1000).collect();
+        assert_eq!(each(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
+        assert_eq!(each(&[0_u64; 0], |item| *item), [0; 0]);
+    }
+}

@@ -1,0 +1,190 @@
+//! Printed equations that are wrong or cannot be computed as they stand, beside what stands in their place: 40, 43, 46
+//! and 47.
+//!
+//! Not here: the equations that are used (`scheduler::placement`, `scheduler::queueing::sizing`).
+
+use super::{holds, lines, placed, series};
+use crate::paper::{Axis, Block, Cell, Claim, Column, Section, Table};
+use gristmill_scheduler::queueing::sizing::{Law, curve, fork_join};
+
+pub(super) fn section() -> anyhow::Result<Section> {
+    let (forty_six, forty_six_claim) = equation_46()?;
+    let (forty_seven, forty_seven_claim) = equation_47();
+    let (forty_three, forty_three_claim) = equation_43();
+    let claims = vec![equation_40()?, forty_three_claim, forty_six_claim, forty_seven_claim];
+    Ok(Section {
+        id: "equations".to_owned(),
+        title: "Equations 40, 43, 46 and 47: as printed, and right".to_owned(),
+        text: vec![
+            "Equation 40 is right but 0/0 at D = 0. Equation 43 lacks a factor 1 / mu, which equation 44, its inverse, \
+             has: with it, it is Kingman's formula. Equation 46 has n! / ((n-i)! (i-1)!) = i C(n, i), whose alternating \
+             sum is 0 for every n above 1; its proof has C(n, i) / i, which makes the harmonic number. Equation 47 is \
+             right, but its alternating sums cancel; the integral that stands here does not."
+                .to_owned(),
+        ],
+        blocks: vec![forty_three, forty_six, forty_seven, Block::Claims(claims)],
+    })
+}
+
+fn equation_40() -> anyhow::Result<Claim> {
+    let (mu, alpha): (f64, f64) = (0.8, 3.0);
+    let printed = |delay: f64| {
+        ((alpha + delay) * mu - ((mu * (alpha - delay)).powi(2) + 4.0 * delay * mu).sqrt()) / (2.0 * delay)
+    };
+    let right = mu - 1.0 / alpha;
+    let tiny = printed(1e-14);
+    let split = placed("m-ep", 40, 10.0)?;
+    let means: Vec<f64> = split.means.iter().map(|mean| (mean / split.means[0] - 1.0).abs()).collect();
+    let spread = means.into_iter().fold(0.0, f64::max);
+    Ok(Claim {
+        place: "equation 40".to_owned(),
+        statement: "The printed solution of the M-EP holds for every D.".to_owned(),
+        verdict: holds(printed(0.0).is_finite() && (tiny - right).abs() < 1e-6),
+        evidence: format!(
+            "at mu = 0.8, alpha = 3 it is {} at D = 0 and {tiny:.4} at D = 1e-14, where mu - 1 / alpha = {right:.4} is \
+             right; our form is exact there: means of 40 workers differ by {spread:.0e} of each other",
+            printed(0.0)
+        ),
+    })
+}
+
+fn equation_43() -> (Block, Claim) {
+    // Table of rates that come back when equation 44 inverts each form.
+    let (ca2, cs2) = (1.0, 1.0);
+    let mut rows = Vec::new();
+    let mut worst = [0.0_f64; 2];
+    for (mu, lambda) in [(0.5, 0.25), (0.8, 0.4), (1.0, 0.5), (2.0, 1.0), (4.0, 3.0)] {
+        let printed = lambda * (ca2 + cs2) / (2.0 * (mu - lambda)) + 1.0 / mu;
+        let kingman = lambda * (ca2 + cs2) / (2.0 * mu * (mu - lambda)) + 1.0 / mu;
+        let inverse = |alpha: f64| mu / (1.0 + (ca2 + cs2) / mu / (2.0 * alpha - 2.0 / mu));
+        let markov = 1.0 / (mu - lambda);
+        worst[0] = worst[0].max((kingman / markov - 1.0).abs());
+        worst[1] = worst[1].max((printed / markov - 1.0).abs());
+        rows.push(vec![
+            Cell::number(mu),
+            Cell::number(lambda),
+            Cell::number(printed),
+            Cell::number(kingman),
+            Cell::number(markov),
+            Cell::number(inverse(printed)),
+            Cell::number(inverse(kingman)),
+        ]);
+    }
+    let table = Table {
+        id: "equation-43".to_owned(),
+        caption: "Equation 43 for exponential arrivals and service (both variabilities 1), where an M/M/1 queue takes \
+                  1 / (mu - lambda), and the lambda that equation 44 gives back."
+            .to_owned(),
+        columns: vec![
+            Column::new("mu", "tasks/s"),
+            Column::new("lambda", "tasks/s"),
+            Column::new("43 as printed", "s"),
+            Column::new("43 with 1 / mu", "s"),
+            Column::new("M/M/1", "s"),
+            Column::new("44 of the printed", "tasks/s"),
+            Column::new("44 of the right", "tasks/s"),
+        ],
+        rows,
+    };
+    let claim = Claim {
+        place: "equation 43".to_owned(),
+        statement: "Equation 43 is Kingman's approximation and is inverted by equation 44.".to_owned(),
+        verdict: holds(worst[1] < 1e-9),
+        evidence: format!(
+            "as printed it is off by up to {:.0} % for M/M/1 queues, where Kingman's formula is exact; with the factor \
+             1 / mu by {:.0e}",
+            100.0 * worst[1],
+            worst[0]
+        ),
+    };
+    (Block::Table(table), claim)
+}
+
+fn equation_46() -> anyhow::Result<(Block, Claim)> {
+    let (mu, lambda) = (1.0, 2.0);
+    let right = curve(mu, lambda, Law::Lemma10, 3..=20)?;
+    let mut zeros = 0;
+    let rows: Vec<Vec<Cell>> = right
+        .iter()
+        .map(|point| {
+            let printed = printed_46(point.count);
+            zeros += u32::from(printed == 0);
+            let spare = mu - lambda / f64::from(point.count);
+            vec![
+                Cell::number(f64::from(point.count)),
+                Cell::number(printed as f64 / spare),
+                Cell::number(point.mean),
+            ]
+        })
+        .collect();
+    let claim = Claim {
+        place: "equation 46".to_owned(),
+        statement: "The printed function has its minimum at the best number of workers.".to_owned(),
+        verdict: holds(zeros == 0),
+        evidence: format!("as printed it is 0 for {zeros} of {} numbers of workers", rows.len()),
+    };
+    let table = Table {
+        id: "equation-46".to_owned(),
+        caption: "Equation 46 for mu = 1, lambda = 2, in whole numbers as printed, and with C(n, i) / i."
+            .to_owned(),
+        columns: vec![Column::new("n", "workers"), Column::new("as printed", "s"), Column::new("right", "s")],
+        rows,
+    };
+    Ok((Block::Table(table), claim))
+}
+
+/// The sum of equation 46 as printed; exact up to 60 workers.
+fn printed_46(count: u32) -> i128 {
+    let count = i128::from(count);
+    let (mut binomial, mut total) = (1, 0);
+    for i in 1..=count {
+        binomial = binomial * (count - i + 1) / i;
+        total += if i % 2 == 1 { i * binomial } else { -i * binomial };
+    }
+    total
+}
+
+fn equation_47() -> (Block, Claim) {
+    const COUNT: u32 = 60;
+    let right = fork_join(COUNT);
+    let points: Vec<(f64, f64)> = (1..=COUNT)
+        .zip(&right)
+        .map(|(n, right)| (f64::from(n), (alternating_47(n) / right - 1.0).abs().max(1e-17)))
+        .collect();
+    let lost = points.iter().find(|(_, off)| 0.01 < *off).map_or(f64::NAN, |(n, _)| *n);
+    let chart = lines(
+        "equation-47",
+        "How far the alternating sums of equation 47 are from the integral, in double precision.",
+        Axis::linear("number of workers"),
+        Axis::logarithmic("relative difference"),
+        vec![series("alternating sum", points)],
+    );
+    let claim = Claim {
+        place: "equation 47".to_owned(),
+        statement: "The alternating sums of equation 47 can be computed as printed.".to_owned(),
+        verdict: holds(lost.is_nan()),
+        evidence: format!("in double precision they are off by more than 1 % from {lost} workers on"),
+    };
+    (chart, claim)
+}
+
+/// `V_n` of equation 47 as printed.
+fn alternating_47(count: u32) -> f64 {
+    let binomials = |n: u32| {
+        (1..=n).scan(1.0, move |binomial, i| {
+            *binomial *= f64::from(n - i + 1) / f64::from(i);
+            Some(*binomial)
+        })
+    };
+    let mut total = 0.0;
+    for (i, outer) in (1..=count).zip(binomials(count)) {
+        let mut inner = 0.0;
+        let mut factor = 1.0 / f64::from(i).powi(2);
+        for (j, binomial) in (1..=i).zip(binomials(i)) {
+            inner += binomial * factor;
+            factor *= f64::from(j) / f64::from(i);
+        }
+        total += if i % 2 == 1 { outer * inner } else { -outer * inner };
+    }
+    total
+}

@@ -1,0 +1,174 @@
+//! The stragglers thesis: how long the slowest of many workers takes, and what follows for splitting work and buying
+//! workers.
+//!
+//! Not here: the mathematics and the splits (`scheduler::queueing`, `scheduler::placement`).
+
+mod cost;
+mod equations;
+mod fitted;
+mod simulated;
+mod sojourn;
+mod splits;
+mod stream;
+
+use super::{Block, Chart, ChartKind, Compared, Context, Paper, Series, Verdict};
+use crate::paper::Axis;
+use gristmill_scheduler::placement::{Placed, place};
+use gristmill_scheduler::queueing::Server;
+
+/// The numbers of workers in the figures of chapter 6.
+const COUNTS: [u32; 5] = [40, 80, 120, 160, 200];
+/// Service rate of slow and fast workers in chapter 6, in tasks per second.
+const SLOW: f64 = 0.8;
+const FAST: f64 = 1.0;
+
+/// Runs everything.
+///
+/// # Errors
+/// A computation that fails, which is a bug.
+pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
+    (context.progress)("distributions fitted to task times");
+    let mut sections = vec![fitted::generated(context)?, fitted::measured()?];
+    (context.progress)("the largest of many times");
+    sections.push(sojourn::figure_4_1()?);
+    sections.extend(sojourn::figures_6()?);
+    (context.progress)("queues simulated task by task");
+    sections.push(simulated::section(context)?);
+    (context.progress)("splits against the optimum");
+    sections.extend(splits::sections(context)?);
+    (context.progress)("numbers and mixes of workers");
+    sections.extend(cost::sections()?);
+    (context.progress)("a stream of jobs on a simulated cluster");
+    sections.push(stream::section(context)?);
+    sections.push(equations::section()?);
+    let about = [
+        "A reduce can begin only when the slowest map has ended. The thesis models every worker as a queue whose tasks \
+         take a delayed tailed time, P(X <= t) = 1 - exp(-a x - b ln(1 + x)) with x = t - T, and asks for the mean of the \
+         largest of these times, the mean sojourn time (MST). From it follow how arriving tasks should be split over \
+         workers of different speeds (arrival rates lambda_i at service rates mu_i), and how many workers of which kind \
+         are best: more workers take less each, but the slowest of more is slower.",
+        "Chapter 6 has half of the workers at mu = 0.8 and half at mu = 1 tasks per second. Completion times are \
+         T_i = D lambda_i / mu_i plus an exponential time with the rate mu_i - lambda_i. D is 0 for jobs bound by memory \
+         and 100 s for jobs bound by processors.",
+        "The thesis prints curves, not numbers. The reference numbers beside ours are from an independent \
+         implementation of the same equations. MST is computed as the integral of 1 - product of F_i, which holds for any \
+         number of workers; the printed sum over all subsets (equation 10) overflows and cancels beyond about thirty. \
+         `printed` splits may hand work on (negative rates); `nonneg` is the same without that.",
+    ];
+    Ok(Paper {
+        name: "stragglers",
+        title: "Stochastic Modeling and Optimization of Stragglers in MapReduce Framework (F. Farhat, 2015)",
+        about: about.map(str::to_owned).to_vec(),
+        sections,
+    })
+}
+
+/// So many workers, half of them slow.
+fn halves(count: u32) -> Vec<Server> {
+    (0..count).map(|i| Server::exponential(if i < count / 2 { SLOW } else { FAST })).collect()
+}
+
+/// The split of this text for half slow and half fast workers.
+fn placed(split: &str, count: u32, lambda: f64) -> anyhow::Result<Placed> {
+    Ok(place(split, &halves(count), lambda)?)
+}
+
+/// Mean sojourn time, where it is finite.
+fn mean(split: &str, count: u32, lambda: f64) -> anyhow::Result<Option<f64>> {
+    Ok(Some(placed(split, count, lambda)?.mean).filter(|mean| mean.is_finite()))
+}
+
+/// Points of a curve, without those that are infinite.
+fn curve(
+    xs: impl IntoIterator<Item = f64>,
+    y: impl Fn(f64) -> anyhow::Result<Option<f64>>,
+) -> anyhow::Result<Vec<(f64, f64)>> {
+    let points = xs.into_iter().map(|x| Ok(y(x)?.map(|y| (x, y))));
+    Ok(points.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+fn series(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+    Series { name: name.into(), points, ..Series::default() }
+}
+
+fn lines(id: &str, caption: &str, x: Axis, y: Axis, series: Vec<Series>) -> Block {
+    let chart =
+        Chart { id: id.to_owned(), caption: caption.to_owned(), x, y, kind: ChartKind::Lines, series };
+    Block::Chart(chart)
+}
+
+/// A number of ours beside one of the reference; it agrees within this part of it.
+fn against(what: String, reference: f64, ours: f64, tolerance: f64) -> Compared {
+    let agrees = (ours - reference).abs() <= tolerance * reference.abs();
+    let note = if agrees { String::new() } else { format!("differs by more than {tolerance:e} of it") };
+    Compared {
+        what,
+        printed: None,
+        reference: Some((reference, 0.0)),
+        ours,
+        half_width: None,
+        verdict: holds(agrees),
+        note,
+    }
+}
+
+fn holds(holds: bool) -> Verdict {
+    if holds { Verdict::Holds } else { Verdict::Fails }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::Scale;
+
+    #[test]
+    fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
+        let context = Context { scale: Scale::Quick, seed: 1, progress: &|_| {} };
+        let paper = run(&context).unwrap();
+        let ids: Vec<&str> = paper.sections.iter().map(|section| section.id.as_str()).collect();
+        for id in
+            ["table-3-1", "figure-4-1", "figure-6-1", "figure-6-3", "figure-6-5", "figure-6-7", "figure-6-8"]
+        {
+            assert!(ids.contains(&id), "{id} in {ids:?}");
+        }
+        for id in ["figure-6-9", "figure-7-1", "figure-7-2", "figure-7-3", "figure-7-4", "equations"] {
+            assert!(ids.contains(&id), "{id} in {ids:?}");
+        }
+        for section in &paper.sections {
+            for block in &section.blocks {
+                check(&section.id, block);
+            }
+        }
+    }
+
+    /// All numbers are finite, and those with an exact reference agree.
+    fn check(section: &str, block: &Block) {
+        match block {
+            Block::Chart(chart) => {
+                let points = chart.series.iter().flat_map(|series| &series.points);
+                assert!(points.clone().next().is_some(), "{section}: an empty chart");
+                assert!(
+                    points.clone().all(|(x, y)| x.is_finite() && y.is_finite()),
+                    "{section}: {}",
+                    chart.id
+                );
+            }
+            Block::Comparison(rows) => {
+                for row in rows {
+                    assert!(row.ours.is_finite(), "{section}: {}", row.what);
+                    let exact =
+                        row.half_width.is_none() && row.reference.is_some_and(|(_, width)| width == 0.0);
+                    assert!(!exact || row.verdict == Verdict::Holds, "{section}: {row:?}");
+                }
+            }
+            Block::Table(table) => {
+                assert!(
+                    table.rows.iter().all(|row| row.len() == table.columns.len()),
+                    "{section}: {}",
+                    table.id
+                );
+            }
+            Block::Claims(_) => {}
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Figures 6-2, 6-4, 6-6 and 6-9: workers' completion times under the splits, from queues simulated task by task.
+//!
+//! The thesis shows runs on a simulated cluster of its own. Here tasks arrive at random at every worker with its rate and
+//! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. Not here: jobs
+//! whose tasks arrive together, for which no split of the thesis is made.
+
+use super::{SLOW, halves, holds, lines};
+use crate::paper::{Axis, Block, Claim, Compared, Context, Section, Series, Verdict, each};
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::placement::{Placed, place};
+use gristmill_scheduler::queueing::{Dtd, Server};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+const COUNT: u32 = 40;
+const SPLITS: [(&str, &str); 4] = [
+    ("fair", "fair-split"),
+    ("pure-deterministic", "pure-deterministic"),
+    ("pure-stochastic (nonneg)", "pure-stochastic"),
+    ("M-EP with D = 3.5 s", "m-ep:d=3.5"),
+];
+const LAMBDAS: [f64; 6] = [8.0, 14.0, 20.0, 25.0, 28.0, 30.0];
+
+/// What one seed gives: mean times at slow workers, at fast workers, and of the largest.
+type Means = [f64; 3];
+
+pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
+    let tasks = context.scaled(1_000, 20_000, 100_000);
+    let seeds: Vec<u64> = (0..context.scaled(4, 10, 20)).map(|i| context.seed + i).collect();
+    let mut blocks = Vec::new();
+    let mut compared = Vec::new();
+    let mut spread = Vec::new();
+    for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
+        let mut curves = ["slow workers", "fast workers", "largest"]
+            .map(|name| Series { name: name.to_owned(), ..Series::default() });
+        let mut worst = 0.0_f64;
+        for lambda in LAMBDAS {
+            let servers = halves(COUNT);
+            let placed = place(split, &servers, lambda)?;
+            let runs: Vec<Means> = each(&seeds, |seed| simulate(&servers, &placed, tasks, *seed));
+            let mut centers = [0.0; 3];
+            for (i, curve) in curves.iter_mut().enumerate() {
+                let samples: Vec<f64> = runs.iter().map(|run| run[i]).collect();
+                let interval =
+                    Interval::of(&samples).map(|found| (found.mean, found.half_width.unwrap_or_default()));
+                let (mean, half_width) = interval.unwrap_or_default();
+                curve.points.push((lambda, mean));
+                curve.half_widths.push(half_width);
+                centers[i] = mean;
+                if i == 2 {
+                    compared.push(against_formula(name, lambda, &servers, &placed, (mean, half_width)));
+                }
+            }
+            worst = worst.max(centers[0].max(centers[1]) / centers[0].min(centers[1]));
+        }
+        spread.push(worst);
+        blocks.push(lines(
+            &format!("figure-{figure}"),
+            &format!(
+                "Figure {figure}: mean times under {name}, with 95 % intervals over {} seeds.",
+                seeds.len()
+            ),
+            Axis::linear("arrival rate lambda, tasks/s"),
+            Axis::logarithmic("time, s"),
+            curves.to_vec(),
+        ));
+    }
+    blocks.push(Block::Comparison(compared));
+    blocks.push(Block::Claims(claims(&spread)));
+    Ok(Section {
+        id: "figure-6-9".to_owned(),
+        title: "Figures 6-2, 6-4, 6-6 and 6-9: times of slow and fast workers under the splits".to_owned(),
+        text: vec![format!(
+            "A stand-in for the thesis' runs of Hadoop on a simulated cluster, which print no numbers: {COUNT} queues, half \
+             at mu = 0.8 and half at mu = 1, exponential service, {tasks} tasks for each worker and seed after a tenth \
+             as many that are not counted. The largest is that of one task of every worker."
+        )],
+        blocks,
+    })
+}
+
+/// Lindley's recursion at every worker.
+fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> Means {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut largest = vec![0.0_f64; tasks];
+    let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
+    for (server, rate) in servers.iter().zip(&placed.rates) {
+        let between = Dtd { a: rate.max(f64::MIN_POSITIVE), b: 0.0, offset: 0.0 };
+        let service = Dtd { a: server.mu, b: 0.0, offset: 0.0 };
+        let (mut wait, mut sum) = (0.0_f64, 0.0);
+        for task in 0..tasks + tasks / 10 {
+            let time = wait + service.sample(&mut random);
+            wait = (time - between.sample(&mut random)).max(0.0);
+            if let Some(counted) = task.checked_sub(tasks / 10) {
+                sum += time;
+                largest[counted] = largest[counted].max(time);
+            }
+        }
+        let kind = usize::from(server.mu != SLOW);
+        sums[kind] += sum / tasks as f64;
+        counts[kind] += 1.0;
+    }
+    [sums[0] / counts[0], sums[1] / counts[1], largest.iter().sum::<f64>() / tasks as f64]
+}
+
+/// The simulated largest time beside the formula's; D is no part of the simulated queues.
+fn against_formula(
+    name: &str,
+    lambda: f64,
+    servers: &[Server],
+    placed: &Placed,
+    ours: (f64, f64),
+) -> Compared {
+    let times: Vec<Dtd> = servers
+        .iter()
+        .zip(&placed.rates)
+        .map(|(server, rate)| Dtd { a: server.mu - rate, b: 0.0, offset: 0.0 })
+        .collect();
+    let formula = gristmill_scheduler::queueing::mean_sojourn(&times).unwrap_or(f64::NAN);
+    // One of twenty intervals misses; three half widths are as good as never exceeded.
+    let off = (ours.0 - formula).abs();
+    let verdict = if off <= ours.1 {
+        Verdict::Holds
+    } else if off <= 3.0 * ours.1 {
+        Verdict::Partly
+    } else {
+        Verdict::Fails
+    };
+    Compared {
+        what: format!("{name}, lambda {lambda}: simulated largest time beside the formula's, in s"),
+        printed: None,
+        reference: Some((formula, 0.0)),
+        ours: ours.0,
+        half_width: Some(ours.1),
+        verdict,
+        note: if verdict == Verdict::Holds {
+            String::new()
+        } else {
+            "outside of the interval over seeds".to_owned()
+        },
+    }
+}
+
+fn claims(spread: &[f64]) -> Vec<Claim> {
+    let [fair, det, stochastic, mep] = spread else { return Vec::new() };
+    vec![
+        Claim {
+            place: "sections 6-1 to 6-3".to_owned(),
+            statement: "Times at slow and fast workers differ most under fair, less under pure-deterministic, and are \
+                        nearly equal under pure-stochastic."
+                .to_owned(),
+            verdict: holds(stochastic < det && det < fair && *stochastic < 1.1),
+            evidence: format!(
+                "largest ratio of the two means: fair {fair:.2}, pure-deterministic {det:.2}, pure-stochastic {stochastic:.2}"
+            ),
+        },
+        Claim {
+            place: "section 6-4".to_owned(),
+            statement: "M-EP is near to pure-stochastic.".to_owned(),
+            verdict: holds((mep / stochastic - 1.0).abs() < 0.25),
+            evidence: format!("largest ratio of the two means: M-EP {mep:.2}, pure-stochastic {stochastic:.2}"),
+        },
+    ]
+}

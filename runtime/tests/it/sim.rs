@@ -1,0 +1,336 @@
+//! `sim`, `order`, `place`, `size`, `fit`: simulations and computations on the command line.
+//!
+//! Deliberately not here: what the simulators and policies compute, which is tested beside them.
+
+use crate::support::Sandbox;
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Columns that every help text fits into.
+const COLUMNS_MAX: usize = 80;
+
+/// Five jobs that arrive one after another.
+const JOBS: &str = "\
+name,arrival,maps,reduces,shuffle_bytes,goal
+a,0,4x3,2x2,4000000,30
+b,1,2x1,1,1000000,5
+c,2,6x2,3x1,9000000,
+d,2,1,,0,4
+e,50,3x1,1,1000000,60
+";
+
+#[test]
+fn a_table_has_a_row_for_each_policy_on_every_model() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("jobs.csv", JOBS);
+    for model in ["fluid", "slotted", "cluster"] {
+        let finished = sandbox.run_well([
+            "sim",
+            "--model",
+            model,
+            "--machines",
+            "4",
+            "--workers",
+            "4",
+            "--policy",
+            "fifo,fair,asrpt:slot=1s",
+            "--workload",
+            &jobs,
+        ]);
+        let lines: Vec<String> = finished.stdout_text().lines().map(str::to_owned).collect();
+        let first: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(first, ["policy", "fifo", "fair", "asrpt:slot=1s"], "{model}");
+        assert!(lines[0].contains("flow, s") && lines[0].contains("goals-met"), "{}", lines[0]);
+        assert!(!finished.stdout_text().contains("NaN"));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_gives_others() {
+    let sandbox = Sandbox::new();
+    let text = |seed: &str, kind: &str| {
+        let mut arguments =
+            vec!["sim", "--policy", "fcfs,max-srpt", "--seeds", "2", "--seed", seed, "--json"];
+        arguments.extend(["--workload", "overlap:load=0.6,jobs=500", "--model", kind]);
+        sandbox.run_well(arguments).stdout_text()
+    };
+    for kind in ["fluid", "cluster"] {
+        assert_eq!(text("7", kind), text("7", kind));
+        assert_ne!(text("7", kind), text("8", kind));
+    }
+}
+
+#[test]
+fn json_has_every_run_with_declared_metrics() {
+    let sandbox = Sandbox::new();
+    let arguments = ["sim", "--model", "slotted", "--preemptive", "--machines", "20", "--bound", "--json"];
+    let workload = ["--policy", "fifo,asrpt,srpt", "--workload", "asrpt:rate=0.3,slots=60", "--seeds", "3"];
+    let json: Value = sandbox.run_well(arguments.iter().chain(&workload)).json();
+    assert_eq!(json["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(json["metrics"]["flow"]["unit"], "s");
+    assert_eq!(json["policies"][0]["flow_percentiles"].as_array().unwrap().len(), 100);
+    let ratio = |place: usize| {
+        json["policies"][place]["metrics"]["efficiency-ratio"]["mean"].as_f64().expect("it was asked for")
+    };
+    assert!(1.0 <= ratio(1) && ratio(1) <= ratio(0), "asrpt {}, fifo {}", ratio(1), ratio(0));
+    assert_eq!(ratio(2), 1.0, "the bound is what srpt needs");
+    for policy in json["policies"].as_array().unwrap() {
+        assert_eq!(policy["runs"].as_array().unwrap().len(), 3);
+        for run in policy["runs"].as_array().unwrap() {
+            for metric in run["values"].as_object().unwrap().keys() {
+                assert!(json["metrics"].get(metric).is_some(), "{metric} is not declared");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_job_is_a_line_of_csv_and_the_flow_adds_up() {
+    let sandbox = Sandbox::new();
+    let (jobs, csv) = (sandbox.write("jobs.csv", JOBS), sandbox.text("out.csv"));
+    let json = sandbox
+        .run_well(["sim", "--policy", "fcfs,k-lps:k=2", "--workload", &jobs, "--csv", &csv, "--json"])
+        .json();
+    let text = std::fs::read_to_string(&csv).unwrap();
+    let flows: Vec<f64> = text
+        .lines()
+        .filter(|line| line.starts_with("fcfs,1,"))
+        .map(|line| line.split(',').nth(7).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(flows.len(), 5);
+    let total = json["policies"][0]["metrics"]["flow-total"]["mean"].as_f64().unwrap();
+    assert!((flows.iter().sum::<f64>() - total).abs() < 1e-9, "{flows:?} make {total}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("k-lps:k=2,1,")).count(), 5);
+}
+
+#[test]
+fn a_trace_of_the_cluster_has_every_task_in_a_slot() {
+    let sandbox = Sandbox::new();
+    let (jobs, trace) = (sandbox.write("jobs.csv", JOBS), sandbox.text("trace.json"));
+    let arguments = ["sim", "--model", "cluster", "--workers", "2", "--slots", "2", "--policy", "fifo"];
+    sandbox.run_well(arguments.iter().copied().chain(["--workload", &jobs, "--trace", &trace]));
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&trace).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |kind: &str| events.iter().filter(|event| event["cat"] == kind).count();
+    assert_eq!((of("map"), of("reduce")), (16, 7));
+    for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "fetch") {
+        assert!(event["tid"].as_u64().unwrap() < 2 && event["pid"].as_u64().unwrap() < 2, "{event}");
+    }
+}
+
+#[test]
+fn plots_are_drawn_as_a_chart_and_as_a_page() {
+    let sandbox = Sandbox::new();
+    for name in ["flow.svg", "all.html"] {
+        let file = sandbox.text(name);
+        let workload = "overlap:load=0.5,jobs=300";
+        sandbox.run_well(["sim", "--policy", "fcfs,ps", "--workload", workload, "--plot", &file]);
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains("<svg") && text.contains("fcfs") && text.contains("ps"), "{name}");
+        assert!(!text.contains("NaN"), "{name}");
+    }
+}
+
+#[test]
+fn names_that_are_not_known_are_answered_with_the_nearest() {
+    let sandbox = Sandbox::new();
+    let cases: [(&[&str], &[&str]); 9] = [
+        (&["--policy", "max-srtp"], &["no policy `max-srtp`", "did you mean `max-srpt`"]),
+        (&["--policy", "k-lps:kk=3"], &["no parameter `kk`", "did you mean `k`"]),
+        (&["--policy", "k-lps:k=0"], &["parameter `k`"]),
+        (&["--metrics", "flw"], &["no metric `flw`", "did you mean `flow`"]),
+        (&["--model", "cluster", "--placement", "pul"], &["did you mean `pull`"]),
+        (&["--model", "cluster", "--estimator", "orcale"], &["did you mean `oracle`"]),
+        (&["--model", "cluster", "--policy", "srpt"], &["can only be simulated"]),
+        (&["--workload", "overlp"], &["no workload `overlp`", "did you mean `overlap`"]),
+        (&["--workload", "overlap:load=1"], &["parameter `load`", "below 1"]),
+    ];
+    for (flags, words) in cases {
+        let workload: &[&str] =
+            if flags.contains(&"--workload") { &[] } else { &["--workload", "overlap:jobs=10"] };
+        let finished = sandbox.run([&["sim"], flags, workload].concat()).expect_code(2).expect_words(words);
+        assert!(finished.stdout.is_empty(), "{flags:?} wrote to stdout");
+    }
+    sandbox
+        .run(["run", "wordcount", "x", "--policy", "srpt"])
+        .expect_code(2)
+        .expect_words(&["can only be simulated"]);
+    sandbox.run(["master", "--policy", "srpt"]).expect_code(2).expect_words(&["can only be simulated"]);
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused() {
+    let sandbox = Sandbox::new();
+    let cases: [(&[&str], &str); 13] = [
+        (&["--seeds", "0"], "--seeds"),
+        (&["--jobs", "0"], "--jobs"),
+        (&["--scale-load", "-1"], "scale-load"),
+        (&["--scale-bytes", "nan"], "scale-bytes"),
+        (&["--workers", "0"], "--workers"),
+        (&["--model", "cluster", "--slots", "0"], "--slots"),
+        (&["--model", "cluster", "--pools", "2"], "--pools"),
+        (&["--model", "cluster", "--network", "0"], "--network"),
+        (&["--model", "slotted", "--machines", "0"], "machines"),
+        (&["--model", "slotted", "--policy", "dsrpt"], "--preemptive"),
+        (&["--plot", "x.png"], "--plot"),
+        (&["--trace", "x.json"], "--trace"),
+        (&["--buckets", "3,2"], "--buckets"),
+    ];
+    for (flags, word) in cases {
+        let workload = ["--workload", "overlap:jobs=10"];
+        sandbox.run([&["sim"], flags, &workload].concat()).expect_code(2).expect_words(&[word]);
+    }
+}
+
+#[test]
+fn a_workload_with_a_mistake_is_refused_with_line_and_field() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("map\n-1\n", "line 2: `map` is `-1`"),
+        ("map,shuffle\n1,inf\n", "line 2: `shuffle` is `inf`"),
+        ("map\n", "there is no job in it"),
+        ("mpa\n1\n", "did you mean `map`"),
+    ];
+    for (text, words) in cases {
+        let file = sandbox.write("bad.csv", text);
+        let finished = sandbox.run(["sim", "--workload", &file]).expect_code(4).expect_words(&[words]);
+        assert!(finished.stdout.is_empty());
+    }
+    sandbox.run(["sim", "--workload", "not-there.csv"]).expect_code(4).expect_words(&["not-there.csv"]);
+    let workers = sandbox.write("workers.csv", "count,speed\n2,1\n1,0\n");
+    let jobs = sandbox.write("jobs.csv", JOBS);
+    sandbox
+        .run(["sim", "--model", "cluster", "--workers", &workers, "--workload", &jobs])
+        .expect_code(4)
+        .expect_words(&["line 3: `speed` is `0`"]);
+}
+
+#[test]
+fn a_load_without_steady_state_is_refused_if_one_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("jobs.csv", "arrival,map,shuffle\n0,1,3\n2,1,3\n4,1,3\n");
+    sandbox
+        .run(["sim", "--workload", &jobs, "--steady"])
+        .expect_code(4)
+        .expect_words(&["load at the shuffle station is 1.500", "no steady state"]);
+    let told = sandbox.run_well(["sim", "--workload", &jobs]);
+    assert!(told.stderr.contains("queues grow"), "{}", told.stderr);
+    sandbox.run_well(["sim", "--workload", &jobs, "--steady", "--scale-load", "0.5"]);
+}
+
+#[test]
+fn traces_are_read_compressed_or_not_and_bad_lines_are_counted() {
+    let sandbox = Sandbox::new();
+    let good = "a\t0\t0\t1000000\t500000\t1\nb\t3\t3\t90000000\t0\t1\n";
+    let text = format!("{good}c\t5\t2\t-7\t0\t0\n");
+    let plain = sandbox.write("day.tsv", &text);
+    let packed = sandbox.text("day.tsv.gz");
+    let mut gzip =
+        Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    gzip.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    std::fs::write(&packed, gzip.wait_with_output().unwrap().stdout).unwrap();
+    let run = |file: &str| sandbox.run_well(["sim", "--model", "cluster", "--workload", file]);
+    let (one, other) = (run(&plain), run(&packed));
+    assert_eq!(one.stdout_text(), other.stdout_text());
+    assert!(one.stderr.contains("skipped 1 line(s)") && one.stderr.contains("line 3"), "{}", one.stderr);
+    let refused = sandbox.run(["sim", "--workload", &plain, "--skip", "0"]).expect_code(4);
+    refused.expect_words(&["more than 0 lines cannot be read", "line 3: `input bytes` is `-7`"]);
+}
+
+#[test]
+fn order_puts_jobs_in_order_with_the_averages() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("jobs.csv", "name,map,shuffle\nA,6,4\nB,2,3\nC,3,2\n");
+    let json = sandbox.run_well(["order", "--policy", "max-shuffle", "--jobs", &jobs, "--json"]).json();
+    let order: Vec<&str> =
+        json["order"].as_array().unwrap().iter().map(|row| row["job"].as_str().unwrap()).collect();
+    assert_eq!(order, ["A", "B", "C"]);
+    // Maps end at 6, 8, 11; shuffles at max(4, 6) = 6, max(6 + 3, 8) = 9, max(9 + 2, 11) = 11.
+    assert_eq!(json["averages"]["makespan"].as_f64(), Some(26.0 / 3.0));
+    assert_eq!(json["averages"]["execution"].as_f64(), Some(4.0));
+    let text = sandbox.run_well(["order", "--policy", "match", "--jobs", &jobs]).stdout_text();
+    assert!(text.contains("averages: waiting"), "{text}");
+    sandbox
+        .run(["order", "--policy", "mtach", "--jobs", &jobs])
+        .expect_code(2)
+        .expect_words(&["did you mean `match`"]);
+}
+
+#[test]
+fn place_splits_by_m_ep_as_the_reference_does() {
+    let sandbox = Sandbox::new();
+    let workers = sandbox.write("workers.csv", "count,mu\n20,0.8\n20,1.0\n");
+    let place = |placement: &str, rate: &str| {
+        sandbox.run(["place", "--placement", placement, "--workers", &workers, "--rate", rate, "--json"])
+    };
+    let json = place("m-ep", "10").expect_code(0).json();
+    let mean = json["mean_sojourn_time"].as_f64().unwrap();
+    assert!((mean - 6.582).abs() < 1e-3, "{mean}");
+    let rates = json["workers"].as_array().unwrap().iter().map(|worker| worker["lambda"].as_f64().unwrap());
+    assert!((rates.sum::<f64>() - 10.0).abs() < 1e-9);
+    assert!(
+        json["bounds"]["lower"].as_f64().unwrap() <= mean
+            && mean <= json["bounds"]["upper"].as_f64().unwrap()
+    );
+    place("m-ep", "36").expect_code(4).expect_words(&["36"]);
+    place("mep", "10").expect_code(2).expect_words(&["m-ep"]);
+    place("m-ep", "-1").expect_code(2).expect_words(&["--rate"]);
+}
+
+#[test]
+fn size_buys_the_mix_of_the_reference() {
+    let sandbox = Sandbox::new();
+    let menu = sandbox.write("menu.csv", "mu,price\n1,400\n1.25,800\n");
+    let size = |budget: &str, rate: &str, more: &[&str]| {
+        let flags = ["size", "--menu", &menu, "--budget", budget, "--rate", rate, "--json"];
+        sandbox.run([&flags, more].concat())
+    };
+    let counts = |json: &Value| -> Vec<u64> {
+        json["kinds"].as_array().unwrap().iter().map(|kind| kind["count"].as_u64().unwrap()).collect()
+    };
+    let json = size("20000", "5", &[]).expect_code(0).json();
+    assert_eq!(counts(&json), [0, 18]);
+    assert!((json["mean_sojourn_time"].as_f64().unwrap() - 3.59497).abs() < 1e-4);
+    let json = size("4000", "5", &["--exactly"]).expect_code(0).json();
+    assert_eq!(counts(&json), [10, 0]);
+    size("2000", "25", &[]).expect_code(4).expect_words(&["no mix"]);
+}
+
+#[test]
+fn fit_finds_the_reference_distribution() {
+    let sandbox = Sandbox::new();
+    let times = sandbox.write("times", "# seconds\n2.0 2.1, 2.3\n2.35 2.8 3.1 3.6\n4.4\n6 9.5 15 31\n");
+    let json = sandbox.run_well(["fit", &times, "--json"]).json();
+    for (field, value) in [("T", 2.0), ("a", 0.039_446_316_7), ("b", 0.689_805_499)] {
+        assert!((json[field].as_f64().unwrap() - value).abs() < 1e-6, "{field} is {}", json[field]);
+    }
+    let bad = sandbox.write("bad", "1\n2 -3\n");
+    sandbox.run(["fit", &bad]).expect_code(4).expect_words(&["line 2: `-3`"]);
+    let same = sandbox.write("same", "1 1 1\n");
+    sandbox.run(["fit", &same]).expect_code(4).expect_words(&["two different times"]);
+}
+
+#[test]
+fn the_list_names_everything_that_can_be_called() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.run_well(["sim", "--list"]).stdout_text();
+    for word in ["k-lps", "k=100", "pull", "oracle", "overlap", "load=", "flow-p99", "only simulated"] {
+        assert!(text.contains(word), "{word} is not in the list");
+    }
+}
+
+#[test]
+fn help_of_the_simulating_commands_fits_80_columns() {
+    let sandbox = Sandbox::new();
+    for command in ["sim", "order", "place", "size", "fit", "verify", "paper"] {
+        for flag in ["-h", "--help"] {
+            let help = sandbox.run_well([command, flag]).stdout_text();
+            assert!(help.contains("Usage: gristmill"), "{command} {flag}");
+            for line in help.lines() {
+                let columns = line.chars().count();
+                assert!(columns <= COLUMNS_MAX, "{command} {flag} has {columns} columns: {line}");
+            }
+        }
+    }
+}

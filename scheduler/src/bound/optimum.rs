@@ -1,0 +1,230 @@
+//! The least total of completion times of a few jobs that are all there, by trying every order.
+//!
+//! Paper: pairs, section 3. [`one_order`] is the optimum of its model, where both phases follow one order; in the fluid
+//! model of the overlap paper different orders at the two stations can do better, which [`two_orders`] tries.
+//! Not here: bounds for many jobs.
+
+use crate::policy::pairs::Size;
+
+/// The most jobs of [`one_order`], which takes a second or so for them at worst.
+pub const JOBS_MAX: usize = 10;
+
+/// The most jobs of [`two_orders`].
+pub const TWO_ORDERS_JOBS_MAX: usize = 5;
+
+/// Totals that differ by less, relatively, are equal; then the order that is first in the dictionary counts.
+const SAME: f64 = 1e-12;
+
+/// The best order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Optimum {
+    /// Indices in the order of execution.
+    pub order: Vec<usize>,
+    /// Sum of all completion times, in seconds.
+    pub total: f64,
+}
+
+/// The least total completion time of any one order. Branch and bound over all `n!` of them.
+///
+/// # Panics
+/// If there are more than [`JOBS_MAX`] jobs.
+#[must_use]
+pub fn one_order(jobs: &[Size]) -> Optimum {
+    assert!(jobs.len() <= JOBS_MAX, "{} jobs have too many orders", jobs.len());
+    let sorted = |size: fn(&Size) -> f64| {
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by(|&a, &b| size(&jobs[a]).total_cmp(&size(&jobs[b])));
+        order
+    };
+    let mut search = Search {
+        jobs,
+        by_map: sorted(|job| job.map),
+        by_shuffle: sorted(|job| job.shuffle),
+        used: vec![false; jobs.len()],
+        order: Vec::new(),
+        best: Optimum { order: Vec::new(), total: f64::INFINITY },
+    };
+    search.extend(0.0, 0.0, 0.0);
+    search.best
+}
+
+struct Search<'a> {
+    jobs: &'a [Size],
+    by_map: Vec<usize>,
+    by_shuffle: Vec<usize>,
+    used: Vec<bool>,
+    order: Vec<usize>,
+    best: Optimum,
+}
+
+impl Search<'_> {
+    /// Tries all orders that begin with `order`, whose maps and shuffles end at these times and whose completion times
+    /// have this sum.
+    fn extend(&mut self, maps_end: f64, end: f64, total: f64) {
+        if self.order.len() == self.jobs.len() {
+            if total < self.best.total - SAME * total {
+                self.best = Optimum { order: self.order.clone(), total };
+            }
+            return;
+        }
+        // Each station alone would serve the shortest first; no order ends its jobs earlier.
+        let alone = |order: &[usize], from: f64, size: fn(&Size) -> f64| {
+            let rest = order.iter().filter(|&&index| !self.used[index]);
+            rest.scan(from, |at, &index| {
+                Some({
+                    *at += size(&self.jobs[index]);
+                    *at
+                })
+            })
+            .sum::<f64>()
+        };
+        let maps = alone(&self.by_map, maps_end, |job| job.map);
+        let shuffles = alone(&self.by_shuffle, end, |job| job.shuffle);
+        if self.best.total * (1.0 + SAME) < total + maps.max(shuffles) {
+            return;
+        }
+        for index in 0..self.jobs.len() {
+            if self.used[index] {
+                continue;
+            }
+            let Size { map, shuffle } = self.jobs[index];
+            let maps_end = maps_end + map;
+            let end = (end + shuffle).max(maps_end);
+            self.used[index] = true;
+            self.order.push(index);
+            self.extend(maps_end, end, total + end);
+            self.order.pop();
+            self.used[index] = false;
+        }
+    }
+}
+
+/// The best pair of orders.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TwoOrders {
+    /// Indices in the order of the maps.
+    pub maps: Vec<usize>,
+    /// Indices by priority at the shuffle.
+    pub shuffles: Vec<usize>,
+    /// Sum of all completion times, in seconds.
+    pub total: f64,
+}
+
+/// The least total completion time with one order at the map and another at the shuffle, by trying all `n!²`.
+///
+/// # Panics
+/// If there are more than [`TWO_ORDERS_JOBS_MAX`] jobs.
+#[must_use]
+pub fn two_orders(jobs: &[Size]) -> TwoOrders {
+    assert!(jobs.len() <= TWO_ORDERS_JOBS_MAX, "{} jobs have too many pairs of orders", jobs.len());
+    let all = orders(jobs.len());
+    let mut best = TwoOrders { maps: Vec::new(), shuffles: Vec::new(), total: f64::INFINITY };
+    for maps in &all {
+        for shuffles in &all {
+            let total: f64 = completions(jobs, maps, shuffles).iter().sum();
+            if total < best.total - SAME * total {
+                best = TwoOrders { maps: maps.clone(), shuffles: shuffles.clone(), total };
+            }
+        }
+    }
+    best
+}
+
+/// All orders of `n` things, as in a dictionary.
+#[must_use]
+pub fn orders(n: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..n {
+        let longer = |order: &Vec<usize>| {
+            let order = order.clone();
+            (0..n).filter(move |index| !order.contains(index)).collect::<Vec<_>>()
+        };
+        all = all
+            .iter()
+            .flat_map(|order| {
+                longer(order).into_iter().map(move |index| [order.as_slice(), &[index]].concat())
+            })
+            .collect();
+    }
+    all
+}
+
+/// A job on its way through both stations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Shuffle work that its maps have put out and nobody has moved.
+    buffer: f64,
+    /// What its maps put out in a second now.
+    inflow: f64,
+    mapped: bool,
+    completion: Option<f64>,
+}
+
+/// Completion times by index in the fluid model: maps one after the other in one order, putting out evenly; at the
+/// shuffle the first job of the other order that has something buffered takes all that is left, and one that has not
+/// takes at most its inflow.
+///
+/// # Panics
+/// If one of the orders is no order of all jobs.
+#[must_use]
+pub fn completions(jobs: &[Size], maps: &[usize], shuffles: &[usize]) -> Vec<f64> {
+    assert!(maps.len() == jobs.len() && shuffles.len() == jobs.len(), "orders of {} jobs", jobs.len());
+    let mut ways = vec![Way::default(); jobs.len()];
+    let (mut now, mut place, mut maps_end) = (0.0, 0, 0.0);
+    loop {
+        // Begins maps, those of no length at once.
+        while place < maps.len() && maps_end <= now {
+            let Size { map, shuffle } = jobs[maps[place]];
+            let way = &mut ways[maps[place]];
+            if 0.0 < map {
+                (way.inflow, maps_end) = (shuffle / map, now + map);
+                break;
+            }
+            (way.buffer, way.mapped) = (shuffle, true);
+            place += 1;
+        }
+        for way in &mut ways {
+            if way.mapped && way.buffer <= 0.0 && way.completion.is_none() {
+                way.completion = Some(now);
+            }
+        }
+        if place == maps.len() && ways.iter().all(|way| way.completion.is_some()) {
+            return ways.iter().filter_map(|way| way.completion).collect();
+        }
+        let rates = rates(&ways, shuffles);
+        let mut step = if place < maps.len() { maps_end - now } else { f64::INFINITY };
+        let drains = |way: &Way, rate: f64| way.buffer / (rate - way.inflow);
+        for (way, &rate) in ways.iter().zip(&rates) {
+            if 0.0 < way.buffer && way.inflow < rate {
+                step = step.min(drains(way, rate));
+            }
+        }
+        for (way, &rate) in ways.iter_mut().zip(&rates) {
+            let empty = 0.0 < way.buffer && way.inflow < rate && drains(way, rate) <= step;
+            let left = way.buffer + (way.inflow - rate) * step;
+            // What an event is about is set exactly, so that rounding leaves nothing over.
+            way.buffer = if empty || (way.buffer <= 0.0 && way.inflow <= rate) { 0.0 } else { left.max(0.0) };
+        }
+        now += step;
+        if place < maps.len() && maps_end <= now {
+            now = maps_end;
+            let way = &mut ways[maps[place]];
+            (way.inflow, way.mapped) = (0.0, true);
+            place += 1;
+        }
+    }
+}
+
+fn rates(ways: &[Way], shuffles: &[usize]) -> Vec<f64> {
+    let mut rates = vec![0.0; ways.len()];
+    let mut left = 1.0_f64;
+    for &index in shuffles {
+        let way = &ways[index];
+        rates[index] = if 0.0 < way.buffer { left } else { way.inflow.min(left) };
+        left -= rates[index];
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests;

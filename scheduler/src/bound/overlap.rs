@@ -1,0 +1,201 @@
+//! The lower bound of the overlap paper, section 5.1: no schedule of the overlapping tandem queue has a smaller total
+//! response time.
+//!
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 5.1. Queue A
+//! serves the map sizes and queue B the shuffle sizes, each by shortest remaining processing time. A cycle ends when
+//! both are idle; of each cycle the larger of the two total response times counts.
+//! Also here: the best order of a batch served in one order at both stations, by trying all of them.
+//! Not here: policies; and the optimum of the model, which may need different orders at the two stations.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A job as the bound sees it: arrival, map size, shuffle size.
+pub type Sizes = [f64; 3];
+
+/// A single server that always serves the shortest remaining job.
+#[derive(Clone, Debug, Default)]
+struct Shortest {
+    /// Remaining sizes as ordered bits, with the arrivals, smallest on top.
+    waiting: BinaryHeap<Reverse<(u64, u64)>>,
+    now: f64,
+    /// Total response time of the jobs that ended in this cycle.
+    total: f64,
+}
+
+impl Shortest {
+    /// Serves until this time, or until nothing is left.
+    fn serve_until(&mut self, until: f64) {
+        while let Some(mut top) = self.waiting.peek_mut() {
+            let Reverse((bits, arrival)) = *top;
+            let left = f64::from_bits(bits);
+            let end = self.now + left;
+            if until < end {
+                *top = Reverse(((left - (until - self.now)).max(0.0).to_bits(), arrival));
+                self.now = until;
+                return;
+            }
+            std::collections::binary_heap::PeekMut::pop(top);
+            self.total += end - f64::from_bits(arrival);
+            self.now = end;
+        }
+    }
+
+    fn add(&mut self, arrival: f64, size: f64) {
+        if self.waiting.is_empty() {
+            self.now = arrival;
+        }
+        self.waiting.push(Reverse((size.to_bits(), arrival.to_bits())));
+    }
+}
+
+/// The bound of a stream of jobs, one by one; memory grows with the jobs that wait.
+#[derive(Clone, Debug, Default)]
+pub struct LowerBound {
+    queues: [Shortest; 2],
+    jobs: u64,
+    total: f64,
+}
+
+impl LowerBound {
+    /// Of no jobs.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a job: its arrival, not before the job before it, and its map and shuffle size; all finite and at least 0.
+    /// Answers the bound of the cycle that this arrival ends, if it ends one: it comes when both queues are idle.
+    pub fn push(&mut self, [arrival, map, shuffle]: Sizes) -> Option<f64> {
+        for queue in &mut self.queues {
+            queue.serve_until(arrival);
+        }
+        let ended = (0 < self.jobs && self.is_idle()).then(|| self.end_cycle());
+        // Adding 0 turns a negative zero positive, whose bits are in order.
+        for (queue, size) in self.queues.iter_mut().zip([map + 0.0, shuffle + 0.0]) {
+            queue.add(arrival + 0.0, size);
+        }
+        self.jobs += 1;
+        ended
+    }
+
+    /// Serves what waits; answers the bound of the last cycle and of all jobs together.
+    #[must_use]
+    pub fn finish(mut self) -> (f64, f64) {
+        for queue in &mut self.queues {
+            queue.serve_until(f64::INFINITY);
+        }
+        let last = self.end_cycle();
+        (last, self.total)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.queues.iter().all(|queue| queue.waiting.is_empty())
+    }
+
+    fn end_cycle(&mut self) -> f64 {
+        let [a, b] = &mut self.queues;
+        let bound = a.total.max(b.total);
+        a.total = 0.0;
+        b.total = 0.0;
+        self.total += bound;
+        bound
+    }
+}
+
+/// No schedule of these jobs, in the order of their arrival, has a smaller total response time.
+#[must_use]
+pub fn lower_bound(jobs: impl IntoIterator<Item = Sizes>) -> f64 {
+    let mut bound = LowerBound::new();
+    for job in jobs {
+        bound.push(job);
+    }
+    bound.finish().1
+}
+
+/// When the jobs of a batch, served in this order at both stations, end: `F_i = max(F_(i-1) + y_i, M_i)` with
+/// `M_i = M_(i-1) + x_i`. In the order given.
+#[must_use]
+pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
+    let (mut maps_end, mut end) = (0.0_f64, 0.0_f64);
+    order
+        .iter()
+        .map(|[map, shuffle]| {
+            maps_end += map;
+            end = (end + shuffle).max(maps_end);
+            end
+        })
+        .collect()
+}
+
+/// Most jobs whose orders are all tried.
+pub const BATCH_MAX: usize = 9;
+
+/// The smallest total response time and the smallest makespan of a batch over all orders that are the same at both
+/// stations; `None` if there are more than [`BATCH_MAX`] jobs.
+#[must_use]
+pub fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
+    fn extend(rest: &mut Vec<[f64; 2]>, state: [f64; 3], best: &mut [f64; 2]) {
+        let [maps_end, end, total] = state;
+        if rest.is_empty() {
+            *best = [best[0].min(total), best[1].min(end)];
+        }
+        for at in 0..rest.len() {
+            let job = rest.swap_remove(at);
+            let maps_end = maps_end + job[0];
+            let end = (end + job[1]).max(maps_end);
+            extend(rest, [maps_end, end, total + end], best);
+            rest.push(job);
+            let last = rest.len() - 1;
+            rest.swap(at, last);
+        }
+    }
+    let mut best = [f64::INFINITY; 2];
+    (jobs.len() <= BATCH_MAX).then(|| extend(&mut jobs.to_vec(), [0.0; 3], &mut best))?;
+    Some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_takes_the_larger_queue_of_each_cycle() {
+        // The worked example: two cycles, 10 and 4.
+        let mut bound = LowerBound::new();
+        let jobs = [[0.0, 1.0, 2.0], [0.0, 3.0, 1.0], [0.0, 2.0, 2.0], [10.0, 2.0, 1.0], [11.0, 0.5, 3.0]];
+        let cycles: Vec<f64> = jobs.into_iter().filter_map(|job| bound.push(job)).collect();
+        let (last, total) = bound.finish();
+        assert_eq!((cycles, last, total), (vec![10.0], 4.0, 14.0));
+        assert_eq!(lower_bound(jobs), 14.0);
+    }
+
+    #[test]
+    fn an_arrival_at_the_moment_of_idleness_starts_a_new_cycle() {
+        let mut bound = LowerBound::new();
+        assert_eq!(bound.push([0.0, 2.0, 1.0]), None);
+        assert_eq!(bound.push([2.0, 1.0, 3.0]), Some(2.0));
+        assert_eq!(bound.finish(), (3.0, 5.0));
+    }
+
+    #[test]
+    fn no_jobs_have_a_bound_of_zero() {
+        assert_eq!(lower_bound([]), 0.0);
+    }
+
+    #[test]
+    fn the_best_order_is_found_by_trying_all() {
+        let jobs = [[3.0, 1.0], [1.0, 4.0], [2.0, 2.0], [5.0, 3.0], [1.0, 1.0]];
+        assert_eq!(best_in_order(&jobs).map(|[_, makespan]| makespan), Some(12.0));
+        assert_eq!(best_in_order(&[[1.0, 2.0], [3.0, 1.0]]), Some([6.0, 4.0]));
+        assert_eq!(completions_in_order(&[[1.0, 2.0], [3.0, 1.0]]), [2.0, 4.0]);
+        assert_eq!(best_in_order(&[[1.0, 1.0]; BATCH_MAX + 1]), None);
+    }
+
+    #[test]
+    fn the_reduction_of_numerical_matching_meets_its_threshold() {
+        // One triple of the reduction in the paper's appendix: order F, G, H, E1, E2.
+        let order = [[70.0, 71.0], [70.0, 75.0], [70.0, 64.0], [70.0, 700.0], [70.0, 700.0]];
+        assert_eq!(completions_in_order(&order).iter().sum::<f64>(), 2947.0);
+    }
+}

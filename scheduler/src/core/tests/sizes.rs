@@ -1,0 +1,154 @@
+//! What policies see of sizes and of running maps, and what estimators are told.
+
+use super::driver::{JOB, map_finished};
+use crate::command::Command;
+use crate::core::{Core, CoreConfig};
+use crate::estimate::{Estimator, Facts, Sizes};
+use crate::event::{Event, Slots};
+use crate::ids::{AttemptId, HostId, TaskKind, WorkerId};
+use crate::job::{Exact, JobSpec, MapSpec};
+use crate::placement::Pull;
+use crate::policy::Fifo;
+use crate::units::{Bytes, Span, Time};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Hands on the facts that it is told, and takes exact sizes for good.
+struct Telling(Sender<Told>);
+
+/// Facts as an estimator got them, and whether they were the last of their job.
+#[derive(Clone, PartialEq, Debug)]
+struct Told {
+    maps_done: u32,
+    input: (f64, f64),
+    map_time: f64,
+    reduce_time: f64,
+    running_since: Vec<Time>,
+    output: (f64, f64),
+    reduces_done: u32,
+    network: f64,
+    exact: Sizes,
+    last: bool,
+}
+
+fn told(facts: &Facts<'_>, last: bool) -> Told {
+    let mut running_since = facts.running_since.to_vec();
+    running_since.sort_unstable();
+    Told {
+        maps_done: facts.maps_done,
+        input: (facts.input_bytes, facts.input_bytes_done),
+        map_time: facts.map_time,
+        reduce_time: facts.reduce_time,
+        running_since,
+        output: (facts.output_bytes, facts.fetched_bytes),
+        reduces_done: facts.reduces_done,
+        network: facts.network,
+        exact: facts.exact.unwrap(),
+        last,
+    }
+}
+
+impl Estimator for Telling {
+    fn name(&self) -> &'static str {
+        "telling"
+    }
+    fn sizes(&mut self, facts: &Facts<'_>) -> Sizes {
+        assert_eq!(facts.name, Some("words"));
+        self.0.send(told(facts, false)).unwrap();
+        facts.exact.unwrap()
+    }
+    fn learn(&mut self, facts: &Facts<'_>) {
+        self.0.send(told(facts, true)).unwrap();
+    }
+}
+
+/// One job of three maps and one reduce, on one worker with two slots.
+struct Scene {
+    core: Core,
+    facts: Receiver<Told>,
+    running: Vec<AttemptId>,
+    now: Time,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let (sender, facts) = channel();
+        let config = CoreConfig { network: Some(Bytes(10)), ..CoreConfig::default() };
+        let core = Core::new(config, Box::new(Fifo::new()), Box::new(Pull::new()));
+        let mut scene = Scene {
+            core: core.with_estimator(Box::new(Telling(sender))),
+            facts,
+            running: Vec::new(),
+            now: Time::ZERO,
+        };
+        let exact = Exact { maps: [1.0, 2.0, 4.0].into(), shuffle_bytes: 60.0, reduces: [8.0].into() };
+        let maps = vec![MapSpec::anywhere(Bytes(7)); 3];
+        let spec = JobSpec { name: Some("words".into()), exact: Some(exact), ..JobSpec::new(maps, 1) };
+        let joined = Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots: Slots::Unified(2) };
+        scene.tell(1, &[joined, Event::JobArrived { job: JOB, spec }]);
+        scene
+    }
+
+    /// Enters facts at this second; gives what the estimator was told last, if anything.
+    fn tell(&mut self, second: u64, events: &[Event]) -> Option<Told> {
+        self.now = Time(second * 1_000_000_000);
+        let mut commands = Vec::new();
+        self.core.handle(self.now, events, &mut commands);
+        assert_eq!(self.core.audit(), Ok(()));
+        for command in commands {
+            if let Command::Launch { attempt, .. } = command {
+                self.running.push(attempt);
+            }
+        }
+        self.facts.try_iter().last()
+    }
+
+    /// The rows are counted with the facts of an instant, before its plan: another look sees the plan's launches.
+    fn look(&mut self, second: u64) -> Option<Told> {
+        self.tell(second, &[])
+    }
+
+    fn end_map(&mut self, second: u64, took: u64) -> Option<Told> {
+        let attempt = self.running.remove(0);
+        assert_eq!(attempt.task.kind, TaskKind::Map);
+        self.tell(second, &[map_finished(attempt, Span::whole_seconds(took))])
+    }
+}
+
+#[test]
+fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
+    let mut scene = Scene::new();
+    let begun = scene.look(2).unwrap();
+    let seconds = |seconds: u64| Time(seconds * 1_000_000_000);
+    assert_eq!(begun.running_since, [seconds(1), seconds(1)]);
+    assert_eq!((begun.input, begun.network), ((21.0, 0.0), 10.0));
+    assert_eq!(begun.exact, Sizes { whole: [7.0, 6.0, 8.0], left: [7.0, 6.0, 8.0] });
+    let one = scene.end_map(3, 2).unwrap();
+    assert_eq!((one.maps_done, one.map_time, one.input), (1, 2.0, (21.0, 7.0)));
+    assert_eq!(one.running_since, [seconds(1)]);
+    assert_eq!((one.exact.left, one.output), ([6.0, 6.0, 8.0], (10.0, 0.0)));
+    let row = scene.core.rows[0].clone();
+    assert_eq!((row.whole, row.left, row.feed), ([7.0, 6.0, 8.0], [6.0, 6.0, 8.0], 6.0 / 7.0));
+    assert_eq!(scene.look(4).unwrap().running_since, [seconds(1), seconds(3)]);
+    let first = AttemptId { task: crate::ids::TaskId::map(JOB, 0), epoch: 0 };
+    let fetched = |map: AttemptId| Event::Fetched { job: JOB, home: WorkerId(1), map, partitions: vec![0] };
+    let some = scene.tell(5, &[fetched(first)]).unwrap();
+    assert_eq!((some.output, some.exact.left), ((10.0, 10.0), [6.0, 4.0, 8.0]));
+    let (second, third) = (scene.running[0], scene.running[1]);
+    scene.end_map(6, 3);
+    let maps = scene.end_map(7, 4).unwrap();
+    assert_eq!((maps.exact.left[0], maps.running_since), (0.0, Vec::new()));
+    scene.tell(8, &[fetched(second), fetched(third)]);
+    let attempt = scene.running.pop().unwrap();
+    let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1) };
+    let last = scene.tell(10, &[Event::CommitRequested { attempt }, done]).unwrap();
+    assert!(last.last);
+    assert_eq!((last.reduces_done, last.reduce_time, last.exact.left), (1, 2.0, [0.0, 0.0, 0.0]));
+}
+
+#[test]
+fn without_an_estimator_rows_count_tasks_and_segments() {
+    let mut core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));
+    let spec = JobSpec::new(vec![MapSpec::anywhere(Bytes(7)); 3], 2);
+    core.handle(Time(1), &[Event::JobArrived { job: JOB, spec }], &mut Vec::new());
+    assert_eq!((core.rows[0].whole, core.rows[0].left), ([3.0, 6.0, 2.0], [3.0, 6.0, 2.0]));
+}

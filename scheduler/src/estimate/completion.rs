@@ -1,0 +1,149 @@
+//! When a job will end, and how many slots it must get to end in time, judged by the maps that it has finished.
+//!
+//! Paper: deadlines, III-B to III-D. Equation 1 is [`mean_task_length`]; equation 2 is the same over the tasks of
+//! one worker (the paper's scheduler does not use it); equation 3 is [`Remaining::required_slots`]. Equation 4, whether
+//! slots are left that nobody requires, is what the min-scheduler does with them.
+//! What is unknown is taken as the mean: a running task will last as long as the finished ones did, and so will those
+//! to come; a reduce lasts as long as a map unless the user gives the ratio of their costs.
+//! Not here: who gets the slots (`policy::deadlines`).
+//!
+//! Deviation: an overdue task, which has run longer than the mean, has nothing left instead of less than nothing.
+
+use crate::units::Time;
+
+/// Shortest mean length of tasks, in seconds: with 0, a job whose first tasks took no time would seem to need nothing.
+pub const MEAN_MIN: f64 = 1e-9;
+
+/// Mean length of the finished tasks, in seconds (equation 1: `mu = sum of lengths / number`); `None` before the first.
+#[must_use]
+pub fn mean_task_length(finished: u32, seconds: f64) -> Option<f64> {
+    (0 < finished).then(|| (seconds / f64::from(finished)).max(MEAN_MIN))
+}
+
+/// What running tasks have left, in slot-seconds: each the mean length less the time it has run, 0 at least.
+///
+/// The sum falls in a straight line until the first task becomes overdue, so that asking again costs O(1) until then.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RunningLeft {
+    /// The sum where the line crosses time 0.
+    at_zero: f64,
+    /// Tasks that are not overdue: so much does the sum fall in a second.
+    slope: f64,
+    /// Until when the line is straight, in seconds; infinite if no task falls.
+    until: f64,
+}
+
+impl RunningLeft {
+    /// Nothing runs.
+    pub const NONE: RunningLeft = RunningLeft { at_zero: 0.0, slope: 0.0, until: f64::INFINITY };
+
+    /// Counts what tasks that began at these times, and `just_begun` others that begin now, have left. O(tasks).
+    #[must_use]
+    pub fn count(mean: f64, now: Time, began: &[Time], just_begun: u32) -> Self {
+        let mut left = RunningLeft::NONE;
+        let mut add = |ends: f64, tasks: f64| {
+            if now.seconds() < ends {
+                left.at_zero += ends * tasks;
+                left.slope += tasks;
+                left.until = left.until.min(ends);
+            }
+        };
+        for begin in began {
+            add(begin.seconds() + mean, 1.0);
+        }
+        if 0 < just_begun {
+            add(now.seconds() + mean, f64::from(just_begun));
+        }
+        left
+    }
+
+    /// What is left at a later time, in seconds; `None` when a task has become overdue meanwhile and all must be
+    /// counted again.
+    #[must_use]
+    pub fn at(&self, now: f64) -> Option<f64> {
+        (now <= self.until).then_some(self.at_zero - self.slope * now)
+    }
+}
+
+/// What is left of a job with the lengths taken as the mean.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Remaining {
+    /// Mean length of a task, in seconds, above 0.
+    pub mean: f64,
+    /// Tasks that hold a slot.
+    pub running: u32,
+    /// What they have left, in slot-seconds.
+    pub running_left: f64,
+    /// Tasks not started, each counted by its cost relative to a map.
+    pub pending: f64,
+}
+
+impl Remaining {
+    /// All that is left, in slot-seconds.
+    #[must_use]
+    pub fn work(&self) -> f64 {
+        self.running_left + self.pending * self.mean
+    }
+
+    /// Slots to add so that the work is done when the goal is reached, in `seconds` above 0; below 0 there are more
+    /// than it needs. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (goal - now) - running`.
+    #[must_use]
+    pub fn required_slots(&self, seconds: f64) -> f64 {
+        self.work() / seconds - f64::from(self.running)
+    }
+
+    /// Seconds until the work is done on so many slots; infinite on none.
+    #[must_use]
+    pub fn seconds_on(&self, slots: f64) -> f64 {
+        if 0.0 < slots { self.work() / slots } else { f64::INFINITY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Span;
+    use proptest::prelude::*;
+
+    #[test]
+    fn worked_example_of_equation_3_adds_1_72_slots() {
+        let mean = mean_task_length(3, 30.0).unwrap();
+        let now = Time::ZERO + Span::whole_seconds(100);
+        let began = [now - Span::whole_seconds(4), now - Span::whole_seconds(12)];
+        let running_left = RunningLeft::count(mean, now, &began, 0).at(now.seconds()).unwrap();
+        let remaining = Remaining { mean, running: 2, running_left, pending: 18.0 };
+        assert!((remaining.required_slots(50.0) - 1.72).abs() < 1e-12);
+        assert!((remaining.seconds_on(2.0) - 93.0).abs() < 1e-12);
+        assert_eq!(remaining.seconds_on(0.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_mean_is_unknown_before_the_first_task_and_never_0() {
+        assert_eq!(mean_task_length(0, 0.0), None);
+        assert_eq!(mean_task_length(4, 10.0), Some(2.5));
+        assert_eq!(mean_task_length(4, 0.0), Some(MEAN_MIN));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_later_is_what_a_new_count_would_find(
+            mean in 0.1..100.0_f64,
+            ages in prop::collection::vec(0..200_000_u64, 0..10),
+            fresh in 0..3_u32,
+            later in 0..100_000_u64,
+        ) {
+            let now = Time::ZERO + Span::whole_seconds(200);
+            let mut began: Vec<Time> = ages.iter().map(|&age| now - Span::milliseconds(age)).collect();
+            let left = RunningLeft::count(mean, now, &began, fresh);
+            began.extend(vec![now; fresh as usize]);
+            let then = now + Span::milliseconds(later);
+            if let Some(seen) = left.at(then.seconds()) {
+                let plain: f64 = began.iter().map(|&begin| (mean - then.since(begin).seconds()).max(0.0)).sum();
+                prop_assert!((seen - plain).abs() < 1e-6, "{} against {}", seen, plain);
+            } else {
+                let overdue = |at: Time| began.iter().filter(|&&begin| mean < at.since(begin).seconds()).count();
+                prop_assert!(overdue(now) < overdue(then), "counted again without need");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Remembers jobs by name: until a job's own maps have finished, it is as its predecessors were on the mean.
+//!
+//! Paper: overlap, 4.3 (historical data of similar jobs). The rates of all earlier jobs of a name are pooled: slot-seconds
+//! of map and bytes of output for each byte of input (for each map, where inputs have no size), and seconds of a reduce.
+//! From its first finished map on, a job is judged by its own maps (`linear`); its reduces by its own once one has
+//! finished.
+//! Must know: names, and that jobs of one name are alike. It is not: kept over restarts of the master.
+
+use crate::catalogue::Entry;
+use crate::estimate::linear::{Linear, Rates};
+use crate::estimate::tasks::{Tasks, mean_reduce};
+use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
+use std::collections::BTreeMap;
+
+/// How it is called.
+pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
+    name: "history",
+    aliases: &[],
+    paper: "overlap 4.3",
+    summary: "as earlier jobs of the name, then linear",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(History::new())),
+};
+
+/// Most names that are remembered; the one that learned longest ago is forgotten for a new one.
+pub const NAMES_MAX: usize = 1_000;
+
+/// Sums over all earlier jobs of a name.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Past {
+    /// When it learned last, counted in jobs.
+    learned: u64,
+    maps: f64,
+    map_seconds: f64,
+    input_bytes: f64,
+    output_bytes: f64,
+    reduces: f64,
+    reduce_seconds: f64,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    past: BTreeMap<String, Past>,
+    /// The names by when they learned last.
+    ages: BTreeMap<u64, String>,
+    learned: u64,
+}
+
+impl History {
+    /// A memory of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Jobs as their predecessors; `None` for a name that is new.
+    fn expected(&self, facts: &Facts<'_>) -> Option<Sizes> {
+        let past = self.past.get(facts.name?)?;
+        let a_reduce = (0.0 < past.reduces).then(|| past.reduce_seconds / past.reduces);
+        let reduce = mean_reduce(facts).or(a_reduce);
+        if 0.0 < facts.input_bytes && 0.0 < past.input_bytes {
+            let rates = Rates {
+                map: past.map_seconds / past.input_bytes,
+                output: past.output_bytes / past.input_bytes,
+            };
+            return Some(rates.sizes(facts, reduce));
+        }
+        let (map, maps) = (past.map_seconds / past.maps, f64::from(facts.maps));
+        let shuffle = shuffle_seconds(facts, past.output_bytes / past.maps * maps);
+        Some(assemble(facts, Unit { whole: map * maps, done: 0.0 }, shuffle, reduce.unwrap_or(map)))
+    }
+
+    /// With its own maps to judge by, history is left for the reduces only.
+    fn observed(&self, facts: &Facts<'_>) -> Sizes {
+        let mut sizes = Linear.sizes(facts);
+        let past = facts.name.and_then(|name| self.past.get(name)).filter(|past| 0.0 < past.reduces);
+        if let Some(past) = past.filter(|_| facts.reduces_done == 0) {
+            let whole = past.reduce_seconds / past.reduces * f64::from(facts.reduces);
+            sizes.whole[2] = whole;
+            sizes.left[2] = whole;
+        }
+        sizes
+    }
+
+    fn forget_one(&mut self) {
+        if self.past.len() < NAMES_MAX {
+            return;
+        }
+        if let Some((_, name)) = self.ages.pop_first() {
+            self.past.remove(&name);
+        }
+    }
+}
+
+impl Estimator for History {
+    fn name(&self) -> &'static str {
+        "history"
+    }
+
+    fn sizes(&mut self, facts: &Facts<'_>) -> Sizes {
+        match facts.maps_done {
+            0 => self.expected(facts).unwrap_or_else(|| Tasks.sizes(facts)),
+            _ => self.observed(facts),
+        }
+    }
+
+    fn learn(&mut self, facts: &Facts<'_>) {
+        let Some(name) = facts.name.filter(|_| 0 < facts.maps_done) else { return };
+        if !self.past.contains_key(name) {
+            self.forget_one();
+        }
+        self.learned += 1;
+        let past = self.past.entry(name.to_owned()).or_default();
+        self.ages.remove(&past.learned);
+        self.ages.insert(self.learned, name.to_owned());
+        past.learned = self.learned;
+        past.maps += f64::from(facts.maps_done);
+        past.map_seconds += facts.map_time;
+        past.input_bytes += facts.input_bytes_done;
+        past.output_bytes += facts.output_bytes;
+        past.reduces += f64::from(facts.reduces_done);
+        past.reduce_seconds += facts.reduce_time;
+    }
+}

@@ -1,0 +1,56 @@
+//! Counts tasks: knows nothing but how many there are and how long those that finished took.
+//!
+//! Until a map has finished, a map is a second and puts out as many bytes as it reads; then maps are as the mean of
+//! those finished. A reduce is as long as a map until one has finished.
+//! Must know: nothing. It is not: a predictor from bytes (`linear`).
+
+use crate::catalogue::Entry;
+use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
+
+/// How it is called.
+pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
+    name: "tasks",
+    aliases: &[],
+    paper: "deadlines III-B (equation 1)",
+    summary: "counts tasks; they are as long as the mean of those finished",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Tasks)),
+};
+
+/// How long a map is thought to take before any has finished, in seconds.
+pub const FIRST_GUESS: f64 = 1.0;
+
+/// See the module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tasks;
+
+impl Estimator for Tasks {
+    fn name(&self) -> &'static str {
+        "tasks"
+    }
+
+    fn sizes(&mut self, facts: &Facts<'_>) -> Sizes {
+        let map = mean_map(facts).unwrap_or(FIRST_GUESS);
+        let output = match facts.maps_done {
+            0 => facts.input_bytes,
+            done => facts.output_bytes * f64::from(facts.maps) / f64::from(done),
+        };
+        assemble(
+            facts,
+            Unit { whole: map * f64::from(facts.maps), done: map * f64::from(facts.maps_done) },
+            shuffle_seconds(facts, output),
+            mean_reduce(facts).unwrap_or(map),
+        )
+    }
+}
+
+/// Mean length of finished maps, in seconds.
+pub(super) fn mean_map(facts: &Facts<'_>) -> Option<f64> {
+    (0 < facts.maps_done).then(|| facts.map_time / f64::from(facts.maps_done))
+}
+
+/// Mean length of finished reduces, in seconds.
+pub(super) fn mean_reduce(facts: &Facts<'_>) -> Option<f64> {
+    (0 < facts.reduces_done).then(|| facts.reduce_time / f64::from(facts.reduces_done))
+}

@@ -1,0 +1,162 @@
+//! Placements and splits by name.
+//!
+//! Not here: what they do (a file each).
+
+use crate::catalogue::{self, CatalogueError, Entry};
+use crate::placement::{
+    Dealt, Placement, Pull, Split, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
+    pure_stochastic,
+};
+use crate::queueing::{Bounds, Dtd, QueueError, Server, Setting, mean_sojourn, sojourn_bounds};
+use std::fmt;
+
+const PULL: Entry<dyn Placement> = Entry {
+    name: "pull",
+    aliases: &[],
+    paper: "Hadoop's default",
+    summary: "idle workers take the nearest waiting task",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Pull::new())),
+};
+
+/// The placement that deals by the split of this entry.
+macro_rules! dealt {
+    ($entry:path) => {
+        Entry {
+            name: $entry.name,
+            aliases: $entry.aliases,
+            paper: $entry.paper,
+            summary: $entry.summary,
+            parameters: $entry.parameters,
+            only_simulated: $entry.only_simulated,
+            make: |arguments| Ok(Box::new(Dealt::new(($entry.make)(arguments)?))),
+        }
+    };
+}
+
+const PLACEMENTS: &[Entry<dyn Placement>] = &[
+    PULL,
+    dealt!(fair_split::ENTRY),
+    dealt!(pure_deterministic::ENTRY),
+    dealt!(pure_stochastic::ENTRY),
+    dealt!(g_m_1::ENTRY),
+    dealt!(m_ep::ENTRY),
+    dealt!(dm_ep::ENTRY),
+    dealt!(optimal::ENTRY),
+];
+
+const SPLITS: &[Entry<dyn Split>] = &[
+    fair_split::ENTRY,
+    pure_deterministic::ENTRY,
+    pure_stochastic::ENTRY,
+    g_m_1::ENTRY,
+    m_ep::ENTRY,
+    dm_ep::ENTRY,
+    optimal::ENTRY,
+];
+
+/// All placements that come with Gristmill.
+#[must_use]
+pub fn catalogue() -> Vec<&'static Entry<dyn Placement>> {
+    PLACEMENTS.iter().collect()
+}
+
+/// Makes the placement of this text, `name` or `name:parameter=value,...`.
+///
+/// # Errors
+/// An unknown name, with the known ones and the nearest, or parameters that the placement refuses.
+pub fn by_name(text: &str) -> Result<Box<dyn Placement>, CatalogueError> {
+    catalogue::call(&catalogue(), "placement", text)
+}
+
+/// The placements that are splits.
+#[must_use]
+pub fn splits() -> Vec<&'static Entry<dyn Split>> {
+    SPLITS.iter().collect()
+}
+
+/// Makes the split of this text, `name` or `name:parameter=value,...`.
+///
+/// # Errors
+/// As for [`by_name`]; `pull` is no split.
+pub fn split_by_name(text: &str) -> Result<Box<dyn Split>, CatalogueError> {
+    catalogue::call(&splits(), "placement that splits", text)
+}
+
+/// What a split gives each worker and what follows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Placed {
+    /// Tasks per second for each worker.
+    pub rates: Vec<f64>,
+    /// What is equal for all in the split's equilibrium; each split says in which unit.
+    pub level: Option<f64>,
+    /// Mean completion time at each worker, in seconds; infinite where it gets as much as it can serve.
+    pub means: Vec<f64>,
+    /// Mean sojourn time, in seconds: the mean of the largest completion time. Infinite if one of the means is.
+    pub mean: f64,
+    /// Its bounds (Lemma 9), in seconds.
+    pub bounds: Bounds,
+}
+
+/// What cannot be placed.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// There is no such split.
+    Name(CatalogueError),
+    /// It has no answer.
+    Queue(QueueError),
+}
+
+impl fmt::Display for PlaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlaceError::Name(error) => error.fmt(f),
+            PlaceError::Queue(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PlaceError {}
+
+impl From<CatalogueError> for PlaceError {
+    fn from(error: CatalogueError) -> Self {
+        PlaceError::Name(error)
+    }
+}
+
+impl From<QueueError> for PlaceError {
+    fn from(error: QueueError) -> Self {
+        PlaceError::Queue(error)
+    }
+}
+
+/// Splits `lambda` tasks per second over these workers by the split of this text (`m-ep:d=3.5`).
+///
+/// # Errors
+/// No such split, and workers or a rate out of range.
+pub fn place(text: &str, servers: &[Server], lambda: f64) -> Result<Placed, PlaceError> {
+    Ok(place_by(split_by_name(text)?.as_ref(), servers, lambda)?)
+}
+
+/// As [`place`], by a split that is already made.
+///
+/// # Errors
+/// Workers or a rate out of range.
+pub fn place_by(split: &dyn Split, servers: &[Server], lambda: f64) -> Result<Placed, QueueError> {
+    let setting = Setting::new(servers, lambda, split.delay())?;
+    let division = split.split(&setting)?;
+    let (means, mean): (Vec<f64>, f64) = match &division.times {
+        Some(times) => (times.iter().map(Dtd::mean).collect(), mean_sojourn(times)?),
+        None => {
+            let mean_at = |(server, rate): (&Server, &f64)| {
+                let own = setting.completion(server, *rate);
+                own.map_or(f64::INFINITY, |time| time.mean())
+            };
+            (servers.iter().zip(&division.rates).map(mean_at).collect(), f64::INFINITY)
+        }
+    };
+    let bounds = sojourn_bounds(&means);
+    Ok(Placed { rates: division.rates, level: division.level, means, mean, bounds })
+}

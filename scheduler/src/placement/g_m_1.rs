@@ -1,0 +1,159 @@
+//! G/M/1 split: the same completion times at every worker where tasks do not arrive at random.
+//!
+//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. A G/M/1 queue takes exponentially long with the rate
+//! `mu (1 - r)`, where `r` in (0, 1) solves `r = A*(mu (1 - r))` and `A*` is the Laplace-Stieltjes transform of the time
+//! between arrivals. All of these rates shall be `alpha`: then `A_i*(alpha) = 1 - alpha / mu_i`, and for every law of
+//! arrivals here that can be solved for the arrival rate `lambda_i`.
+//! It must know `mu_i` and the law. For `arrivals=m` it is pure-stochastic. Parameters: `arrivals`; `d` must be 0 here.
+//! Deviations: bisection instead of the secant method, whose start can leave (0, max mu); workers with `mu_i <= alpha`
+//! get nothing, and count in the largest time with an exponential time at their own rate.
+
+use crate::catalogue::{Entry, Parameter};
+use crate::placement::split::{Division, Split};
+use crate::queueing::level::positive_root;
+use crate::queueing::{Dtd, QueueError, Setting, sum};
+use std::str::FromStr;
+
+/// Erlang laws of more stages than this are as good as constant.
+const STAGES_MAX: u32 = 10_000;
+/// Hyperexponential laws beyond this are refused.
+const VARIABILITY_MAX: f64 = 1e6;
+
+pub(super) const ENTRY: Entry<dyn Split> = Entry {
+    name: "g-m-1",
+    aliases: &[],
+    paper: "stragglers thesis, Lemma 6, Algorithm 1, equations 26 and 27",
+    summary: "the same exponential completion time at every worker, for arrivals of a given law",
+    parameters: &[Parameter {
+        name: "arrivals",
+        default: "m",
+        meaning: "times between arrivals: m exponential, d constant, e2 Erlang of 2 stages (or more), h2:4 \
+                  hyperexponential with squared coefficient of variation 4 (or other)",
+    }],
+    only_simulated: None,
+    make: |arguments| {
+        let wanted = "m, d, e2 (any number of stages) or h2:4 (any squared coefficient of variation from 1)";
+        Ok(Box::new(GM1 { arrivals: arguments.value("arrivals", Arrivals::Exponential, wanted, |_| true)? }))
+    },
+};
+
+/// A law of times between arrivals, of any mean.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Arrivals {
+    /// At random.
+    Exponential,
+    /// At equal distances.
+    Constant,
+    /// Sums of so many equal exponential stages.
+    Erlang {
+        /// How many; at least 1.
+        stages: u32,
+    },
+    /// A mixture of two exponential laws with balanced means.
+    Hyperexponential {
+        /// Squared coefficient of variation; at least 1.
+        variability: f64,
+    },
+}
+
+/// A text that is none of the laws.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownArrivals;
+
+impl FromStr for Arrivals {
+    type Err = UnknownArrivals;
+
+    /// Reads `M`, `D`, `E2` or `H2:4`, in either case.
+    fn from_str(text: &str) -> Result<Self, UnknownArrivals> {
+        let text = text.to_ascii_lowercase();
+        if text == "m" {
+            return Ok(Arrivals::Exponential);
+        }
+        if text == "d" {
+            return Ok(Arrivals::Constant);
+        }
+        if let Some(variability) = text.strip_prefix("h2:") {
+            let variability: f64 = variability.parse().map_err(|_| UnknownArrivals)?;
+            let fits = (1.0..=VARIABILITY_MAX).contains(&variability);
+            return if fits { Ok(Arrivals::Hyperexponential { variability }) } else { Err(UnknownArrivals) };
+        }
+        let stages: u32 =
+            text.strip_prefix('e').and_then(|stages| stages.parse().ok()).ok_or(UnknownArrivals)?;
+        if (1..=STAGES_MAX).contains(&stages) {
+            Ok(Arrivals::Erlang { stages })
+        } else {
+            Err(UnknownArrivals)
+        }
+    }
+}
+
+impl Arrivals {
+    /// The arrival rate at which the transform of this law is `1 - alpha / mu` at `alpha`; `alpha` below `mu`.
+    pub(super) fn rate(self, alpha: f64, mu: f64) -> f64 {
+        let ratio = alpha / mu;
+        match self {
+            Arrivals::Exponential => mu - alpha,
+            Arrivals::Constant => -alpha / (-ratio).ln_1p(),
+            Arrivals::Erlang { stages } => {
+                // `q = r^(1/k)`; `1 - q` without cancellation.
+                let stages = f64::from(stages);
+                let log = (-ratio).ln_1p() / stages;
+                alpha * log.exp() / (-log.exp_m1() * stages)
+            }
+            Arrivals::Hyperexponential { variability } => {
+                // With `x = 2 lambda / alpha` and the parts `p` and `q`: `pq (1 - r) x^2 + (p^2 + q^2 - r) x - r = 0`.
+                let r = 1.0 - ratio;
+                let p = 0.5 * (1.0 + ((variability - 1.0) / (variability + 1.0)).sqrt());
+                let q = 0.5 / (variability + 1.0) / p;
+                let (a, b) = (p * q * ratio, p * p + q * q - r);
+                let root = (b * b + 4.0 * a * r).sqrt();
+                let x = if 0.0 < b { 2.0 * r / (b + root) } else { (root - b) / (2.0 * a) };
+                0.5 * x * alpha
+            }
+        }
+    }
+}
+
+/// The same exponential completion time at every worker.
+#[derive(Clone, Copy, Debug)]
+pub struct GM1 {
+    arrivals: Arrivals,
+}
+
+impl GM1 {
+    /// For arrivals of this law.
+    #[must_use]
+    pub fn new(arrivals: Arrivals) -> Self {
+        Self { arrivals }
+    }
+}
+
+impl Split for GM1 {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn delay(&self) -> f64 {
+        0.0
+    }
+
+    /// The level is `alpha`, in tasks per second.
+    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+        let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { self.arrivals.rate(alpha, mu) };
+        let rates = |alpha: f64| setting.servers().iter().map(move |server| rate(server.mu, alpha));
+        let alpha = positive_root(|alpha| setting.lambda() < sum(rates(alpha)));
+        // Where arrivals are regular and few, `r` is so small that the next smaller level already gives a worker more
+        // than it should get: the truth lies between two neighbouring doubles.
+        let (fewer, more) = (sum(rates(alpha)), sum(rates(alpha.next_down())));
+        let part = if fewer < more { (setting.lambda() - fewer) / (more - fewer) } else { 0.0 };
+        let rates =
+            rates(alpha).zip(rates(alpha.next_down())).map(|(fewer, more)| fewer + part * (more - fewer));
+        let rates = rates.collect();
+        let times = setting.servers().iter().map(|server| Dtd {
+            a: server.mu.min(alpha),
+            b: 0.0,
+            offset: server.offset,
+        });
+        Ok(Division { rates, level: Some(alpha), times: Some(times.collect()) })
+    }
+}

@@ -1,0 +1,50 @@
+//! Optimal split: the least mean sojourn time of all splits without negative rates, numerically.
+//!
+//! Thesis, definitions 3 and 4, equations 14 to 16, for the completion times of equation 39. It must know `mu_i` and D.
+//! Nobody is harmed more than needed: it is the measure for the others. Parameters: `d`.
+//! Deviations: none of substance; the mean is convex in the rates, so that a minimum is found with a bound on its error
+//! (`queueing::least_sojourn`). Where there is no offset, it is the water filling of `pure-stochastic`.
+//! Cost: some hundred passes over workers and points, seconds for a thousand different workers where there are offsets.
+
+use crate::catalogue::Entry;
+use crate::placement::m_ep;
+use crate::placement::pure_stochastic::water_filling;
+use crate::placement::split::{DELAY, Division, Sign, Split, read_delay};
+use crate::queueing::{QueueError, Setting, least_sojourn};
+
+pub(super) const ENTRY: Entry<dyn Split> = Entry {
+    name: "optimal",
+    aliases: &[],
+    paper: "stragglers thesis, definitions 3 and 4, equations 14 to 16",
+    summary: "the least mean sojourn time, numerically",
+    parameters: &[DELAY],
+    only_simulated: None,
+    make: |arguments| Ok(Box::new(Optimal { delay: read_delay(arguments)? })),
+};
+
+/// The least mean sojourn time.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimal {
+    delay: f64,
+}
+
+impl Split for Optimal {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn delay(&self) -> f64 {
+        self.delay
+    }
+
+    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+        let plain = setting.delay() == 0.0 && setting.servers().iter().all(|server| server.offset == 0.0);
+        let rates = if plain {
+            water_filling(setting).0
+        } else {
+            let (start, _) = m_ep::delayed(setting, Sign::NonNegative);
+            least_sojourn(setting, &start)?.rates
+        };
+        Ok(Division { times: setting.completions(&rates), rates, level: None })
+    }
+}

@@ -1,0 +1,209 @@
+//! Available shortest remaining processing time.
+//!
+//! Paper: ASRPT, section VI, Algorithm 1 and Corollary 2. An SRPT that ignores that reduces wait for maps runs
+//! virtually beside the real schedule, in slots, on all machines. In each slot, jobs ordered by the work they have left
+//! at map and reduce together (least first, ties to the older): (1) every job's maps up to the number of machines
+//! that the virtual SRPT gives its maps in this slot; (2) reduces that can start; (3) maps that are left. So maps end
+//! no later than in the virtual run, and no machine idles while anybody can use it.
+//! It must know the work of every job, in slot-seconds; live that comes from the estimator, and a job that turns out
+//! larger or smaller moves in the virtual list by the difference.
+//! It favours small jobs; a large one waits as long as smaller ones come, but no longer than in the virtual run.
+//! Deviations: maps and reduces are counted in whole units, rounded up. Live, slots of time follow the master's clock,
+//! a map may take more or less than one, the machines that the virtual run gives a job's maps are a target of slots
+//! held, and the shuffle goes in the order of the jobs.
+//! Parameters: `slot`, length of a slot (1s), with a unit or in seconds; `preemptive` (no): whether running reduces may
+//! be suspended, as in the paper's preemptive scenario.
+//! It is not: fair; it bounds no job's waiting time by itself.
+
+use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::srpt::virtual_list::VirtualRun;
+use crate::policy::srpt::{Key, work_left};
+use crate::policy::{Policy, Ranked};
+use crate::units::Span;
+use crate::view::{Change, Handle, Row, Station, View};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// Length of a slot if nobody says otherwise.
+pub(super) const SLOT: Span = Span::whole_seconds(1);
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "asrpt",
+    aliases: &[],
+    paper: "ASRPT VI, Algorithm 1",
+    summary: "maps as in a virtual SRPT, then reduces, then maps, least work left first",
+    parameters: &[
+        Parameter { name: "slot", default: "1s", meaning: "length of a slot, in which work is measured" },
+        Parameter { name: "preemptive", default: "no", meaning: "whether running reduces may be suspended" },
+    ],
+    only_simulated: None,
+    make: |arguments| {
+        let slot = SlotLength::take(arguments)?;
+        let preemptive = arguments.flag("preemptive")?;
+        Ok(Box::new(Asrpt::new(slot, preemptive)))
+    },
+}];
+
+/// A length of time as people write it: `1s`, `250ms`, `0.5`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlotLength(Span);
+
+impl SlotLength {
+    pub(super) fn take(arguments: &mut Arguments<'_>) -> Result<Span, ArgumentError> {
+        let wanted = "a length of time from 1ms to 3600s, as 1s, 250ms or 0.5";
+        let fits = |slot: Self| Span::milliseconds(1) <= slot.0 && slot.0 <= Span::whole_seconds(3600);
+        Ok(arguments.value("slot", SlotLength(SLOT), wanted, fits)?.0)
+    }
+}
+
+impl FromStr for SlotLength {
+    type Err = std::num::ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+            (Some(number), _) => (number, 1e6),
+            (None, Some(number)) => (number, 1e9),
+            (None, None) => (text, 1e9),
+        };
+        // Out of range saturates, and is refused where the value is taken.
+        Ok(SlotLength(Span((number.parse::<f64>()? * unit) as u64)))
+    }
+}
+
+/// Algorithm 1.
+#[derive(Debug)]
+pub struct Asrpt {
+    preemptive: bool,
+    srpt: VirtualRun,
+    /// Machines that the virtual SRPT gives to each job's maps in this slot.
+    targets: BTreeMap<Handle, u32>,
+    /// Jobs that hold less than their target and can use more.
+    short: Ranked<Key, Handle>,
+    /// Jobs with maps that can start.
+    maps: Ranked<Key, Handle>,
+    /// Jobs with reduces that can start.
+    reduces: Ranked<Key, Handle>,
+    /// Jobs with segments to fetch.
+    fetching: Ranked<Key, Handle>,
+}
+
+impl Asrpt {
+    /// A policy that knows no job yet, with slots of this length.
+    ///
+    /// # Panics
+    /// If the slot has no length.
+    #[must_use]
+    pub fn new(slot: Span, preemptive: bool) -> Self {
+        Self {
+            preemptive,
+            srpt: VirtualRun::new(slot),
+            targets: BTreeMap::new(),
+            short: Ranked::new(),
+            maps: Ranked::new(),
+            reduces: Ranked::new(),
+            fetching: Ranked::new(),
+        }
+    }
+
+    fn rank(&mut self, job: Handle, row: &Row) {
+        let key = (order_of(work_left(row)), row.seq);
+        let can = |station: Station| (0.0 < row.can[station.index()]).then_some(key);
+        self.maps.place(job, can(Station::Map));
+        self.reduces.place(job, can(Station::Reduce));
+        self.fetching.place(job, can(Station::Shuffle));
+        self.rank_short(job, row);
+    }
+
+    fn rank_short(&mut self, job: Handle, row: &Row) {
+        let map = Station::Map.index();
+        let target = self.targets.get(&job).copied().unwrap_or(0);
+        let short = row.held[map] < f64::from(target) && 0.0 < row.can[map];
+        self.short.place(job, short.then(|| (order_of(work_left(row)), row.seq)));
+    }
+
+    fn forget(&mut self, job: Handle) {
+        self.targets.remove(&job);
+        for ranked in [&mut self.short, &mut self.maps, &mut self.reduces, &mut self.fetching] {
+            ranked.place(job, None);
+        }
+    }
+}
+
+impl Default for Asrpt {
+    fn default() -> Self {
+        Self::new(SLOT, false)
+    }
+}
+
+impl Policy for Asrpt {
+    fn name(&self) -> &'static str {
+        "asrpt"
+    }
+
+    fn preempts(&self) -> bool {
+        self.preemptive
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        let mut gives = None;
+        self.srpt.observe(view, change, |served, _| {
+            let maps = served.iter().filter(|job| 0 < job.maps).map(|job| (job.seq, job.maps));
+            gives = Some(maps.collect::<Vec<_>>());
+            false
+        });
+        if let Some(gives) = gives {
+            for (job, _) in std::mem::take(&mut self.targets) {
+                self.short.place(job, None);
+            }
+            for (seq, machines) in gives {
+                // A job that is over in truth has no more use for what the virtual run gives it.
+                if let Some(job) = self.srpt.handle(seq) {
+                    self.targets.insert(job, u32::try_from(machines).unwrap_or(u32::MAX));
+                    self.rank_short(job, view.row(job));
+                }
+            }
+        }
+        if let Change::Left(job) = change {
+            self.forget(job);
+        }
+        for &job in view.touched {
+            self.rank(job, view.row(job));
+        }
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let smallest =
+            |job| Reason::Smallest { what: "work left, slot-seconds", value: work_left(view.row(job)) };
+        for job in self.fetching.iter() {
+            if !plan.grant(job, Station::Shuffle, Share::All, smallest(job)) {
+                break;
+            }
+        }
+        if !self.srpt.is_empty() {
+            plan.wake(self.srpt.wake(view.now));
+        }
+        if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
+            return;
+        }
+        for job in self.short.iter() {
+            let target = self.targets[&job];
+            let what = "machines that the virtual SRPT gives its maps";
+            let reason = Reason::Target { what, slots: f64::from(target) };
+            if !plan.grant(job, Station::Map, Share::Slots(target), reason) {
+                break;
+            }
+        }
+        for (station, jobs) in [(Station::Reduce, &self.reduces), (Station::Map, &self.maps)] {
+            for job in jobs.iter() {
+                if !plan.grant(job, station, Share::All, smallest(job)) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

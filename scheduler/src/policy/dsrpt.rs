@@ -1,0 +1,126 @@
+//! Delayed shortest remaining processing time: the schedule of the virtual SRPT, with every reduce a slot later.
+//!
+//! Paper: ASRPT, section VI B, Theorem 4. Rule: in each slot the maps that SRPT serves in it; reduce units that SRPT
+//! served in the slot before join a queue, first in, first out, which is served by the machines that SRPT gives to no
+//! map in this slot.
+//! It must know the work of every job when it arrives, in slot-seconds.
+//! It favours and harms as SRPT does; it is a means of proof, and `asrpt` is never worse.
+//! Deviations: none; reduces of a slot join the queue in the order in which SRPT serves them.
+//! Parameters: `slot`, length of a slot (1s).
+//! It is not: work-conserving, nor to be run without preemption: every slot deals the machines anew.
+
+use crate::catalogue::{Entry, Parameter};
+use crate::plan::{Plan, Reason, Share};
+use crate::policy::Policy;
+use crate::policy::asrpt::{SLOT, SlotLength};
+use crate::policy::srpt::virtual_list::{VirtualRun, VirtuallyServed};
+use crate::units::Span;
+use crate::view::{Change, Station, View};
+use std::collections::VecDeque;
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "dsrpt",
+    aliases: &[],
+    paper: "ASRPT VI B, Theorem 4",
+    summary: "the virtual SRPT with every reduce one slot later; preemptive",
+    parameters: &[Parameter { name: "slot", default: "1s", meaning: "length of a slot" }],
+    only_simulated: Some(
+        "it deals all machines anew in every slot, and running attempts cannot be suspended; `asrpt` is never worse",
+    ),
+    make: |arguments| Ok(Box::new(Dsrpt::new(SlotLength::take(arguments)?))),
+}];
+
+/// SRPT's schedule with reduces delayed.
+#[derive(Debug)]
+pub struct Dsrpt {
+    srpt: VirtualRun,
+    slot: Slot,
+}
+
+/// What is done in the present slot, and what waits.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Reduce units in the order in which SRPT served them: seq and number.
+    waiting: VecDeque<(u64, u64)>,
+    /// Machines for maps in this slot: seq and number.
+    maps: Vec<(u64, u64)>,
+    /// Machines for reduces in this slot, each job once.
+    reduces: Vec<(u64, u64)>,
+}
+
+impl Slot {
+    /// Goes on by one slot; says whether anything waits.
+    fn pass(&mut self, served: &[VirtuallyServed], machines: u64) -> bool {
+        self.maps.clear();
+        self.maps.extend(served.iter().filter(|job| 0 < job.maps).map(|job| (job.seq, job.maps)));
+        self.reduces.clear();
+        let mut free = machines - self.maps.iter().map(|&(_, maps)| maps).sum::<u64>();
+        while 0 < free
+            && let Some((seq, units)) = self.waiting.pop_front()
+        {
+            let now = units.min(free);
+            free -= now;
+            match self.reduces.iter_mut().find(|(other, _)| *other == seq) {
+                Some((_, machines)) => *machines += now,
+                None => self.reduces.push((seq, now)),
+            }
+            if now < units {
+                self.waiting.push_front((seq, units - now));
+            }
+        }
+        let delayed = served.iter().filter(|job| 0 < job.reduces);
+        self.waiting.extend(delayed.map(|job| (job.seq, job.reduces)));
+        !self.waiting.is_empty()
+    }
+}
+
+impl Dsrpt {
+    /// A policy that knows no job yet, with slots of this length.
+    ///
+    /// # Panics
+    /// If the slot has no length.
+    #[must_use]
+    pub fn new(slot: Span) -> Self {
+        Self { srpt: VirtualRun::new(slot), slot: Slot::default() }
+    }
+}
+
+impl Default for Dsrpt {
+    fn default() -> Self {
+        Self::new(SLOT)
+    }
+}
+
+impl Policy for Dsrpt {
+    fn name(&self) -> &'static str {
+        "dsrpt"
+    }
+
+    fn preempts(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        self.srpt.observe(view, change, |served, machines| self.slot.pass(served, machines));
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let maps = (Station::Map, &self.slot.maps, "machines that SRPT gives its maps");
+        let reduces = (Station::Reduce, &self.slot.reduces, "machines for reduces that SRPT served before");
+        for (station, jobs, what) in [maps, reduces] {
+            for &(seq, units) in jobs {
+                if let Some(job) = self.srpt.handle(seq) {
+                    let share = Share::Slots(u32::try_from(units).unwrap_or(u32::MAX));
+                    plan.grant(job, station, share, Reason::Target { what, slots: units as f64 });
+                }
+            }
+        }
+        if !self.srpt.is_empty() || !self.slot.waiting.is_empty() {
+            plan.wake(self.srpt.wake(view.now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Longest remaining processing time first.
+//!
+//! Paper: ASRPT, section VII A; there it shows how badly a work-conserving scheduler can do.
+//! Rule: jobs by the work that they have left at map and reduce together, most first; each takes all it can use.
+//! Ties: the older.
+//! It must know the work left of every job, in slot-seconds; live that comes from the estimator.
+//! It favours the largest jobs and harms all others: they wait until the large ones have become as small.
+//! Deviations: none in the slotted model. Live, running attempts keep their slots, and the shuffle goes in the same
+//! order.
+//! Parameters: none.
+//! It is not: of use for anything but comparison.
+
+use crate::catalogue::Entry;
+use crate::plan::{Plan, Reason, order_of};
+use crate::policy::Policy;
+use crate::policy::ordered::{Ordered, ShuffleRule};
+use crate::policy::srpt::{Key, work_left};
+use crate::view::{Change, View};
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "lrpt",
+    aliases: &[],
+    paper: "ASRPT VII",
+    summary: "most work left first; shows how badly a work-conserving policy can do",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Lrpt::new())),
+}];
+
+/// Jobs by the work they have left, most first.
+#[derive(Debug, Default)]
+pub struct Lrpt {
+    jobs: Ordered<Key>,
+}
+
+impl Lrpt {
+    /// A policy that knows no job yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Policy for Lrpt {
+    fn name(&self) -> &'static str {
+        "lrpt"
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        self.jobs.observe(view, change, |view, job| {
+            let row = view.row(job);
+            (u64::MAX - order_of(work_left(row)), row.seq)
+        });
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        self.jobs.plan(view, plan, ShuffleRule::All, |view, job| Reason::Largest {
+            what: "work left, slot-seconds",
+            value: work_left(view.row(job)),
+        });
+    }
+}

@@ -1,0 +1,65 @@
+//! Shuffle-heavy jobs first, which ends a batch as early as possible.
+//!
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 3.1. Rule: jobs
+//! with `y_i >= x_i` before jobs with `y_i < x_i` at both stations, in the order of arrival within each class, where x
+//! and y are a job's whole map and shuffle work in seconds of the whole station. If all jobs come at once, the last one
+//! ends at `max(sum x, sum y)`, which no schedule can beat.
+//! It must know: of each job only whether its shuffle is the larger part. It favours shuffle-heavy jobs and harms
+//! map-heavy ones, which may wait for ever while others keep coming.
+//! Parameters: none.
+//! Deviations: sizes are looked at again whenever the estimate changes. Ready reduces go first within their job.
+//! It is not: meant for short response times; within a class it is first in, first out.
+
+use crate::catalogue::Entry;
+use crate::plan::{Plan, Reason};
+use crate::policy::Policy;
+use crate::policy::ordered::{Ordered, ShuffleRule};
+use crate::view::{Change, Handle, Station, View};
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "makespan",
+    aliases: &[],
+    paper: "overlap 3.1",
+    summary: "jobs that shuffle at least as long as they map first, else by arrival",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Makespan::new())),
+}];
+
+/// Shuffle-heavy jobs before map-heavy ones.
+#[derive(Debug, Default)]
+pub struct Makespan {
+    /// By whether it is map-heavy, then seq.
+    jobs: Ordered<(bool, u64)>,
+}
+
+impl Makespan {
+    /// A policy that knows no job yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+fn is_map_heavy(view: View<'_>, job: Handle) -> bool {
+    view.time_whole(job, Station::Shuffle) < view.time_whole(job, Station::Map)
+}
+
+impl Policy for Makespan {
+    fn name(&self) -> &'static str {
+        "makespan"
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        self.jobs.observe(view, change, |view, job| (is_map_heavy(view, job), view.row(job).seq));
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let reason = |view: View<'_>, job| match is_map_heavy(view, job) {
+            false => Reason::Own("oldest job that shuffles at least as long as it maps"),
+            true => Reason::Own("oldest job, and none that shuffles longer than it maps could use the slot"),
+        };
+        self.jobs.plan(view, plan, ShuffleRule::All, reason);
+    }
+}

@@ -1,0 +1,235 @@
+//! Jobs in `k` groups of like priority, each taken in pairs: Algorithms 4 (`group`) and 5 (`o-group`) of the pairs
+//! paper.
+//!
+//! The paper groups by dynamic programming over equation 1 in O(n² k), so that the sum over groups of the largest
+//! difference of priorities (SMJPD) is smallest. Along sorted priorities that sum is the whole range without the gaps
+//! between groups, so cutting at the `k - 1` largest gaps gives the same minimum in O(n log n); of equal gaps the
+//! first ones are cut. Groups are not empty: with fewer than `k` jobs each is a group.
+//! Not here: randomness; who calls says what was drawn.
+
+use super::sequence::{Size, by};
+use super::sorted::{Blocks, alternate, in_pairs};
+use std::cmp::Ordering;
+
+/// Algorithm 4: by [`Size::blend`] in `k` groups, each in pairs. O(n log n).
+///
+/// # Panics
+/// If `k` is 0.
+#[must_use]
+pub fn group(jobs: &[Size], alpha: f64, k: usize) -> Blocks {
+    let priorities: Vec<f64> = jobs.iter().map(|job| job.blend(alpha)).collect();
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_unstable_by(by(|index| priorities[index]));
+    let sorted: Vec<f64> = order.iter().map(|&index| priorities[index]).collect();
+    pieces(&sorted, k).map(|(from, to)| in_pairs(jobs, &order[from..to])).collect()
+}
+
+/// The smallest sum, over at most `k` groups of these priorities, of the largest difference in a group: equation 1.
+///
+/// # Panics
+/// If `k` is 0.
+#[must_use]
+pub fn spread(priorities: &[f64], k: usize) -> f64 {
+    let mut sorted = priorities.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    pieces(&sorted, k).map(|(from, to)| sorted[to - 1] - sorted[from]).sum()
+}
+
+/// Where sorted values fall apart when they are cut at the `k - 1` largest gaps, as ranges.
+fn pieces(sorted: &[f64], k: usize) -> impl Iterator<Item = (usize, usize)> {
+    assert!(0 < k, "no groups to divide jobs into");
+    let mut gaps: Vec<usize> = (1..sorted.len()).collect();
+    gaps.sort_unstable_by(by(|place| sorted[place - 1] - sorted[place]));
+    gaps.truncate(k - 1);
+    gaps.sort_unstable();
+    let mut cuts = vec![0];
+    cuts.append(&mut gaps);
+    if !sorted.is_empty() {
+        cuts.push(sorted.len());
+    }
+    (1..cuts.len()).map(move |place| (cuts[place - 1], cuts[place]))
+}
+
+/// A waiting job in a group.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Member {
+    id: u64,
+    priority: f64,
+    surplus: f64,
+}
+
+impl Member {
+    fn of(id: u64, size: Size, alpha: f64) -> Self {
+        Self { id, priority: size.blend(alpha), surplus: size.surplus() }
+    }
+
+    /// The most shuffle-heavy first, then as in the list sorted by priority.
+    fn before(&self, other: &Member) -> Ordering {
+        let priority = self.priority.total_cmp(&other.priority);
+        other.surplus.total_cmp(&self.surplus).then(priority).then(self.id.cmp(&other.id))
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Group {
+    /// By [`Member::before`].
+    members: Vec<Member>,
+    /// The members' ids in the order of execution.
+    order: Vec<u64>,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Group {
+    fn of(mut members: Vec<Member>) -> Self {
+        members.sort_unstable_by(Member::before);
+        let lowest = members.iter().map(|member| member.priority).fold(f64::INFINITY, f64::min);
+        let highest = members.iter().map(|member| member.priority).fold(f64::NEG_INFINITY, f64::max);
+        let mut group = Self { members, order: Vec::new(), lowest, highest };
+        group.reorder();
+        group
+    }
+
+    fn join(&mut self, member: Member) {
+        let place = self.members.partition_point(|other| other.before(&member) == Ordering::Less);
+        self.members.insert(place, member);
+        self.lowest = self.lowest.min(member.priority);
+        self.highest = self.highest.max(member.priority);
+        self.reorder();
+    }
+
+    fn reorder(&mut self) {
+        let order = alternate(&self.members, |member| member.surplus);
+        self.order = order.into_iter().map(|member| member.id).collect();
+    }
+
+    /// The largest difference between this priority and a member's.
+    fn distance(&self, priority: f64) -> f64 {
+        (priority - self.lowest).max(self.highest - priority)
+    }
+
+    /// Takes a job out; the others keep their order. Whether it was there.
+    fn leave(&mut self, id: u64) -> bool {
+        let Some(place) = self.order.iter().position(|&other| other == id) else { return false };
+        self.order.remove(place);
+        self.members.retain(|member| member.id != id);
+        self.lowest = self.members.iter().map(|member| member.priority).fold(f64::INFINITY, f64::min);
+        self.highest = self.members.iter().map(|member| member.priority).fold(f64::NEG_INFINITY, f64::max);
+        true
+    }
+}
+
+/// What Algorithm 5 did with a job that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Branch {
+    /// All waiting jobs were grouped anew.
+    Reschedule,
+    /// The job is a group of its own.
+    NewGroup,
+    /// It joined the group at this place, from 0.
+    Joined(usize),
+}
+
+/// Algorithm 5: waiting jobs in groups, to which arrivals are added one by one.
+///
+/// Deviation from the printed algorithm, by which a queue that was empty once stays one group: a job opens a group of
+/// its own while there are fewer than `k`. Groups that lost all jobs are gone. An arrival costs O(k + size of its
+/// group), a reschedule O(n log n).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Groups {
+    alpha: f64,
+    k: usize,
+    /// Not empty each; lowest priorities first.
+    groups: Vec<Group>,
+}
+
+impl Groups {
+    /// No job waits.
+    ///
+    /// # Panics
+    /// If `k` is 0.
+    #[must_use]
+    pub fn new(alpha: f64, k: usize) -> Self {
+        assert!(0 < k, "no groups to divide jobs into");
+        Self { alpha, k, groups: Vec::new() }
+    }
+
+    /// A job came; `drawn` is uniform in 0..1, and below `1 / (n k²)` everything is grouped anew, where `n` counts the
+    /// waiting jobs with this one. Ids rise with arrivals: ties go to the lower one.
+    pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> Branch {
+        let member = Member::of(id, size, self.alpha);
+        let waiting = self.len() + 1;
+        let branch = if drawn * waiting as f64 * (self.k as f64).powi(2) < 1.0 {
+            self.regroup([member]);
+            return Branch::Reschedule;
+        } else if self.groups.len() < self.k {
+            self.groups.push(Group::of(vec![member]));
+            Branch::NewGroup
+        } else {
+            let distance = |place: usize| self.groups[place].distance(member.priority);
+            let place =
+                (0..self.groups.len()).min_by(by(distance)).expect("k is above 0, and there are k groups");
+            self.groups[place].join(member);
+            Branch::Joined(place)
+        };
+        self.sort();
+        branch
+    }
+
+    /// A job started or left; the others keep their order.
+    pub fn leave(&mut self, id: u64) {
+        let place = self.groups.iter_mut().position(|group| group.leave(id));
+        if let Some(place) = place
+            && self.groups[place].members.is_empty()
+        {
+            self.groups.remove(place);
+        }
+    }
+
+    /// Ids of the waiting jobs in the order of execution.
+    pub fn order(&self) -> impl Iterator<Item = u64> {
+        self.groups.iter().flat_map(|group| group.order.iter().copied())
+    }
+
+    /// The same by group.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<Vec<u64>> {
+        self.groups.iter().map(|group| group.order.clone()).collect()
+    }
+
+    /// Number of waiting jobs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.groups.iter().map(|group| group.members.len()).sum()
+    }
+
+    /// Whether no job waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn sort(&mut self) {
+        let first = |group: &Group| group.members.iter().map(|member| member.id).min();
+        self.groups.sort_by(|a, b| {
+            let range = a.lowest.total_cmp(&b.lowest).then(a.highest.total_cmp(&b.highest));
+            range.then_with(|| first(a).cmp(&first(b)))
+        });
+    }
+
+    /// Algorithm 4 over these jobs, which are all that wait.
+    pub fn reschedule(&mut self, jobs: &[(u64, Size)]) {
+        self.groups.clear();
+        let alpha = self.alpha;
+        self.regroup(jobs.iter().map(|&(id, size)| Member::of(id, size, alpha)));
+    }
+
+    /// Algorithm 4 over all waiting jobs and these.
+    fn regroup(&mut self, come: impl IntoIterator<Item = Member>) {
+        let mut all: Vec<Member> = self.groups.drain(..).flat_map(|group| group.members).collect();
+        all.extend(come);
+        all.sort_unstable_by(|a, b| a.priority.total_cmp(&b.priority).then(a.id.cmp(&b.id)));
+        let sorted: Vec<f64> = all.iter().map(|member| member.priority).collect();
+        self.groups = pieces(&sorted, self.k).map(|(from, to)| Group::of(all[from..to].to_vec())).collect();
+    }
+}

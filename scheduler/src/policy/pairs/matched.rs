@@ -1,0 +1,174 @@
+//! Jobs in weak pairs: Algorithms 6 (`n-couple`), 7 (`match`) and 8 (`o-match`) of the pairs paper.
+//!
+//! Two jobs are a weak pair if their map times together equal their shuffle times together.
+//! Not here: how a matching is found (`matching`), and randomness; who calls says what was drawn.
+
+use super::sequence::{Size, by};
+use super::sorted::{Blocks, steps};
+use crate::matching;
+
+/// The most jobs that are matched at once; a matching of so many takes up to a second, and the time grows with the
+/// third power. With more, the smallest by total workload are matched and the others follow by total workload.
+pub const MATCHED_MAX: usize = 1_000;
+
+/// Algorithm 6: pairs with the same `|m - s|`, the smallest first, one shuffle-heavy and one map-heavy job each (any
+/// two where `m = s`); jobs without a partner go to the end by total workload. O(n log n).
+///
+/// Both workloads count in steps of `delta` seconds (0: exactly). Ties go to lower indices.
+#[must_use]
+pub fn n_couple(jobs: &[Size], delta: f64) -> Blocks {
+    let stepped: Vec<Size> = jobs
+        .iter()
+        .map(|job| Size { map: steps(job.map, delta), shuffle: steps(job.shuffle, delta) })
+        .collect();
+    let total = |index: usize| stepped[index].total();
+    let lean = |index: usize| stepped[index].surplus().abs();
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_unstable_by(|a, b| lean(*a).total_cmp(&lean(*b)).then(by(total)(a, b)));
+    let (mut pairs, mut alone): (Vec<[usize; 2]>, Vec<usize>) = (Vec::new(), Vec::new());
+    for subset in order.chunk_by(|&a, &b| lean(a) == lean(b)) {
+        if lean(subset[0]) == 0.0 {
+            let (twos, odd) = subset.as_chunks::<2>();
+            pairs.extend(twos);
+            alone.extend(odd);
+            continue;
+        }
+        // The smallest pair is the smallest of one kind with the smallest of the other, and so on.
+        let (shuffle_heavy, map_heavy): (Vec<usize>, Vec<usize>) =
+            subset.iter().partition(|&&index| 0.0 < stepped[index].surplus());
+        pairs.extend(shuffle_heavy.iter().zip(&map_heavy).map(|(&first, &second)| [first, second]));
+        let paired = shuffle_heavy.len().min(map_heavy.len());
+        alone.extend(&shuffle_heavy[paired..]);
+        alone.extend(&map_heavy[paired..]);
+    }
+    alone.sort_unstable_by(by(total));
+    in_order_of_totals(pairs, total).into_iter().chain(alone.into_iter().map(|index| vec![index])).collect()
+}
+
+/// Algorithm 7: the pairs of a minimum-weight perfect matching by [`Size::weight`], the smallest total first, in each
+/// the job with the larger `s - m` first. Of an odd number the most map-heavy job goes last. O(n³).
+#[must_use]
+pub fn matched(jobs: &[Size], alpha: f64) -> Blocks {
+    let total = |index: usize| jobs[index].total();
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    let rest = if MATCHED_MAX < order.len() {
+        order.sort_unstable_by(by(total));
+        let rest = order.split_off(MATCHED_MAX);
+        order.sort_unstable();
+        rest
+    } else {
+        Vec::new()
+    };
+    let odd = odd_one(jobs, &mut order);
+    let pairs = pairs_of(jobs, &order, alpha)
+        .into_iter()
+        .map(|[a, b]| if jobs[a].surplus() < jobs[b].surplus() { [b, a] } else { [a, b] })
+        .collect();
+    let last = odd.into_iter().chain(rest).map(|index| vec![index]);
+    in_order_of_totals(pairs, total).into_iter().chain(last).collect()
+}
+
+/// The smallest weight of a perfect matching of these jobs, without the most map-heavy one of an odd number.
+/// O(n³) for n up to [`MATCHED_MAX`]; of more jobs the smallest, as in [`matched`].
+#[must_use]
+pub fn smallest_weight(jobs: &[Size], alpha: f64) -> f64 {
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_unstable_by(by(|index| jobs[index].total()));
+    order.truncate(MATCHED_MAX);
+    order.sort_unstable();
+    odd_one(jobs, &mut order);
+    pairs_of(jobs, &order, alpha).iter().map(|&[a, b]| jobs[a].weight(jobs[b], alpha)).sum()
+}
+
+/// Takes the most map-heavy job out of an odd number.
+fn odd_one(jobs: &[Size], order: &mut Vec<usize>) -> Option<usize> {
+    if order.len().is_multiple_of(2) {
+        return None;
+    }
+    let odd = order.iter().copied().min_by(by(|index| jobs[index].surplus()))?;
+    order.retain(|&index| index != odd);
+    Some(odd)
+}
+
+fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
+    let weight = |a: usize, b: usize| jobs[order[a]].weight(jobs[order[b]], alpha);
+    let pairs =
+        matching::minimum_weight_perfect(order.len(), weight).expect("an even number, weights finite");
+    pairs.into_iter().map(|[a, b]| [order[a], order[b]]).collect()
+}
+
+fn in_order_of_totals(mut pairs: Vec<[usize; 2]>, total: impl Fn(usize) -> f64) -> Blocks {
+    let of_pair = |pair: &[usize; 2]| total(pair[0]) + total(pair[1]);
+    let smallest = |pair: &[usize; 2]| pair[0].min(pair[1]);
+    pairs.sort_unstable_by(|a, b| of_pair(a).total_cmp(&of_pair(b)).then(smallest(a).cmp(&smallest(b))));
+    pairs.into_iter().map(|pair| pair.to_vec()).collect()
+}
+
+/// Algorithm 8: a schedule of waiting jobs into which arrivals are put beside the job that suits them best.
+///
+/// An arrival costs O(n), a reschedule as much as [`matched`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Schedule {
+    alpha: f64,
+    /// In the order of execution.
+    jobs: Vec<(u64, Size)>,
+}
+
+impl Schedule {
+    /// No job waits.
+    #[must_use]
+    pub fn new(alpha: f64) -> Self {
+        Self { alpha, jobs: Vec::new() }
+    }
+
+    /// A job came; `drawn` is uniform in 0..1, and below `1 / n⁴` everything is matched anew, where `n` counts the
+    /// waiting jobs with this one. Else it goes before the job of least [`Size::weight`] (the first of equals) if its
+    /// `s - m` is larger, and behind it if not. Whether everything was matched anew.
+    pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> bool {
+        let waiting = (self.jobs.len() + 1) as f64;
+        if drawn * waiting.powi(4) < 1.0 {
+            let mut all = std::mem::take(&mut self.jobs);
+            all.push((id, size));
+            all.sort_unstable_by_key(|&(id, _)| id);
+            self.reschedule(&all);
+            return true;
+        }
+        let weight = |place: usize| size.weight(self.jobs[place].1, self.alpha);
+        let Some(near) = (0..self.jobs.len()).min_by(by(weight)) else {
+            // Of one job there is nothing else to do, whatever was drawn.
+            self.jobs.push((id, size));
+            return true;
+        };
+        let before = self.jobs[near].1.surplus() < size.surplus();
+        self.jobs.insert(if before { near } else { near + 1 }, (id, size));
+        false
+    }
+
+    /// Algorithm 7 over these jobs, which are all that wait.
+    pub fn reschedule(&mut self, jobs: &[(u64, Size)]) {
+        let sizes: Vec<Size> = jobs.iter().map(|&(_, size)| size).collect();
+        self.jobs = matched(&sizes, self.alpha).concat().into_iter().map(|index| jobs[index]).collect();
+    }
+
+    /// A job started or left; the others keep their order.
+    pub fn leave(&mut self, id: u64) {
+        self.jobs.retain(|&(other, _)| other != id);
+    }
+
+    /// Ids of the waiting jobs in the order of execution.
+    pub fn order(&self) -> impl Iterator<Item = u64> {
+        self.jobs.iter().map(|&(id, _)| id)
+    }
+
+    /// Number of waiting jobs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether no job waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+}

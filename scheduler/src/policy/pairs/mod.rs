@@ -1,0 +1,388 @@
+//! The pairs paper's policies: jobs one after the other, so that shuffle-heavy ones run before map-heavy ones.
+//!
+//! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for Optimization", sections 4 to
+//! 6. With map time `m` and shuffle time `s` of a job, each at full use:
+//!
+//! - baselines (6.1): `max-diff` by `m - s`; `pairwise` takes the most shuffle-heavy and the most map-heavy job in
+//!   turn; `max-shuffle` by `s`, the largest first;
+//! - Algorithms 1 to 3: by `max(m, s)` (`pair`), `m + s` (`couple`) or `alpha max(m, s) + (1 - alpha) (m + s)`
+//!   (`generalized`), jobs within a step of `delta` taken pairwise;
+//! - Algorithm 4, equation 1 (`group`): by the same mixture in `k` groups whose spread is least, each pairwise;
+//!   Algorithm 5 (`o-group`): a job that comes joins the nearest group;
+//! - Algorithm 6 (`n-couple`): pairs with the same `|m - s|` in steps of `delta`, the smallest first;
+//! - Algorithm 7, equation 2 (`match`): pairs of a minimum-weight perfect matching; Algorithm 8 (`o-match`): a job that
+//!   comes goes beside the one it matches best.
+//!
+//! Parameters: `delta` 0.1 s (0: exact equality), `alpha` 0.5, `k` 20, `seed` 0 of the draws by which Algorithms 5 and 8
+//! now and then reorder everything.
+//! They must know: map and shuffle work of every job. They favour small jobs that pair well and harm large ones, which
+//! wait as long as smaller ones come (`max-diff`, `pairwise` and `max-shuffle` do not care for size).
+//! Cost: once per batch of arrivals what the rule costs (see each function), else O(log n) per changed job; `o-group`
+//! and `o-match` take O(n) steps of some nanoseconds per arrival.
+//!
+//! As policies of jobs that come and go: a started job ranks before all waiting ones, in the order in which they
+//! started, and is not preempted at the map; waiting ones are reordered when others come, without those that started.
+//! Within a job ready reduces go before maps.
+//! Deviations: what one job leaves idle goes to the next in order, so stations conserve work and jobs without map work
+//! may shuffle while others map; a size that is estimated anew counts as a new arrival of that job; grouping cuts at
+//! the largest gaps, which gives the dynamic program's value; the misprints of the algorithms are read as each function
+//! says.
+//! Theorems 1 to 3 and Corollary 1 hold with `delta=0`. Theorem 4 (strict weak pairs) is false: see the tests.
+//! They are not: optimal with a step above 0, nor across arrivals.
+
+mod grouped;
+mod matched;
+mod rule;
+mod sequence;
+mod sorted;
+
+pub use grouped::{Branch, Groups, group, spread};
+pub use matched::{MATCHED_MAX, Schedule, matched, n_couple, smallest_weight};
+pub use rule::{OrderError, Ordered, RULES, Rule, SIZE_MAX, order, rule};
+pub use sequence::{Averages, Size, Times, averages, times, total};
+pub use sorted::{Blocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
+
+use crate::catalogue::{ArgumentError, Arguments, Entry};
+use crate::plan::{Plan, Reason, Share};
+use crate::policy::ordered::{can, is_fed};
+use crate::policy::{Policy, Ranked};
+use crate::view::{Change, Handle, Row, Station, View};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const fn entry(
+    place: usize,
+    make: fn(&mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError>,
+) -> Entry<dyn Policy> {
+    let Entry { name, aliases, paper, summary, parameters, only_simulated, .. } = RULES[place];
+    Entry { name, aliases, paper, summary, parameters, only_simulated, make }
+}
+
+fn policy(place: usize, arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError> {
+    let rule = (RULES[place].make)(arguments)?;
+    Ok(Box::new(Pairs::new(*rule)))
+}
+
+/// How they are called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>; rule::POLICIES] = &[
+    entry(0, |arguments| policy(0, arguments)),
+    entry(1, |arguments| policy(1, arguments)),
+    entry(2, |arguments| policy(2, arguments)),
+    entry(3, |arguments| policy(3, arguments)),
+    entry(4, |arguments| policy(4, arguments)),
+    entry(5, |arguments| policy(5, arguments)),
+    entry(6, |arguments| policy(6, arguments)),
+    entry(7, |arguments| policy(7, arguments)),
+    entry(8, |arguments| policy(8, arguments)),
+    entry(9, |arguments| policy(9, arguments)),
+    entry(10, |arguments| policy(10, arguments)),
+];
+
+/// A rule applied to jobs that come and go.
+#[derive(Debug)]
+pub struct Pairs {
+    rule: Rule,
+    queue: Queue,
+    /// Live jobs by handle.
+    jobs: Vec<Option<Known>>,
+    /// Jobs that have not started, by seq.
+    waiting: BTreeMap<u64, Handle>,
+    /// Those of them that have something to shuffle all the same.
+    waiting_to_shuffle: BTreeSet<u64>,
+    /// Those of them that the queue has not been told of.
+    fresh: BTreeSet<u64>,
+    /// Started jobs that can use a slot, by the order of their start.
+    hungry: Ranked<u64, Handle>,
+    /// Started jobs with something to shuffle.
+    fetching: Ranked<u64, Handle>,
+    starts: u64,
+    /// Capacities by which sizes were taken.
+    capacity: [f64; 3],
+    /// Jobs that this plan's maps feed. Kept only for its memory.
+    fed: Vec<(Option<u64>, Handle)>,
+}
+
+/// What is remembered of a live job.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    seq: u64,
+    size: Size,
+    /// The number of its start, from 0; `None` while it waits.
+    start: Option<u64>,
+}
+
+/// Waiting jobs in order, by seq.
+#[derive(Debug)]
+enum Queue {
+    /// Ordered anew when jobs come.
+    Anew(VecDeque<u64>),
+    /// Algorithm 5.
+    Groups(Groups, ChaCha8Rng),
+    /// Algorithm 8.
+    Schedule(Schedule, ChaCha8Rng),
+}
+
+impl Pairs {
+    /// A policy that knows no job yet.
+    #[must_use]
+    pub fn new(rule: Rule) -> Self {
+        let queue = match rule {
+            Rule::OnlineGroup { alpha, k, seed } => {
+                Queue::Groups(Groups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed))
+            }
+            Rule::OnlineMatch { alpha, seed } => {
+                Queue::Schedule(Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed))
+            }
+            _ => Queue::Anew(VecDeque::new()),
+        };
+        Self {
+            rule,
+            queue,
+            jobs: Vec::new(),
+            waiting: BTreeMap::new(),
+            waiting_to_shuffle: BTreeSet::new(),
+            fresh: BTreeSet::new(),
+            hungry: Ranked::new(),
+            fetching: Ranked::new(),
+            starts: 0,
+            capacity: [0.0; 3],
+            fed: Vec::new(),
+        }
+    }
+
+    fn known(&mut self, job: Handle) -> &mut Option<Known> {
+        if self.jobs.len() <= job.index() {
+            self.jobs.resize(job.index() + 1, None);
+        }
+        &mut self.jobs[job.index()]
+    }
+
+    fn size(&self, seq: u64) -> Size {
+        let known = self.jobs[self.waiting[&seq].index()];
+        known.expect("waiting jobs are live").size
+    }
+
+    fn leave(&mut self, job: Handle) {
+        let Some(known) = self.known(job).take() else { return };
+        self.hungry.place(job, None);
+        self.fetching.place(job, None);
+        if known.start.is_none() {
+            self.end_wait(known.seq);
+        }
+    }
+
+    fn end_wait(&mut self, seq: u64) {
+        self.waiting.remove(&seq);
+        self.waiting_to_shuffle.remove(&seq);
+        if !self.fresh.remove(&seq) {
+            self.queue.leave(seq);
+        }
+    }
+
+    /// Numbers jobs that started at one instant, in the order in which they waited.
+    fn start(&mut self, view: View<'_>) {
+        let begun = |job: &Handle| view.row(*job).started && self.is_waiting(*job);
+        let mut begun: Vec<Handle> = view.touched.iter().copied().filter(begun).collect();
+        if 1 < begun.len() {
+            let seqs: BTreeSet<u64> = begun.iter().map(|&job| view.row(job).seq).collect();
+            let order: Vec<u64> = self.queue.order().filter(|seq| seqs.contains(seq)).collect();
+            begun.sort_by_key(|&job| {
+                let seq = view.row(job).seq;
+                (order.iter().position(|&other| other == seq).unwrap_or(usize::MAX), seq)
+            });
+            begun.dedup();
+        }
+        for job in begun {
+            let number = self.starts;
+            self.starts += 1;
+            self.end_wait(view.row(job).seq);
+            if let Some(known) = self.known(job) {
+                known.start = Some(number);
+            }
+        }
+    }
+
+    fn is_waiting(&self, job: Handle) -> bool {
+        self.jobs.get(job.index()).copied().flatten().is_some_and(|known| known.start.is_none())
+    }
+
+    /// Takes in what a row says of a job that waits: a size that is new is an arrival.
+    fn take_in(&mut self, view: View<'_>, job: Handle) {
+        let size = size_of(view, job);
+        let seq = view.row(job).seq;
+        let before = self.known(job).replace(Known { seq, size, start: None });
+        match before {
+            Some(before) if before.size == size => return,
+            // What is fresh was not queued.
+            Some(_) if !self.fresh.contains(&seq) => self.queue.leave(seq),
+            _ => {}
+        }
+        self.waiting.insert(seq, job);
+        self.fresh.insert(seq);
+    }
+
+    /// Orders the waiting jobs, if there are new ones among them.
+    fn settle(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let fresh = std::mem::take(&mut self.fresh);
+        // Jobs that are there when nobody else is are the papers' start of the system: everything is ordered at once.
+        let begins = fresh.len() == self.waiting.len() && 1 < fresh.len();
+        let seqs: Vec<u64> = if begins { fresh.iter().copied().collect() } else { Vec::new() };
+        let all: Vec<(u64, Size)> = seqs.iter().map(|&seq| (seq, self.size(seq))).collect();
+        let come: Vec<(u64, Size)> = fresh.iter().map(|&seq| (seq, self.size(seq))).collect();
+        match &mut self.queue {
+            Queue::Anew(order) => {
+                let seqs: Vec<u64> = self.waiting.keys().copied().collect();
+                let size = |job: &Handle| self.jobs[job.index()].expect("waiting jobs are live").size;
+                let sizes: Vec<Size> = self.waiting.values().map(size).collect();
+                *order = self.rule.blocks(&sizes).concat().into_iter().map(|index| seqs[index]).collect();
+            }
+            Queue::Groups(groups, _) if begins => groups.reschedule(&all),
+            Queue::Schedule(schedule, _) if begins => schedule.reschedule(&all),
+            Queue::Groups(groups, draws) => {
+                for (seq, size) in come {
+                    groups.arrive(seq, size, draws.random());
+                }
+            }
+            Queue::Schedule(schedule, draws) => {
+                for (seq, size) in come {
+                    schedule.arrive(seq, size, draws.random());
+                }
+            }
+        }
+    }
+}
+
+impl Queue {
+    fn leave(&mut self, seq: u64) {
+        match self {
+            Queue::Anew(order) => {
+                // Who starts is mostly the first.
+                if let Some(place) = order.iter().position(|&other| other == seq) {
+                    order.remove(place);
+                }
+            }
+            Queue::Groups(groups, _) => groups.leave(seq),
+            Queue::Schedule(schedule, _) => schedule.leave(seq),
+        }
+    }
+
+    fn order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self {
+            Queue::Anew(order) => Box::new(order.iter().copied()),
+            Queue::Groups(groups, _) => Box::new(groups.order()),
+            Queue::Schedule(schedule, _) => Box::new(schedule.order()),
+        }
+    }
+}
+
+fn size_of(view: View<'_>, job: Handle) -> Size {
+    let [map, shuffle] = [Station::Map, Station::Shuffle].map(|station| {
+        let time = view.time_whole(job, station);
+        if time.is_nan() { 0.0 } else { time.clamp(0.0, SIZE_MAX) }
+    });
+    Size { map, shuffle }
+}
+
+impl Policy for Pairs {
+    fn name(&self) -> &'static str {
+        self.rule.name()
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        if let Change::Left(job) = change {
+            self.leave(job);
+        }
+        if view.cap != self.capacity {
+            self.capacity = view.cap;
+            let waiting: Vec<Handle> = self.waiting.values().copied().collect();
+            for job in waiting {
+                self.take_in(view, job);
+            }
+        }
+        for &job in view.touched {
+            let known = *self.known(job);
+            if known.is_none_or(|known| known.start.is_none()) {
+                self.take_in(view, job);
+            }
+        }
+        self.start(view);
+        for &job in view.touched {
+            let row: &Row = view.row(job);
+            let [maps, shuffles, reduces] = Station::ALL.map(|station| can(view, job, station));
+            match self.jobs[job.index()].and_then(|known| known.start) {
+                Some(start) => {
+                    self.hungry.place(job, (maps || reduces).then_some(start));
+                    self.fetching.place(job, shuffles.then_some(start));
+                }
+                None if shuffles => {
+                    self.waiting_to_shuffle.insert(row.seq);
+                }
+                None => {
+                    self.waiting_to_shuffle.remove(&row.seq);
+                }
+            }
+        }
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        self.settle();
+        self.plan_slots(view, plan);
+        self.plan_shuffle(plan);
+    }
+}
+
+impl Pairs {
+    fn plan_slots(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        self.fed.clear();
+        let left = |plan: &Plan<'_>| 0.0 < plan.left(Station::Map) || 0.0 < plan.left(Station::Reduce);
+        let started = self.hungry.entries().map(|(start, job)| (Some(start), job));
+        let waiting = self.queue.order().map(|seq| (None, self.waiting[&seq]));
+        for (place, (start, job)) in (1..).zip(started.chain(waiting)) {
+            if !left(plan) {
+                break;
+            }
+            let reason = Reason::Place { order: self.rule.name(), place };
+            plan.grant(job, Station::Reduce, Share::All, reason);
+            plan.grant(job, Station::Map, Share::All, reason);
+            if is_fed(view, plan, job) {
+                self.fed.push((start, job));
+            }
+        }
+    }
+
+    /// Started jobs that have something to shuffle or are fed, then waiting ones.
+    fn plan_shuffle(&self, plan: &mut Plan<'_>) {
+        let numbered = self.fed.iter().filter_map(|&(start, job)| Some((start?, job)));
+        let mut fed = numbered.peekable();
+        let mut fetching = self.fetching.entries().peekable();
+        let started = std::iter::from_fn(|| match (fetching.peek(), fed.peek()) {
+            (Some(fetches), Some(is_fed)) if is_fed < fetches => fed.next(),
+            (None, _) => fed.next(),
+            _ => fetching.next(),
+        });
+        let mut waiting_fed: BTreeSet<Handle> =
+            self.fed.iter().filter(|(start, _)| start.is_none()).map(|&(_, job)| job).collect();
+        let wishes = waiting_fed.len() + self.waiting_to_shuffle.len();
+        // Only jobs that were mapped from the start can shuffle before they start, so this walk is mostly short.
+        let waiting = self
+            .queue
+            .order()
+            .map(|seq| (seq, self.waiting[&seq]))
+            .filter(|(seq, job)| waiting_fed.remove(job) || self.waiting_to_shuffle.contains(seq))
+            .take(wishes);
+        let order = started.map(|(_, job)| job).chain(waiting.map(|(_, job)| job));
+        for (place, job) in (1..).zip(order) {
+            let reason = Reason::Place { order: self.rule.name(), place };
+            if !plan.grant(job, Station::Shuffle, Share::All, reason) {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Orders by sorting, and jobs of one priority taken in pairs: MaxDiff, MaxShuffle, MaxSRPT, Pairwise and
+//! Algorithms 1 to 3 of the pairs paper.
+//!
+//! Every function gives blocks: what was reordered together, in the order of execution.
+//! Not here: groups by gaps (`grouped`) and pairs by weight (`matched`).
+
+use super::sequence::{Size, by};
+
+/// Indices of jobs in the order of execution, cut into what a rule treated together.
+pub type Blocks = Vec<Vec<usize>>;
+
+/// MaxDiff: by `m - s`, shuffle-heavy jobs first. O(n log n).
+#[must_use]
+pub fn max_diff(jobs: &[Size]) -> Blocks {
+    sorted(jobs, |job| -job.surplus())
+}
+
+/// MaxShuffle: by `s`, the largest first. O(n log n).
+#[must_use]
+pub fn max_shuffle(jobs: &[Size]) -> Blocks {
+    sorted(jobs, |job| -job.shuffle)
+}
+
+/// MaxSRPT as the paper compares with it: by `max(m, s)`, once and for all. O(n log n).
+#[must_use]
+pub fn max_srpt(jobs: &[Size]) -> Blocks {
+    sorted(jobs, Size::dominant)
+}
+
+/// Pairwise: all jobs in pairs, the most shuffle-heavy one and the most map-heavy one of the rest. O(n log n).
+#[must_use]
+pub fn pairwise(jobs: &[Size]) -> Blocks {
+    let all: Vec<usize> = (0..jobs.len()).collect();
+    in_pairs(jobs, &all).chunks(2).map(<[usize]>::to_vec).collect()
+}
+
+/// Algorithms 1 to 3: by priority in steps of `delta` (0: exactly equal ones), and those of one step in pairs.
+///
+/// Algorithm 1 (`pair`) has [`Size::dominant`] for a priority, Algorithm 2 (`couple`) [`Size::total`] and Algorithm 3
+/// (`generalized`) [`Size::blend`]. Priorities are cut into steps, sizes stay exact. O(n log n).
+#[must_use]
+pub fn by_priority(jobs: &[Size], delta: f64, priority: impl Fn(Size) -> f64) -> Blocks {
+    let priorities: Vec<f64> = jobs.iter().map(|&job| priority(job)).collect();
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_unstable_by(by(|index| priorities[index]));
+    let step = |index: usize| steps(priorities[index], delta);
+    order.chunk_by(|&a, &b| step(a) == step(b)).map(|subset| in_pairs(jobs, subset)).collect()
+}
+
+/// The step in which a value lies; the value itself for `delta` 0. The small addition keeps values that are a whole
+/// number of steps but for rounding in the step they mean.
+pub(super) fn steps(value: f64, delta: f64) -> f64 {
+    if 0.0 < delta { (value / delta + 1e-9).floor() } else { value }
+}
+
+/// Reorders a subset by taking out pairs: the most shuffle-heavy job, then the most map-heavy one of the rest. Equal
+/// ones in the order of the subset; an odd one is last. O(n log n).
+#[must_use]
+pub fn in_pairs(jobs: &[Size], subset: &[usize]) -> Vec<usize> {
+    let mut heavy = subset.to_vec();
+    // Stable, so that equal ones keep their places.
+    heavy.sort_by(|&a, &b| jobs[b].surplus().total_cmp(&jobs[a].surplus()));
+    alternate(&heavy, |&index| jobs[index].surplus())
+}
+
+/// Takes from both ends of a list that falls in `surplus` in turn, first the front; of equal ones always the first.
+/// O(n).
+pub(super) fn alternate<T: Copy>(falling: &[T], surplus: impl Fn(&T) -> f64) -> Vec<T> {
+    let mut out = Vec::with_capacity(falling.len());
+    let mut front = 0;
+    // The last run of equal values not used up, and what the back takes next: the run is taken from its beginning.
+    let (mut run_start, mut next) = (falling.len(), falling.len());
+    let mut run_end = falling.len();
+    let mut from_front = true;
+    while out.len() < falling.len() {
+        if next == run_end {
+            run_end = run_start;
+            let value = surplus(&falling[run_end - 1]);
+            run_start = run_end - 1;
+            while front < run_start && surplus(&falling[run_start - 1]) == value {
+                run_start -= 1;
+            }
+            next = run_start;
+        }
+        if from_front && front < run_start {
+            out.push(falling[front]);
+            front += 1;
+        } else {
+            out.push(falling[next]);
+            next += 1;
+        }
+        from_front = !from_front;
+    }
+    out
+}
+
+fn sorted(jobs: &[Size], key: impl Fn(Size) -> f64) -> Blocks {
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_unstable_by(by(|index| key(jobs[index]) + 0.0));
+    order.into_iter().map(|index| vec![index]).collect()
+}

@@ -1,0 +1,18 @@
+//! The pairs paper: its theorems on small instances, its examples, and jobs that wait.
+
+mod theorems;
+mod waiting;
+mod worked;
+
+use super::Size;
+use proptest::prelude::*;
+
+fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {
+    jobs.iter().copied().map(Size::from).collect()
+}
+
+/// Up to so many jobs of whole sizes.
+fn whole_jobs(count: usize) -> impl Strategy<Value = Vec<Size>> {
+    let job = (0_u8..12, 0_u8..12).prop_map(|(map, shuffle)| Size::from((map.into(), shuffle.into())));
+    prop::collection::vec(job, 0..=count)
+}

@@ -1,0 +1,136 @@
+//! Processor sharing: the jobs share a station equally; as a variant only the k oldest share the maps.
+//!
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 2.2 and 5.1.
+//! Rule: the k oldest jobs that have maps left share the map station by weight, all jobs share the shuffle by weight;
+//! what a job cannot use goes to the others (max-min). `ps` has no k; with k = 1 it is the FIFO map with shared shuffle
+//! by which the paper models Hadoop (figure 4); `k-lps:k=100` is its fair scheduler.
+//! It must know: weights. It treats jobs alike whatever their size: the slowdown is nearly the same for all; it harms
+//! everybody's mean, since all jobs end late together.
+//! Parameters: `k`, jobs at the map at once, 100 by default.
+//! Deviations: the paper leaves open what happens to a share that a job without data to shuffle cannot use; lost, its
+//! numbers do not come out, handed on they do. Ready reduces are shared like maps, by all jobs.
+//! It is not: `fair`, which counts slots held by pools; this one has no pools, and in the fluid model it is exact.
+
+use crate::catalogue::{Entry, Parameter};
+use crate::plan::{Plan, Reason, Share};
+use crate::policy::ordered::can;
+use crate::policy::{Policy, Ranked};
+use crate::view::{Change, Handle, Station, View};
+
+/// How they are called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
+    Entry {
+        name: "ps",
+        aliases: &[],
+        paper: "overlap 5.1",
+        summary: "all jobs share both stations equally, by weight",
+        parameters: &[],
+        only_simulated: None,
+        make: |_| Ok(Box::new(Ps::sharing())),
+    },
+    Entry {
+        name: "k-lps",
+        aliases: &[],
+        paper: "overlap 5.1",
+        summary: "the k oldest jobs share the maps, all share the shuffle",
+        parameters: &[Parameter { name: "k", default: "100", meaning: "jobs at the map at once" }],
+        only_simulated: None,
+        make: |arguments| {
+            let k = arguments.value("k", 100_u32, "a whole number above 0", |k| 0 < k)?;
+            Ok(Box::new(Ps::limited("k-lps", k)))
+        },
+    },
+    Entry {
+        name: "map-fifo-shuffle-ps",
+        aliases: &[],
+        paper: "overlap 2.2, figure 4",
+        summary: "maps in the order of arrival, the shuffle shared equally",
+        parameters: &[],
+        only_simulated: None,
+        make: |_| Ok(Box::new(Ps::limited("map-fifo-shuffle-ps", 1))),
+    },
+];
+
+/// Processor sharing, limited at the map.
+#[derive(Debug)]
+pub struct Ps {
+    name: &'static str,
+    /// Jobs at the map at once; `None` is all.
+    limit: Option<u32>,
+    /// Jobs that can use each station, by seq.
+    waiting: [Ranked<u64, Handle>; 3],
+    /// What `waiting` has of each job, by handle: most changes change nothing here.
+    listed: Vec<[bool; 3]>,
+    /// Kept only for its memory.
+    fed: Vec<Handle>,
+}
+
+impl Ps {
+    /// All jobs share everything.
+    #[must_use]
+    pub fn sharing() -> Self {
+        let waiting = [Ranked::new(), Ranked::new(), Ranked::new()];
+        Self { name: "ps", limit: None, waiting, listed: Vec::new(), fed: Vec::new() }
+    }
+
+    fn limited(name: &'static str, limit: u32) -> Self {
+        Self { name, limit: Some(limit), ..Self::sharing() }
+    }
+
+    fn list(&mut self, job: Handle, seq: u64, wants: [bool; 3]) {
+        if self.listed.len() <= job.index() {
+            self.listed.resize(job.index() + 1, [false; 3]);
+        }
+        for ((set, listed), wants) in self.waiting.iter_mut().zip(&mut self.listed[job.index()]).zip(wants) {
+            if *listed != wants {
+                *listed = wants;
+                set.place(job, wants.then_some(seq));
+            }
+        }
+    }
+}
+
+impl Policy for Ps {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        if let Change::Left(job) = change {
+            self.list(job, 0, [false; 3]);
+        }
+        for &job in view.touched {
+            let row = view.row(job);
+            self.list(job, row.seq, row.can.map(|can| 0.0 < can));
+        }
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let [maps, fetching, reduces] = &self.waiting;
+        let share = |job: Handle| Share::Weight(view.row(job).weight);
+        let reason = Reason::Own("an equal share");
+        self.fed.clear();
+        if 0.0 < plan.left(Station::Reduce) {
+            for job in reduces.iter() {
+                plan.grant(job, Station::Reduce, share(job), reason);
+            }
+        }
+        if 0.0 < plan.left(Station::Map) {
+            for job in maps.iter().take(self.limit.map_or(usize::MAX, |limit| limit as usize)) {
+                plan.grant(job, Station::Map, share(job), reason);
+                // What it gets is known only when the tier closes; that it gets something is not in question.
+                if plan.feeds() && !can(view, job, Station::Shuffle) {
+                    self.fed.push(job);
+                }
+            }
+        }
+        for job in fetching.iter() {
+            if !plan.grant(job, Station::Shuffle, share(job), reason) {
+                break;
+            }
+        }
+        for &job in &self.fed {
+            plan.grant(job, Station::Shuffle, share(job), reason);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Queues of workers: how long the slowest of many takes, and what follows for splitting and buying.
+//!
+//! Stochastic modelling of stragglers (Farhat, thesis, Pennsylvania State University, 2015): delayed tailed
+//! distributions (`dtd`), the mean of their maximum (`sojourn`), the levels at which equilibria settle (`level`), its
+//! minimum over all splits (`convex`), and the best number and mix of workers (`sizing`).
+//! Not here: the splits themselves, which are placements (`placement`), and fitting to measured times (`estimate`).
+//! Pure mathematics: no policy is decided here.
+
+mod convex;
+mod dtd;
+pub(crate) mod level;
+pub(crate) mod quadrature;
+pub mod sizing;
+mod sojourn;
+
+pub use convex::least_sojourn;
+pub use dtd::Dtd;
+pub use sojourn::{Bounds, mean_sojourn, sojourn_bounds};
+
+use std::fmt;
+
+/// More workers than this are refused, so that a slip in a file does not become a long wait.
+pub const WORKERS_MAX: usize = 1_000_000;
+
+/// A worker as a queue of tasks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Server {
+    /// Service rate: tasks that it ends in a second when it is never idle. Above 0.
+    pub mu: f64,
+    /// What a task takes at least whatever the load, in seconds. At least 0.
+    pub offset: f64,
+    /// Variance of the service time over its squared mean: 1 is exponential, 0 is constant. At least 0.
+    pub variability: f64,
+}
+
+impl Server {
+    /// A worker with exponential service at this rate, in tasks per second, and no offset.
+    #[must_use]
+    pub fn exponential(mu: f64) -> Self {
+        Self { mu, offset: 0.0, variability: 1.0 }
+    }
+}
+
+/// What is to be split: workers and the tasks that arrive for all of them. Valid by construction: at least one worker,
+/// and fewer tasks than they can serve.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Setting<'a> {
+    servers: &'a [Server],
+    lambda: f64,
+    delay: f64,
+    spare: f64,
+}
+
+impl<'a> Setting<'a> {
+    /// `lambda` tasks arrive per second. `delay` is the thesis' D in seconds: what the tasks of a fully loaded worker
+    /// take at least, so that worker `i` has the offset `offset_i + delay lambda_i / mu_i`.
+    ///
+    /// # Errors
+    /// No worker or too many, a field out of range, and a load that the workers cannot carry.
+    pub fn new(servers: &'a [Server], lambda: f64, delay: f64) -> Result<Self, QueueError> {
+        if servers.is_empty() || WORKERS_MAX < servers.len() {
+            return Err(QueueError::Workers { count: servers.len() });
+        }
+        for (worker, server) in servers.iter().enumerate() {
+            let refuse = |field, value, wanted| Err(QueueError::Worker { worker, field, value, wanted });
+            if !(server.mu.is_finite() && 0.0 < server.mu) {
+                return refuse("mu", server.mu, "a finite rate above 0");
+            }
+            if !(server.offset.is_finite() && 0.0 <= server.offset) {
+                return refuse("offset", server.offset, "a finite time of at least 0 s");
+            }
+            if !(server.variability.is_finite() && 0.0 <= server.variability) {
+                return refuse("variability", server.variability, "a finite number of at least 0");
+            }
+        }
+        finite_above_zero("lambda", lambda)?;
+        if !(delay.is_finite() && 0.0 <= delay) {
+            return Err(QueueError::Setting {
+                field: "D",
+                value: delay,
+                wanted: "a finite time of at least 0 s",
+            });
+        }
+        let capacity = sum(servers.iter().map(|server| server.mu));
+        if capacity <= lambda {
+            return Err(QueueError::Overload { lambda, capacity });
+        }
+        let spare = sum(servers.iter().map(|server| server.mu).chain([-lambda]));
+        Ok(Self { servers, lambda, delay, spare })
+    }
+
+    /// The workers.
+    #[must_use]
+    pub fn servers(&self) -> &'a [Server] {
+        self.servers
+    }
+
+    /// Arrival rate of tasks over all workers, in tasks per second.
+    #[must_use]
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    /// D, in seconds.
+    #[must_use]
+    pub fn delay(&self) -> f64 {
+        self.delay
+    }
+
+    /// Service rate that nobody needs, over all workers: their total minus lambda. Above 0.
+    #[must_use]
+    pub fn spare(&self) -> f64 {
+        self.spare
+    }
+
+    /// Completion times when worker `i` gets `rates[i]` tasks per second: `offset_i + D rates_i / mu_i` and then
+    /// exponential with the rate `mu_i - rates_i`. `None` if a worker gets as much as it can serve, or more.
+    #[must_use]
+    pub fn completions(&self, rates: &[f64]) -> Option<Vec<Dtd>> {
+        let pairs = self.servers.iter().zip(rates);
+        pairs.map(|(server, rate)| self.completion(server, *rate)).collect()
+    }
+
+    pub(crate) fn completion(&self, server: &Server, rate: f64) -> Option<Dtd> {
+        let offset = server.offset + self.delay * rate / server.mu;
+        (rate < server.mu).then_some(Dtd { a: server.mu - rate, b: 0.0, offset })
+    }
+}
+
+/// What cannot be computed of queues.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// No worker, or too many.
+    Workers {
+        /// How many.
+        count: usize,
+    },
+    /// A field of a worker is out of range.
+    Worker {
+        /// Its place, from 0.
+        worker: usize,
+        /// The field.
+        field: &'static str,
+        /// As given.
+        value: f64,
+        /// What it could be, in words.
+        wanted: &'static str,
+    },
+    /// Another field is out of range.
+    Setting {
+        /// The field.
+        field: &'static str,
+        /// As given.
+        value: f64,
+        /// What it could be, in words.
+        wanted: &'static str,
+    },
+    /// As many tasks arrive as all workers together can serve, or more.
+    Overload {
+        /// Arrival rate, in tasks per second.
+        lambda: f64,
+        /// Total service rate, in tasks per second.
+        capacity: f64,
+    },
+    /// There are more ways to spend the budget than are tried.
+    Combinations {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for QueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueError::Workers { count: 0 } => f.write_str("there is no worker"),
+            QueueError::Workers { count } => {
+                write!(f, "there are {count} workers, more than the limit of {WORKERS_MAX}")
+            }
+            QueueError::Worker { worker, field, value, wanted } => {
+                write!(f, "worker {worker}: `{field}` is {value}, which is not {wanted}")
+            }
+            QueueError::Setting { field, value, wanted } => {
+                write!(f, "`{field}` is {value}, which is not {wanted}")
+            }
+            QueueError::Overload { lambda, capacity } => write!(
+                f,
+                "`lambda` is {lambda} tasks/s, but all workers together serve only {capacity} tasks/s: \
+                 it must be less"
+            ),
+            QueueError::Combinations { limit } => {
+                write!(
+                    f,
+                    "the budget can be spent in more than {limit} ways; take fewer types or a smaller one"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for QueueError {}
+
+pub(crate) fn finite_above_zero(field: &'static str, value: f64) -> Result<(), QueueError> {
+    if value.is_finite() && 0.0 < value {
+        Ok(())
+    } else {
+        Err(QueueError::Setting { field, value, wanted: "a finite number above 0" })
+    }
+}
+
+/// Neumaier's compensated sum: what is spare near saturation is a small difference of large sums.
+pub(crate) fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut total, mut lost) = (0.0_f64, 0.0);
+    for value in values {
+        let next = total + value;
+        lost += if value.abs() <= total.abs() { (total - next) + value } else { (value - next) + total };
+        total = next;
+    }
+    if total.is_finite() { total + lost } else { total }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! How many workers, and of which kinds for a budget: thesis, chapter 7, Lemmas 10 to 12.
+//!
+//! More workers take less each, but the slowest of more is slower; in between lies the best number. All are M/M/1
+//! queues here, which share the work so that all have the same spare rate.
+//! Deviations: equation 46 is printed with `n! / ((n-i)! (i-1)!)`, which makes it 0 for every `n` above 1; the proof
+//! has `C(n, i) / i`, whose alternating sum is the harmonic number. The alternating sums of equation 47 cancel beyond
+//! some thirty workers; here stands an integral that is the same.
+
+use crate::queueing::quadrature::{Point, integrate};
+use crate::queueing::{QueueError, finite_above_zero};
+use std::ops::RangeInclusive;
+
+/// More workers than this are not tried.
+pub const COUNT_MAX: u32 = 1_000_000;
+/// For Lemma 11, whose integrals are all computed at once, the limit is lower.
+pub const FORK_JOIN_COUNT_MAX: u32 = 20_000;
+/// More ways to spend a budget than this are not tried.
+pub const COMBINATIONS_MAX: u64 = 20_000_000;
+/// A budget counts as spent if what is left is less than this part of it.
+const SPENT: f64 = 1e-9;
+
+/// What is minimised over the number `n` of equal workers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Law {
+    /// Lemma 10: `H_n / (mu - lambda / n)`, independent M/M/1 queues (equation 46, corrected).
+    Lemma10,
+    /// Lemma 11: the interpolation of Makowski and Varma for fork and join (equation 47).
+    Lemma11,
+    /// Lemma 10 with the offset of figure 7-1: `D lambda / (n mu)` more, with D in seconds.
+    Delayed(f64),
+}
+
+/// A number of workers and what it gives.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Size {
+    /// How many.
+    pub count: u32,
+    /// Mean sojourn time, in seconds.
+    pub mean: f64,
+}
+
+/// The mean sojourn time for every number of workers in `range` that can carry the load: each serves `mu` tasks per
+/// second, `lambda` tasks arrive per second.
+///
+/// # Errors
+/// Rates or D out of range, and a range beyond the limits.
+pub fn curve(mu: f64, lambda: f64, law: Law, range: RangeInclusive<u32>) -> Result<Vec<Size>, QueueError> {
+    finite_above_zero("mu", mu)?;
+    finite_above_zero("lambda", lambda)?;
+    if let Law::Delayed(delay) = law
+        && !(delay.is_finite() && 0.0 <= delay)
+    {
+        return Err(QueueError::Setting {
+            field: "D",
+            value: delay,
+            wanted: "a finite time of at least 0 s",
+        });
+    }
+    let limit = if law == Law::Lemma11 { FORK_JOIN_COUNT_MAX } else { COUNT_MAX };
+    if limit < *range.end() {
+        let value = f64::from(*range.end());
+        return Err(QueueError::Setting {
+            field: "range",
+            value,
+            wanted: "within the limit on numbers of workers",
+        });
+    }
+    let joined = if law == Law::Lemma11 { fork_join(*range.end()) } else { Vec::new() };
+    let mut points = Vec::new();
+    let mut harmonic = 0.0;
+    for count in 1..=*range.end() {
+        let workers = f64::from(count);
+        harmonic += 1.0 / workers;
+        let spare = mu - lambda / workers;
+        if !range.contains(&count) || spare <= 0.0 {
+            continue;
+        }
+        let mean = match law {
+            Law::Lemma10 => harmonic / spare,
+            Law::Delayed(delay) => delay * lambda / (workers * mu) + harmonic / spare,
+            Law::Lemma11 => {
+                let load = lambda / (workers * mu);
+                (harmonic + (joined[count as usize - 1] - harmonic) * load) / spare
+            }
+        };
+        points.push(Size { count, mean });
+    }
+    Ok(points)
+}
+
+/// The number of workers with the least mean sojourn time, the smaller one among equals; `None` if none in `range` can
+/// carry the load.
+///
+/// # Errors
+/// As for [`curve`].
+pub fn best_count(
+    mu: f64,
+    lambda: f64,
+    law: Law,
+    range: RangeInclusive<u32>,
+) -> Result<Option<Size>, QueueError> {
+    Ok(curve(mu, lambda, law, range)?
+        .into_iter()
+        .reduce(|best, point| if point.mean < best.mean { point } else { best }))
+}
+
+/// `V_1 ... V_n` of Lemma 11, the heavy-traffic limits of fork and join:
+/// `V_n = integral of sum over k <= n of [(1 - e^-u)^k - (1 - (1 + u) e^-u)^k] / (k u)`, which equals the printed
+/// `sum of C(n,i) (-1)^(i+1) sum of C(i,j) (j-1)! / i^(j+1)`.
+#[must_use]
+pub fn fork_join(count: u32) -> Vec<f64> {
+    // The terms end where `n e^-u` does; they are smooth at unit scale, so a fixed rule is exact.
+    let end = 45.0 + f64::from(count).ln().max(0.0);
+    let mut points: Vec<Point> = Vec::new();
+    let mut low = 0.0;
+    while low < end {
+        integrate(&|_| 0.0, low, low + 0.5, 1.0, &mut |point| points.push(point));
+        low += 0.5;
+    }
+    let mut powers: Vec<[f64; 4]> = points
+        .iter()
+        .map(|Point { at: u, weight }| {
+            let (full, part) = (-(-u).exp_m1(), below_erlang(*u));
+            [full, part, full * weight / u, part * weight / u]
+        })
+        .collect();
+    let mut total = 0.0;
+    (1..=count)
+        .map(|k| {
+            let mut term = 0.0;
+            for [full, part, full_power, part_power] in &mut powers {
+                term += *full_power - *part_power;
+                *full_power *= *full;
+                *part_power *= *part;
+            }
+            total += term / f64::from(k);
+            total
+        })
+        .collect()
+}
+
+/// `1 - (1 + u) e^-u`, also where it is small.
+fn below_erlang(u: f64) -> f64 {
+    -(-u).exp_m1() - u * (-u).exp()
+}
+
+/// A kind of worker that can be bought.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Offer {
+    /// Tasks per second that it serves.
+    pub mu: f64,
+    /// Its price, in the unit of the budget.
+    pub price: f64,
+}
+
+/// How a budget is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spend {
+    /// Up to the budget.
+    AtMost,
+    /// All of it, as Lemma 12 is printed.
+    Exactly,
+}
+
+/// A mix of workers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mix {
+    /// How many of each kind, in the order of the menu.
+    pub counts: Vec<u32>,
+    /// Mean sojourn time (equation 48), in seconds.
+    pub mean: f64,
+    /// What it costs, in the unit of the budget.
+    pub cost: f64,
+}
+
+/// The mix of workers with the least mean sojourn time that the budget buys, by trying all: Lemma 12, equation 48,
+/// `f = N H_N / (sum of N_i mu_i - lambda)`. Among equals the one with fewer of the first kind. `None` if no mix
+/// carries the load. Equation 48 lets slow workers hand work on (a negative rate) where the load is low.
+///
+/// # Errors
+/// No kind, rates, prices or a budget out of range, and more combinations than [`COMBINATIONS_MAX`].
+pub fn best_mix(menu: &[Offer], lambda: f64, budget: f64, spend: Spend) -> Result<Option<Mix>, QueueError> {
+    if menu.is_empty() {
+        return Err(QueueError::Workers { count: 0 });
+    }
+    finite_above_zero("lambda", lambda)?;
+    finite_above_zero("budget", budget)?;
+    for (worker, offer) in menu.iter().enumerate() {
+        for (field, value) in [("mu", offer.mu), ("price", offer.price)] {
+            if !(value.is_finite() && 0.0 < value) {
+                return Err(QueueError::Worker { worker, field, value, wanted: "a finite number above 0" });
+            }
+        }
+        if f64::from(COUNT_MAX) < budget / offer.price {
+            let wanted = "enough for the budget to buy at most a million of them";
+            return Err(QueueError::Worker { worker, field: "price", value: offer.price, wanted });
+        }
+    }
+    let mut harmonic = vec![0.0];
+    let mut search =
+        Search { menu, lambda, budget, spend, tried: 0, counts: vec![0; menu.len()], best: None };
+    search.buy(0, 0.0, 0.0, 0, &mut harmonic)?;
+    Ok(search.best)
+}
+
+struct Search<'a> {
+    menu: &'a [Offer],
+    lambda: f64,
+    budget: f64,
+    spend: Spend,
+    tried: u64,
+    counts: Vec<u32>,
+    best: Option<Mix>,
+}
+
+impl Search<'_> {
+    /// Tries all numbers of the kinds from `kind` on, after so much was spent on so many workers of this total rate.
+    fn buy(
+        &mut self,
+        kind: usize,
+        spent: f64,
+        rate: f64,
+        count: usize,
+        harmonic: &mut Vec<f64>,
+    ) -> Result<(), QueueError> {
+        let Some(offer) = self.menu.get(kind) else {
+            self.judge(spent, rate, count, harmonic);
+            return Ok(());
+        };
+        let rest = (self.budget - spent) / offer.price;
+        let most = (rest + SPENT * self.budget / offer.price).floor();
+        let last = kind + 1 == self.menu.len();
+        let least = if last && self.spend == Spend::Exactly { most } else { 0.0 };
+        let mut number = least;
+        while number <= most {
+            self.tried += 1;
+            if COMBINATIONS_MAX < self.tried {
+                return Err(QueueError::Combinations { limit: COMBINATIONS_MAX });
+            }
+            self.counts[kind] = number as u32;
+            let (spent, rate) = (spent + number * offer.price, rate + number * offer.mu);
+            self.buy(kind + 1, spent, rate, count + number as usize, harmonic)?;
+            number += 1.0;
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, spent: f64, rate: f64, count: usize, harmonic: &mut Vec<f64>) {
+        let left = self.budget - spent;
+        let wrong_sum = self.spend == Spend::Exactly && SPENT * self.budget < left.abs();
+        if count == 0 || rate <= self.lambda || wrong_sum {
+            return;
+        }
+        while harmonic.len() <= count {
+            let next = harmonic[harmonic.len() - 1] + 1.0 / harmonic.len() as f64;
+            harmonic.push(next);
+        }
+        let mean = count as f64 * harmonic[count] / (rate - self.lambda);
+        if self.best.as_ref().is_none_or(|best| mean < best.mean) {
+            self.best = Some(Mix { counts: self.counts.clone(), mean, cost: spent });
+        }
+    }
+}

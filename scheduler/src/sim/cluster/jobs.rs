@@ -1,0 +1,165 @@
+//! Jobs of a workload as the core takes them, and what the simulator remembers of them while they live.
+//!
+//! Not here: time passing (`engine`).
+
+use crate::ids::WorkerId;
+use crate::job::{Exact, JobSpec, MapSpec};
+use crate::sim::SimError;
+use crate::sim::cluster::{Config, SECONDS_MAX, TASKS_MAX};
+use crate::units::{Bytes, Time};
+use crate::workload::Job;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most bytes of one job: whole numbers up to here are exact in a double.
+const BYTES_MAX: f64 = 9e15;
+
+/// A job in the simulation.
+pub(super) struct LiveJob {
+    pub(super) seq: u64,
+    pub(super) arrival: Time,
+    pub(super) start: Option<Time>,
+    pub(super) maps_done: Option<Time>,
+    /// Maps not ended.
+    pub(super) maps_left: usize,
+    pub(super) maps: Arc<[f64]>,
+    pub(super) reduces: Arc<[f64]>,
+    /// Bytes of one segment.
+    pub(super) segment: f64,
+    pub(super) work: [f64; 3],
+    pub(super) goal: Option<Time>,
+    pub(super) weight: f64,
+    /// Slots held for maps and for reduces.
+    pub(super) held: [u32; 2],
+    /// Partitions by home.
+    pub(super) homes: BTreeMap<WorkerId, Vec<u32>>,
+}
+
+impl LiveJob {
+    /// What one map puts out.
+    pub(super) fn output(&self) -> Bytes {
+        Bytes((self.segment * self.reduces.len() as f64).ceil() as u64)
+    }
+}
+
+/// The nearest moment to this number of seconds.
+pub(super) fn time_of(seconds: f64) -> Time {
+    Time((seconds * 1e9).round() as u64)
+}
+
+/// Checks a job and makes it ready for the core.
+pub(super) fn prepare(
+    config: &Config,
+    index: u64,
+    job: Job,
+    before: f64,
+) -> Result<(LiveJob, JobSpec), SimError> {
+    check(index, &job, before)?;
+    // Seconds of the whole network are as good as bytes if there is a limit.
+    let rate = config.network.in_rate.min(config.network.out_rate) * config.workers.len() as f64;
+    let mut bytes = job.shuffle_bytes;
+    if bytes == 0.0 && rate.is_finite() {
+        bytes = job.work[1] * rate;
+    }
+    let maps = cut(index, "maps", job.maps, job.work[0], config.task_seconds)?;
+    let mut reduces = cut(index, "reduces", job.reduces, job.work[2], config.task_seconds)?;
+    if reduces.is_empty() && 0.0 < bytes {
+        // Models have jobs of map and shuffle only; here somebody must fetch, and does nothing with it.
+        reduces = vec![0.0; config.workers.len().min(maps.len())];
+    }
+    let segments = maps.len() as f64 * reduces.len() as f64;
+    let segment = if 0.0 < segments { bytes / segments } else { 0.0 };
+    let seconds = if rate.is_finite() { bytes / rate } else { job.work[1] };
+    let sum = |lengths: &[f64]| lengths.iter().sum::<f64>();
+    let weight = if job.weight == 0.0 { 1.0 } else { job.weight };
+    let input = Bytes((job.input_bytes / maps.len().max(1) as f64).round() as u64);
+    let live = LiveJob {
+        seq: index,
+        arrival: time_of(job.arrival),
+        start: None,
+        maps_done: None,
+        maps_left: maps.len(),
+        segment,
+        work: [sum(&maps), seconds, sum(&reduces)],
+        goal: job.goal.map(time_of),
+        weight,
+        held: [0; 2],
+        homes: BTreeMap::new(),
+        maps: maps.into(),
+        reduces: reduces.into(),
+    };
+    let splits = vec![MapSpec::anywhere(input); live.maps.len()];
+    let exact = Exact {
+        maps: Arc::clone(&live.maps),
+        shuffle_bytes: if 0.0 < segments { bytes } else { 0.0 },
+        reduces: Arc::clone(&live.reduces),
+    };
+    let spec = JobSpec {
+        weight,
+        pool: job.pool,
+        goal: live.goal,
+        name: job.name,
+        exact: Some(exact),
+        ..JobSpec::new(splits, live.reduces.len() as u32)
+    };
+    match spec.check() {
+        Ok(()) => Ok((live, spec)),
+        // All else was checked before.
+        Err(_) => Err(SimError::Job {
+            index,
+            field: "maps",
+            value: segments,
+            wanted: "a job of at most 2^32 segments",
+        }),
+    }
+}
+
+fn check(index: u64, job: &Job, before: f64) -> Result<(), SimError> {
+    let within = |field, value: f64, most: f64, wanted| match (0.0..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(SimError::Job { index, field, value, wanted }),
+    };
+    const SECONDS: &str = "a number of seconds from 0 to 1e9";
+    const BYTES: &str = "a number of bytes from 0 to 9e15";
+    within("arrival", job.arrival, SECONDS_MAX, SECONDS)?;
+    if job.arrival < before {
+        let wanted = "at or after the arrival of the job before it";
+        return Err(SimError::Job { index, field: "arrival", value: job.arrival, wanted });
+    }
+    for (field, work) in ["work of maps", "work of the shuffle", "work of reduces"].into_iter().zip(job.work)
+    {
+        within(field, work, f64::MAX, "a finite number, at least 0")?;
+    }
+    job.maps.iter().try_for_each(|&length| within("maps", length, SECONDS_MAX, SECONDS))?;
+    job.reduces.iter().try_for_each(|&length| within("reduces", length, SECONDS_MAX, SECONDS))?;
+    within("input_bytes", job.input_bytes, BYTES_MAX, BYTES)?;
+    within("shuffle_bytes", job.shuffle_bytes, BYTES_MAX, BYTES)?;
+    within("weight", job.weight, f64::MAX, "a finite number, at least 0")?;
+    job.goal.map_or(Ok(()), |goal| within("goal", goal, SECONDS_MAX, SECONDS))
+}
+
+/// The tasks as given, or the work cut into equal ones of this length at most.
+fn cut(
+    index: u64,
+    field: &'static str,
+    tasks: Vec<f64>,
+    work: f64,
+    seconds: f64,
+) -> Result<Vec<f64>, SimError> {
+    let count = if tasks.is_empty() {
+        (work / seconds).ceil().max(f64::from(work > 0.0))
+    } else {
+        tasks.len() as f64
+    };
+    if TASKS_MAX as f64 <= count {
+        return Err(SimError::Job { index, field, value: count, wanted: "fewer than 1e8 tasks" });
+    }
+    if !tasks.is_empty() || count == 0.0 {
+        return Ok(tasks);
+    }
+    let length = work / count;
+    if SECONDS_MAX < length {
+        return Err(SimError::Job { index, field, value: length, wanted: "tasks of at most 1e9 seconds" });
+    }
+    Ok(vec![length; count as usize])
+}

@@ -1,0 +1,286 @@
+//! Transfers between workers: who fetches what next, and how fast bytes flow.
+//!
+//! A home has a few lanes. A free one takes the first job in the order that has segments for the home at a worker that
+//! no other lane fetches from, and all of them at once; the more there is to do, the more goes in one transfer.
+//! The rate of a transfer is the smaller of the fair parts at both ends, and changes when others begin or end there.
+//! Not here: time passing (`engine`).
+
+use crate::core::ShuffleOrder;
+use crate::ids::{AttemptId, JobId};
+use crate::plan::{Line, Share};
+use crate::sim::cluster::NetworkConfig;
+use crate::units::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// The segments that one worker has for one home of one job.
+#[derive(Default)]
+struct Load {
+    maps: Vec<AttemptId>,
+    bytes: f64,
+}
+
+/// What waits at a home of one job.
+struct Waiting {
+    /// By the worker that has it.
+    from: BTreeMap<u32, Load>,
+    /// The worker fetched from last, so that all get their turn.
+    last: u32,
+    /// Bytes fetched for its weight, when it shares.
+    level: f64,
+}
+
+/// One worker's end of the network.
+#[derive(Default)]
+struct End {
+    /// Transfers that go out and come in.
+    out: Vec<u32>,
+    into: Vec<u32>,
+    waiting: BTreeMap<JobId, Waiting>,
+    /// The level of the job that began last: newcomers begin there.
+    level: f64,
+    /// Bytes fetched in each line for its fraction, and the level that began last among them.
+    lines: Vec<f64>,
+    line_level: f64,
+}
+
+/// A transfer that flows.
+pub(super) struct Transfer {
+    pub(super) job: JobId,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) maps: Vec<AttemptId>,
+    pub(super) bytes: f64,
+    pub(super) began: Time,
+    /// Before this time no byte flows.
+    flows: Time,
+    left: f64,
+    rate: f64,
+    since: Time,
+    /// Counts the changes of rate, so that an end that was foreseen before the last one is not believed.
+    version: u32,
+}
+
+/// How one transfer will end, if no rate changes before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Foreseen {
+    slot: u32,
+    version: u32,
+}
+
+/// All ends and transfers.
+pub(super) struct Network {
+    config: NetworkConfig,
+    latency: Span,
+    ends: Vec<End>,
+    /// By slot; slots are used again.
+    transfers: Vec<Option<Transfer>>,
+    spare: Vec<u32>,
+    versions: Vec<u32>,
+    /// Homes that may fill a lane, and ends where the number of transfers changed.
+    hungry: BTreeSet<u32>,
+    changed: BTreeSet<u32>,
+    pub(super) moved_bytes: f64,
+}
+
+impl Network {
+    pub(super) fn new(config: NetworkConfig, workers: usize) -> Self {
+        Self {
+            config,
+            latency: Span((config.latency * 1e9).round() as u64),
+            ends: (0..workers).map(|_| End::default()).collect(),
+            transfers: Vec::new(),
+            spare: Vec::new(),
+            versions: Vec::new(),
+            hungry: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            moved_bytes: 0.0,
+        }
+    }
+
+    /// Whether nothing takes time: then nothing has to come here.
+    pub(super) fn is_instant(&self) -> bool {
+        self.config.in_rate.is_infinite() && self.config.out_rate.is_infinite() && self.latency == Span(0)
+    }
+
+    /// This output is there for the home to fetch.
+    pub(super) fn offer(&mut self, map: AttemptId, from: u32, to: u32, bytes: f64) {
+        let end = &mut self.ends[to as usize];
+        let level = end.level;
+        let waiting = end.waiting.entry(map.task.job);
+        let waiting = waiting.or_insert_with(|| Waiting { from: BTreeMap::new(), last: to, level });
+        let load = waiting.from.entry(from).or_default();
+        load.maps.push(map);
+        load.bytes += bytes;
+        self.hungry.insert(to);
+    }
+
+    /// Fills free lanes and sets the rates anew where they changed; gives the ends to look out for.
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        order: &ShuffleOrder,
+        mut foresee: impl FnMut(Time, Foreseen),
+    ) {
+        while let Some(home) = self.hungry.pop_first() {
+            while self.ends[home as usize].into.len() < self.config.lanes as usize
+                && let Some((job, from)) = self.ends[home as usize].choose(order, &self.transfers)
+            {
+                self.begin(now, job, from, home);
+            }
+        }
+        while let Some(end) = self.changed.pop_first() {
+            for place in 0..self.ends[end as usize].out.len() {
+                self.pace(now, self.ends[end as usize].out[place], &mut foresee);
+            }
+            for place in 0..self.ends[end as usize].into.len() {
+                self.pace(now, self.ends[end as usize].into[place], &mut foresee);
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time, job: JobId, from: u32, to: u32) {
+        let end = &mut self.ends[to as usize];
+        let waiting = end.waiting.get_mut(&job).expect("a job was chosen that waits here");
+        let load = waiting.from.remove(&from).expect("a worker was chosen that has something");
+        waiting.last = from;
+        if waiting.from.is_empty() {
+            end.waiting.remove(&job);
+        }
+        let slot = self.spare.pop().unwrap_or_else(|| {
+            self.transfers.push(None);
+            self.versions.push(0);
+            (self.transfers.len() - 1) as u32
+        });
+        self.transfers[slot as usize] = Some(Transfer {
+            job,
+            from,
+            to,
+            maps: load.maps,
+            bytes: load.bytes,
+            began: now,
+            flows: now + self.latency,
+            left: load.bytes,
+            rate: 0.0,
+            since: now,
+            version: self.versions[slot as usize],
+        });
+        self.ends[from as usize].out.push(slot);
+        self.ends[to as usize].into.push(slot);
+        self.changed.extend([from, to]);
+    }
+
+    /// Sets the rate of a transfer anew and foresees its end, if the rate is another.
+    fn pace(&mut self, now: Time, slot: u32, foresee: &mut impl FnMut(Time, Foreseen)) {
+        let transfer = self.transfers[slot as usize].as_mut().expect("ends list transfers that flow");
+        let part = |rate: f64, sharers: &[u32]| rate / sharers.len() as f64;
+        let out = part(self.config.out_rate, &self.ends[transfer.from as usize].out);
+        let into = part(self.config.in_rate, &self.ends[transfer.to as usize].into);
+        let rate = out.min(into);
+        #[expect(clippy::float_cmp, reason = "the same ends with the same sharers give the same bits")]
+        if rate == transfer.rate {
+            return;
+        }
+        let flowed = now.since(transfer.since.max(transfer.flows)).seconds() * transfer.rate;
+        transfer.left = (transfer.left - flowed).max(0.0);
+        transfer.rate = rate;
+        transfer.since = now;
+        transfer.version += 1;
+        let rest = Span((transfer.left / rate * 1e9).ceil() as u64);
+        foresee(now.max(transfer.flows) + rest, Foreseen { slot, version: transfer.version });
+    }
+
+    /// The transfer that ends now, unless its rate changed after this was foreseen.
+    pub(super) fn end(&mut self, foreseen: Foreseen) -> Option<Transfer> {
+        let slot = foreseen.slot as usize;
+        let transfer = self.transfers[slot].take_if(|transfer| transfer.version == foreseen.version)?;
+        self.versions[slot] = transfer.version;
+        self.spare.push(foreseen.slot);
+        let (from, to) = (transfer.from as usize, transfer.to as usize);
+        self.ends[from].out.retain(|&other| other != foreseen.slot);
+        self.ends[to].into.retain(|&other| other != foreseen.slot);
+        self.changed.extend([transfer.from, transfer.to]);
+        self.hungry.insert(transfer.to);
+        self.moved_bytes += transfer.bytes;
+        Some(transfer)
+    }
+}
+
+impl End {
+    /// The job and the worker that a free lane fetches from, by the order.
+    fn choose(&mut self, order: &ShuffleOrder, transfers: &[Option<Transfer>]) -> Option<(JobId, u32)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let busy: Vec<u32> =
+            self.into.iter().filter_map(|&slot| Some(transfers[slot as usize].as_ref()?.from)).collect();
+        let mut rest = &order.grants[..];
+        while let Some(&(job, share)) = rest.first() {
+            let alike = |other: &(JobId, Share)| {
+                let kinds = (share, other.1);
+                matches!(kinds, (Share::Weight(_), Share::Weight(_)) | (Share::In(_), Share::In(_)))
+            };
+            let tier = 1 + rest[1..].iter().take_while(|other| alike(other)).count();
+            let found = match share {
+                Share::All | Share::Slots(_) => self.source(job, &busy).map(|from| (job, from)),
+                Share::Weight(_) => self.by_weight(&rest[..tier], &busy),
+                Share::In(_) => self.by_line(&rest[..tier], &order.lines, &busy),
+            };
+            if found.is_some() {
+                return found;
+            }
+            rest = &rest[tier..];
+        }
+        self.waiting.keys().find_map(|&job| Some((job, self.source(job, &busy)?)))
+    }
+
+    /// The next worker in turn that has something of the job and that nobody here fetches from.
+    fn source(&self, job: JobId, busy: &[u32]) -> Option<u32> {
+        let waiting = self.waiting.get(&job)?;
+        let after = waiting.from.range((Excluded(waiting.last), Unbounded)).map(|(&from, _)| from);
+        let before = waiting.from.range(..=waiting.last).map(|(&from, _)| from);
+        after.chain(before).find(|from| !busy.contains(from))
+    }
+
+    /// The job of the tier that got least for its weight.
+    fn by_weight(&mut self, tier: &[(JobId, Share)], busy: &[u32]) -> Option<(JobId, u32)> {
+        let candidate = |&(job, share): &(JobId, Share)| {
+            let Share::Weight(weight) = share else { return None };
+            let level = self.waiting.get(&job)?.level.max(self.level);
+            Some((level, job, self.source(job, busy)?, weight))
+        };
+        let least = tier.iter().filter_map(candidate).min_by(|a, b| a.0.total_cmp(&b.0));
+        let (level, job, from, weight) = least?;
+        self.level = level;
+        let waiting = self.waiting.get_mut(&job).expect("the candidate waits here");
+        waiting.level = level + waiting.from[&from].bytes / weight;
+        Some((job, from))
+    }
+
+    /// The first job of the line that got least for its fraction.
+    fn by_line(&mut self, tier: &[(JobId, Share)], fractions: &[f64], busy: &[u32]) -> Option<(JobId, u32)> {
+        self.lines.resize(self.lines.len().max(fractions.len()), 0.0);
+        let mut best: Option<(f64, usize, JobId, u32)> = None;
+        for &(job, share) in tier {
+            let Share::In(Line(line)) = share else { continue };
+            let line = line as usize;
+            // A line without a part gets what all others leave.
+            let open = fractions.get(line).is_some_and(|&fraction| 0.0 < fraction);
+            let level = if open { self.lines[line].max(self.line_level) } else { f64::INFINITY };
+            if best.is_none_or(|(least, ..)| level < least)
+                && let Some(from) = self.source(job, busy)
+            {
+                best = Some((level, line, job, from));
+            }
+        }
+        let (level, line, job, from) = best?;
+        if level.is_finite() {
+            self.line_level = level;
+            self.lines[line] = level + self.waiting[&job].from[&from].bytes / fractions[line];
+        }
+        Some((job, from))
+    }
+}
+
+#[cfg(test)]
+mod tests;

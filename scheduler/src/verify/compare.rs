@@ -1,0 +1,156 @@
+//! Compares what was computed with what a case expects, field by field.
+//!
+//! Not here: what is computed.
+
+use serde_json::Value;
+use std::fmt;
+
+/// One field that is not as expected.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// Where: `completion.FCFS[2]`; empty if the case could not be computed at all.
+    pub place: String,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place.is_empty() {
+            f.write_str(&self.what)
+        } else {
+            write!(f, "{}: {}", self.place, self.what)
+        }
+    }
+}
+
+/// Compares and collects differences.
+#[derive(Debug)]
+pub struct Checker {
+    tolerance: f64,
+    differences: Vec<Difference>,
+    compared: usize,
+}
+
+impl Checker {
+    /// Nothing compared yet; numbers may differ by this much, absolutely or relatively.
+    #[must_use]
+    pub fn new(tolerance: f64) -> Self {
+        Self { tolerance, differences: Vec::new(), compared: 0 }
+    }
+
+    /// The case cannot be computed.
+    pub fn refuse(&mut self, why: String) {
+        self.differences.push(Difference { place: String::new(), what: why });
+    }
+
+    /// Something is not as expected.
+    pub fn differ(&mut self, place: &str, what: String) {
+        self.compared += 1;
+        self.differences.push(Difference { place: place.to_owned(), what });
+    }
+
+    /// Compares a computed value with the expected one: numbers within the tolerance (`"inf"` is infinity, `"-inf"`
+    /// its opposite), lists element by element, objects by the expected fields, everything else exactly.
+    pub fn value(&mut self, place: &str, expected: &Value, computed: &Value) {
+        match (expected, computed) {
+            (Value::Array(expected), Value::Array(computed)) => {
+                if expected.len() != computed.len() {
+                    let what = format!("expected {} values, computed {}", expected.len(), computed.len());
+                    return self.differ(place, what);
+                }
+                for (index, (expected, computed)) in expected.iter().zip(computed).enumerate() {
+                    self.value(&format!("{place}[{index}]"), expected, computed);
+                }
+            }
+            (Value::Object(expected), Value::Object(computed)) => {
+                for (field, expected) in expected {
+                    let place = if place.is_empty() { field.clone() } else { format!("{place}.{field}") };
+                    match computed.get(field) {
+                        Some(computed) => self.value(&place, expected, computed),
+                        None => {
+                            self.differ(&place, "is expected, but nothing like it is computed".to_owned());
+                        }
+                    }
+                }
+            }
+            _ => match (number_of(expected), number_of(computed)) {
+                (Some(expected), Some(computed)) => self.number(place, expected, computed),
+                _ if expected == computed => self.compared += 1,
+                _ => self.differ(place, format!("expected {expected}, computed {computed}")),
+            },
+        }
+    }
+
+    /// Compares numbers within the tolerance.
+    pub fn number(&mut self, place: &str, expected: f64, computed: f64) {
+        self.compared += 1;
+        let same =
+            expected == computed || (expected - computed).abs() <= self.tolerance * expected.abs().max(1.0);
+        if !same {
+            let what = format!("expected {expected}, computed {computed}");
+            self.differences.push(Difference { place: place.to_owned(), what });
+        }
+    }
+
+    /// The differences; a case that compared nothing at all is one.
+    #[must_use]
+    pub fn into_differences(mut self) -> Vec<Difference> {
+        if self.compared == 0 && self.differences.is_empty() {
+            self.refuse("nothing is expected of it that could be compared".to_owned());
+        }
+        self.differences
+    }
+}
+
+/// A number as JSON of this format: infinities are words.
+#[must_use]
+pub(crate) fn json_of(number: f64) -> Value {
+    match number {
+        f64::INFINITY => Value::from("inf"),
+        f64::NEG_INFINITY => Value::from("-inf"),
+        number => Value::from(number),
+    }
+}
+
+/// The number that a value of this format stands for.
+#[must_use]
+pub(crate) fn number_of(value: &Value) -> Option<f64> {
+    match value.as_str() {
+        Some("inf") => Some(f64::INFINITY),
+        Some("-inf") => Some(f64::NEG_INFINITY),
+        _ => value.as_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn differences(tolerance: f64, expected: &Value, computed: &Value) -> Vec<String> {
+        let mut checker = Checker::new(tolerance);
+        checker.value("", expected, computed);
+        checker.into_differences().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn numbers_may_differ_absolutely_or_relatively() {
+        assert_eq!(
+            differences(0.1, &json!({"a": [0.05, 100.0]}), &json!({"a": [0.1, 109.0], "b": 1})),
+            [""; 0]
+        );
+        assert_eq!(differences(0.1, &json!({"a": 0.0}), &json!({"a": 0.2})), ["a: expected 0, computed 0.2"]);
+        assert_eq!(differences(0.0, &json!({"a": "inf"}), &json!({"a": json_of(f64::INFINITY)})), [""; 0]);
+        assert_eq!(differences(0.0, &json!({"a": "inf"}), &json!({"a": 1})), ["a: expected inf, computed 1"]);
+        assert!(!differences(0.0, &json!({"a": 1}), &json!({"a": json_of(f64::NAN)})).is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_or_of_another_shape_is_a_difference() {
+        assert_eq!(differences(0.0, &json!({"a": {"b": 1}}), &json!({"a": {}})).len(), 1);
+        assert_eq!(differences(0.0, &json!({"a": [1]}), &json!({"a": [1, 2]})).len(), 1);
+        assert_eq!(differences(0.0, &json!({"a": "x"}), &json!({"a": 1})).len(), 1);
+        assert_eq!(differences(0.0, &json!({}), &json!({"a": 1})).len(), 1, "nothing was compared");
+    }
+}

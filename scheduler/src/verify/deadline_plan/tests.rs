@@ -1,0 +1,142 @@
+//! The worked examples of the deadlines paper, and input that is no case.
+
+use super::*;
+use proptest::prelude::*;
+
+#[track_caller]
+fn passes(input: &Value, expect: &Value) {
+    let mut checker = Checker::new(1e-9);
+    check(input, expect, &mut checker).unwrap();
+    let differences = checker.into_differences();
+    assert!(differences.is_empty(), "{differences:?}");
+}
+
+fn job(submit: u32, goal: u32, done: &[u32], running_elapsed: &[u32], pending: u32) -> Value {
+    json!({
+        "submit": submit, "goal": goal, "done": done, "running_elapsed": running_elapsed, "pending": pending
+    })
+}
+
+fn case(free_slots: u32, jobs: &[Value]) -> Value {
+    json!({"now": 100, "free_slots": free_slots, "jobs": jobs})
+}
+
+#[test]
+fn equation_3_adds_1_72_slots() {
+    passes(
+        &case(10, &[job(0, 150, &[8, 10, 12], &[4, 12], 18)]),
+        &json!({
+            "state": {"0": "ADJUST"}, "mu": {"0": 10.0}, "s_req": {"0": 1.72}, "priority": [0],
+            "min": {"0": 2}, "max": {"0": 10},
+        }),
+    );
+}
+
+#[test]
+fn fresh_jobs_take_every_free_slot_the_oldest_first() {
+    passes(
+        &case(
+            12,
+            &[job(0, 500, &[10, 10], &[2, 3], 40), job(90, 400, &[], &[], 7), job(95, 300, &[], &[], 9)],
+        ),
+        &json!({
+            "state": {"0": "ADJUST", "1": "NODATA", "2": "NODATA"}, "mu": {"0": 10.0, "1": null, "2": null},
+            "s_req": {"0": -0.9625}, "priority": [1, 2, 0],
+            "min": {"0": 0, "1": 7, "2": 5}, "max": {"0": 0, "1": 7, "2": 5},
+        }),
+    );
+}
+
+#[test]
+fn a_job_that_missed_its_goal_goes_before_all_others() {
+    passes(
+        &case(
+            10,
+            &[job(0, 500, &[10, 10], &[2, 3], 40), job(10, 90, &[20], &[5], 6), job(95, 300, &[], &[], 9)],
+        ),
+        &json!({
+            "state": {"0": "ADJUST", "1": "UNDEAD", "2": "NODATA"}, "mu": {"0": 10.0, "1": 20.0, "2": null},
+            "s_req": {"0": -0.9625}, "priority": [1, 2, 0],
+            "min": {"0": 0, "1": 6, "2": 4}, "max": {"0": 0, "1": 6, "2": 4},
+        }),
+    );
+}
+
+#[test]
+fn min_leaves_slots_idle_that_max_hands_out_by_the_same_order() {
+    passes(
+        &case(12, &[job(0, 300, &[10; 4], &[5, 5], 60), job(50, 200, &[20; 3], &[10], 12)]),
+        &json!({
+            "state": {"0": "ADJUST", "1": "ADJUST"}, "mu": {"0": 10.0, "1": 20.0},
+            "s_req": {"0": 1.05, "1": 1.5}, "priority": [1, 0],
+            "min": {"0": 2, "1": 2}, "max": {"0": 6, "1": 6},
+        }),
+    );
+}
+
+#[test]
+fn too_few_slots_are_shared_so_that_needs_stay_equal() {
+    passes(
+        &case(6, &[job(0, 300, &[10; 4], &[], 166), job(50, 200, &[20; 3], &[], 40)]),
+        &json!({
+            "state": {"0": "ADJUST", "1": "ADJUST"}, "mu": {"0": 10.0, "1": 20.0},
+            "s_req": {"0": 8.3, "1": 8.0}, "priority": [0, 1],
+            "min": {"0": 3, "1": 3}, "max": {"0": 3, "1": 3},
+        }),
+    );
+}
+
+/// Expected ends at 100 + 80/1 and 100 + 40/2 for goals 50 and 10 s after the arrivals: 2.6 and 12 to begin with. The
+/// second falls to 11.3 on 3 slots and has nothing pending after the next, which leaves one for the first.
+#[test]
+fn jobs_that_missed_their_goals_are_evened_out_relative_to_them() {
+    let jobs = [job(50, 100, &[20], &[0], 3), job(0, 10, &[10], &[0, 0], 2)];
+    passes(
+        &case(3, &jobs),
+        &json!({
+            "state": {"0": "UNDEAD", "1": "UNDEAD"}, "priority": [1, 0], "s_req": {},
+            "min": {"0": 1, "1": 2}, "max": {"0": 1, "1": 2},
+        }),
+    );
+}
+
+#[test]
+fn a_case_that_cannot_be_computed_says_which_field_is_wrong() {
+    let error = |input: &Value| check(input, &json!({}), &mut Checker::new(0.0)).unwrap_err();
+    let good = job(0, 150, &[8], &[4], 18);
+    assert_eq!(error(&json!({})), "`now` is no number of seconds from 0 to 3200000000");
+    assert_eq!(error(&json!({"now": 1})), "`free_slots` is no whole number up to 1000000");
+    assert_eq!(error(&json!({"now": 1, "free_slots": -1})), "`free_slots` is no whole number up to 1000000");
+    assert_eq!(error(&json!({"now": 1, "free_slots": 1})), "`jobs` is no list");
+    let with = |field: &str, value: Value| {
+        let mut bad = good.clone();
+        bad[field] = value;
+        error(&case(1, &[good.clone(), bad]))
+    };
+    assert_eq!(with("submit", json!(-1)), "job 1: `submit` is no number of seconds from 0 to 3200000000");
+    assert_eq!(with("goal", json!("soon")), "job 1: `goal` is no number of seconds from 0 to 3200000000");
+    assert_eq!(with("done", json!([1, -2])), "job 1: `done` has -2, no length in seconds");
+    assert_eq!(with("pending", json!(1.5)), "job 1: `pending` is no whole number up to 1000000");
+    assert_eq!(
+        with("running_elapsed", json!([101])),
+        "job 1: `running_elapsed` has a task that began before time 0; it is 100 now"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_numbers_are_computed_or_refused(
+        now in prop::num::f64::ANY,
+        free in 0..50_u32,
+        numbers in prop::collection::vec((prop::num::f64::ANY, 0.0..1e4_f64, 0..20_u32), 0..6),
+    ) {
+        let jobs: Vec<Value> = numbers
+            .iter()
+            .map(|&(wild, tame, pending)| json!({
+                "submit": tame, "goal": wild, "done": [tame, tame / 7.0], "running_elapsed": [], "pending": pending,
+            }))
+            .collect();
+        let input = json!({"now": now, "free_slots": free, "jobs": jobs});
+        let _ = check(&input, &json!({}), &mut Checker::new(0.0));
+    }
+}

@@ -1,0 +1,100 @@
+//! Kind `online-order`: Algorithms 5 and 8 of the pairs paper step by step, with the draws given.
+//!
+//! The steps stand in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
+//! (`pop`); beside it stand what came of it: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S`
+//! (Algorithm 8).
+//! Not here: the algorithms (`policy::pairs`).
+
+use super::Checker;
+use super::compare::number_of;
+use super::order::{parameters_of, size_of};
+use crate::policy::pairs::{Branch, Groups, Schedule};
+use serde_json::Value;
+
+/// The most steps of a case, and the most groups.
+const STEPS_MAX: usize = 1_000;
+
+enum State {
+    Groups(Groups),
+    Schedule(Schedule),
+}
+
+/// Input: `alpha` and `k`.
+pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let (alpha, k) = parameters_of(input)?;
+    let steps =
+        expect.get("steps").and_then(Value::as_array).ok_or("`expect.steps` is missing, or no list")?;
+    if STEPS_MAX < steps.len() {
+        return Err(format!("`expect.steps` has {} steps, more than {STEPS_MAX}", steps.len()));
+    }
+    let shows = |field: &str| steps.iter().any(|step| step.get(field).is_some());
+    let mut state = match (shows("groups"), shows("S")) {
+        (true, false) => State::Groups(Groups::new(alpha, k)),
+        (false, true) => State::Schedule(Schedule::new(alpha)),
+        _ => {
+            return Err(
+                "`expect.steps` shows neither `groups` (Algorithm 5) nor `S` (Algorithm 8) alone".to_owned()
+            );
+        }
+    };
+    for (index, step) in steps.iter().enumerate() {
+        let place = format!("steps[{index}]");
+        state.step(step, &place, checker)?;
+        let (field, computed) = match &state {
+            State::Groups(groups) => ("groups", Value::from(groups.blocks())),
+            State::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
+        };
+        if let Some(expected) = step.get(field) {
+            checker.value(&format!("{place}.{field}"), expected, &computed);
+        }
+    }
+    Ok(())
+}
+
+impl State {
+    fn step(&mut self, step: &Value, place: &str, checker: &mut Checker) -> Result<(), String> {
+        if let Some(popped) = step.get("pop") {
+            let first = match self {
+                State::Groups(groups) => groups.order().next(),
+                State::Schedule(schedule) => schedule.order().next(),
+            };
+            let Some(first) = first else { return Err(format!("`{place}.pop`: no job waits")) };
+            checker.value(&format!("{place}.pop"), popped, &Value::from(first));
+            match self {
+                State::Groups(groups) => groups.leave(first),
+                State::Schedule(schedule) => schedule.leave(first),
+            }
+            return Ok(());
+        }
+        let id = step.get("arrive").and_then(Value::as_u64);
+        let id = id.ok_or_else(|| format!("`{place}` has neither `arrive` nor `pop`"))?;
+        let waits = match self {
+            State::Groups(groups) => groups.order().any(|other| other == id),
+            State::Schedule(schedule) => schedule.order().any(|other| other == id),
+        };
+        if waits {
+            return Err(format!("`{place}.arrive`: job {id} waits already"));
+        }
+        let size = size_of(step.get("job").unwrap_or(&Value::Null), &format!("{place}.job"))?;
+        let drawn = step.get("u").and_then(number_of).filter(|drawn| (0.0..=1.0).contains(drawn));
+        let drawn = drawn.ok_or_else(|| format!("`{place}.u` is missing, or not from 0 to 1"))?;
+        let branch = match self {
+            State::Groups(groups) => match groups.arrive(id, size, drawn) {
+                Branch::Reschedule => "reschedule".to_owned(),
+                Branch::NewGroup => "new group".to_owned(),
+                Branch::Joined(group) => format!("joined {group}"),
+            },
+            State::Schedule(schedule) => match schedule.arrive(id, size, drawn) {
+                true => "reschedule".to_owned(),
+                false => "insert".to_owned(),
+            },
+        };
+        if let Some(expected) = step.get("branch") {
+            checker.value(&format!("{place}.branch"), expected, &Value::from(branch));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! The four workloads of the ASRPT paper (section VII): Poisson arrivals in slots, sizes in whole units.
+//!
+//! The paper does not say how a job's reduce work is cut into tasks ("up to 10"), which matters when reduces keep
+//! their machine; so there are three ways, and they cut the same jobs: arrivals and sizes of a seed do not depend on
+//! the way.
+//! Not here: who runs them (`sim::slotted`).
+
+use super::Job;
+use super::catalogue::Generator;
+use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use rand::{RngExt, SeedableRng, seq};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp, Poisson};
+
+/// Machines of the paper's data centre.
+pub const MACHINES: u32 = 100;
+
+/// Jobs in a slot, on average.
+pub const RATE: f64 = 2.0;
+
+/// Slots in which jobs arrive.
+pub const SLOTS: u32 = 500;
+
+/// Most reduces of a job.
+pub const REDUCES_MAX: u64 = 10;
+
+/// Most slots in which jobs arrive, in generated workloads.
+const SLOTS_MAX: u32 = 100_000_000;
+
+/// Most jobs in a slot, on average.
+const RATE_MAX: f64 = 1e6;
+
+/// How many units a job has at a station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Units {
+    /// Exponential with this mean, to the nearest whole number, at least 1.
+    Exponential(f64),
+    /// Every whole number from the first to the second, equally likely.
+    Uniform(u64, u64),
+}
+
+impl Units {
+    /// The mean, without the rounding of exponential sizes.
+    #[must_use]
+    pub fn mean(self) -> f64 {
+        match self {
+            Units::Exponential(mean) => mean,
+            Units::Uniform(least, most) => (least + most) as f64 / 2.0,
+        }
+    }
+
+    fn draw(self, random: &mut ChaCha8Rng) -> u64 {
+        match self {
+            Units::Exponential(mean) => {
+                let draw =
+                    Exp::new(1.0 / mean).expect("the means of the settings are above 0").sample(random);
+                (draw.round() as u64).max(1)
+            }
+            Units::Uniform(least, most) => random.random_range(least..=most),
+        }
+    }
+}
+
+/// Sizes of jobs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Setting {
+    /// Its name, as in `asrpt:setting=exp-large`.
+    pub name: &'static str,
+    /// As the paper writes it.
+    pub title: &'static str,
+    /// Units of maps.
+    pub maps: Units,
+    /// Units of reduces.
+    pub reduces: Units,
+}
+
+/// The four settings, in the order of figures 5 to 8.
+pub const SETTINGS: [Setting; 4] = [
+    Setting {
+        name: "exp-large",
+        title: "Exp(5) map, Exp(40) reduce",
+        maps: Units::Exponential(5.0),
+        reduces: Units::Exponential(40.0),
+    },
+    Setting {
+        name: "exp-small",
+        title: "Exp(30) map, Exp(15) reduce",
+        maps: Units::Exponential(30.0),
+        reduces: Units::Exponential(15.0),
+    },
+    Setting {
+        name: "uniform-large",
+        title: "U[1,9] map, U[10,70] reduce",
+        maps: Units::Uniform(1, 9),
+        reduces: Units::Uniform(10, 70),
+    },
+    Setting {
+        name: "uniform-small",
+        title: "U[10,50] map, U[10,20] reduce",
+        maps: Units::Uniform(10, 50),
+        reduces: Units::Uniform(10, 20),
+    },
+];
+
+/// How the reduce work of a job is cut into tasks, each of at least one unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// Any number of tasks up to ten, equally likely, as equal as whole units allow.
+    Even,
+    /// Any number of tasks up to ten, equally likely, cut at random places.
+    Random,
+    /// Ten tasks, or as many as there are units, as equal as whole units allow.
+    Ten,
+}
+
+impl Cut {
+    /// All of them.
+    pub const ALL: [Cut; 3] = [Cut::Even, Cut::Random, Cut::Ten];
+
+    /// Its name, as in `asrpt:cut=even`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Cut::Even => "even",
+            Cut::Random => "random",
+            Cut::Ten => "ten",
+        }
+    }
+
+    fn lengths(self, units: u64, random: &mut ChaCha8Rng) -> Vec<f64> {
+        let most = REDUCES_MAX.min(units);
+        let count = if self == Cut::Ten { most } else { random.random_range(1..=most) };
+        let mut ends: Vec<u64> = match self {
+            Cut::Even | Cut::Ten => (1..=count).map(|task| (task * units).div_ceil(count)).collect(),
+            Cut::Random => {
+                // Places between units, so that no task is empty.
+                let places = seq::index::sample(random, units as usize - 1, count as usize - 1);
+                places.into_iter().map(|place| place as u64 + 1).chain([units]).collect()
+            }
+        };
+        ends.sort_unstable();
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        ends.iter().zip(starts).map(|(end, start)| (end - start) as f64).collect()
+    }
+}
+
+/// Jobs of one setting.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Arrivals {
+    /// Sizes.
+    pub setting: Setting,
+    /// How reduces are cut.
+    pub cut: Cut,
+    /// Jobs in a slot, on average; above 0 and at most a million.
+    pub rate: f64,
+    /// Slots in which jobs arrive.
+    pub slots: u32,
+}
+
+impl Arrivals {
+    /// As in the paper.
+    #[must_use]
+    pub fn of(setting: Setting, cut: Cut) -> Self {
+        Self { setting, cut, rate: RATE, slots: SLOTS }
+    }
+
+    /// Work that arrives in a slot, per machine: below 1 where there is a steady state. Without the rounding of
+    /// exponential sizes.
+    #[must_use]
+    pub fn load(&self, machines: u32) -> f64 {
+        self.rate * (self.setting.maps.mean() + self.setting.reduces.mean()) / f64::from(machines)
+    }
+}
+
+impl Generator for Arrivals {
+    /// # Panics
+    /// If the rate is out of range.
+    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
+        assert!(0.0 < self.rate && self.rate <= RATE_MAX, "{} jobs in a slot", self.rate);
+        let poisson = Poisson::new(self.rate).expect("a rate in range");
+        let mut sizes = ChaCha8Rng::seed_from_u64(seed);
+        let mut cuts = ChaCha8Rng::seed_from_u64(seed);
+        cuts.set_stream(1);
+        let slots = (0..self.slots).flat_map(move |slot| {
+            let jobs: f64 = poisson.sample(&mut sizes);
+            let sizes: Vec<[u64; 2]> = (0..jobs as u64)
+                .map(|_| [self.setting.maps.draw(&mut sizes), self.setting.reduces.draw(&mut sizes)])
+                .collect();
+            sizes.into_iter().map(move |sizes| (slot, sizes))
+        });
+        Box::new(slots.map(move |(slot, [maps, reduces])| Job {
+            arrival: f64::from(slot),
+            work: [maps as f64, 0.0, reduces as f64],
+            maps: vec![1.0; maps as usize],
+            reduces: self.cut.lengths(reduces, &mut cuts),
+            ..Job::default()
+        }))
+    }
+}
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
+    name: "asrpt",
+    aliases: &[],
+    paper: "ASRPT VII",
+    summary: "Poisson arrivals of jobs of whole units, for the slotted model",
+    parameters: &[
+        Parameter {
+            name: "setting",
+            default: "exp-large",
+            meaning: "sizes: exp-large, exp-small, uniform-large or uniform-small, of the reduce work",
+        },
+        Parameter { name: "cut", default: "even", meaning: "how reduce work is cut: even, random or ten" },
+        Parameter { name: "rate", default: "2", meaning: "jobs in a slot, on average" },
+        Parameter { name: "slots", default: "500", meaning: "slots in which jobs arrive" },
+    ],
+    only_simulated: None,
+    make,
+}];
+
+fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Generator>, ArgumentError> {
+    let setting = SETTINGS[arguments.choice("setting", &SETTINGS.map(|setting| setting.name))?];
+    let cut = Cut::ALL[arguments.choice("cut", &Cut::ALL.map(Cut::name))?];
+    let rate = arguments
+        .value("rate", RATE, "a number above 0, at most 1e6", |rate| 0.0 < rate && rate <= RATE_MAX)?;
+    let slots = arguments
+        .value("slots", SLOTS, "a whole number from 1 to 1e8", |slots| (1..=SLOTS_MAX).contains(&slots))?;
+    Ok(Box::new(Arrivals { setting, cut, rate, slots }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jobs(setting: usize, cut: Cut, seed: u64) -> Vec<Job> {
+        Arrivals::of(SETTINGS[setting], cut).jobs(seed).collect()
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_jobs_and_every_cut_cuts_the_same() {
+        for setting in 0..4 {
+            let even = jobs(setting, Cut::Even, 7);
+            assert_eq!(even, jobs(setting, Cut::Even, 7));
+            assert_ne!(even, jobs(setting, Cut::Even, 8));
+            for cut in [Cut::Random, Cut::Ten] {
+                let other = jobs(setting, cut, 7);
+                let sizes = |jobs: &[Job]| jobs.iter().map(|job| (job.arrival, job.work)).collect::<Vec<_>>();
+                assert_eq!(sizes(&even), sizes(&other));
+            }
+        }
+    }
+
+    #[test]
+    fn reduces_are_whole_units_and_add_up() {
+        for cut in Cut::ALL {
+            for job in jobs(0, cut, 1).into_iter().chain(jobs(3, cut, 1)) {
+                let most = 10.0_f64.min(job.work[2]);
+                assert!(job.reduces.iter().all(|units| 1.0 <= *units && units.fract() == 0.0), "{job:?}");
+                assert_eq!(job.reduces.iter().sum::<f64>(), job.work[2]);
+                assert!(job.reduces.len() as f64 <= most);
+                let spread = job.reduces.iter().fold(0.0_f64, |most, &units| most.max(units))
+                    - job.reduces.iter().fold(f64::INFINITY, |least, &units| least.min(units));
+                assert!(cut == Cut::Random || spread <= 1.0);
+                assert!(cut != Cut::Ten || job.reduces.len() as f64 == most);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_and_arrivals_have_the_means_of_the_paper() {
+        for setting in SETTINGS {
+            let long = Arrivals { slots: 20_000, ..Arrivals::of(setting, Cut::Ten) };
+            let jobs: Vec<Job> = long.jobs(3).collect();
+            let mean =
+                |station: usize| jobs.iter().map(|job| job.work[station]).sum::<f64>() / jobs.len() as f64;
+            let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.03;
+            assert!(near(jobs.len() as f64, 40_000.0), "{} jobs", jobs.len());
+            assert!(near(mean(0), setting.maps.mean()), "{} maps in {}", mean(0), setting.name);
+            assert!(near(mean(2), setting.reduces.mean()), "{} reduces in {}", mean(2), setting.name);
+            assert!((0.89..=0.9).contains(&Arrivals::of(setting, Cut::Ten).load(MACHINES)));
+        }
+    }
+
+    #[test]
+    fn it_is_called_by_name_and_refuses_what_makes_no_sense() {
+        let make = |text: &str| {
+            crate::catalogue::call(&[&ENTRIES[0]], "workload", text).map(|made| made.jobs(1).count())
+        };
+        assert!(make("asrpt:setting=uniform-small,cut=ten,rate=1,slots=10").is_ok_and(|count| count < 50));
+        for wrong in ["rate=0", "rate=nan", "slots=0", "cut=odd", "setting=exp"] {
+            assert!(make(&format!("asrpt:{wrong}")).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Generated workloads by name, with parameters: `overlap:load=0.9,jobs=1000000`.
+//!
+//! Not here: the generators themselves (one file for each paper), and traces.
+
+use super::Job;
+use crate::catalogue::{self, CatalogueError, Entry};
+
+/// Makes jobs.
+pub trait Generator: Send + Sync {
+    /// The jobs of this seed, in the order of arrival; the same seed gives the same jobs.
+    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_>;
+}
+
+/// All generators.
+#[must_use]
+pub fn catalogue() -> Vec<&'static Entry<dyn Generator>> {
+    ENTRIES.iter().copied().flatten().collect()
+}
+
+/// Makes the generator of this text, `name` or `name:parameter=value,...`.
+///
+/// # Errors
+/// An unknown name, with the known ones and the nearest, or parameters that it refuses.
+pub fn by_name(text: &str) -> Result<Box<dyn Generator>, CatalogueError> {
+    catalogue::call(&catalogue(), "workload", text)
+}
+
+const ENTRIES: &[&[Entry<dyn Generator>]] = &[
+    super::asrpt::ENTRIES,
+    super::deadlines::ENTRIES,
+    super::overlap::ENTRIES,
+    super::pairs::ENTRIES,
+    super::stragglers::ENTRIES,
+];

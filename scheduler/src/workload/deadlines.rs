@@ -1,0 +1,226 @@
+//! A stand-in for the scenario of the deadlines paper: Simulator, WordCount and two Joins on 60 map slots.
+//!
+//! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It prints the
+//! numbers of tasks, the goals, the weights and how long each job takes by itself (3549, 1264 and 101 s), and shows the
+//! lengths of tasks in figures without numbers; it does not print when the jobs were submitted.
+//! So lengths are drawn such that each job by itself takes about as long as printed: Simulator in four phases, each
+//! longer than the one before; WordCount around 91 s but for a slower first wave and a few stragglers; Join
+//! as [`Joins`] says. Jobs come 1000 s apart.
+//! What the first half of a Join shows of its length decides whether its goal is met, hence three ways to draw it.
+//! Not here: who runs them.
+
+use super::{Generator, Job};
+use crate::catalogue::{Entry, Parameter};
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+/// Map slots of the paper's cluster, and as many reduce slots: one of each on 60 workers.
+pub const SLOTS: u32 = 60;
+
+/// What the four jobs are.
+pub const NAMES: [&str; 4] = ["Simulator", "WordCount", "Join", "Join"];
+
+/// When they arrive, in seconds.
+pub const ARRIVALS: [f64; 4] = [0.0, 1000.0, 2000.0, 3000.0];
+
+/// How long after their arrival they should end, in seconds.
+pub const GOALS: [f64; 4] = [6000.0, 3000.0, 150.0, 150.0];
+
+/// The paper's weights of their pools under the weighted fair scheduler.
+pub const WEIGHTS: [f64; 4] = [1.0, 1.4, 122.0, 122.0];
+
+/// Means of the four phases of Simulator, in seconds.
+const SIMULATOR_PHASES: [f64; 4] = [18.0, 22.0, 32.0, 58.0];
+/// Maps of a phase.
+const SIMULATOR_MAPS: usize = 1600;
+const WORD_COUNT_MAPS: usize = 738;
+/// Maps of each half of a Join.
+const JOIN_HALF: usize = 500;
+/// Slow maps at the head of a Join with [`Joins::SlowFirst120`].
+const JOIN_HEAD: usize = 120;
+
+/// How the lengths of a Join's maps run. The mean is about 5.4 s in each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Joins {
+    /// The first half takes 5 to 15 s, the second 1 to 4 s: the estimate is pessimistic early, as in figure 2(b).
+    SlowFirstHalf,
+    /// The first 120 maps take 5 to 15 s, the others 1 to 8.6 s.
+    SlowFirst120,
+    /// The lengths of the first kind, shuffled: the first maps are like the last.
+    Stationary,
+}
+
+impl Joins {
+    /// All, in the order of their names.
+    pub const ALL: [Joins; 3] = [Joins::SlowFirstHalf, Joins::SlowFirst120, Joins::Stationary];
+
+    /// As in `deadlines:joins=NAME`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Joins::SlowFirstHalf => "slow-first-half",
+            Joins::SlowFirst120 => "slow-first-120",
+            Joins::Stationary => "stationary",
+        }
+    }
+}
+
+/// The four jobs of this seed with these weights. Simulator and WordCount do not depend on `joins`.
+#[must_use]
+pub fn scenario(joins: Joins, weights: [f64; 4], seed: u64) -> Vec<Job> {
+    (0..4).map(|index| job(index, joins, weights[index], seed)).collect()
+}
+
+/// One of the four jobs by itself: it arrives at 0 and has no goal.
+///
+/// # Panics
+/// If `index` is above 3.
+#[must_use]
+pub fn alone(index: usize, joins: Joins, seed: u64) -> Job {
+    Job { arrival: 0.0, goal: None, ..job(index, joins, 1.0, seed) }
+}
+
+fn job(index: usize, joins: Joins, weight: f64, seed: u64) -> Job {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    // A stream for each job, so that one does not shift the draws of another.
+    random.set_stream(index as u64);
+    let (maps, reduces) = match index {
+        0 => (simulator(&mut random), vec![20.0]),
+        1 => (word_count(&mut random), vec![5.0]),
+        _ => (join(joins, &mut random), vec![5.0; 4]),
+    };
+    Job {
+        arrival: ARRIVALS[index],
+        work: [maps.iter().sum(), 0.0, reduces.iter().sum()],
+        maps,
+        reduces,
+        goal: Some(ARRIVALS[index] + GOALS[index]),
+        weight,
+        name: Some(NAMES[index].to_owned()),
+        ..Job::default()
+    }
+}
+
+fn simulator(random: &mut ChaCha8Rng) -> Vec<f64> {
+    let phase = |mean: f64| (0..SIMULATOR_MAPS).map(move |_| mean);
+    SIMULATOR_PHASES.into_iter().flat_map(phase).map(|mean| mean * random.random_range(0.5..1.5)).collect()
+}
+
+fn word_count(random: &mut ChaCha8Rng) -> Vec<f64> {
+    let length = |map: usize| match map {
+        0..60 => random.random_range(105.0..125.0),
+        _ if random.random_bool(0.02) => random.random_range(106.0..170.0),
+        _ => random.random_range(76.0..106.0),
+    };
+    (0..WORD_COUNT_MAPS).map(length).collect()
+}
+
+fn join(joins: Joins, random: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut head = |maps: usize, least: f64, most: f64| -> Vec<f64> {
+        (0..maps).map(|_| random.random_range(least..most)).collect()
+    };
+    if joins == Joins::SlowFirst120 {
+        let slow = head(JOIN_HEAD, 5.0, 15.0);
+        return [slow, head(2 * JOIN_HALF - JOIN_HEAD, 1.0, 8.6)].concat();
+    }
+    // Short ones are likelier: their density falls in a straight line from 5 to 15 s.
+    let slow: Vec<f64> =
+        head(JOIN_HALF, 0.0, 1.0).iter().map(|u| 5.0 + 10.0 * (1.0 - (1.0 - u).sqrt())).collect();
+    let mut maps = [slow, head(JOIN_HALF, 1.0, 4.0)].concat();
+    if joins == Joins::Stationary {
+        maps.shuffle(random);
+    }
+    maps
+}
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
+    name: "deadlines",
+    aliases: &[],
+    paper: "deadlines V, a stand-in",
+    summary: "Simulator, WordCount and two Joins with goals, 1000 s apart",
+    parameters: &[
+        Parameter {
+            name: "joins",
+            default: "slow-first-half",
+            meaning: "lengths of a Join's maps: `slow-first-half`, `slow-first-120` or `stationary`",
+        },
+        Parameter { name: "weights", default: "equal", meaning: "`equal`, or `paper`: 1, 1.4, 122 and 122" },
+    ],
+    only_simulated: None,
+    make: |arguments| {
+        let joins = Joins::ALL[arguments.choice("joins", &Joins::ALL.map(Joins::name))?];
+        let weights = [[1.0; 4], WEIGHTS][arguments.choice("weights", &["equal", "paper"])?];
+        Ok(Box::new(Scenario { joins, weights }))
+    },
+}];
+
+struct Scenario {
+    joins: Joins,
+    weights: [f64; 4],
+}
+
+impl Generator for Scenario {
+    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
+        Box::new(scenario(self.joins, self.weights, seed).into_iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When the last of these maps ends, if each takes the first slot that is free.
+    fn last_end(maps: &[f64]) -> f64 {
+        let mut slots = [0.0_f64; SLOTS as usize];
+        for map in maps {
+            *slots.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap() += map;
+        }
+        slots.into_iter().fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn each_job_by_itself_takes_about_as_long_as_printed() {
+        for (index, joins, printed) in [
+            (0, Joins::Stationary, 3549.0),
+            (1, Joins::Stationary, 1264.0),
+            (2, Joins::SlowFirstHalf, 101.0),
+            (2, Joins::SlowFirst120, 101.0),
+            (2, Joins::Stationary, 101.0),
+        ] {
+            for seed in 0..10 {
+                let job = alone(index, joins, seed);
+                let takes = last_end(&job.maps) + job.reduces[0];
+                let gap = (takes / printed - 1.0).abs();
+                assert!(gap < 0.06, "{} {joins:?}, seed {seed}: {takes} s", NAMES[index]);
+            }
+        }
+    }
+
+    #[test]
+    fn jobs_have_the_printed_numbers_of_tasks_and_goals() {
+        let jobs = scenario(Joins::SlowFirstHalf, WEIGHTS, 1);
+        assert_eq!(jobs.iter().map(|job| job.maps.len()).collect::<Vec<_>>(), [6400, 738, 1000, 1000]);
+        assert_eq!(jobs.iter().map(|job| job.reduces.len()).collect::<Vec<_>>(), [1, 1, 4, 4]);
+        assert_eq!(
+            jobs.iter().map(|job| job.goal.unwrap()).collect::<Vec<_>>(),
+            [6000.0, 4000.0, 2150.0, 3150.0]
+        );
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_jobs_and_joins_do_not_change_the_others() {
+        let [half, head, stationary] = Joins::ALL.map(|joins| scenario(joins, [1.0; 4], 7));
+        assert_eq!(half, scenario(Joins::SlowFirstHalf, [1.0; 4], 7));
+        assert_eq!(half[..2], head[..2]);
+        assert_eq!(half[..2], stationary[..2]);
+        assert_ne!(half, scenario(Joins::SlowFirstHalf, [1.0; 4], 8));
+        let sorted = |job: &Job| {
+            let mut maps = job.maps.clone();
+            maps.sort_by(f64::total_cmp);
+            maps
+        };
+        assert_eq!(sorted(&half[2]), sorted(&stationary[2]), "stationary lengths are the same ones shuffled");
+    }
+}

@@ -1,0 +1,296 @@
+//! Sets and streams of jobs for the pairs paper, whose own set is not public.
+//!
+//! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases", section 6, run on a Google trace. The paper
+//! says nothing of its distribution, and the ranking of the policies depends on it, so there are several, from mild to
+//! heavy tails. A stream has Poisson arrivals whose rate swings with the time of day.
+//! Not here: the trace.
+
+use super::{Generator, Job};
+use crate::catalogue::{Entry, Parameter};
+use crate::policy::pairs::Size;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Exp1, LogNormal};
+use std::f64::consts::TAU;
+
+/// How the sizes of jobs are distributed. Mean 1 each unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Sizes {
+    /// Map and shuffle uniform from 0 to 2, independent.
+    Uniform,
+    /// Map and shuffle exponential, independent.
+    Exponential,
+    /// Map and shuffle log-normal with standard deviation 0.6, independent.
+    LogNormal,
+    /// Uniform, each job together with its mirror image: exact strong pairs.
+    StrongPairs,
+    /// Map log-normal with standard deviation 0.6, shuffle the map times such a ratio.
+    Ratio,
+    /// As [`Sizes::Google`] with the cube root of the ratio, whose mean is below 1.
+    Balanced,
+    /// The overlap paper's fit of a Google trace: map log-normal with standard deviation 3.65, shuffle the map times a
+    /// log-normal ratio with standard deviation 3.28.
+    Google,
+}
+
+/// Standard deviation of the mild log-normal sizes.
+const MILD: f64 = 0.6;
+
+impl Sizes {
+    /// All of them, from mild to heavy tails.
+    pub const ALL: [Sizes; 7] = [
+        Sizes::Uniform,
+        Sizes::Exponential,
+        Sizes::LogNormal,
+        Sizes::StrongPairs,
+        Sizes::Ratio,
+        Sizes::Balanced,
+        Sizes::Google,
+    ];
+
+    /// Its name, as in `pairs:sizes=uniform`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Sizes::Uniform => "uniform",
+            Sizes::Exponential => "exponential",
+            Sizes::LogNormal => "log-normal",
+            Sizes::StrongPairs => "strong-pairs",
+            Sizes::Ratio => "ratio",
+            Sizes::Balanced => "balanced",
+            Sizes::Google => "google",
+        }
+    }
+
+    /// So many jobs whose mean map size is this, in seconds. The same seed gives the same jobs.
+    #[must_use]
+    pub fn draw(self, count: usize, mean: f64, seed: u64) -> Vec<Size> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut jobs = Vec::with_capacity(count + 1);
+        while jobs.len() < count {
+            let [map, shuffle] = self.one(&mut random);
+            let job = Size { map: mean * map, shuffle: mean * shuffle };
+            jobs.push(job);
+            if self == Sizes::StrongPairs {
+                jobs.push(Size { map: job.shuffle, shuffle: job.map });
+            }
+        }
+        jobs.truncate(count);
+        jobs
+    }
+
+    fn one(self, random: &mut ChaCha8Rng) -> [f64; 2] {
+        let normal = |random: &mut ChaCha8Rng, deviation: f64| {
+            LogNormal::from_mean_cv(1.0, deviation).expect("a constant above 0").sample(random)
+        };
+        match self {
+            Sizes::Uniform | Sizes::StrongPairs => {
+                [2.0 * random.random::<f64>(), 2.0 * random.random::<f64>()]
+            }
+            Sizes::Exponential => [Exp1.sample(random), Exp1.sample(random)],
+            Sizes::LogNormal => [normal(random, MILD), normal(random, MILD)],
+            Sizes::Ratio => {
+                let map = normal(random, MILD);
+                [map, map * normal(random, MILD)]
+            }
+            Sizes::Balanced => {
+                let map = normal(random, super::overlap::MAP_DEVIATION);
+                [map, map * normal(random, super::overlap::RATIO_DEVIATION).cbrt()]
+            }
+            Sizes::Google => {
+                let map = normal(random, super::overlap::MAP_DEVIATION);
+                [map, map * normal(random, super::overlap::RATIO_DEVIATION)]
+            }
+        }
+    }
+}
+
+/// A day, in seconds.
+const DAY: f64 = 86_400.0;
+
+/// Jobs that come over time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stream {
+    /// Distribution of sizes.
+    pub sizes: Sizes,
+    /// Number of jobs.
+    pub jobs: usize,
+    /// Mean map size, in seconds.
+    pub mean: f64,
+    /// Mean arrivals times mean map size: above 0, and below 1 for a steady state.
+    pub load: f64,
+    /// How far the rate of arrivals swings about its mean in a day: 0 is a Poisson stream, 1 the most.
+    pub swing: f64,
+}
+
+impl Stream {
+    /// The jobs in the order of arrival. The same seed gives the same jobs.
+    #[must_use]
+    pub fn draw(&self, seed: u64) -> Vec<Job> {
+        let sizes = self.sizes.draw(self.jobs, self.mean, seed);
+        // Another stream of the same seed, so that sizes do not depend on loads.
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(1);
+        let mut now = 0.0;
+        let arrive = |size: Size| {
+            // Thinning: candidates at the highest rate, kept with the rate of their time over the highest.
+            loop {
+                let gap: f64 = Exp1.sample(&mut random);
+                now += gap * self.mean / (self.load * (1.0 + self.swing));
+                let rate = (1.0 + self.swing * (TAU * now / DAY).sin()) / (1.0 + self.swing);
+                if random.random::<f64>() < rate {
+                    return Job { arrival: now, work: [size.map, size.shuffle, 0.0], ..Job::default() };
+                }
+            }
+        };
+        sizes.into_iter().map(arrive).collect()
+    }
+}
+
+struct Set {
+    sizes: Sizes,
+    jobs: usize,
+    mean: f64,
+}
+
+impl Generator for Set {
+    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
+        let jobs = self.sizes.draw(self.jobs, self.mean, seed);
+        Box::new(jobs.into_iter().map(|size| Job { work: [size.map, size.shuffle, 0.0], ..Job::default() }))
+    }
+}
+
+impl Generator for Stream {
+    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
+        Box::new(self.draw(seed).into_iter())
+    }
+}
+
+const SIZES: Parameter = Parameter {
+    name: "sizes",
+    default: "uniform",
+    meaning: "uniform, exponential, log-normal, strong-pairs, ratio, balanced or google",
+};
+const MEAN: Parameter = Parameter { name: "mean", default: "10", meaning: "mean map time at full use, s" };
+
+/// The most jobs of a set or stream; it is made at once.
+const JOBS_MAX: usize = 10_000_000;
+
+/// How they are called.
+pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[
+    Entry {
+        name: "pairs",
+        aliases: &[],
+        paper: "pairs 6.2, a stand-in",
+        summary: "jobs that are all there at the start",
+        parameters: &[SIZES, Parameter { name: "jobs", default: "200", meaning: "number of jobs" }, MEAN],
+        only_simulated: None,
+        make: |arguments| {
+            let sizes = sizes(arguments.choice("sizes", &Sizes::ALL.map(Sizes::name))?);
+            let jobs = arguments.value("jobs", 200, "a number from 1 to 1e7", is_count)?;
+            let mean = arguments.value("mean", 10.0, "a number of seconds above 0, at most 1e9", is_mean)?;
+            Ok(Box::new(Set { sizes, jobs, mean }))
+        },
+    },
+    Entry {
+        name: "pairs-stream",
+        aliases: &[],
+        paper: "pairs 6.3, a stand-in",
+        summary: "jobs that come in a Poisson stream with a daily swing",
+        parameters: &[
+            SIZES,
+            Parameter { name: "jobs", default: "2000", meaning: "number of jobs" },
+            MEAN,
+            Parameter { name: "load", default: "0.8", meaning: "average load of the map, below 1" },
+            Parameter {
+                name: "swing",
+                default: "0",
+                meaning: "daily swing of the rate about its mean, 0 to 1",
+            },
+        ],
+        only_simulated: None,
+        make: |arguments| {
+            let sizes = sizes(arguments.choice("sizes", &Sizes::ALL.map(Sizes::name))?);
+            let jobs = arguments.value("jobs", 2_000, "a number from 1 to 1e7", is_count)?;
+            let mean = arguments.value("mean", 10.0, "a number of seconds above 0, at most 1e9", is_mean)?;
+            let load =
+                arguments.value("load", 0.8, "above 0 and below 1", |load| 0.0 < load && load < 1.0)?;
+            let swing = arguments
+                .value("swing", 0.0, "a number from 0 to 1", |swing| (0.0..=1.0).contains(&swing))?;
+            Ok(Box::new(Stream { sizes, jobs, mean, load, swing }))
+        },
+    },
+];
+
+fn sizes(place: usize) -> Sizes {
+    Sizes::ALL[place]
+}
+
+fn is_count(jobs: usize) -> bool {
+    (1..=JOBS_MAX).contains(&jobs)
+}
+
+fn is_mean(mean: f64) -> bool {
+    0.0 < mean && mean <= 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::by_name;
+
+    const COUNT: usize = 40_000;
+
+    #[test]
+    fn sizes_have_the_mean_they_are_said_to_have() {
+        for sizes in Sizes::ALL {
+            let jobs = sizes.draw(COUNT, 10.0, 7);
+            assert_eq!(jobs.len(), COUNT);
+            assert!(jobs.iter().all(|job| 0.0 <= job.map && 0.0 <= job.shuffle && job.total().is_finite()));
+            let mean = |size: fn(&Size) -> f64| jobs.iter().map(size).sum::<f64>() / COUNT as f64;
+            let (map, shuffle) = (mean(|job| job.map), mean(|job| job.shuffle));
+            // Half widths of about three standard errors; the shuffles of heavy tails have too wide ones to say much.
+            let width = if matches!(sizes, Sizes::Balanced | Sizes::Google) { 0.6 } else { 0.2 };
+            assert!((map - 10.0).abs() < width, "{sizes:?}: {map}");
+            match sizes {
+                Sizes::Google => {}
+                Sizes::Balanced => assert!(shuffle < map, "{sizes:?}: {shuffle}"),
+                _ => assert!((shuffle - 10.0).abs() < width, "{sizes:?}: {shuffle}"),
+            }
+        }
+    }
+
+    #[test]
+    fn strong_pairs_are_a_job_and_its_mirror_image() {
+        let jobs = Sizes::StrongPairs.draw(10, 1.0, 3);
+        for pair in jobs.chunks(2) {
+            assert_eq!((pair[0].map, pair[0].shuffle), (pair[1].shuffle, pair[1].map));
+        }
+    }
+
+    #[test]
+    fn a_stream_has_its_load_and_more_arrivals_where_the_day_swings_up() {
+        let stream = Stream { sizes: Sizes::Uniform, jobs: COUNT, mean: 60.0, load: 0.5, swing: 0.8 };
+        let jobs = stream.draw(5);
+        assert!(jobs.is_sorted_by_key(|job| job.arrival));
+        let load = 60.0 * COUNT as f64 / jobs.last().unwrap().arrival;
+        assert!((load - 0.5).abs() < 0.02, "load {load}");
+        let up =
+            jobs.iter().filter(|job| job.arrival.rem_euclid(DAY) < DAY / 2.0).count() as f64 / COUNT as f64;
+        // Half of the day with mean rate 1 + 0.8 * 2 / pi.
+        assert!((up - (0.5 + 0.8 / std::f64::consts::PI)).abs() < 0.02, "{up}");
+        assert_eq!(jobs, stream.draw(5));
+        assert_ne!(jobs, stream.draw(6));
+    }
+
+    #[test]
+    fn generators_are_called_by_name_and_refuse_what_has_no_steady_state() {
+        let jobs: Vec<Job> = by_name("pairs:sizes=google,jobs=30,mean=2").unwrap().jobs(1).collect();
+        assert_eq!(jobs.len(), 30);
+        assert!(jobs.iter().all(|job| job.arrival == 0.0));
+        assert_eq!(by_name("pairs-stream:jobs=12").unwrap().jobs(1).count(), 12);
+        for refused in ["pairs-stream:load=1", "pairs:jobs=0", "pairs:mean=-1", "pairs:sizes=normal"] {
+            assert!(by_name(refused).is_err(), "{refused}");
+        }
+    }
+}

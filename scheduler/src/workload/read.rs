@@ -1,0 +1,115 @@
+//! Reads a workload of any format: detects it, counts what cannot be read, scales, and sorts by arrival.
+//!
+//! Not here: the formats (`swim`, `rumen`, `table`), and files.
+
+use super::{BadLine, Costs, Job, Scale, WorkloadError, rumen, swim, table};
+
+/// How jobs are written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Tab-separated lines of job, arrival, gap and bytes: SWIM.
+    Swim,
+    /// Rumen's JSON objects, one after another.
+    Rumen,
+    /// A table of jobs with a header line.
+    Csv,
+    /// A list of `[[job]]` tables.
+    Toml,
+}
+
+impl Format {
+    /// The format that a file's name tells by its ending, a `.gz` behind it taken off; `None` if it tells none.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Format> {
+        let name = name.strip_suffix(".gz").unwrap_or(name);
+        let (_, ending) = name.rsplit_once('.')?;
+        match ending {
+            "tsv" => Some(Format::Swim),
+            "json" | "trace" => Some(Format::Rumen),
+            "csv" => Some(Format::Csv),
+            "toml" => Some(Format::Toml),
+            _ => None,
+        }
+    }
+}
+
+/// How to read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reading {
+    /// What bytes cost where the text tells no times.
+    pub costs: Costs,
+    /// Factors on everything.
+    pub scale: Scale,
+    /// Jobs of a trace that may be skipped because they cannot be read. A table has no such lines.
+    pub skipped_max: u64,
+}
+
+/// Jobs of a trace that may be skipped unless told otherwise.
+const SKIPPED_MAX: u64 = 100;
+
+impl Default for Reading {
+    fn default() -> Self {
+        Reading { costs: Costs::default(), scale: Scale::default(), skipped_max: SKIPPED_MAX }
+    }
+}
+
+/// Tasks of one workload: ten times the largest cluster that we simulate in minutes, 8 bytes each.
+pub(super) const TASKS_MAX: usize = 100_000_000;
+
+/// A workload that was read.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Trace {
+    /// At least one job, in the order of arrival.
+    pub jobs: Vec<Job>,
+    /// Lines that could not be read.
+    pub skipped: u64,
+    /// The first of them.
+    pub first_skipped: Option<BadLine>,
+}
+
+impl Trace {
+    /// Takes in a line of a trace.
+    pub(super) fn take(
+        &mut self,
+        line: u64,
+        job: Result<Job, super::LineError>,
+        reading: &Reading,
+    ) -> Result<(), WorkloadError> {
+        match job {
+            Ok(job) => self.jobs.push(job),
+            Err(error) => {
+                self.skipped += 1;
+                let first = self.first_skipped.get_or_insert(BadLine { line, error });
+                if reading.skipped_max < self.skipped {
+                    let (limit, first) = (reading.skipped_max, first.clone());
+                    return Err(WorkloadError::TooManyBad { limit, first });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the jobs of a text.
+///
+/// # Errors
+/// Lines that cannot be read, beyond those that may be skipped; no job at all; factors out of range.
+pub fn read(format: Format, text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
+    reading.scale.validate()?;
+    reading.costs.validate()?;
+    let mut trace = match format {
+        Format::Swim => swim::read(text, reading)?,
+        Format::Rumen => rumen::read(text, reading)?,
+        Format::Csv => table::read_csv(text, reading)?,
+        Format::Toml => table::read_toml(text, reading)?,
+    };
+    if trace.jobs.is_empty() {
+        return Err(WorkloadError::Empty { first: trace.first_skipped });
+    }
+    for job in &mut trace.jobs {
+        reading.scale.apply(job);
+    }
+    // Stable: jobs of one moment stay in the order of the text.
+    trace.jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
+    Ok(trace)
+}

@@ -1,0 +1,187 @@
+//! Makes a workload denser, faster or heavier, and says what its bytes cost.
+//!
+//! Not here: reading it.
+
+use super::{Job, WorkloadError};
+
+/// Factors on a workload; 1 changes nothing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Scale {
+    /// Arrivals come this many times as often; sizes stay.
+    pub load: f64,
+    /// All times are this many times as long: between arrivals, of tasks, to goals. The load stays.
+    pub time: f64,
+    /// All bytes are this many times as many, with the work that follows from them.
+    pub bytes: f64,
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Scale { load: 1.0, time: 1.0, bytes: 1.0 }
+    }
+}
+
+impl Scale {
+    /// Refuses factors that are not above 0 and finite.
+    ///
+    /// # Errors
+    /// The first such factor.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        above_zero(&[("scale-load", self.load), ("scale-time", self.time), ("scale-bytes", self.bytes)])
+    }
+
+    /// Scales a job. Its shuffle follows its bytes if they are known; the lengths of its tasks do not, since they were
+    /// measured or drawn.
+    pub fn apply(&self, job: &mut Job) {
+        let arrival = job.arrival;
+        job.arrival = arrival * self.time / self.load;
+        // A goal keeps its distance from the arrival.
+        job.goal = job.goal.map(|goal| job.arrival + (goal - arrival) * self.time);
+        for work in &mut job.work {
+            *work *= self.time;
+        }
+        for length in job.maps.iter_mut().chain(&mut job.reduces) {
+            *length *= self.time;
+        }
+        if 0.0 < job.shuffle_bytes {
+            job.work[1] *= self.bytes;
+        }
+        job.input_bytes *= self.bytes;
+        job.shuffle_bytes *= self.bytes;
+    }
+}
+
+/// What bytes cost in time, where a trace tells only bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Costs {
+    /// Input of one map, in bytes.
+    pub split_bytes: f64,
+    /// Shuffled bytes of one reduce.
+    pub partition_bytes: f64,
+    /// What a task takes besides its bytes, in seconds.
+    pub task_seconds: f64,
+    /// Bytes that a map reads in a second.
+    pub map_rate: f64,
+    /// Bytes that a reduce takes in and puts out in a second.
+    pub reduce_rate: f64,
+    /// Bytes that the whole network moves in a second.
+    pub network: f64,
+}
+
+impl Default for Costs {
+    /// Splits of 64 MiB as in the years of the traces; a slot that works through 20 MB/s; a network of 1 GB/s.
+    fn default() -> Self {
+        Costs {
+            split_bytes: (64 << 20) as f64,
+            partition_bytes: (256 << 20) as f64,
+            task_seconds: 1.0,
+            map_rate: 20e6,
+            reduce_rate: 20e6,
+            network: 1e9,
+        }
+    }
+}
+
+impl Costs {
+    /// Refuses costs that are not above 0 and finite.
+    ///
+    /// # Errors
+    /// The first such cost.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        above_zero(&[
+            ("split-bytes", self.split_bytes),
+            ("partition-bytes", self.partition_bytes),
+            ("task-seconds", self.task_seconds),
+            ("map-rate", self.map_rate),
+            ("reduce-rate", self.reduce_rate),
+            ("network", self.network),
+        ])
+    }
+}
+
+fn above_zero(settings: &[(&'static str, f64)]) -> Result<(), WorkloadError> {
+    match settings.iter().find(|(_, value)| !(value.is_finite() && 0.0 < *value)) {
+        Some(&(name, value)) => Err(WorkloadError::Setting { name, value }),
+        None => Ok(()),
+    }
+}
+
+/// The part of each station's capacity that these jobs ask for while they arrive: work of all but the last, for the
+/// time from the first arrival to the last. `None` if they all arrive at once.
+#[must_use]
+pub fn offered_load(jobs: &[Job], capacity: [f64; 3]) -> Option<[f64; 3]> {
+    let (last, before) = jobs.split_last()?;
+    let span = last.arrival - before.first()?.arrival;
+    let load =
+        |station: usize| before.iter().map(|job| job.work[station]).sum::<f64>() / capacity[station] / span;
+    (0.0 < span).then(|| [load(0), load(1), load(2)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            arrival: 10.0,
+            work: [6.0, 2.0, 4.0],
+            maps: vec![1.0, 5.0],
+            reduces: vec![4.0],
+            input_bytes: 100.0,
+            shuffle_bytes: 50.0,
+            goal: Some(30.0),
+            ..Job::default()
+        }
+    }
+
+    fn scaled(load: f64, time: f64, bytes: f64) -> Job {
+        let mut job = job();
+        Scale { load, time, bytes }.apply(&mut job);
+        job
+    }
+
+    #[test]
+    fn load_moves_arrivals_and_keeps_sizes_and_the_distance_to_the_goal() {
+        assert_eq!(scaled(2.0, 1.0, 1.0), Job { arrival: 5.0, goal: Some(25.0), ..job() });
+    }
+
+    #[test]
+    fn time_stretches_arrivals_lengths_and_goals() {
+        let expected = Job {
+            arrival: 30.0,
+            work: [18.0, 6.0, 12.0],
+            maps: vec![3.0, 15.0],
+            reduces: vec![12.0],
+            goal: Some(90.0),
+            ..job()
+        };
+        assert_eq!(scaled(1.0, 3.0, 1.0), expected);
+    }
+
+    #[test]
+    fn bytes_bring_their_shuffle_with_them() {
+        let expected = Job { work: [6.0, 4.0, 4.0], input_bytes: 200.0, shuffle_bytes: 100.0, ..job() };
+        assert_eq!(scaled(1.0, 1.0, 2.0), expected);
+    }
+
+    #[test]
+    fn a_factor_that_is_no_number_above_zero_is_refused_by_name() {
+        for (scale, name) in [
+            (Scale { load: 0.0, ..Scale::default() }, "scale-load"),
+            (Scale { time: f64::NAN, ..Scale::default() }, "scale-time"),
+            (Scale { bytes: f64::INFINITY, ..Scale::default() }, "scale-bytes"),
+        ] {
+            assert!(scale.validate().unwrap_err().to_string().contains(name));
+        }
+        assert_eq!(Scale::default().validate(), Ok(()));
+        assert_eq!(Costs::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_load_is_the_work_that_arrives_for_the_time_until_the_last_arrival() {
+        let at = |arrival: f64| Job { arrival, work: [2.0, 1.0, 0.0], ..Job::default() };
+        assert_eq!(offered_load(&[at(0.0), at(3.0), at(4.0)], [2.0, 1.0, 1.0]), Some([0.5, 0.5, 0.0]));
+        assert_eq!(offered_load(&[at(1.0), at(1.0)], [1.0; 3]), None);
+        assert_eq!(offered_load(&[], [1.0; 3]), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! Traces of SWIM (Statistical Workload Injector for MapReduce): one job a line, tab-separated, without header.
+//!
+//! Columns: name, arrival in seconds, gap to the arrival before in seconds, bytes that the maps read, bytes shuffled,
+//! bytes that the reduces write; what stands behind is ignored. The trace tells no times and no numbers of tasks:
+//! those follow from [`Costs`]. A job that shuffles nothing has maps only.
+//! Not here: SWIM's own floors (64 MiB of input, 1 kB of shuffle), which distort the many small jobs.
+
+use super::read::TASKS_MAX;
+use super::{Costs, Job, LineError, Reading, Trace, WorkloadError};
+
+/// Columns of a line that are read.
+const COLUMNS: usize = 6;
+
+pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
+    let mut trace = Trace::default();
+    let mut tasks = 0_usize;
+    for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+        let sizes = Sizes::read(text);
+        let job = match sizes {
+            Err(error) => Err(error),
+            Ok(sizes) => {
+                let sizes = sizes.times(reading.scale.bytes);
+                // Checked before they are made: a wrong number of bytes must not take all memory.
+                tasks = tasks.saturating_add(sizes.tasks(&reading.costs));
+                if TASKS_MAX < tasks {
+                    return Err(WorkloadError::Tasks { line, limit: TASKS_MAX });
+                }
+                Ok(sizes.job(&reading.costs, reading.scale.bytes))
+            }
+        };
+        trace.take(line, job, reading)?;
+    }
+    Ok(trace)
+}
+
+/// What a line says.
+struct Sizes<'a> {
+    name: &'a str,
+    arrival: f64,
+    input: f64,
+    shuffle: f64,
+    output: f64,
+}
+
+impl<'a> Sizes<'a> {
+    fn read(line: &'a str) -> Result<Self, LineError> {
+        let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').collect();
+        if cells.len() < COLUMNS {
+            return Err(LineError::Cells { found: cells.len(), wanted: format!("at least {COLUMNS}") });
+        }
+        let number = |field: &'static str, cell: usize| {
+            let value =
+                cells[cell].trim().parse::<f64>().ok().filter(|value| value.is_finite() && 0.0 <= *value);
+            let wanted = "a finite number at least 0";
+            value.ok_or_else(|| LineError::Field { field, value: cells[cell].to_owned(), wanted })
+        };
+        Ok(Sizes {
+            name: cells[0],
+            arrival: number("arrival", 1)?,
+            input: number("input bytes", 3)?,
+            shuffle: number("shuffle bytes", 4)?,
+            output: number("output bytes", 5)?,
+        })
+    }
+
+    fn times(self, bytes: f64) -> Self {
+        Sizes {
+            input: self.input * bytes,
+            shuffle: self.shuffle * bytes,
+            output: self.output * bytes,
+            ..self
+        }
+    }
+
+    fn maps(&self, costs: &Costs) -> usize {
+        pieces(self.input, costs.split_bytes)
+    }
+
+    fn reduces(&self, costs: &Costs) -> usize {
+        if self.shuffle == 0.0 { 0 } else { pieces(self.shuffle, costs.partition_bytes) }
+    }
+
+    fn tasks(&self, costs: &Costs) -> usize {
+        self.maps(costs).saturating_add(self.reduces(costs))
+    }
+
+    /// The bytes of the job are told without the factor, which is applied to all formats alike later.
+    fn job(&self, costs: &Costs, bytes: f64) -> Job {
+        let (maps, reduces) = (self.maps(costs), self.reduces(costs));
+        // Splits are full but for the last.
+        let last = self.input - (maps - 1) as f64 * costs.split_bytes;
+        let length = |bytes: f64| costs.task_seconds + bytes / costs.map_rate;
+        let mut map_lengths = vec![length(costs.split_bytes); maps];
+        map_lengths[maps - 1] = length(last);
+        let reduce_bytes = (self.shuffle + self.output) / reduces.max(1) as f64;
+        let reduce_length = costs.task_seconds + reduce_bytes / costs.reduce_rate;
+        let shuffle = self.shuffle / bytes;
+        Job {
+            arrival: self.arrival,
+            work: [map_lengths.iter().sum(), shuffle / costs.network, reduce_length * reduces as f64],
+            maps: map_lengths,
+            reduces: vec![reduce_length; reduces],
+            input_bytes: self.input / bytes,
+            shuffle_bytes: shuffle,
+            name: Some(self.name.to_owned()),
+            ..Job::default()
+        }
+    }
+}
+
+/// How many pieces of this size there are, one at least.
+fn pieces(bytes: f64, size: f64) -> usize {
+    // Saturates at what `usize` holds, far above the limit of tasks.
+    ((bytes / size).ceil() as usize).max(1)
+}

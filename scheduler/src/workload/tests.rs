@@ -1,0 +1,228 @@
+//! Workloads from text: what is read, and how mistakes are named.
+
+use super::*;
+use proptest::prelude::*;
+use std::path::Path;
+
+fn trace(format: Format, text: &str) -> Trace {
+    read(format, text, &Reading::default()).unwrap()
+}
+
+fn error(format: Format, text: &str) -> String {
+    read(format, text, &Reading { skipped_max: 1, ..Reading::default() }).unwrap_err().to_string()
+}
+
+#[test]
+fn the_format_is_told_by_the_ending() {
+    let endings = [
+        ("a.tsv", Format::Swim),
+        ("b.json.gz", Format::Rumen),
+        ("c.csv", Format::Csv),
+        ("d.toml", Format::Toml),
+    ];
+    for (name, format) in endings {
+        assert_eq!(Format::of_name(name), Some(format));
+    }
+    assert_eq!(Format::of_name("overlap"), None);
+    assert_eq!(Format::of_name("a.gz"), None);
+}
+
+#[test]
+fn a_table_gives_its_jobs_in_the_order_of_arrival() {
+    let text = "\
+# two jobs
+name, arrival, map, shuffle, maps, reduces, goal, weight, pool
+
+\"late, \"\"very\"\"\", 5, , , 2x1.5;3, 4, 90, 2, night
+early, 1, 7, 2.5, , , , , night
+";
+    let late = Job {
+        arrival: 5.0,
+        work: [6.0, 0.0, 4.0],
+        maps: vec![1.5, 1.5, 3.0],
+        reduces: vec![4.0],
+        goal: Some(90.0),
+        weight: 2.0,
+        pool: Some(0),
+        name: Some("late, \"very\"".to_owned()),
+        ..Job::default()
+    };
+    let early = Job {
+        arrival: 1.0,
+        work: [7.0, 2.5, 0.0],
+        weight: 1.0,
+        pool: Some(0),
+        name: Some("early".to_owned()),
+        ..Job::default()
+    };
+    assert_eq!(trace(Format::Csv, text).jobs, [early, late]);
+}
+
+#[test]
+fn a_toml_table_means_the_same_as_csv() {
+    let toml = r#"
+[[job]]
+name = "a"
+maps = [1, 2.5]
+reduces = "3x2"
+shuffle_bytes = 2e9
+
+[[job]]
+arrival = 4
+map = 3
+pool = "p"
+"#;
+    let csv = "name,maps,reduces,shuffle_bytes,arrival,map,pool\na,1;2.5,3x2,2e9,,,\n,,,,4,3,p\n";
+    assert_eq!(trace(Format::Toml, toml), trace(Format::Csv, csv));
+    assert_eq!(trace(Format::Toml, toml).jobs[0].work, [3.5, 2.0, 6.0], "a network of 1 GB/s");
+}
+
+#[test]
+fn mistakes_in_a_table_are_named_with_their_line() {
+    let mistakes = [
+        ("map\n1\n-1\n", "line 3: `map` is `-1`, which is not a finite number at least 0"),
+        ("map\ninf\n", "line 2: `map` is `inf`, which is not a finite number at least 0"),
+        ("map\nNaN\n", "line 2: `map` is `NaN`, which is not a finite number at least 0"),
+        ("map,shuffle\n1,x\n", "line 2: `shuffle` is `x`, which is not a number"),
+        ("map,shuffle\n1\n", "line 2: it has 1 cell(s), not 2 as in the header"),
+        ("name,map\n\"a,1\n", "line 2: a quote is not closed, or is not the end of its cell"),
+        ("maps\n3y2\n", "line 2: `maps` is `3y2`, which is not a length or COUNTxLENGTH"),
+        ("map,maps\n5,2x2\n", "line 2: `map` is `5`, which is not the sum of its tasks"),
+        ("map,weight\n5,0\n", "line 2: `weight` is `0`, which is not a finite number above 0"),
+        ("map,map\n", "line 1: column `map` stands twice"),
+        ("map\n", "there is no job in it"),
+        ("", "there is no job in it"),
+    ];
+    for (text, expected) in mistakes {
+        assert_eq!(error(Format::Csv, text), expected, "{text}");
+    }
+    assert!(
+        error(Format::Csv, "shufle\n1\n")
+            .starts_with("line 1: there is no column `shufle`; did you mean `shuffle`?")
+    );
+    assert!(
+        error(Format::Csv, "maps\n999999999999x1\n").starts_with("line 2: with this job there are more than")
+    );
+    assert_eq!(
+        error(Format::Toml, "[[job]]\nmap = 1\n\n[[job]]\nmap = -2\n"),
+        "line 4: `map` is `-2`, which is not a finite number at least 0"
+    );
+    assert!(error(Format::Toml, "[[job]]\nmip = 1\n").contains("line 2, column 1"));
+    assert_eq!(error(Format::Toml, ""), "there is no job in it");
+}
+
+#[test]
+fn a_swim_line_becomes_maps_of_a_split_and_reduces_of_a_partition() {
+    let mib = f64::from(1 << 20);
+    let text = "job7\t49\t49\t157286400\t1073741824\t0\nmap-only\t50\t1\t0\t0\t77\textra\n";
+    let jobs = trace(Format::Swim, text).jobs;
+    let full = 1.0 + 64.0 * mib / 20e6;
+    assert_eq!(jobs[0].maps, [full, full, 1.0 + 22.0 * mib / 20e6]);
+    assert_eq!(jobs[0].reduces, [1.0 + 256.0 * mib / 20e6; 4]);
+    assert!((jobs[0].work[1] - 1.073_741_824).abs() < 1e-12);
+    assert_eq!((jobs[0].arrival, jobs[0].name.as_deref()), (49.0, Some("job7")));
+    assert_eq!((jobs[1].maps.as_slice(), jobs[1].reduces.len()), ([1.0].as_slice(), 0));
+}
+
+#[test]
+fn scaled_bytes_of_a_swim_line_make_fewer_tasks() {
+    let scale = Scale { bytes: 0.5, ..Scale::default() };
+    let text = "job\t0\t0\t268435456\t536870912\t0\n";
+    let jobs = read(Format::Swim, text, &Reading { scale, ..Reading::default() }).unwrap().jobs;
+    assert_eq!((jobs[0].maps.len(), jobs[0].reduces.len()), (2, 1));
+    assert_eq!((jobs[0].input_bytes, jobs[0].shuffle_bytes), (134_217_728.0, 268_435_456.0));
+    assert!((jobs[0].work[1] - 0.268_435_456).abs() < 1e-12);
+}
+
+#[test]
+fn bad_lines_of_a_trace_are_counted_up_to_the_limit() {
+    let good = "job\t0\t0\t1\t0\t0\n";
+    let bad = "job\t0\t0\t-1\t0\t0\n";
+    let skipped = trace(Format::Swim, &format!("{good}{bad}short\t1\n"));
+    assert_eq!((skipped.jobs.len(), skipped.skipped), (1, 2));
+    let first = "line 2: `input bytes` is `-1`, which is not a finite number at least 0";
+    assert_eq!(skipped.first_skipped.unwrap().to_string(), first);
+    assert_eq!(
+        error(Format::Swim, &format!("{good}{bad}{bad}")),
+        format!("more than 1 lines cannot be read, the first of them {first}")
+    );
+    assert_eq!(
+        error(Format::Swim, bad),
+        "there is no job in it; line 1: `input bytes` is `-1`, which is not a finite number at least 0"
+    );
+}
+
+#[test]
+fn bytes_that_make_too_many_tasks_are_refused_before_they_are_made() {
+    assert!(
+        error(Format::Swim, "job\t0\t0\t1e300\t0\t0\n")
+            .starts_with("line 1: with this job there are more than")
+    );
+}
+
+const RUMEN: &str = r#"{
+  "jobName": "a", "submitTime": 10000, "unknown": {"x": [1]},
+  "mapTasks": [
+    {"inputBytes": 100, "attempts": [
+      {"result": "FAILED", "startTime": 0, "finishTime": 1},
+      {"result": "SUCCESS", "startTime": 11000, "finishTime": 13500, "shuffleFinished": -1, "mapOutputBytes": 40}]},
+    {"inputBytes": -1, "attempts": [{"result": "KILLED", "startTime": 5, "finishTime": -1}]}
+  ],
+  "reduceTasks": [{"attempts": [
+    {"result": "SUCCESS", "startTime": 12000, "finishTime": 20000, "shuffleFinished": 16000, "reduceShuffleBytes": 50}]}]
+}
+"#;
+
+#[test]
+fn a_rumen_job_counts_its_successful_attempts_and_its_reduces_from_the_end_of_the_shuffle() {
+    let later =
+        RUMEN.replace("10000", "9000").replace("\"reduceShuffleBytes\": 50", "\"reduceShuffleBytes\": -1");
+    let jobs = trace(Format::Rumen, &format!("{RUMEN}{later}")).jobs;
+    assert_eq!(jobs.iter().map(|job| job.arrival).collect::<Vec<_>>(), [0.0, 1.0]);
+    assert_eq!(jobs[1].maps, [2.5]);
+    assert_eq!(jobs[1].reduces, [4.0]);
+    assert_eq!(jobs[1].work, [2.5, 50.0 / 1e9, 4.0]);
+    assert_eq!(jobs[0].shuffle_bytes, 40.0, "what the maps put out");
+    assert_eq!(jobs[1].input_bytes, 100.0);
+}
+
+#[test]
+fn a_broken_rumen_object_is_named_and_the_next_one_read() {
+    let text = format!("{RUMEN}\n{{\"jobName\": \"b\",\n \"submitTime\": tomorrow}}\n{RUMEN}");
+    let trace = trace(Format::Rumen, &text);
+    assert_eq!((trace.jobs.len(), trace.skipped), (2, 1));
+    let first = trace.first_skipped.unwrap();
+    assert_eq!(first.line, RUMEN.lines().count() as u64 + 2);
+    assert!(matches!(first.error, LineError::Json { .. }), "{first}");
+    let backwards = RUMEN.replace("13500", "10500");
+    assert!(error(Format::Rumen, &backwards).contains("`map attempt` is `11000 to 10500`"));
+    assert!(error(Format::Rumen, "[1, 2").contains("line 1: it is no job"));
+}
+
+/// The real traces, where they lie beside the project; nothing to check elsewhere.
+#[test]
+fn the_real_traces_are_read_whole() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/traces");
+    for (name, jobs) in [("swim-fb2009-day0.tsv", 5_894), ("swim-fb2009-first50.tsv", 50)] {
+        let Ok(text) = std::fs::read_to_string(folder.join(name)) else {
+            return;
+        };
+        let trace = trace(Format::Swim, &text);
+        assert_eq!((trace.jobs.len(), trace.skipped), (jobs, 0), "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_panic_or_gives_sizes_that_are_no_numbers(text in "[-0-9a-z\\t,;\"{}\\[\\]=.\n]{0,200}") {
+        for format in [Format::Swim, Format::Rumen, Format::Csv, Format::Toml] {
+            for header in ["", "map,maps,goal\n", "[[job]]\nmap="] {
+                if let Ok(trace) = read(format, &format!("{header}{text}"), &Reading::default()) {
+                    for job in trace.jobs {
+                        prop_assert!(job.arrival.is_finite() && job.work.iter().all(|work| work.is_finite()));
+                    }
+                }
+            }
+        }
+    }
+}
