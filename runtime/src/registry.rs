@@ -204,7 +204,13 @@ impl Registry {
     /// only be simulated, with its reason.
     pub fn make_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
         refuse_simulated("policy", &policy::catalogue(), &self.policies, text)?;
-        self.simulated_policy(text)
+        let policy = self.simulated_policy(text)?;
+        if policy.preempts() {
+            return Err(format!(
+                "policy `{text}` can only be simulated: attempts on workers cannot be suspended yet"
+            ));
+        }
+        Ok(policy)
     }
 
     /// As [`Registry::make_policy`], for a simulator, which can run every policy.
@@ -317,6 +323,8 @@ mod tests {
         assert!(reason.starts_with("policy `srpt` can only be simulated: "), "{reason}");
         assert!(registry.simulated_policy("srpt").is_ok());
         assert!(registry.make_policy("fcfs").is_ok());
+        let reason = error(registry.make_policy("asrpt:preemptive=yes"));
+        assert!(reason.contains("suspended"), "{reason}");
     }
 
     #[test]

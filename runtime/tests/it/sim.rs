@@ -24,7 +24,11 @@ e,50,3x1,1,1000000,60
 fn a_table_has_a_row_for_each_policy_on_every_model() {
     let sandbox = Sandbox::new();
     let jobs = sandbox.write("jobs.csv", JOBS);
-    for model in ["fluid", "slotted", "cluster"] {
+    for (model, policies) in [
+        ("fluid", ["fifo", "ps", "k-lps:k=2"]),
+        ("slotted", ["fifo", "fair", "asrpt:slot=1s"]),
+        ("cluster", ["fifo", "max-srpt", "asrpt:slot=1s"]),
+    ] {
         let finished = sandbox.run_well([
             "sim",
             "--model",
@@ -34,13 +38,13 @@ fn a_table_has_a_row_for_each_policy_on_every_model() {
             "--workers",
             "4",
             "--policy",
-            "fifo,fair,asrpt:slot=1s",
+            &policies.join(","),
             "--workload",
             &jobs,
         ]);
         let lines: Vec<String> = finished.stdout_text().lines().map(str::to_owned).collect();
         let first: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
-        assert_eq!(first, ["policy", "fifo", "fair", "asrpt:slot=1s"], "{model}");
+        assert_eq!(first, [&["policy"][..], &policies].concat(), "{model}");
         assert!(lines[0].contains("flow, s") && lines[0].contains("goals-met"), "{}", lines[0]);
         assert!(!finished.stdout_text().contains("NaN"));
     }
@@ -135,7 +139,8 @@ fn plots_are_drawn_as_a_chart_and_as_a_page() {
 #[test]
 fn names_that_are_not_known_are_answered_with_the_nearest() {
     let sandbox = Sandbox::new();
-    let cases: [(&[&str], &[&str]); 9] = [
+    let cases: [(&[&str], &[&str]); 10] = [
+        (&["--model", "fluid", "--policy", "fair"], &["`fair` counts whole slots", "`ps`"]),
         (&["--policy", "max-srtp"], &["no policy `max-srtp`", "did you mean `max-srpt`"]),
         (&["--policy", "k-lps:kk=3"], &["no parameter `kk`", "did you mean `k`"]),
         (&["--policy", "k-lps:k=0"], &["parameter `k`"]),

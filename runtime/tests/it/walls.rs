@@ -47,6 +47,24 @@ fn imports_go_one_way() {
 }
 
 #[test]
+fn the_scheduler_depends_on_pure_computation_alone() {
+    let manifest = read(&root().join("scheduler/Cargo.toml"));
+    let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
+    let lines = dependencies.split("\n[").next().unwrap_or_default().lines();
+    let mut names: Vec<&str> = lines.filter_map(|line| line.split(['.', ' ', '=']).next()).collect();
+    names.retain(|name| !name.is_empty() && !name.starts_with('#'));
+    // Formats from text that the caller has read, and randomness from seeds that are arguments.
+    assert_eq!(names, ["serde", "serde_json", "toml", "rand", "rand_chacha", "rand_distr"]);
+    // Without its default features `rand` has neither a thread's generator nor the system's.
+    let workspace = read(&root().join("Cargo.toml"));
+    assert!(
+        workspace
+            .lines()
+            .any(|line| line.starts_with("rand = ") && line.contains("default-features = false"))
+    );
+}
+
+#[test]
 fn worker_sees_only_ids_and_units_of_the_scheduler() {
     for path in sources("worker/src") {
         for rest in read(&path).split("gristmill_scheduler::").skip(1) {

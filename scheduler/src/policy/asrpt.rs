@@ -142,6 +142,10 @@ impl Policy for Asrpt {
         "asrpt"
     }
 
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
     fn preempts(&self) -> bool {
         self.preemptive
     }

@@ -400,6 +400,10 @@ impl Policy for Deadlines {
         }
     }
 
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         if let Change::Left(job) = change {
             self.fetching.place(job, None);

@@ -97,6 +97,10 @@ impl Policy for Dsrpt {
         "dsrpt"
     }
 
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
     fn preempts(&self) -> bool {
         true
     }

@@ -109,6 +109,10 @@ impl Policy for Fair {
         "fair"
     }
 
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         if self.sharings.is_empty() {
             self.draw_up(view.unified);

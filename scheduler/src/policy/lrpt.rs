@@ -47,6 +47,10 @@ impl Policy for Lrpt {
         "lrpt"
     }
 
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         self.jobs.observe(view, change, |view, job| {
             let row = view.row(job);

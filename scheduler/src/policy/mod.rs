@@ -80,6 +80,11 @@ pub trait Policy: Send {
         false
     }
 
+    /// Whether it counts whole slots and units, so that the rates of the fluid model mean nothing to it.
+    fn counts_slots(&self) -> bool {
+        false
+    }
+
     /// Something changed.
     fn observe(&mut self, view: View<'_>, change: Change);
 

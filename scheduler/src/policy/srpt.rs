@@ -58,6 +58,10 @@ impl Policy for Srpt {
         "srpt"
     }
 
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         if let Change::Left(job) = change {
             self.hungry.place(job, None);

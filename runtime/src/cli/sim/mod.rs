@@ -35,7 +35,7 @@ pub struct SimCommand {
     #[arg(long, value_enum, default_value_t)]
     model: Model,
     /// Policies: NAME or NAME:PARAMETER=VALUE,..., with commas between
-    #[arg(long, value_name = "LIST", default_value = "fair")]
+    #[arg(long, value_name = "LIST", default_value = "fifo")]
     policy: String,
     /// Jobs: a file (.csv, .toml, SWIM .tsv, Rumen .json, each also .gz) or the name of a generator
     #[arg(long, value_name = "FILE|NAME", required_unless_present = "list")]

@@ -82,7 +82,14 @@ impl<'a> System<'a> {
             Machine::Cluster { .. } => self.registry.make_policy(text),
             Machine::Fluid { .. } | Machine::Slotted { .. } => self.registry.simulated_policy(text),
         };
-        made.map_err(usage)
+        let policy = made.map_err(usage)?;
+        if matches!(self.machine, Machine::Fluid { .. }) && policy.counts_slots() {
+            return Err(usage(format!(
+                "policy `{text}` counts whole slots, which the fluid model does not have; try --model slotted or \
+                 --model cluster, or `ps` for `fair`"
+            )));
+        }
+        Ok(policy)
     }
 
     /// Capacity of each station in the unit of the jobs' work.
