@@ -134,3 +134,45 @@ fn architecture_names_only_what_exists() {
     }
     assert!(30 < looked_up, "only {looked_up} names were found in ARCHITECTURE.md");
 }
+
+/// The file of a module of the scheduler, with the tests below it.
+fn module_text(module: &str) -> Option<String> {
+    let place = root().join("scheduler/src").join(module.replace("::", "/"));
+    let files = [place.with_extension("rs"), place.join("mod.rs"), place.join("tests.rs")];
+    let text: String = files.iter().filter(|file| file.exists()).map(|file| read(file)).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+#[test]
+fn the_table_of_policies_has_a_row_for_each_and_names_tests_that_exist() {
+    use gristmill::scheduler::{placement, policy};
+    let table = read(&root().join("scheduler/POLICIES.md"));
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    let named: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    let policies = policy::catalogue().into_iter().map(|entry| entry.name);
+    let called: Vec<&str> =
+        policies.chain(placement::catalogue().into_iter().map(|entry| entry.name)).collect();
+    assert!(30 <= called.len());
+    assert_eq!(called.iter().filter(|name| !named.contains(name)).collect::<Vec<_>>(), [&""; 0], "no row");
+    assert_eq!(
+        named.iter().filter(|name| !called.contains(name)).collect::<Vec<_>>(),
+        [&""; 0],
+        "no such name"
+    );
+    for row in rows {
+        assert_eq!(row.len(), 7, "columns of {}", row[0]);
+        let tests = row[6].split('`').skip(1).step_by(2);
+        let modules: Vec<&str> = tests.filter(|name| name.contains("::") || *name == "matching").collect();
+        assert!(!modules.is_empty(), "{} names no tests", row[0]);
+        for module in modules {
+            let text = module_text(module)
+                .unwrap_or_else(|| panic!("{} names {module}, which is no module", row[0]));
+            let tested = text.contains("#[test]") || text.contains("mod tests");
+            assert!(tested || module.contains("tests"), "{} names {module}, which has no tests", row[0]);
+        }
+    }
+}

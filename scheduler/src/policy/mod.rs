@@ -91,19 +91,3 @@ pub trait Policy: Send {
     /// Writes grants, most urgent first.
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::placement::{Placement, Pull};
-
-    #[test]
-    fn every_policy_and_placement_has_its_row_in_the_table() {
-        let table = include_str!("../../POLICIES.md");
-        for policy in catalogue() {
-            assert!(table.contains(&format!("| `{}` |", policy.name)), "no row for {}", policy.name);
-        }
-        let pull = Pull::new();
-        assert!(table.contains(&format!("| `{}` |", pull.name())), "no row for {}", pull.name());
-    }
-}
