@@ -65,3 +65,6 @@ impl Policy for Lrpt {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
