@@ -11,6 +11,8 @@ mod overlap;
 mod pairs;
 mod parallel;
 mod stragglers;
+#[cfg(test)]
+mod testing;
 mod write;
 
 pub use circumstances::Circumstances;

@@ -59,6 +59,65 @@ fn folder_in_the_way_is_refused_before_anything_runs() {
     assert_eq!(fs::read_to_string(thesis).unwrap(), "years of work");
 }
 
+/// Sections that a reader of each paper looks for, by its own numbers.
+const FIGURES: [(&str, &[&str]); 5] = [
+    ("asrpt", &["figure-5", "figure-6", "figure-7", "figure-8", "figure-9", "figure-10", "figure-13"]),
+    (
+        "overlap",
+        &[
+            "figure-2",
+            "figure-3",
+            "figure-4",
+            "figure-5",
+            "figure-6",
+            "figure-7",
+            "section-5-3-means",
+            "figure-9",
+            "corollary-4",
+            "corollary-6",
+            "literal-readings",
+        ],
+    ),
+    ("pairs", &["figure-1", "table-2", "table-3", "figure-2", "figure-3", "figure-4", "theorems"]),
+    ("deadlines", &["figure-1", "figure-2", "figure-3", "figure-4", "figure-5", "figure-6", "figure-7"]),
+    (
+        "stragglers",
+        &["table-3-1", "figure-4-1", "figure-6-1", "figure-6-9", "figure-7-1", "figure-7-4", "equations"],
+    ),
+];
+
+/// Sections whose numbers are exact, so that all of them agree whatever the seed.
+const EXACT: [(&str, &str); 4] =
+    [("overlap", "figure-2"), ("overlap", "figure-3"), ("overlap", "figure-4"), ("pairs", "figure-1")];
+
+#[test]
+fn every_paper_comes_out_with_its_figures_and_exact_numbers_agree() {
+    let sandbox = Sandbox::new();
+    let arguments = ["paper", "all", "--quick", "--out", "out"];
+    sandbox.gristmill(arguments).start().finish_within(EXPERIMENT_PATIENCE).expect_code(0);
+    let results = fs::read_to_string(sandbox.path("out/results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    let papers = results["papers"].as_array().unwrap();
+    assert_eq!(results["failures"], serde_json::json!([]));
+    for (paper, (name, figures)) in papers.iter().zip(FIGURES) {
+        assert_eq!(paper["name"], name);
+        let sections = paper["sections"].as_array().unwrap();
+        for figure in figures {
+            let section = sections.iter().find(|section| section["id"] == *figure);
+            let section = section.unwrap_or_else(|| panic!("{name} has no {figure}"));
+            assert!(!section["blocks"].as_array().unwrap().is_empty(), "{figure} of {name} is empty");
+            if EXACT.contains(&(name, figure)) {
+                let compared = |block: &serde_json::Value| block["comparison"].as_array().cloned();
+                let rows: Vec<_> =
+                    section["blocks"].as_array().unwrap().iter().filter_map(compared).flatten().collect();
+                assert!(!rows.is_empty(), "{figure} of {name} compares nothing");
+                assert!(rows.iter().all(|row| row["verdict"] == "holds"), "{figure} of {name}: {rows:?}");
+            }
+        }
+    }
+    assert_eq!(papers.len(), FIGURES.len());
+}
+
 #[test]
 fn same_seed_gives_the_same_bytes_but_for_the_circumstances() {
     let sandbox = Sandbox::new();

@@ -25,14 +25,16 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// Chunks read ahead of the socket.
 const CHUNKS_AHEAD: usize = 2;
 
-/// Chunks in memory over all answers of this process, however many other workers ask.
-const CHUNKS_MAX: usize = 8;
+/// Chunks in memory over all answers of this process, however many other workers ask, as long as those who ask take
+/// them. See [`PERMIT_PATIENCE`] for those who do not.
+const CHUNKS_WANTED: usize = 8;
 
-/// Who has waited so long for a permit goes on without: others that stand still must not hold everyone up.
+/// Who has waited so long for a permit goes on without: others that stand still must not hold everyone up until their
+/// connections are given up. What is in memory then is [`CHUNKS_AHEAD`] and one more for each answer.
 const PERMIT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Permits to make a chunk; each goes with its chunk until that is sent.
-static CHUNKS: Semaphore = Semaphore::const_new(CHUNKS_MAX);
+static CHUNKS: Semaphore = Semaphore::const_new(CHUNKS_WANTED);
 
 struct Chunk {
     bytes: Vec<u8>,

@@ -1,7 +1,8 @@
 //! The page's data from few seeds: complete, finite, and the same twice.
 
 use super::*;
-use crate::paper::{Block, Cell, Scale, Verdict};
+use crate::paper::testing::check_whole;
+use crate::paper::{Block, Scale, Verdict};
 
 /// From one seed, which is enough for everything but intervals.
 fn small() -> Paper {
@@ -30,24 +31,7 @@ fn the_page_shows_every_figure_and_what_is_proved_holds_and_is_the_same_twice() 
     ];
     assert_eq!(ids, expected);
     assert_eq!(paper, small());
-    for block in paper.sections.iter().flat_map(|section| &section.blocks) {
-        match block {
-            Block::Chart(chart) => {
-                let points = chart.series.iter().flat_map(|series| &series.points);
-                assert!(points.clone().count() > 0, "{}", chart.id);
-                assert!(points.clone().all(|(x, y)| x.is_finite() && y.is_finite()), "{}", chart.id);
-            }
-            Block::Table(table) => {
-                for row in &table.rows {
-                    assert_eq!(row.len(), table.columns.len(), "{}", table.id);
-                    let number = |cell: &Cell| !matches!(cell, Cell::Number { value, .. } if value.is_nan());
-                    assert!(row.iter().all(number), "{}", table.id);
-                }
-            }
-            Block::Comparison(rows) => assert!(rows.iter().all(|row| row.ours.is_finite())),
-            Block::Claims(claims) => assert!(!claims.is_empty()),
-        }
-    }
+    check_whole(&paper);
     let claims = paper.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
         Block::Claims(claims) => Some(claims),
         _ => None,

@@ -1,6 +1,7 @@
 //! The page's data from few seeds: complete, finite, and the same twice.
 
 use super::*;
+use crate::paper::testing::check_whole;
 use crate::paper::{Block, Claim, Scale, Verdict};
 
 fn quick() -> Paper {
@@ -33,29 +34,7 @@ fn the_page_shows_every_figure_and_table_and_is_the_same_twice() {
     ];
     assert_eq!(ids, expected);
     assert_eq!(paper, quick());
-    for block in paper.sections.iter().flat_map(|section| &section.blocks) {
-        match block {
-            Block::Chart(chart) => {
-                assert!(!chart.series.is_empty(), "{}", chart.id);
-                for series in &chart.series {
-                    assert!(!series.points.is_empty(), "{} of {}", series.name, chart.id);
-                    let finite = series.points.iter().all(|(x, y)| x.is_finite() && y.is_finite());
-                    assert!(finite, "{} of {}", series.name, chart.id);
-                    let widths = series.half_widths.len();
-                    assert!(widths == 0 || widths == series.points.len(), "{} of {}", series.name, chart.id);
-                }
-            }
-            Block::Table(table) => {
-                for row in &table.rows {
-                    assert_eq!(row.len(), table.columns.len(), "{}", table.id);
-                    let number = |cell: &Cell| !matches!(cell, Cell::Number { value, .. } if value.is_nan());
-                    assert!(row.iter().all(number), "{}", table.id);
-                }
-            }
-            Block::Comparison(rows) => assert!(rows.iter().all(|row| row.ours.is_finite())),
-            Block::Claims(claims) => assert!(!claims.is_empty()),
-        }
-    }
+    check_whole(&paper);
 }
 
 #[test]

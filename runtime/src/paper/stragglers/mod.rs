@@ -120,6 +120,7 @@ fn holds(holds: bool) -> Verdict {
 mod tests {
     use super::*;
     use crate::paper::Scale;
+    use crate::paper::testing::check_whole;
 
     #[test]
     fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
@@ -134,41 +135,14 @@ mod tests {
         for id in ["figure-6-9", "figure-7-1", "figure-7-2", "figure-7-3", "figure-7-4", "equations"] {
             assert!(ids.contains(&id), "{id} in {ids:?}");
         }
-        for section in &paper.sections {
-            for block in &section.blocks {
-                check(&section.id, block);
+        check_whole(&paper);
+        // What is compared with an exact reference agrees.
+        for block in paper.sections.iter().flat_map(|section| &section.blocks) {
+            let Block::Comparison(rows) = block else { continue };
+            for row in rows {
+                let exact = row.half_width.is_none() && row.reference.is_some_and(|(_, width)| width == 0.0);
+                assert!(!exact || row.verdict == Verdict::Holds, "{row:?}");
             }
-        }
-    }
-
-    /// All numbers are finite, and those with an exact reference agree.
-    fn check(section: &str, block: &Block) {
-        match block {
-            Block::Chart(chart) => {
-                let points = chart.series.iter().flat_map(|series| &series.points);
-                assert!(points.clone().next().is_some(), "{section}: an empty chart");
-                assert!(
-                    points.clone().all(|(x, y)| x.is_finite() && y.is_finite()),
-                    "{section}: {}",
-                    chart.id
-                );
-            }
-            Block::Comparison(rows) => {
-                for row in rows {
-                    assert!(row.ours.is_finite(), "{section}: {}", row.what);
-                    let exact =
-                        row.half_width.is_none() && row.reference.is_some_and(|(_, width)| width == 0.0);
-                    assert!(!exact || row.verdict == Verdict::Holds, "{section}: {row:?}");
-                }
-            }
-            Block::Table(table) => {
-                assert!(
-                    table.rows.iter().all(|row| row.len() == table.columns.len()),
-                    "{section}: {}",
-                    table.id
-                );
-            }
-            Block::Claims(_) => {}
         }
     }
 }
