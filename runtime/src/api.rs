@@ -7,7 +7,7 @@
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, Split};
-use gristmill_worker::protocol::{AttemptReport, Part};
+use gristmill_worker::protocol::{AttemptReport, Part, SlotCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,15 @@ pub struct Submission {
     pub weight: f64,
     /// Pool under a fair policy; `None`: a pool of its own.
     pub pool: Option<String>,
+    /// Urgency, for policies that look at it; the higher the sooner.
+    #[serde(default)]
+    pub priority: i32,
+    /// The job should end within this time of its arrival, nanoseconds; a wish, not a limit.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
+    /// The job's work as measured before, for experiments: policies see it through the oracle estimator.
+    #[serde(default)]
+    pub exact: Option<ExactWork>,
     /// Charged failures of one task after which the job fails.
     pub attempts_max: u32,
     /// Whether parts are synced to disk before they count as published.
@@ -69,6 +78,17 @@ pub struct Submission {
     pub remarks: Vec<String>,
     /// What the columns of the output mean, for `_SUCCESS`.
     pub columns: Option<Vec<String>>,
+}
+
+/// The work of a job task by task, from an earlier run of it alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExactWork {
+    /// Seconds that each map holds a slot of a worker of speed 1.
+    pub map_seconds: Vec<f64>,
+    /// Bytes that all maps put out.
+    pub shuffle_bytes: f64,
+    /// Seconds that each reduce holds such a slot.
+    pub reduce_seconds: Vec<f64>,
 }
 
 /// How a job stands.
@@ -239,6 +259,34 @@ pub struct JobStatus {
     pub slots: u32,
     /// Output directory.
     pub output: FilePath,
+    /// Share under a fair policy.
+    #[serde(default)]
+    pub weight: f64,
+    /// Its pool.
+    #[serde(default)]
+    pub pool: Option<String>,
+    /// Urgency.
+    #[serde(default)]
+    pub priority: i32,
+    /// When it should end, if somebody said so: the master's clock, nanoseconds.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
+    /// Whether that looked feasible when it arrived, in words, with what it needs.
+    #[serde(default)]
+    pub deadline_outlook: Option<Outlook>,
+}
+
+/// What a deadline needs, as seen at the job's arrival.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outlook {
+    /// Whether the job can meet its deadline as far as estimates tell; `None` if nothing is known of its work.
+    pub feasible: Option<bool>,
+    /// Map slots that it needs from now on.
+    pub map_slots: f64,
+    /// Reduce slots that it needs.
+    pub reduce_slots: f64,
+    /// In words.
+    pub words: String,
 }
 
 /// Incidents kept for one job.
@@ -270,6 +318,12 @@ pub struct WorkerStatus {
     pub pid: u32,
     /// Attempts it can run at once.
     pub slots: u32,
+    /// The same by kind.
+    pub slot_counts: SlotCounts,
+    /// How fast its slots are made to be; 1 is as fast as they can.
+    pub speed: f64,
+    /// What its shuffle is held to in each direction, bytes in a second.
+    pub nic_bytes_per_second: Option<u64>,
     /// Attempts it runs.
     pub running: u32,
     /// Where its shuffle server listens.
@@ -299,6 +353,9 @@ pub struct MasterStatus {
     pub policy: String,
     /// The placement that chooses workers.
     pub placement: String,
+    /// The estimator that tells policies how large jobs are.
+    #[serde(default)]
+    pub estimator: String,
     /// The master's clock.
     pub now_ns: u64,
     /// Live workers.
@@ -320,6 +377,9 @@ pub enum AttemptEnd {
     /// Its worker was lost.
     Lost,
 }
+
+/// Estimates kept of one job; when there are more, every second one is left out.
+pub const ESTIMATES_MAX: usize = 512;
 
 /// One attempt, for the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -370,8 +430,43 @@ pub struct JobTrace {
     pub attempts: Vec<AttemptRecord>,
     /// Transfers in the order of their end.
     pub fetches: Vec<FetchRecord>,
+    /// How large the job looked, from arrival to end, at most [`ESTIMATES_MAX`].
+    #[serde(default)]
+    pub estimates: Vec<EstimateRecord>,
     /// Records left out because there were too many.
     pub omitted: u64,
+}
+
+/// How large a job looked at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimateRecord {
+    /// When, in the master's clock.
+    pub at_ns: u64,
+    /// Maps done then.
+    pub maps_done: u32,
+    /// Slot-seconds of maps, seconds of the network, slot-seconds of reduces: all work.
+    pub whole: [f64; 3],
+    /// What was left of it.
+    pub left: [f64; 3],
+}
+
+/// Why something ran where and when it did, or why it waits, in words. Answer to `GET /jobs/JOB/explain`, which takes
+/// `?task=map-3` or `?task=reduce-0` for one task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Sentences, the answer first.
+    pub sentences: Vec<String>,
+}
+
+/// Who decides from now on. Body of `PUT /policy`; the answer is the [`MasterStatus`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyChange {
+    /// Policy as text; `None`: stays, and starts anew.
+    pub policy: Option<String>,
+    /// Placement as text; `None`: stays, and starts anew.
+    pub placement: Option<String>,
 }
 
 /// What user code wrote, for one attempt.

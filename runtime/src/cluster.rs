@@ -15,6 +15,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::process::ExitStatusExt;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -73,6 +74,17 @@ pub struct ClusterConfig {
     pub disk_reserve_bytes: u64,
     /// How workers get segments.
     pub shuffle: Shuffle,
+    /// Slots by kind instead of `slots` for both: maps and reduces, at least 1 each.
+    pub pools: Option<(u32, u32)>,
+    /// Estimator, `name` or `name:parameters`.
+    pub estimator: String,
+    /// How fast the workers' slots are made to be, above 0 and at most 1, worker by worker, over again when there are
+    /// more workers; empty: as fast as they can.
+    pub speeds: Vec<f64>,
+    /// What each worker's shuffle is held to in each direction, bytes in a second.
+    pub nic_bytes_per_second: Option<NonZeroU64>,
+    /// Where the master writes its journal; `None`: nowhere.
+    pub journal: Option<PathBuf>,
 }
 
 /// How workers get segments.

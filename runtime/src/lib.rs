@@ -204,6 +204,7 @@ pub mod cluster;
 pub mod exit;
 pub mod generate;
 pub mod jobs;
+pub mod journal;
 pub mod master;
 pub mod output_dir;
 pub mod paper;

@@ -38,6 +38,12 @@ pub struct JobOptions {
     pub weight: f64,
     /// Pool under a fair policy; `None`: a pool of its own.
     pub pool: Option<String>,
+    /// Urgency, for policies that look at it; the higher the sooner.
+    pub priority: i32,
+    /// The job should end within this time of its arrival; a wish, not a limit.
+    pub deadline: Option<Duration>,
+    /// The job's work as measured before, for experiments.
+    pub exact: Option<crate::api::ExactWork>,
     /// Charged failures of one task after which the job fails.
     pub attempts_max: u32,
     /// Parts and `_SUCCESS` are synced to disk before they count.
@@ -64,6 +70,9 @@ impl JobOptions {
             split_bytes: SplitRules::default().split_bytes,
             weight: 1.0,
             pool: None,
+            priority: 0,
+            deadline: None,
+            exact: None,
             attempts_max: 4,
             sync: true,
             record_bytes_max: InputLimits::default().record_max,
@@ -297,6 +306,9 @@ pub(crate) fn plan(
         key: key.to_text().to_string(),
         weight: options.weight,
         pool: options.pool.clone(),
+        priority: options.priority,
+        deadline_ns: options.deadline.map(|span| span.as_nanos() as u64),
+        exact: options.exact.clone(),
         attempts_max: options.attempts_max,
         sync: options.sync,
         record_bytes_max: options.record_bytes_max,

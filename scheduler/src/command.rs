@@ -8,10 +8,12 @@ use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
 use crate::placement::Locality;
 use crate::plan::Reason;
 use crate::units::Time;
+use serde::Serialize;
 use std::fmt;
 
 /// An order.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Start this attempt as soon as a slot of the worker is free: at once, or after those launched there
     /// before it. It holds the slot until it is reported finished or failed.
@@ -35,6 +37,31 @@ pub enum Command {
         /// The attempt.
         attempt: AttemptId,
         /// Where it runs.
+        worker: WorkerId,
+    },
+    /// Stop this reduce attempt at the next border between groups of keys, keep what it has, and report it
+    /// suspended (or as it ended, if it was faster).
+    Suspend {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Where it runs.
+        worker: WorkerId,
+    },
+    /// Let this suspended attempt go on as soon as a slot of the worker is free, like a launch.
+    Resume {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Where it is suspended.
+        worker: WorkerId,
+        /// Why this job and why there.
+        reason: LaunchReason,
+    },
+    /// Write down where this suspended attempt stands, end it and report it handed over: the next attempt of its task
+    /// goes on from there on another worker.
+    HandOver {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Where it is suspended.
         worker: WorkerId,
     },
     /// Gather the segments of this partition from now on, beginning with nothing.
@@ -113,7 +140,7 @@ pub enum Command {
 }
 
 /// Why an attempt was launched: the policy's reason and the placement's.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LaunchReason {
     /// Why the job was granted the slot.
     pub grant: Reason,
@@ -128,7 +155,8 @@ impl fmt::Display for LaunchReason {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// All parts are published.
     Succeeded,
@@ -142,7 +170,8 @@ pub enum Outcome {
 }
 
 /// Why a job failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// User code of this task failed as often as the job allows.
     UserCode {

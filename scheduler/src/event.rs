@@ -7,10 +7,12 @@
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::units::{Bytes, Span};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why an attempt or a fetch failed. The class decides who is charged and what is tried next.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// Panic, error or hang of user code. Charged to the task's attempts.
     User,
@@ -66,7 +68,8 @@ impl fmt::Display for Failure {
 }
 
 /// Why somebody outside the core ended a job. Details in words stay with whoever reported it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum External {
     /// The input cannot be had any more.
     InputGone,
@@ -94,7 +97,8 @@ impl fmt::Display for External {
 
 /// What a worker can run at once. All workers of a cluster are alike in kind: slots for both kinds of task, or a pool
 /// for each kind. Every number is at least 1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Slots {
     /// Maps and reduces draw on the same slots.
     Unified(u32),
@@ -144,7 +148,8 @@ impl Slots {
 }
 
 /// A fact.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Event {
     /// A worker process is ready to work. Its id is new: a process that was given up comes back as another.
     WorkerJoined {
@@ -196,6 +201,20 @@ pub enum Event {
         attempt: AttemptId,
         /// Size of its part.
         output_bytes: Bytes,
+        /// How long it ran in its slot, by the worker's clock; times when it was suspended are not in it.
+        took: Span,
+    },
+    /// A reduce attempt stopped at a border between groups of keys, as it was asked to, and has released its slot.
+    /// It keeps what it has.
+    AttemptSuspended {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// A suspended attempt has written down where it stands and ended, so that the next attempt of its task can go
+    /// on from there, on any worker.
+    AttemptHandedOver {
+        /// The attempt.
+        attempt: AttemptId,
     },
     /// An attempt ended without result and has released its slot.
     AttemptFailed {

@@ -5,6 +5,7 @@
 
 use crate::ids::WorkerId;
 use crate::units::{Bytes, Time};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub const ATTEMPTS_MAX_DEFAULT: u32 = 4;
 pub const SEGMENTS_MAX: u64 = 1 << 32;
 
 /// One map task: how much it reads and where its input is near.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MapSpec {
     /// Input of this map, as far as known; packed and compressed inputs count their bytes on disk.
     pub bytes: Bytes,
@@ -34,7 +35,7 @@ impl MapSpec {
 }
 
 /// The work of a job task by task, for those who know it before: simulations and experiments. Shared, not copied.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Exact {
     /// Slot-seconds of each map on a worker of speed 1.
     pub maps: Arc<[f64]>,
@@ -45,7 +46,7 @@ pub struct Exact {
 }
 
 /// One job as it is submitted.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobSpec {
     /// The maps, in the order of the input.
     pub maps: Vec<MapSpec>,
@@ -55,6 +56,8 @@ pub struct JobSpec {
     pub weight: f64,
     /// The pool that the job shares with others under a fair policy; `None` is a pool of its own.
     pub pool: Option<u32>,
+    /// Urgency among jobs, for policies that look at it; the higher the sooner, 0 by default.
+    pub priority: i32,
     /// Charged failures of one task after which the job fails; at least 1.
     pub attempts_max: u32,
     /// When the submitter would like it to end; `None` is no wish. A hint to policies, not a limit.
@@ -74,6 +77,7 @@ impl JobSpec {
             reduces,
             weight: 1.0,
             pool: None,
+            priority: 0,
             attempts_max: ATTEMPTS_MAX_DEFAULT,
             goal: None,
             name: None,

@@ -30,7 +30,8 @@ pub enum Share {
 }
 
 /// Why a policy granted, as data; prints as words.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// No older job could use the slot.
     Oldest,
@@ -108,6 +109,8 @@ pub(crate) trait Floor {
     /// Where the shuffle is a standing order: appends to it and says whether there is room for more. `None` where
     /// it is a station like the others.
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
+    /// As [`Plan::only`].
+    fn only(&mut self, _station: Station) {}
     /// Takes a member of a tier into its own books, which are quicker, and says so; it then closes its tiers itself.
     fn join(&mut self, _job: Handle, _station: Station, _weight: f64) -> bool {
         false
@@ -134,6 +137,8 @@ pub(crate) trait SlotFloor {
     fn line_open(&self, station: Station, line: Line) -> bool;
     /// As [`Floor::lane`].
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
+    /// As [`Plan::only`].
+    fn only(&mut self, _station: Station) {}
 }
 
 impl<F: SlotFloor> Floor for F {
@@ -181,6 +186,10 @@ impl<F: SlotFloor> Floor for F {
 
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool> {
         SlotFloor::lane(self, job, share)
+    }
+
+    fn only(&mut self, station: Station) {
+        SlotFloor::only(self, station);
     }
 }
 
@@ -281,6 +290,13 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn feeds(&self) -> bool {
         self.floor.feeds()
+    }
+
+    /// Jobs without a grant get nothing of this station, even if it stands idle. That is so wherever capacity is
+    /// given out grant by grant; the lanes of a live cluster would else serve jobs without a grant after those
+    /// with one.
+    pub fn only(&mut self, station: Station) {
+        self.floor.only(station);
     }
 
     /// Asks for a tick at this time; the earliest wish of a plan counts.

@@ -51,6 +51,8 @@ pub struct Row {
     pub goal: Option<Time>,
     /// Its weight, above 0.
     pub weight: f64,
+    /// Urgency, the higher the sooner.
+    pub priority: i32,
     /// The pool it shares; `None` is one of its own.
     pub pool: Option<u32>,
     /// Whether any task of it was ever launched.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -73,6 +73,20 @@ pub enum WorkerFrame {
     Returned {
         /// The attempt.
         attempt: AttemptId,
+    },
+    /// A reduce attempt stopped at a border between groups of keys, as the master asked, and has left its slot.
+    Suspended {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// A suspended reduce attempt has ended, and another can go on where it stood.
+    HandedOver {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Where it stood.
+        state: HandOver,
+        /// What it did until then.
+        report: AttemptReport,
     },
     /// Segments have arrived at the home of their partitions, with one request.
     Fetched {
@@ -148,7 +162,26 @@ pub enum MasterFrame {
         /// The maps whose output is empty, which were not announced: one bit each, 64 to a word, the lowest
         /// first.
         empty: Vec<u64>,
+        /// Where an earlier attempt stood that was handed over; `None`: from the beginning.
+        resume: Option<Continuation>,
     },
+    /// Stop a reduce attempt at the next border between groups of keys and leave its slot.
+    Suspend {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Let a suspended attempt go on, after those launched before if no slot is free.
+    Resume {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Write down where a suspended attempt stands and end it.
+    HandOver {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Which jobs' segments to fetch first, from now on.
+    Lanes(LaneOrder),
     /// Give back an attempt that has not begun.
     Recall {
         /// The attempt.
@@ -208,6 +241,87 @@ pub enum MasterFrame {
     Shutdown,
 }
 
+/// What a worker can run at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotCounts {
+    /// Maps and reduces draw on the same slots.
+    Unified(u32),
+    /// Each kind has slots of its own.
+    Pools {
+        /// Slots for maps.
+        map: u32,
+        /// Slots for reduces.
+        reduce: u32,
+    },
+}
+
+impl SlotCounts {
+    /// Attempts that can run at once.
+    #[must_use]
+    pub fn total(self) -> u32 {
+        match self {
+            SlotCounts::Unified(slots) => slots,
+            SlotCounts::Pools { map, reduce } => map.saturating_add(reduce),
+        }
+    }
+}
+
+/// Which jobs' segments go first over a worker's lanes.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LaneOrder {
+    /// Most urgent first.
+    pub grants: Vec<(JobId, LaneShare)>,
+    /// Fractions of the bytes by line; empty if there are no lines.
+    pub lines: Vec<f64>,
+    /// Jobs that are not named get nothing; otherwise they come after those named, by age.
+    pub only: bool,
+}
+
+/// What a job may have of the lanes.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneShare {
+    /// All it can use before the next.
+    All,
+    /// So many requests in flight.
+    Requests(u32),
+    /// A share of the bytes relative to its neighbours in the list that have a weight too.
+    Weight(f64),
+    /// All it can use of a line's share, from 0.
+    Line(u32),
+}
+
+/// Where a reduce attempt stood when it was handed over. Its output so far lies at the worker that ran it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HandOver {
+    /// Encoded key of the last group that is in the output; `None` if nothing is.
+    pub last_key: Option<Vec<u8>>,
+    /// Groups reduced so far.
+    pub groups: u64,
+    /// Bytes of output so far.
+    pub bytes: u64,
+    /// Records of output so far.
+    pub records: u64,
+    /// CRC-32C of the output so far.
+    pub crc32c: u32,
+    /// What the reducer keeps between groups, as it wrote it.
+    pub reducer: Vec<u8>,
+    /// User counters so far.
+    pub counters: Vec<(String, u64)>,
+}
+
+/// What a new attempt goes on from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Continuation {
+    /// The attempt that was handed over.
+    pub attempt: AttemptId,
+    /// Where its worker serves what it wrote.
+    pub endpoint: Endpoint,
+    /// Where it stood.
+    pub state: HandOver,
+}
+
 /// A worker introduces itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
@@ -216,7 +330,11 @@ pub struct Hello {
     /// [`crate::build_id`] of the executable: user functions are compiled in, so it must be the master's own.
     pub build: String,
     /// Attempts that can run at once.
-    pub slots: u32,
+    pub slots: SlotCounts,
+    /// How fast its slots are made to be, 1 for as fast as they can.
+    pub speed: f64,
+    /// What its shuffle is held to in each direction, bytes in a second; `None`: nothing.
+    pub nic_bytes_per_second: Option<u64>,
     /// Where its shuffle server listens. An empty host means: the address this connection comes from.
     pub shuffle: Endpoint,
     /// Name of its machine; workers with the same name share a disk.
@@ -293,6 +411,12 @@ pub struct AttemptReport {
     pub memory_budget_bytes: u64,
     /// Most bytes of it that outputs and gathered segments have taken at once so far.
     pub kept_peak_bytes: u64,
+    /// Time it was made to wait because its worker's slots are slower than the machine, nanoseconds.
+    pub paced_ns: u64,
+    /// Time it was suspended, nanoseconds; part of the time between start and end.
+    pub suspended_ns: u64,
+    /// Times it was suspended.
+    pub suspensions: u32,
 }
 
 /// One part of the output.

@@ -74,6 +74,11 @@ impl ClusterFlags {
             },
             disk_reserve_bytes: disk_reserve(self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref()))?,
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
+            pools: None,
+            estimator: "history".to_owned(),
+            speeds: Vec::new(),
+            nic_bytes_per_second: None,
+            journal: None,
         })
     }
 }

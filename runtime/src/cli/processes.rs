@@ -13,6 +13,7 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, slots};
 use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
+use gristmill_worker::protocol::SlotCounts;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::ffi::OsString;
 use std::fs;
@@ -301,7 +302,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         bind: worker_bind(&runtime, flags, &master)?,
         master,
         secret,
-        slots: flags.slots.unwrap_or(1),
+        slots: SlotCounts::Unified(flags.slots.unwrap_or(1)),
         memory: Bytes(child.memory_bytes),
         spill_dirs: child.spill_dirs.clone(),
         disk_reserve: Bytes(child.disk_reserve_bytes),
@@ -311,6 +312,8 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         build: gristmill_worker::build_id(),
         join_patience: JOIN_PATIENCE,
         fetch: FetchLimits::default(),
+        speed: 1.0,
+        nic_bytes_per_second: None,
         capture: Some(capture),
     };
     let code = match runtime.block_on(agent::run(config, Arc::new(registry), stopping)) {

@@ -14,7 +14,7 @@ use crate::api::{ApiError, JobFailure, JobStatus, JobTrace, LogEntry, SCHEMA, Su
 use crate::output_dir::{OutputDirectory, Success};
 use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
-use gristmill_scheduler::event::{Event, External, Slots};
+use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::{Endpoint, Secret};
@@ -125,7 +125,7 @@ impl Books {
                 hello.build, self.build
             ));
         }
-        if hello.slots == 0 {
+        if hello.slots.total() == 0 {
             return Err("it offers no slots".to_owned());
         }
         let worker = WorkerId(self.next_worker);
@@ -136,7 +136,7 @@ impl Books {
         let hosts = self.hosts.len() as u32;
         let host = *self.hosts.entry(hello.host.clone()).or_insert(HostId(hosts));
         let offset_ns = hello.worker_ns as i64 - now.0 as i64;
-        self.events.push(Event::WorkerJoined { worker, host, slots: Slots::Unified(hello.slots) });
+        self.events.push(Event::WorkerJoined { worker, host, slots: translate::slots(hello.slots) });
         let entry = Worker {
             endpoint: hello.shuffle.clone(),
             hello,
@@ -330,7 +330,7 @@ impl Books {
         let bytes_in_flight = running.filter(of_job).map(|(_, bytes)| *bytes).sum();
         let in_core = self.core.job(id).filter(|_| !job.state.ended());
         let running = in_core.map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
-        let slots = self.workers.values().map(|worker| worker.hello.slots).sum();
+        let slots = self.workers.values().map(|worker| worker.hello.slots.total()).sum();
         let workers = self.workers.len() as u32;
         Some(job.status(now, id, Around { running, bytes_in_flight, workers, slots, parts }))
     }
@@ -351,7 +351,7 @@ impl Books {
         let job = self.jobs.get(&job)?;
         let records = &job.records;
         let (attempts, fetches, omitted) = (records.attempts(), records.fetches.clone(), records.omitted);
-        Some(JobTrace { status, attempts, fetches, omitted })
+        Some(JobTrace { status, attempts, fetches, estimates: Vec::new(), omitted })
     }
 
     /// User output of a job.
@@ -367,7 +367,10 @@ impl Books {
                 worker: *id,
                 host: worker.hello.host.clone(),
                 pid: worker.hello.pid,
-                slots: worker.hello.slots,
+                slots: worker.hello.slots.total(),
+                slot_counts: worker.hello.slots,
+                speed: worker.hello.speed,
+                nic_bytes_per_second: worker.hello.nic_bytes_per_second,
                 running: worker.running.len() as u32,
                 endpoint: worker.endpoint.clone(),
                 memory_budget_bytes: worker.hello.memory_bytes,

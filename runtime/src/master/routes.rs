@@ -138,6 +138,7 @@ async fn master_status(handle: &Handle) -> Answered {
         build,
         policy,
         placement,
+        estimator: String::new(),
         now_ns: now.0,
         workers: books.workers(),
         jobs_live: books.jobs_live(),

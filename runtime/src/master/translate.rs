@@ -2,12 +2,20 @@
 
 use crate::api::JobFailure;
 use gristmill_scheduler::command::{Cause, Outcome};
-use gristmill_scheduler::event::{External, Failure};
+use gristmill_scheduler::event::{External, Failure, Slots};
 use gristmill_scheduler::ids::{TaskId, WorkerId};
 use gristmill_scheduler::job::{JobSpec, MapSpec};
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::FailureClass;
+use gristmill_worker::protocol::{FailureClass, SlotCounts};
+
+/// The slots of a worker for the core.
+pub fn slots(counts: SlotCounts) -> Slots {
+    match counts {
+        SlotCounts::Unified(slots) => Slots::Unified(slots),
+        SlotCounts::Pools { map, reduce } => Slots::Pools { map, reduce },
+    }
+}
 
 /// The fact behind a failure on the wire.
 pub fn failure(class: FailureClass) -> Failure {

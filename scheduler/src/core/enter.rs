@@ -9,7 +9,7 @@ use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::{Books, Job};
 use crate::placement::{DealRequest, HomeRequest};
-use crate::units::{Span, Time};
+use crate::units::Time;
 use std::collections::BTreeSet;
 
 impl Books {
@@ -30,10 +30,12 @@ impl Books {
             Event::MapFinished { attempt, output_bytes, took } => {
                 self.finished(*attempt, TaskKind::Map, *output_bytes, *took, out);
             }
-            Event::ReduceFinished { attempt, output_bytes } => {
-                self.finished(*attempt, TaskKind::Reduce, *output_bytes, Span::default(), out);
+            Event::ReduceFinished { attempt, output_bytes, took } => {
+                self.finished(*attempt, TaskKind::Reduce, *output_bytes, *took, out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
+            // Nothing is suspended yet.
+            Event::AttemptSuspended { .. } | Event::AttemptHandedOver { .. } => self.late(),
             Event::AttemptReturned { attempt } => self.returned(*attempt, out),
             Event::Fetched { job, home, map, partitions } => {
                 let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));

@@ -162,6 +162,10 @@ impl SlotFloor for Executor<'_> {
         self.books.lines[station.index()].open(line, self.capacity()[station.index()])
     }
 
+    fn only(&mut self, station: Station) {
+        self.shuffle.only |= station == Station::Shuffle;
+    }
+
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool> {
         if self.shuffle.grants.len() < SHUFFLE_ORDER_MAX {
             self.shuffle.grants.push((self.job(job), share));

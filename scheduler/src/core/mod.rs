@@ -31,7 +31,7 @@ use execute::Executor;
 pub const SHUFFLE_ORDER_MAX: usize = 64;
 
 /// Limits of the core.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct CoreConfig {
     /// How long live jobs wait when there is no worker before they fail; 30 s by default.
     pub no_workers_grace: Span,
@@ -87,6 +87,8 @@ pub struct ShuffleOrder {
     pub grants: Vec<(JobId, Share)>,
     /// Fractions of the lanes by line; empty when the policy draws no lines.
     pub lines: Vec<f64>,
+    /// Jobs that are not named get nothing at all.
+    pub only: bool,
 }
 
 /// The brain.
@@ -132,6 +134,13 @@ impl Core {
         }
     }
 
+    /// From now on another policy and another placement decide. Both see all live jobs as if they had just arrived, in
+    /// the order of their arrival.
+    pub fn decide_by(&mut self, policy: Box<dyn Policy>, placement: Box<dyn Placement>) {
+        self.policy = policy;
+        self.placement = placement;
+    }
+
     /// With sizes of jobs by this estimator; without one, the policy sees numbers of tasks and segments instead.
     #[must_use]
     pub fn with_estimator(mut self, estimator: Box<dyn Estimator>) -> Self {
@@ -172,6 +181,7 @@ impl Core {
     fn plan(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         self.shuffle.grants.clear();
         self.shuffle.lines.clear();
+        self.shuffle.only = false;
         let mut executor = Executor {
             books: &mut self.books,
             placement: &mut *self.placement,

@@ -192,6 +192,7 @@ fn row_of(job: &Job, seq: u64) -> Row {
         goal: job.goal,
         weight: job.weight,
         pool: job.pool,
+        priority: job.priority,
         started: 0 < job.tally.launched,
         live: true,
         whole: [maps, segments as f64, reduces],

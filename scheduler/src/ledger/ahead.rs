@@ -13,7 +13,7 @@ use crate::units::{Span, Time};
 use std::collections::BTreeSet;
 
 /// How much is queued ahead.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AheadConfig {
     /// Most maps queued behind one slot; 32. With 0 nothing is queued.
     pub maps_max: u32,

@@ -23,7 +23,8 @@ use crate::ledger::{Job, Worker, Workers};
 use std::fmt;
 
 /// How near an attempt is to its input.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Locality {
     /// On the worker that has the input; reduces always are.
     Local,

@@ -104,7 +104,7 @@ impl Agent {
         let (events, slot_events) = unbounded_channel();
         let (fetch_sender, fetch_results) = unbounded_channel();
         let pool = Pool::new(Timeouts::default());
-        let shares = Shares::of(config.memory.get() as usize, config.slots);
+        let shares = Shares::of(config.memory.get() as usize, config.slots.total());
         let budget = Budget::new(shares.kept_bytes);
         let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), config.disk_reserve.get());
         let setting = SlotSetting {
@@ -119,7 +119,7 @@ impl Agent {
             written: config.capture.as_ref().map(Capture::mark),
             memory_peak: Arc::default(),
         };
-        slots::start(config.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
+        slots::start(config.slots.total(), &work, &setting).map_err(|source| WorkerError::Start { source })?;
         let sees = if config.read_in_place { crate::machine::files_seen() } else { None };
         let fetcher = Fetcher { pool, store: store.clone(), budget, spill, sees };
         let plan = FetchPlan::new(config.fetch.clone());
@@ -235,7 +235,10 @@ impl Agent {
             }
             MasterFrame::Job(order) => self.open_job(*order),
             MasterFrame::LaunchMap { attempt, split } => self.launch(attempt, AttemptInput::Split(split)),
-            MasterFrame::LaunchReduce { attempt, empty } => self.launch_reduce(attempt, &empty),
+            MasterFrame::LaunchReduce { attempt, empty, resume: _ } => self.launch_reduce(attempt, &empty),
+            // Not obeyed yet.
+            MasterFrame::Suspend { .. } | MasterFrame::Resume { .. } | MasterFrame::HandOver { .. } => {}
+            MasterFrame::Lanes(order) => self.plan.order(&order),
             MasterFrame::Recall { attempt } => {
                 if self.work.withdraw(attempt).is_some() {
                     self.running.remove(&attempt);
@@ -487,7 +490,7 @@ impl Agent {
             SlotEvent::Ended { attempt, result, report, written } => (attempt, result, report, written),
         };
         // With one slot, what was written up to its end is this attempt's and nobody else's.
-        let writer = (self.config.slots == 1).then_some(attempt).or_else(|| self.alone());
+        let writer = (self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
         self.running.remove(&attempt);
         match result {

@@ -15,7 +15,7 @@ mod work;
 
 use crate::api::{JobPlan, PlanError};
 use crate::http::{self, Bind, Endpoint, HttpError, Secret, Transport};
-use crate::protocol::{
+use crate::protocol::{SlotCounts, 
     FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame,
 };
 use crate::shuffle::plan::FetchLimits;
@@ -26,6 +26,7 @@ use control::Agent;
 use doors::serve_shuffle;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Bytes;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,7 +56,7 @@ pub struct WorkerConfig {
     /// The cluster's secret.
     pub secret: Secret,
     /// Attempts at once; each has a thread.
-    pub slots: u32,
+    pub slots: SlotCounts,
     /// Memory for collectors, map outputs and gathered segments.
     pub memory: Bytes,
     /// Folders for runs and segments that do not fit, private to this process; must exist.
@@ -77,6 +78,10 @@ pub struct WorkerConfig {
     pub join_patience: Duration,
     /// Limits of fetching.
     pub fetch: FetchLimits,
+    /// How fast its slots are made to be, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
+    pub speed: f64,
+    /// What its shuffle is held to, in each direction, so that a fast network can play a slow one.
+    pub nic_bytes_per_second: Option<NonZeroU64>,
     /// User output caught so far, if it is caught.
     pub capture: Option<Capture>,
 }
@@ -175,6 +180,8 @@ pub async fn run(
         protocol: PROTOCOL_VERSION,
         build: config.build.clone(),
         slots: config.slots,
+        speed: config.speed,
+        nic_bytes_per_second: config.nic_bytes_per_second.map(NonZeroU64::get),
         shuffle,
         host: config.host.clone(),
         pid: std::process::id(),
@@ -197,7 +204,7 @@ pub async fn run(
         Ok(_) => return Ok(WorkerExit::MasterGone),
         Err(source) => return Err(WorkerError::Greeting { master, source: Box::new(source) }),
     };
-    tracing::info!(%worker, %master, slots = config.slots, "joined");
+    tracing::info!(%worker, %master, slots = config.slots.total(), "joined");
 
     let mut incoming = read_frames(reader);
     let mut agent = Agent::new(config, jobs, worker, store, epoch, frames)?;

@@ -223,6 +223,7 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         memory_peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
         memory_budget_bytes: setting.memory.get(),
         kept_peak_bytes: setting.budget.peak_bytes() as u64,
+        ..AttemptReport::default()
     };
     let written = setting.written.as_ref().map_or(0, Mark::now);
     // The loop outlives its slots unless the process is ending.

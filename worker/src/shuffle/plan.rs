@@ -9,6 +9,7 @@
 //! Invariant: an announced output is in exactly one place: waiting at its source, or in one request in flight.
 
 use crate::http::Endpoint;
+use crate::protocol::LaneOrder;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,6 +158,9 @@ impl FetchPlan {
             turn: None,
         }
     }
+
+    /// Which jobs go first from now on.
+    pub fn order(&mut self, _order: &LaneOrder) {}
 
     /// An output can be had. Announcing it again while it waits changes nothing. While a request for it is in
     /// flight, it means that a partition may have come here which that request did not name: the output is asked

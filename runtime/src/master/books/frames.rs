@@ -46,7 +46,7 @@ impl Books {
                 let (output_bytes, took) = (Bytes(part.bytes), took(&report));
                 let event = match attempt.task.kind {
                     TaskKind::Map => Event::MapFinished { attempt, output_bytes, took },
-                    TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes },
+                    TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
                 };
                 self.part_finished(now, from, attempt, part, report);
                 self.events.push(event);
@@ -59,6 +59,12 @@ impl Books {
             WorkerFrame::Returned { attempt } => {
                 if worker.running.remove(&attempt).is_some() {
                     self.returned(now, attempt);
+                }
+            }
+            WorkerFrame::Suspended { attempt } => self.events.push(Event::AttemptSuspended { attempt }),
+            WorkerFrame::HandedOver { attempt, .. } => {
+                if worker.running.remove(&attempt).is_some() {
+                    self.events.push(Event::AttemptHandedOver { attempt });
                 }
             }
             WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {

@@ -208,6 +208,11 @@ impl Job {
             workers: around.workers,
             slots: around.slots,
             output: submission.output.clone(),
+            weight: submission.weight,
+            pool: submission.pool.clone(),
+            priority: submission.priority,
+            deadline_ns: submission.deadline_ns.map(|span| self.arrived.0.saturating_add(span)),
+            deadline_outlook: None,
         }
     }
 }

@@ -74,6 +74,15 @@ impl Books {
             Command::Kill { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::Kill { attempt });
             }
+            Command::Suspend { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Suspend { attempt });
+            }
+            Command::Resume { attempt, worker, .. } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Resume { attempt });
+            }
+            Command::HandOver { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::HandOver { attempt });
+            }
             Command::Home { job, partition, worker } => {
                 self.send(worker, job, &MasterFrame::Home { job, partition });
             }
@@ -181,7 +190,7 @@ impl Books {
             }
             TaskKind::Reduce => {
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
-                MasterFrame::LaunchReduce { attempt, empty }
+                MasterFrame::LaunchReduce { attempt, empty, resume: None }
             }
         };
         job.touch();

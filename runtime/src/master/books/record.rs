@@ -324,6 +324,7 @@ mod tests {
             memory_peak_bytes: number,
             memory_budget_bytes: number,
             kept_peak_bytes: number,
+            ..AttemptReport::default()
         }
     }
 

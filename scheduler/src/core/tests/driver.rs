@@ -101,7 +101,7 @@ impl Table {
     }
 
     pub(super) fn reduce_done(&mut self, attempt: AttemptId) -> Vec<String> {
-        self.tell(&[Event::ReduceFinished { attempt, output_bytes: Bytes(5) }])
+        self.tell(&[Event::ReduceFinished { attempt, output_bytes: Bytes(5), took: Span::default() }])
     }
 
     pub(super) fn ask_commit(&mut self, attempt: AttemptId) -> Vec<String> {
@@ -135,6 +135,9 @@ pub(super) fn map_finished(attempt: AttemptId, took: Span) -> Event {
 pub(super) fn words(command: &Command) -> String {
     let text = match command {
         Command::Launch { attempt, worker, .. } => format!("launch {attempt} on {worker}"),
+        Command::Suspend { attempt, worker } => format!("suspend {attempt} on {worker}"),
+        Command::Resume { attempt, worker, .. } => format!("resume {attempt} on {worker}"),
+        Command::HandOver { attempt, worker } => format!("hand over {attempt} on {worker}"),
         Command::Recall { attempt, worker } => format!("recall {attempt} on {worker}"),
         Command::Kill { attempt, worker } => format!("kill {attempt} on {worker}"),
         Command::Home { job, partition, worker } => format!("home {job}/{partition} at {worker}"),

@@ -276,7 +276,7 @@ fn run_all(policy: impl Policy + 'static, jobs: u32, maps: usize, reduces: u32) 
 fn answer(command: &Command, homes: &mut BTreeMap<(JobId, WorkerId), Vec<u32>>) -> Vec<Event> {
     let finish = |attempt: AttemptId| match attempt.task.kind {
         TaskKind::Map => map_finished(attempt, Span(1000)),
-        TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(1) },
+        TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::default() },
     };
     match *command {
         Command::Launch { attempt, .. } if attempt.task.kind == TaskKind::Map => vec![finish(attempt)],

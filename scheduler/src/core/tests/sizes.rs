@@ -139,7 +139,7 @@ fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
     assert_eq!((maps.exact.left[0], maps.running_since), (0.0, Vec::new()));
     scene.tell(8, &[fetched(second), fetched(third)]);
     let attempt = scene.running.pop().unwrap();
-    let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1) };
+    let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::whole_seconds(1) };
     let last = scene.tell(10, &[Event::CommitRequested { attempt }, done]).unwrap();
     assert!(last.last);
     assert_eq!((last.reduces_done, last.reduce_time, last.exact.left), (1, 2.0, [0.0, 0.0, 0.0]));

@@ -218,6 +218,9 @@ impl World {
             }
             Command::Kill { attempt, worker }
             | Command::Recall { attempt, worker }
+            | Command::Suspend { attempt, worker }
+            | Command::Resume { attempt, worker, .. }
+            | Command::HandOver { attempt, worker }
             | Command::GrantCommit { attempt, worker, .. }
             | Command::RefuseCommit { attempt, worker } => (attempt.task.job, worker),
             Command::Home { job, worker, .. }
@@ -409,6 +412,7 @@ impl World {
                 hand.wanted.retain(|key, _| key.0 != job);
                 hand.outputs.retain(|output| output.task.job != job);
             }
+            Some(Command::Suspend { .. } | Command::Resume { .. } | Command::HandOver { .. }) => {}
             Some(Command::JobEnded { .. } | Command::WakeAt { .. }) | None => {}
         }
         hand.begin();
@@ -438,7 +442,7 @@ impl World {
             let output_bytes = if empty { Bytes::ZERO } else { Bytes(7) };
             hand.outbox.push_back(match attempt.task.kind {
                 TaskKind::Map => Event::MapFinished { attempt, output_bytes, took },
-                TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes },
+                TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took: Span::default() },
             });
             if !publishes && !empty {
                 hand.outputs.insert(attempt);

@@ -327,7 +327,7 @@ impl<'a> Engine<'a> {
                 }
                 Event::MapFinished { attempt, output_bytes: job.output(), took }
             }
-            TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes::ZERO },
+            TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes::ZERO, took },
         });
         let (start, end) = (began.seconds(), self.now.seconds());
         let worker_place = place_of(worker) as u32;
@@ -391,7 +391,10 @@ impl<'a> Engine<'a> {
                 Command::JobEnded { job, outcome } => self.job_ends(job, outcome),
                 Command::WakeAt { time } => self.wake = Some(time),
                 // Attempts run to their end and ask for their permit when they do; nothing is kept of a job.
-                Command::Kill { .. }
+                Command::Suspend { .. }
+                | Command::Resume { .. }
+                | Command::HandOver { .. }
+                | Command::Kill { .. }
                 | Command::Retract { .. }
                 | Command::GrantCommit { .. }
                 | Command::RefuseCommit { .. }

@@ -44,7 +44,7 @@ fn offer(network: &mut Network, jobs: &[(u32, f64)], workers: std::ops::Range<u3
 
 fn order(grants: &[(u32, Share)], lines: &[f64]) -> ShuffleOrder {
     let grants = grants.iter().map(|&(job, share)| (JobId(job), share)).collect();
-    ShuffleOrder { grants, lines: lines.to_vec() }
+    ShuffleOrder { grants, lines: lines.to_vec(), only: false }
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn on_core(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
 fn finish(attempt: AttemptId) -> Event {
     match attempt.task.kind {
         TaskKind::Map => Event::MapFinished { attempt, output_bytes: Bytes(0), took: Span::whole_seconds(1) },
-        TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(0) },
+        TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(0), took: Span::default() },
     }
 }
 

@@ -1,0 +1,131 @@
+//! The master's journal: every instant with its facts and the orders that followed, line by line as JSON.
+//!
+//! The first line is the [`Header`], with all that a core needs to begin the same; every further line is a [`Record`].
+//! Fed back through a core, the facts must give the same orders. Not here: who writes when (`master`), and what is made
+//! of a journal (`replay`).
+
+use gristmill_scheduler::command::Command;
+use gristmill_scheduler::core::CoreConfig;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::units::Time;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Version of the lines.
+pub const SCHEMA: u32 = 1;
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Identifies the executable.
+    pub build: String,
+    /// Policy as text.
+    pub policy: String,
+    /// Placement as text.
+    pub placement: String,
+    /// Estimator as text.
+    pub estimator: String,
+    /// What the estimator knew from before, as it says itself; null if nothing.
+    pub memory: serde_json::Value,
+    /// Limits of the core.
+    pub core: CoreConfig,
+}
+
+/// Every further line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// Facts of one instant and the orders that followed.
+    Instant {
+        /// When, by the master's clock.
+        at: Time,
+        /// The facts, in the order in which they were entered.
+        facts: Vec<Event>,
+        /// The orders as JSON, in their order.
+        orders: Vec<serde_json::Value>,
+    },
+    /// From now on somebody else decides.
+    DecideBy {
+        /// When.
+        at: Time,
+        /// Policy as text.
+        policy: String,
+        /// Placement as text.
+        placement: String,
+    },
+    /// A job's name and parameters, which the facts do not hold; comes before the instant in which it arrives.
+    Job {
+        /// Its number.
+        job: gristmill_scheduler::ids::JobId,
+        /// Its name in the registry.
+        name: String,
+        /// Its parameters as JSON text.
+        parameters: String,
+    },
+}
+
+/// Writes a journal.
+#[derive(Debug)]
+pub struct Journal {
+    file: BufWriter<File>,
+}
+
+impl Journal {
+    /// Begins a journal. An existing file is not touched.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
+        let file = File::options().write(true).create_new(true).open(path)?;
+        let mut journal = Self { file: BufWriter::new(file) };
+        journal.line(header)?;
+        journal.flush()?;
+        Ok(journal)
+    }
+
+    /// Appends an instant.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn instant(&mut self, at: Time, facts: &[Event], orders: &[Command]) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Instant<'a> {
+            at: Time,
+            facts: &'a [Event],
+            orders: &'a [Command],
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Line<'a> {
+            Instant(Instant<'a>),
+        }
+        self.line(&Line::Instant(Instant { at, facts, orders }))
+    }
+
+    /// Appends any other record.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn record(&mut self, record: &Record) -> io::Result<()> {
+        self.line(record)
+    }
+
+    /// Hands what was appended to the system.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.file, line)?;
+        self.file.write_all(b"\n")
+    }
+}
