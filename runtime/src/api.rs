@@ -29,6 +29,9 @@ pub struct Submission {
     pub name: String,
     /// Its parameters as JSON text.
     pub parameters: String,
+    /// What the submitter calls it: jobs of one label are alike, for estimators that keep history; `None`: its name.
+    #[serde(default)]
+    pub label: Option<String>,
     /// One map task each, in input order.
     pub splits: Vec<Split>,
     /// Number of parts; 0 for a map-only job.
@@ -89,6 +92,26 @@ pub struct ExactWork {
     pub shuffle_bytes: f64,
     /// Seconds that each reduce holds such a slot.
     pub reduce_seconds: Vec<f64>,
+}
+
+impl ExactWork {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// A number that is negative or not finite, in words.
+    pub fn validate(&self) -> Result<(), String> {
+        let lists = [
+            ("map_seconds", &self.map_seconds[..]),
+            ("shuffle_bytes", std::slice::from_ref(&self.shuffle_bytes)),
+            ("reduce_seconds", &self.reduce_seconds[..]),
+        ];
+        for (name, numbers) in lists {
+            if let Some(number) = numbers.iter().find(|number| !(number.is_finite() && 0.0 <= **number)) {
+                return Err(format!("{name} holds {number}, which is not a number of at least 0"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How a job stands.
@@ -165,6 +188,18 @@ pub struct JobTotals {
     pub spilled_bytes: u64,
     /// CPU time of slots in nanoseconds.
     pub cpu_ns: u64,
+    /// Time that attempts held slots, nanoseconds; while they were suspended they held none.
+    #[serde(default)]
+    pub slot_ns: u64,
+    /// Time of that in which slots were made to wait because they are slower than the machine, nanoseconds.
+    #[serde(default)]
+    pub paced_ns: u64,
+    /// Time that attempts were suspended, nanoseconds.
+    #[serde(default)]
+    pub suspended_ns: u64,
+    /// Times that attempts were suspended.
+    #[serde(default)]
+    pub suspensions: u64,
     /// Largest resident memory of any worker process that took part, bytes; mapped input counts too.
     pub worker_memory_peak_bytes: u64,
     /// Memory that each worker may use for collecting, keeping and merging, bytes.
@@ -400,6 +435,12 @@ pub struct AttemptRecord {
     pub reason: String,
     /// What it did, once it has ended.
     pub report: Option<AttemptReport>,
+    /// From when until when it was suspended, in the master's clock; while it is, the end is the time of the look.
+    #[serde(default)]
+    pub suspensions: Vec<(u64, u64)>,
+    /// Whether it is suspended now.
+    #[serde(default)]
+    pub suspended: bool,
 }
 
 /// One transfer of segments, for the trace.

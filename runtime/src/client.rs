@@ -3,10 +3,13 @@
 //! Blocking; it owns a small runtime that also serves files to workers while a job runs. Not here: starting a
 //! cluster (`cluster`), printing (`cli`).
 
+mod outcome;
+
 use crate::api::{
-    ApiError, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, ROOT, Submission, WatchLine,
+    ApiError, Explanation, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, ROOT,
+    Submission, WatchLine,
 };
-use crate::output_dir::{OutputError, Success};
+use crate::output_dir::{OutputDirectory, Success};
 use crate::registry::PreparedJob;
 use crate::submit::{ClusterView, JobOptions, Planned, SubmitError, plan, unseen};
 use crate::submitter;
@@ -14,17 +17,17 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{
-    Answer, Bind, BindError, Body, Endpoint, HttpError, Identity, IdentityError, JoinLine, Permissions, Pool,
-    Secret, Timeouts, Transport, empty, full,
+    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Secret, Timeouts,
+    Transport, empty, full,
 };
 use hyper::{Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+
+pub use outcome::{ClientError, JobReport};
 
 /// Longest answer that is read whole, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
@@ -32,141 +35,17 @@ const ANSWER_BYTES_MAX: usize = 1 << 30;
 /// Longest line of status, bytes.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// How long a fresh cluster's workers are waited for.
+/// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
+/// take their time to start.
 const JOIN_PATIENCE: Duration = Duration::from_secs(1);
+const JOIN_PATIENCE_EACH: Duration = Duration::from_millis(20);
 
 /// How long the end of an answer may follow its last line.
 const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Pause between looks at how many have joined.
+/// Pause between looks at how many have joined, for so many workers: an answer names them all.
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
-
-/// Why a call did not succeed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClientError {
-    /// The job could not be planned or its directory not be claimed; nothing has run.
-    #[error(transparent)]
-    Submit {
-        /// Why.
-        source: Box<SubmitError>,
-    },
-    /// The master could not be reached, or broke off.
-    #[error("the master at {master} could not be reached")]
-    Master {
-        /// Where.
-        master: Endpoint,
-        /// Why.
-        #[source]
-        source: Box<HttpError>,
-    },
-    /// The master understood and refused.
-    #[error("the master refused: {}", error.message)]
-    Refused {
-        /// Its words.
-        error: ApiError,
-    },
-    /// The master said something that this program does not understand.
-    #[error("the master's answer could not be read")]
-    Answer {
-        /// Why.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// The job ended without success.
-    #[error("{}", ended(status))]
-    Job {
-        /// How it stands.
-        status: Box<JobStatus>,
-    },
-    /// The job succeeded, but its output could not be finished.
-    #[error(transparent)]
-    Output {
-        /// Why.
-        source: OutputError,
-    },
-    /// The user interrupted.
-    #[error("interrupted; {job} was cancelled")]
-    Interrupted {
-        /// The job that ran.
-        job: JobId,
-    },
-    /// Files cannot be served to workers.
-    #[error("the submitter cannot serve its files")]
-    Serve {
-        /// Why.
-        #[source]
-        source: BindError,
-    },
-    /// No key could be made for serving files.
-    #[error("the submitter cannot make a TLS key")]
-    Identity {
-        /// Why.
-        #[source]
-        source: IdentityError,
-    },
-    /// A detached job must not depend on this process.
-    #[error("a detached job needs paths that all see, but {who} does not see {path}")]
-    NotShared {
-        /// The master or a worker.
-        who: String,
-        /// What it does not see.
-        path: String,
-    },
-    /// A runtime of our own could not be started.
-    #[error("the client could not start")]
-    Start {
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-}
-
-fn ended(status: &JobStatus) -> String {
-    match (&status.failure, status.state) {
-        (Some(failure), _) => match &failure.detail {
-            Some(detail) => format!("{} {}: {detail}", status.job, failure.message),
-            None => format!("{} {}", status.job, failure.message),
-        },
-        (None, JobState::Cancelled) => format!("{} was cancelled", status.job),
-        (None, _) => format!("{} ended without success", status.job),
-    }
-}
-
-/// A job that succeeded.
-#[derive(Clone, Debug)]
-pub struct JobReport {
-    /// Everything the master knows of it.
-    pub status: JobStatus,
-    /// Its output directory.
-    pub output: PathBuf,
-}
-
-impl JobReport {
-    /// The job's user counters.
-    #[must_use]
-    pub fn counters(&self) -> &BTreeMap<String, u64> {
-        &self.status.counters
-    }
-
-    /// One counter; 0 if nobody counted.
-    #[must_use]
-    pub fn counter(&self, name: &str) -> u64 {
-        self.status.counters.get(name).copied().unwrap_or(0)
-    }
-
-    /// The output directory as the input of another job.
-    #[must_use]
-    pub fn as_input(&self) -> String {
-        self.output.to_string_lossy().into_owned()
-    }
-
-    /// The paths of the parts, in order.
-    #[must_use]
-    pub fn parts(&self) -> Vec<PathBuf> {
-        self.status.parts.iter().map(|part| self.output.join(&part.name)).collect()
-    }
-}
+const JOIN_PAUSE_WORKERS: u32 = 10;
 
 /// A way to one master. [`Rounds`](crate::registry::Rounds) are handed one; a program of its own makes one of the join
 /// line that `master` prints:
@@ -239,18 +118,19 @@ impl Client {
         self.permissions = permissions;
     }
 
-    /// Waits for a fresh cluster's workers, a second at most: a job planned too early would count too few slots.
+    /// Waits for a fresh cluster's workers, not for long: a job planned too early would count too few slots.
     pub(crate) fn wait_for_workers(&self, workers: u32) {
+        let patience = JOIN_PATIENCE + JOIN_PATIENCE_EACH * workers;
         let all_there = async {
             let path = format!("{ROOT}/status");
             while let Ok(master) = self.get_async::<MasterStatus>(&path).await {
                 if workers as usize <= master.workers.len() {
                     return;
                 }
-                tokio::time::sleep(JOIN_PAUSE).await;
+                tokio::time::sleep(JOIN_PAUSE * workers.div_ceil(JOIN_PAUSE_WORKERS)).await;
             }
         };
-        self.runtime.clone().block_on(async { drop(tokio::time::timeout(JOIN_PATIENCE, all_there).await) });
+        self.runtime.clone().block_on(async { drop(tokio::time::timeout(patience, all_there).await) });
     }
 
     /// Options for a job of several rounds: those of the command line, with `name` inside its output directory.
@@ -286,6 +166,17 @@ impl Client {
     /// A master that cannot be reached.
     pub fn master(&self) -> Result<MasterStatus, ClientError> {
         self.get(&format!("{ROOT}/status"))
+    }
+
+    /// Lets another policy or placement decide from now on; answers how the master stands then.
+    ///
+    /// # Errors
+    /// A policy or placement that the master cannot make or cannot run, or a master that cannot be reached.
+    pub fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
+        let body = serde_json::to_vec(change).map_err(|source| ClientError::Answer { source })?;
+        let path = format!("{ROOT}/policy");
+        let answer = self.runtime.clone().block_on(self.request(Method::PUT, &path, body))?;
+        serde_json::from_slice(&answer).map_err(|source| ClientError::Answer { source })
     }
 
     /// All jobs that the master remembers, oldest first.
@@ -330,7 +221,7 @@ impl Client {
         self.runtime.clone().block_on(self.cancel_job(job))
     }
 
-    async fn cancel_job(&self, job: JobId) -> Result<(), ClientError> {
+    pub(crate) async fn cancel_job(&self, job: JobId) -> Result<(), ClientError> {
         let path = format!("{ROOT}/jobs/{job}/cancel");
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
@@ -341,6 +232,15 @@ impl Client {
     /// A job that the master does not know, or a master that cannot be reached.
     pub fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
         self.get(&format!("{ROOT}/jobs/{job}/logs"))
+    }
+
+    /// Why a job waits, or, with a task such as `map-3`, why that ran where and when it did.
+    ///
+    /// # Errors
+    /// A job or task that the master does not know, or a master that cannot be reached.
+    pub fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
+        let query = task.map_or_else(String::new, |task| format!("?task={task}"));
+        self.get(&format!("{ROOT}/jobs/{job}/explain{query}"))
     }
 
     /// Everything that happened to a job.
@@ -355,7 +255,7 @@ impl Client {
         self.runtime.clone().block_on(self.get_async(path))
     }
 
-    async fn get_async<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+    pub(crate) async fn get_async<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         let body = self.request(Method::GET, path, Vec::new()).await?;
         serde_json::from_slice(&body).map_err(|source| ClientError::Answer { source })
     }
@@ -439,6 +339,41 @@ impl Client {
                 }
             }
         })
+    }
+
+    /// Plans a job and claims its output directory, so that handing it over later takes no time. With `checked`, all
+    /// workers are asked whether they see its input and output.
+    pub(crate) async fn make_ready(
+        &self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        checked: bool,
+    ) -> Result<Ready, ClientError> {
+        let (planned, cluster) = self.plan(job, options, false).await?;
+        let (submission, output) = (planned.submission, planned.output);
+        let unseen = if checked { unseen(&cluster, &submission).await } else { None };
+        if let Some((worker, path)) = unseen {
+            output.abandon();
+            return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
+        }
+        let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
+        Ok(Ready { body, output })
+    }
+
+    /// Hands over a job that [`Client::make_ready`] has made ready. The master finishes or abandons its output.
+    pub(crate) async fn hand_over(&self, ready: Ready) -> Result<JobId, ClientError> {
+        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(ready.body)).await;
+        let first = match lines {
+            Ok(mut lines) => lines.next().await,
+            Err(error) => Err(error),
+        };
+        match first {
+            Ok(status) => Ok(status.job),
+            Err(error) => {
+                ready.output.abandon();
+                Err(error)
+            }
+        }
     }
 
     async fn plan(
@@ -590,6 +525,20 @@ impl Client {
                 _ => {}
             }
         }
+    }
+}
+
+/// A job that only has to be handed over.
+pub(crate) struct Ready {
+    /// The submission as JSON.
+    body: Vec<u8>,
+    output: OutputDirectory,
+}
+
+impl Ready {
+    /// Gives up the claim on the output directory of a job that is not handed over after all.
+    pub(crate) fn abandon(self) {
+        self.output.abandon();
     }
 }
 

@@ -8,14 +8,15 @@ use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
 use gristmill_worker::agent::{begun, capture};
 use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
+use gristmill_worker::protocol::SlotCounts;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::process::ExitStatusExt;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -87,6 +88,17 @@ pub struct ClusterConfig {
     pub journal: Option<PathBuf>,
 }
 
+impl ClusterConfig {
+    /// What each worker can run at once.
+    #[must_use]
+    pub fn slot_counts(&self) -> SlotCounts {
+        match self.pools {
+            Some((map, reduce)) => SlotCounts::Pools { map, reduce },
+            None => SlotCounts::Unified(self.slots),
+        }
+    }
+}
+
 /// How workers get segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -113,6 +125,12 @@ pub(crate) struct ChildConfig {
     pub disk_reserve_bytes: u64,
     /// For a worker: how it gets segments.
     pub shuffle: Shuffle,
+    /// For a worker: what it can run at once.
+    pub slots: SlotCounts,
+    /// For a worker: how fast its slots are made to be.
+    pub speed: f64,
+    /// For a worker: what its shuffle is held to in each direction, bytes in a second.
+    pub nic_bytes_per_second: Option<NonZeroU64>,
     /// Folders that the master removes when its parent has died and cannot.
     pub remove_at_end: Vec<PathBuf>,
 }
@@ -188,10 +206,7 @@ impl Cluster {
         folders: Vec<PathBuf>,
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
-        let arguments =
-            ["master", "--from-parent", "--policy", &config.policy, "--placement", &config.placement];
-        let mut child =
-            command(arguments.map(OsString::from)).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let mut child = command(master_arguments(config)).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let settings = ChildConfig {
             secret: secret.to_text().to_string(),
             master: None,
@@ -199,6 +214,9 @@ impl Cluster {
             memory_bytes: 0,
             disk_reserve_bytes: 0,
             shuffle: Shuffle::Auto,
+            slots: SlotCounts::Unified(0),
+            speed: 1.0,
+            nic_bytes_per_second: None,
             remove_at_end: folders.clone(),
         };
         let stdin = configure(&mut child, &settings).await.map_err(failed)?;
@@ -218,7 +236,9 @@ impl Cluster {
         };
         let workers = Workers {
             count: config.workers,
-            slots: config.slots,
+            slots: config.slot_counts(),
+            speeds: config.speeds.clone(),
+            nic_bytes_per_second: config.nic_bytes_per_second,
             memory_bytes: config.memory_bytes,
             master: cluster.master.clone(),
             secret: cluster.secret.clone(),
@@ -277,7 +297,11 @@ impl Cluster {
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     pub count: u32,
-    pub slots: u32,
+    pub slots: SlotCounts,
+    /// Worker by worker, over again when there are more workers; empty: as fast as they can.
+    pub speeds: Vec<f64>,
+    /// Of each, in each direction.
+    pub nic_bytes_per_second: Option<NonZeroU64>,
     /// Of all together.
     pub memory_bytes: u64,
     pub master: Endpoint,
@@ -305,6 +329,8 @@ impl Workers {
         Seat {
             number,
             slots: self.slots,
+            speed: self.speed(number),
+            nic_bytes_per_second: self.nic_bytes_per_second,
             memory_bytes: self.memory_bytes / u64::from(self.count.max(1)),
             disk_reserve_bytes: self.disk_reserve_bytes,
             shuffle: self.shuffle,
@@ -315,6 +341,12 @@ impl Workers {
             pool: Pool::new(Timeouts::default()),
             stopping: stopping.clone(),
         }
+    }
+
+    /// How fast the slots of the worker of this number, counted from 1, are made to be.
+    fn speed(&self, number: u32) -> f64 {
+        let given = self.speeds.len().max(1);
+        self.speeds.get((number.max(1) - 1) as usize % given).copied().unwrap_or(1.0)
     }
 
     async fn run_in(
@@ -350,7 +382,9 @@ impl Drop for Cluster {
 /// One worker's place: the process that sits there may change.
 struct Seat {
     number: u32,
-    slots: u32,
+    slots: SlotCounts,
+    speed: f64,
+    nic_bytes_per_second: Option<NonZeroU64>,
     memory_bytes: u64,
     disk_reserve_bytes: u64,
     shuffle: Shuffle,
@@ -373,8 +407,7 @@ impl Seat {
     async fn start(&self) -> Result<Seated, ClusterError> {
         let failed = |source| ClusterError::Start { role: "worker", source };
         let master = self.master.to_string();
-        let slots = self.slots.to_string();
-        let arguments = ["worker", "--from-parent", "--master", &master, "--slots", &slots];
+        let arguments = ["worker", "--from-parent", "--master", &master];
         let arguments = arguments.map(OsString::from).into_iter().chain(self.flags.iter().cloned());
         let mut child = command(arguments).stdout(Stdio::null()).spawn().map_err(failed)?;
         let mut spill_dirs = Vec::with_capacity(self.folders.len());
@@ -391,6 +424,9 @@ impl Seat {
             memory_bytes: self.memory_bytes,
             disk_reserve_bytes: self.disk_reserve_bytes,
             shuffle: self.shuffle,
+            slots: self.slots,
+            speed: self.speed,
+            nic_bytes_per_second: self.nic_bytes_per_second,
             remove_at_end: Vec::new(),
         };
         // A process that has died already takes no settings; its supervisor sees that and starts another.
@@ -464,6 +500,18 @@ impl Seat {
             tracing::debug!(%error, "the end of a worker could not be reported");
         }
     }
+}
+
+/// The command line of a cluster's master. What it names is no secret.
+fn master_arguments(config: &ClusterConfig) -> Vec<OsString> {
+    let named = [
+        ("--policy", OsString::from(&config.policy)),
+        ("--placement", OsString::from(&config.placement)),
+        ("--estimator", OsString::from(&config.estimator)),
+    ];
+    let journal = config.journal.as_ref().map(|path| ("--journal", path.clone().into_os_string()));
+    let named = named.into_iter().chain(journal).flat_map(|(flag, value)| [OsString::from(flag), value]);
+    ["master", "--from-parent"].map(OsString::from).into_iter().chain(named).collect()
 }
 
 async fn stopped(stopping: &mut watch::Receiver<bool>) {

@@ -205,9 +205,9 @@ impl Registry {
     pub fn make_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
         refuse_simulated("policy", &policy::catalogue(), &self.policies, text)?;
         let policy = self.simulated_policy(text)?;
-        if policy.preempts() {
+        if policy.suspends_maps() {
             return Err(format!(
-                "policy `{text}` can only be simulated: attempts on workers cannot be suspended yet"
+                "policy `{text}` can only be simulated: maps on workers cannot be suspended"
             ));
         }
         Ok(policy)
@@ -323,8 +323,9 @@ mod tests {
         assert!(reason.starts_with("policy `srpt` can only be simulated: "), "{reason}");
         assert!(registry.simulated_policy("srpt").is_ok());
         assert!(registry.make_policy("fcfs").is_ok());
-        let reason = error(registry.make_policy("asrpt:preemptive=yes"));
-        assert!(reason.contains("suspended"), "{reason}");
+        let reason = error(registry.make_policy("dsrpt"));
+        assert!(reason.starts_with("policy `dsrpt` can only be simulated: "), "{reason}");
+        assert!(registry.make_policy("asrpt:preemptive=yes").is_ok());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Everything here happens on the submitter, blocking, before any task starts; whatever can be refused is refused
 //! here. Not here: sending the submission and waiting (`client`).
 
-use crate::api::{SCHEMA, Submission, WorkerStatus};
+use crate::api::{ExactWork, SCHEMA, Submission, WorkerStatus};
 use crate::output_dir::{OutputDirectory, OutputError};
 use crate::registry::PreparedJob;
 use crate::sample::cut_ranges;
@@ -38,12 +38,14 @@ pub struct JobOptions {
     pub weight: f64,
     /// Pool under a fair policy; `None`: a pool of its own.
     pub pool: Option<String>,
+    /// What this job is called; jobs of one label are taken to be alike. `None`: its name.
+    pub label: Option<String>,
     /// Urgency, for policies that look at it; the higher the sooner.
     pub priority: i32,
     /// The job should end within this time of its arrival; a wish, not a limit.
     pub deadline: Option<Duration>,
     /// The job's work as measured before, for experiments.
-    pub exact: Option<crate::api::ExactWork>,
+    pub exact: Option<ExactWork>,
     /// Charged failures of one task after which the job fails.
     pub attempts_max: u32,
     /// Parts and `_SUCCESS` are synced to disk before they count.
@@ -70,6 +72,7 @@ impl JobOptions {
             split_bytes: SplitRules::default().split_bytes,
             weight: 1.0,
             pool: None,
+            label: None,
             priority: 0,
             deadline: None,
             exact: None,
@@ -277,6 +280,9 @@ pub(crate) fn plan(
         let reason = format!("{reduces} parts are more than the {PARTITIONS_MAX} that a job can have");
         return Err(SubmitError::Settings { reason: TaskError::config(reason) });
     }
+    if let Some(exact) = &options.exact {
+        check_exact(exact, splits.len(), reduces).map_err(|reason| SubmitError::Settings { reason })?;
+    }
     let cuts = match plan.order() {
         Order::Total if 1 < reduces => cut_ranges(&plan, &splits, &side, cluster, &limits, reduces)
             .map_err(|source| SubmitError::Sample { source })?,
@@ -294,6 +300,7 @@ pub(crate) fn plan(
         schema: SCHEMA,
         name: job.name().to_owned(),
         parameters: job.parameters().map_err(refuse)?,
+        label: options.label.clone(),
         splits,
         reduces,
         cuts: cuts.iter().map(|cut| to_hex(cut)).collect(),
@@ -320,6 +327,18 @@ pub(crate) fn plan(
     };
     output.describe(&mut submission);
     Ok(Planned { submission, key, output, files })
+}
+
+/// Checks that work measured before is that of a job of so many tasks.
+fn check_exact(exact: &ExactWork, maps: usize, reduces: u32) -> Result<(), TaskError> {
+    exact.validate().map_err(TaskError::config)?;
+    let (known_maps, known_reduces) = (exact.map_seconds.len(), exact.reduce_seconds.len());
+    if (known_maps, known_reduces) == (maps, reduces as usize) {
+        return Ok(());
+    }
+    Err(TaskError::config(format!(
+        "its exact work is that of {known_maps} maps and {known_reduces} reduces, but it has {maps} and {reduces}"
+    )))
 }
 
 fn rules(options: &JobOptions) -> SplitRules {

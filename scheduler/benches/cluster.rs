@@ -140,6 +140,7 @@ fn main() {
                 "couple",
                 "min-scheduler",
                 "max-scheduler",
+                "gristmill",
             ],
             ..base
         },

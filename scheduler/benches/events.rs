@@ -1,4 +1,5 @@
-//! What one fact costs the core, in virtual time: one job of empty maps on simulated workers.
+//! What one fact costs the core, in virtual time: one job of empty maps on simulated workers; and what one decision
+//! costs under every policy that can decide live, with 100 jobs waiting.
 //!
 //! Prints nanoseconds for each call, fact and task, for growing numbers of tasks and of workers: the columns
 //! should stay flat. `cargo bench -p gristmill-scheduler`. Not here: frames, sockets and threads, which cost
@@ -18,8 +19,9 @@ use gristmill_scheduler::event::{Event, Slots};
 use gristmill_scheduler::ids::{HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::job::{JobSpec, MapSpec};
 use gristmill_scheduler::placement::Pull;
-use gristmill_scheduler::policy::{Fair, Fifo, Policy};
+use gristmill_scheduler::policy::{self, Fair, Fifo, Policy};
 use gristmill_scheduler::units::{Bytes, Span, Time};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 const JOB: JobId = JobId(1);
@@ -94,10 +96,98 @@ fn answer(command: &Command, output_bytes: Bytes) -> Option<Event> {
             Event::MapFinished { attempt, output_bytes, took: Span(20_000) }
         }
         Command::Launch { attempt, .. } => Event::CommitRequested { attempt },
-        Command::GrantCommit { attempt, .. } => Event::ReduceFinished { attempt, output_bytes, took: Span::milliseconds(1) },
+        Command::GrantCommit { attempt, .. } => {
+            Event::ReduceFinished { attempt, output_bytes, took: Span::milliseconds(1) }
+        }
         Command::Announce { job, map, to, .. } => Event::Fetched { job, home: to, map, partitions: vec![0] },
         _ => return None,
     })
+}
+
+/// Jobs that wait, and decisions that are measured.
+const WAITING: u32 = 100;
+const DECISIONS: u32 = 40_000;
+
+/// Jobs whose reduces hold half of the slots and do not end.
+const HOLDING: u32 = 4;
+
+/// A job that waits, with more maps the later it comes.
+fn waiting_job(job: u32) -> Event {
+    let maps = vec![MapSpec::anywhere(Bytes(0)); 1_000 + 7 * (job % WAITING) as usize];
+    Event::JobArrived { job: JobId(job), spec: JobSpec::new(maps, 1 + job % 3) }
+}
+
+/// What becomes of an order of the core when nothing ends but maps, and reduces of jobs that waited.
+fn follow(command: &Command) -> Option<Event> {
+    let took = Span::milliseconds(400);
+    Some(match *command {
+        Command::Launch { attempt, .. } if attempt.task.kind == TaskKind::Map => {
+            Event::MapFinished { attempt, output_bytes: Bytes(0), took }
+        }
+        Command::Launch { attempt, .. } | Command::Resume { attempt, .. } if HOLDING < attempt.task.job.0 => {
+            Event::CommitRequested { attempt }
+        }
+        Command::GrantCommit { attempt, .. } => {
+            Event::ReduceFinished { attempt, output_bytes: Bytes(1), took }
+        }
+        Command::Suspend { attempt, .. } => Event::AttemptSuspended { attempt },
+        Command::HandOver { attempt, .. } => Event::AttemptHandedOver { attempt },
+        _ => return None,
+    })
+}
+
+/// Nanoseconds for a call of the core with one fact, mostly the end of a map, while so many jobs wait for its slot: the
+/// median and the 99th percentile, which other programs on the machine disturb less than a mean.
+fn decision(policy: &str) -> (f64, f64) {
+    let policy = policy::by_name(policy).expect("a name of the catalogue");
+    let mut core = Core::new(CoreConfig::default(), policy, Box::new(Pull::new()));
+    let slots = Slots::Unified(4);
+    let joined = |worker| Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots };
+    let mut events: Vec<Event> = (1..=20).map(joined).collect();
+    let holding = |job| Event::JobArrived { job: JobId(job), spec: JobSpec::new(Vec::new(), 10) };
+    events.extend((1..=HOLDING).map(holding));
+    let mut commands = Vec::new();
+    core.handle(Time::ZERO, &events, &mut commands);
+    let mut jobs = HOLDING + WAITING;
+    events = (HOLDING + 1..=jobs).map(waiting_job).collect();
+    let mut now = 1_000_000_000;
+    core.handle(Time(now), &events, &mut commands);
+    let (mut wake, mut waiting, mut times) = (None, VecDeque::new(), Vec::new());
+    while times.len() < DECISIONS as usize {
+        for command in commands.drain(..) {
+            match command {
+                Command::WakeAt { time } => wake = Some(time),
+                Command::JobEnded { .. } => {
+                    jobs += 1;
+                    waiting.push_front(waiting_job(jobs));
+                }
+                command => waiting.extend(follow(&command)),
+            }
+        }
+        now += 10_000_000;
+        let mut facts: Vec<Event> = waiting.pop_front().into_iter().collect();
+        if wake.take_if(|wake: &mut Time| wake.0 <= now).is_some() {
+            facts.push(Event::Tick);
+        }
+        assert!(!facts.is_empty() || wake.is_some(), "nobody gets anything");
+        let start = Instant::now();
+        core.handle(Time(now), &facts, &mut commands);
+        times.push(start.elapsed().as_nanos() as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() * 99 / 100])
+}
+
+fn decisions() {
+    println!(
+        "\npolicy                   ns/decision  99th percentile  ({WAITING} jobs wait, 20 workers x 4 slots)"
+    );
+    let live = policy::catalogue().into_iter().filter(|entry| entry.only_simulated.is_none());
+    let names = live.map(|entry| entry.name).chain(["asrpt:preemptive=yes", "lrpt:preemptive=yes"]);
+    for name in names {
+        let (median, longest) = decision(name);
+        println!("{name:24} {median:11.0} {longest:16.0}");
+    }
 }
 
 fn main() {
@@ -134,4 +224,5 @@ fn main() {
             seconds * 1e9 / f64::from(setting.tasks),
         );
     }
+    decisions();
 }

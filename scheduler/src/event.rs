@@ -255,6 +255,11 @@ pub enum Event {
         /// The attempt.
         attempt: AttemptId,
     },
+    /// The driver has learned, or learned anew, what the network can do; estimates of shuffles change.
+    NetworkRate {
+        /// What each worker can take in from others, in bytes per second; `None` counts as no limit.
+        per_worker: Option<Bytes>,
+    },
     /// The time of the last [`WakeAt`](crate::command::Command::WakeAt) has come.
     Tick,
 }

@@ -56,6 +56,10 @@ pub struct JobSpec {
     pub weight: f64,
     /// The pool that the job shares with others under a fair policy; `None` is a pool of its own.
     pub pool: Option<u32>,
+    /// Share of that pool relative to others, above 0 and finite; the first job of a pool decides. `None` leaves it to
+    /// the policy.
+    #[serde(default)]
+    pub pool_weight: Option<f64>,
     /// Urgency among jobs, for policies that look at it; the higher the sooner, 0 by default.
     pub priority: i32,
     /// Charged failures of one task after which the job fails; at least 1.
@@ -77,6 +81,7 @@ impl JobSpec {
             reduces,
             weight: 1.0,
             pool: None,
+            pool_weight: None,
             priority: 0,
             attempts_max: ATTEMPTS_MAX_DEFAULT,
             goal: None,
@@ -90,8 +95,11 @@ impl JobSpec {
     /// # Errors
     /// [`SpecError`] names the first field that is out of range.
     pub fn check(&self) -> Result<(), SpecError> {
-        if !(self.weight.is_finite() && 0.0 < self.weight) {
-            return Err(SpecError::Weight { weight: self.weight });
+        let weights = [Some(self.weight), self.pool_weight];
+        if let Some(weight) =
+            weights.into_iter().flatten().find(|weight| !(weight.is_finite() && 0.0 < *weight))
+        {
+            return Err(SpecError::Weight { weight });
         }
         if self.attempts_max == 0 {
             return Err(SpecError::NoAttempts);
@@ -177,6 +185,7 @@ mod tests {
     fn a_spec_is_refused_when_the_books_could_not_keep_it() {
         check(|_| {}, &Ok(()));
         check(|spec| spec.weight = 0.0, &Err(SpecError::Weight { weight: 0.0 }));
+        check(|spec| spec.pool_weight = Some(-1.0), &Err(SpecError::Weight { weight: -1.0 }));
         check(|spec| spec.attempts_max = 0, &Err(SpecError::NoAttempts));
         check(|spec| spec.maps[0].pinned = true, &Err(SpecError::PinnedNowhere { index: 0 }));
         check(

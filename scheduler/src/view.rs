@@ -55,6 +55,8 @@ pub struct Row {
     pub priority: i32,
     /// The pool it shares; `None` is one of its own.
     pub pool: Option<u32>,
+    /// Weight of that pool, as the job says; `None`: the policy's.
+    pub pool_weight: Option<f64>,
     /// Whether any task of it was ever launched.
     pub started: bool,
     /// Whether this row stands for a job at present.
@@ -68,8 +70,11 @@ pub struct Row {
     /// whose home has no idle slot is not counted), but for workers that many jobs wait for; else an upper bound,
     /// since retries avoid some workers.
     pub can: [f64; 3],
-    /// Slots held by its attempts, with those queued for one; 0 at the shuffle.
+    /// Slots held by its attempts, with those queued for one; 0 at the shuffle. A policy that preempts deals the slots
+    /// of reduces that could be suspended anew in every plan: it sees these in `can` and not here.
     pub held: [f64; 3],
+    /// Whether any such reduce of it runs. Among equals these go first, or slots would go back and forth.
+    pub yields: bool,
     /// Tasks (segments at the shuffle) neither done nor running.
     pub pend: [u32; 3],
     /// Maps that finished.

@@ -68,10 +68,13 @@ impl Output {
     }
 
     /// Whether the task is not wanted any more. Only code that runs long without reading or writing need ask.
+    ///
+    /// A reduce may be suspended here for any length of time, so hold no lock while you ask. If the worker's slots are
+    /// slower than its machine, this waits too: code that passes time must count what it passes itself, not what went
+    /// by between two questions.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        let progress = self.progress.as_ref();
-        progress.is_some_and(|progress| progress.cancelled.load(std::sync::atomic::Ordering::Relaxed))
+        self.progress.as_ref().is_some_and(|progress| progress.rest())
     }
 
     /// Writes bytes as they are. Counts no record.
@@ -155,12 +158,30 @@ impl Output {
 
     /// Writes what is left in the buffer. Does not sync.
     pub(crate) fn finish(mut self) -> Result<OutputSum, TaskFailure> {
+        self.write_out()
+    }
+
+    /// Writes what is in the buffer, and says what has been written.
+    ///
+    /// # Errors
+    /// What the file system says, and [`TaskFailure::Cancelled`].
+    pub fn write_out(&mut self) -> Result<OutputSum, TaskFailure> {
         self.flush();
         if let Err(source) = self.writer.flush() {
             self.failure.get_or_insert(source);
         }
         self.check()?;
         Ok(OutputSum { bytes: self.written, records: self.records, crc32c: self.crc32c })
+    }
+
+    /// Counts records that stand in what was written as bytes.
+    pub fn count_records(&mut self, records: u64) {
+        self.records += records;
+    }
+
+    /// An output of the same name that goes nowhere.
+    pub(crate) fn nowhere(&self) -> Self {
+        Self::new(self.path.clone(), Box::new(io::sink()))
     }
 
     #[cold]

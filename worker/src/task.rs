@@ -5,13 +5,19 @@
 //! catching panics (the slot), and publishing parts (`commit`).
 
 mod failure;
+mod hold;
 mod map;
+mod pace;
+mod progress;
 mod reduce;
 mod sample;
 #[cfg(test)]
 mod tests;
 
 pub use failure::{Fault, TaskFailure};
+pub use hold::Parking;
+pub(crate) use progress::Meter;
+pub use progress::Progress;
 pub use sample::{KeySample, SAMPLE_KEYS_MAX, cut_points};
 
 use crate::api::{
@@ -21,12 +27,12 @@ use crate::budget::Budget;
 use crate::input::{Blocks, FileAccess, InputLimits, SideInputs, Split, open_split};
 use crate::key::Key;
 use crate::output::Output;
+use crate::protocol::HandOver;
 use crate::recycle::Recycler;
 use crate::segment::{BLOCK_BYTES, MapOutput, SegmentData, SpillCompression, SpillDirs};
 use crate::value::Value;
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// What all tasks of a job on a worker have in common.
 #[derive(Clone, Debug)]
@@ -84,61 +90,6 @@ impl TaskSettings {
     }
 }
 
-/// How far an attempt is, shared with whoever watches it.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Bytes of input read (of keys and values, for a reduce).
-    pub bytes_in: AtomicU64,
-    /// Records of input read (values, for a reduce).
-    pub records_in: AtomicU64,
-    /// Pairs emitted, or records written.
-    pub records_out: AtomicU64,
-    /// Bytes of the map output, or bytes written.
-    pub bytes_out: AtomicU64,
-    /// Runs and outputs written to disk.
-    pub spills: AtomicU64,
-    /// Their bytes.
-    pub spilled_bytes: AtomicU64,
-    /// Set from outside: the attempt ends at its next look, at the latest with the block or the next value.
-    pub cancelled: AtomicBool,
-}
-
-impl Progress {
-    /// # Errors
-    /// [`TaskFailure::Cancelled`] once the attempt is cancelled.
-    pub fn check(&self) -> Result<(), TaskFailure> {
-        if self.cancelled.load(Relaxed) { Err(TaskFailure::Cancelled) } else { Ok(()) }
-    }
-
-    pub(crate) fn spilled(&self, bytes: u64) {
-        self.spills.fetch_add(1, Relaxed);
-        self.spilled_bytes.fetch_add(bytes, Relaxed);
-    }
-}
-
-/// Counts what a reduce reads, and looks whether it is cancelled. With every pair, because user code may take
-/// long over one: whoever watches the attempt must see it move. The stores cost about a nanosecond.
-pub(crate) struct Meter {
-    progress: Arc<Progress>,
-    pairs: u64,
-    bytes: u64,
-}
-
-impl Meter {
-    pub(crate) fn new(progress: Arc<Progress>) -> Self {
-        Self { progress, pairs: 0, bytes: 0 }
-    }
-
-    #[inline]
-    pub(crate) fn pair(&mut self, bytes: usize) -> Result<(), TaskFailure> {
-        self.pairs += 1;
-        self.bytes += bytes as u64;
-        self.progress.records_in.store(self.pairs, Relaxed);
-        self.progress.bytes_in.store(self.bytes, Relaxed);
-        self.progress.check()
-    }
-}
-
 /// What is known of an attempt when it has ended well, besides its [`Progress`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskStats {
@@ -170,6 +121,15 @@ pub struct PartDone {
     pub stats: TaskStats,
 }
 
+/// How a reduce attempt ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReduceEnd {
+    /// Its part is built.
+    Part(PartDone),
+    /// It was suspended and has written down where it stands; what it wrote so far is in its output.
+    HandedOver(Box<HandOver>),
+}
+
 /// What every attempt gets.
 pub(crate) struct Run<'a> {
     pub attempt: AttemptId,
@@ -197,7 +157,7 @@ pub trait MapReduceWork: Send + Sync {
     fn run_map(&self, erased: ErasedMap<'_>) -> Result<MapDone, TaskFailure>;
 
     #[doc(hidden)]
-    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<PartDone, TaskFailure>;
+    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<ReduceEnd, TaskFailure>;
 
     #[doc(hidden)]
     fn sample(&self, erased: ErasedSample<'_>) -> Result<KeySample, TaskFailure>;
@@ -221,6 +181,7 @@ pub struct ErasedReduce<'a> {
     segments: Vec<SegmentData>,
     budget: &'a Budget,
     output: Output,
+    resume: Option<&'a HandOver>,
 }
 
 /// What sampling needs, on its way through [`MapReduceWork`].
@@ -279,7 +240,7 @@ where
         map::run(&self.plan, erased)
     }
 
-    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<PartDone, TaskFailure> {
+    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<ReduceEnd, TaskFailure> {
         reduce::run(&self.plan, (self.reducer)(), erased)
     }
 
@@ -350,10 +311,35 @@ pub fn run_map_only(
 }
 
 /// Runs one reduce task. `segments` are those of its partition in map index order, one for each map; empty ones
-/// may be left out.
+/// may be left out. With `resume` it goes on where an earlier attempt was handed over: `output` already has what that
+/// one wrote, and all segments are there again.
 ///
 /// # Errors
 /// See [`TaskFailure`].
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one call site; what differs per attempt and what does not is told apart"
+)]
+pub fn run_reduce_in_steps(
+    plan: &JobPlan,
+    attempt: AttemptId,
+    segments: Vec<SegmentData>,
+    side: Arc<SideInputs>,
+    settings: &TaskSettings,
+    budget: &Budget,
+    progress: &Arc<Progress>,
+    output: Output,
+    resume: Option<&HandOver>,
+) -> Result<ReduceEnd, TaskFailure> {
+    let run = Run { attempt, side, settings, progress };
+    map_reduce(plan)?.run_reduce(ErasedReduce { run, segments, budget, output, resume })
+}
+
+/// Runs one reduce task from its beginning to its end, for those who never ask it to write down where it stands; see
+/// [`run_reduce_in_steps`].
+///
+/// # Errors
+/// See [`TaskFailure`]; [`TaskFailure::Cancelled`] if it was asked to do so all the same.
 #[allow(
     clippy::too_many_arguments,
     reason = "one call site; what differs per attempt and what does not is told apart"
@@ -368,8 +354,10 @@ pub fn run_reduce(
     progress: &Arc<Progress>,
     output: Output,
 ) -> Result<PartDone, TaskFailure> {
-    let run = Run { attempt, side, settings, progress };
-    map_reduce(plan)?.run_reduce(ErasedReduce { run, segments, budget, output })
+    match run_reduce_in_steps(plan, attempt, segments, side, settings, budget, progress, output, None)? {
+        ReduceEnd::Part(done) => Ok(done),
+        ReduceEnd::HandedOver(_) => Err(TaskFailure::Cancelled),
+    }
 }
 
 /// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and

@@ -112,7 +112,9 @@ impl Cluster {
                 Event::MapFinished { attempt, output_bytes, took: MAP_TOOK }
             }
             Command::Launch { attempt, .. } => Event::CommitRequested { attempt },
-            Command::GrantCommit { attempt, .. } => Event::ReduceFinished { attempt, output_bytes, took: Span::milliseconds(1) },
+            Command::GrantCommit { attempt, .. } => {
+                Event::ReduceFinished { attempt, output_bytes, took: Span::milliseconds(1) }
+            }
             Command::Announce { job, map, to, .. } => {
                 let partitions = homes[&to].iter().copied().collect();
                 Event::Fetched { job, home: to, map, partitions }

@@ -145,9 +145,7 @@ impl Rounds for WarmJobs {
             maps: self.maps,
             map_time: at_once.clone(),
             reduce_time: at_once,
-            spin: false,
-            map_bytes: 0,
-            seed: 1,
+            ..Synthetic::default()
         };
         let mut seconds = Vec::new();
         let mut tasks = 0;

@@ -37,6 +37,17 @@ impl Progress {
         }
     }
 
+    /// Something to be said once, above the bars if there are any.
+    pub fn say(&mut self, words: &str) {
+        match self {
+            Progress::Quiet => {}
+            Progress::Bars(bars) => {
+                let _ = bars.all.println(words);
+            }
+            Progress::Lines(_) => eprintln!("{words}"),
+        }
+    }
+
     /// The job has ended: bars go away, the summary follows.
     pub fn clear(&mut self) {
         if let Progress::Bars(bars) = self {

@@ -3,14 +3,18 @@
 //! Two steps: what was typed (the structs here), then what it means (their methods).
 
 use super::settings::Settings;
+use super::shape::ShapeFlags;
 use super::usage;
+use crate::api::ExactWork;
 use crate::cluster::{ClusterConfig, Shuffle};
 use crate::size::parse_bytes;
 use crate::submit::JobOptions;
 use clap::Args;
+use gristmill_scheduler::estimate;
+use gristmill_scheduler::units::Span;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Share of the machine's memory that an embedded cluster or a worker takes unless told otherwise: a quarter, so
@@ -24,9 +28,8 @@ pub struct ClusterFlags {
     /// Worker processes to start [default: one for each core]
     #[arg(long, global = true, value_name = "N")]
     pub workers: Option<u32>,
-    /// Slots of each worker [default: 1, so that user code that aborts harms no other attempt]
-    #[arg(long, global = true, value_name = "N")]
-    pub slots: Option<u32>,
+    #[command(flatten)]
+    pub shape: ShapeFlags,
     /// Memory of all workers together, such as 2GiB [default: a quarter of the machine's]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
@@ -45,6 +48,12 @@ pub struct ClusterFlags {
     /// Which worker gets a task: NAME or NAME:PARAMETERS [default: pull]
     #[arg(long, global = true, value_name = "PLACEMENT")]
     pub placement: Option<String>,
+    /// How policies learn how large jobs are: NAME or NAME:PARAMETERS [default: history]
+    #[arg(long, global = true, value_name = "ESTIMATOR")]
+    pub estimator: Option<String>,
+    /// Write down every decision of the master, for `replay` and `whatif`; the file must not exist
+    #[arg(long, global = true, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
 }
 
 impl ClusterFlags {
@@ -55,16 +64,13 @@ impl ClusterFlags {
     pub fn config(&self, settings: &Settings) -> anyhow::Result<ClusterConfig> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         let workers = self.workers.or(settings.workers).unwrap_or(cores);
-        let slots = self.slots.or(settings.slots).unwrap_or(1);
         if workers == 0 || 1000 < workers {
             return Err(usage(format!("--workers {workers} must be from 1 to 1000")));
         }
-        if slots == 0 || 1000 < slots {
-            return Err(usage(format!("--slots {slots} must be from 1 to 1000")));
-        }
+        let shape = self.shape.shape(settings)?;
         Ok(ClusterConfig {
             workers,
-            slots,
+            slots: shape.slots,
             memory_bytes: memory(self.memory.as_ref().or(settings.memory.as_ref()))?,
             policy: policy(self.policy.as_ref(), settings),
             placement: placement(self.placement.as_ref(), settings),
@@ -74,11 +80,11 @@ impl ClusterFlags {
             },
             disk_reserve_bytes: disk_reserve(self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref()))?,
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
-            pools: None,
-            estimator: "history".to_owned(),
-            speeds: Vec::new(),
-            nic_bytes_per_second: None,
-            journal: None,
+            pools: shape.pools,
+            estimator: estimator(self.estimator.as_ref(), settings)?,
+            speeds: shape.speeds,
+            nic_bytes_per_second: shape.nic_bytes_per_second,
+            journal: journal(self.journal.as_ref(), settings)?,
         })
     }
 }
@@ -91,6 +97,32 @@ pub fn policy(flag: Option<&String>, settings: &Settings) -> String {
 /// The placement of a flag or the settings, or the default.
 pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
     flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
+}
+
+/// The estimator of a flag or the settings, or the default.
+///
+/// # Errors
+/// An unknown name, with the known ones, or parameters that the estimator refuses.
+pub fn estimator(flag: Option<&String>, settings: &Settings) -> anyhow::Result<String> {
+    let text = flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| "history".to_owned());
+    estimate::by_name(&text).map_err(|error| usage(error.to_string()))?;
+    Ok(text)
+}
+
+/// Where the journal goes, if anywhere.
+///
+/// # Errors
+/// A file that is there already, or a folder that is not.
+pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Option<PathBuf>> {
+    let path = flag.or(settings.journal.as_ref()).cloned();
+    let wrong = |path: &Path, reason: &str| Err(usage(format!("--journal {}: {reason}", path.display())));
+    match path.as_deref() {
+        Some(path) if path.exists() => wrong(path, "that file exists already"),
+        Some(path) if !std::path::absolute(path)?.parent().is_some_and(Path::is_dir) => {
+            wrong(path, "its folder does not exist")
+        }
+        _ => Ok(path),
+    }
 }
 
 /// Bytes of disk space that spills leave free.
@@ -138,6 +170,18 @@ pub struct JobFlags {
     /// Pool under a fair policy [default: one of its own]
     #[arg(long, global = true, value_name = "NAME")]
     pub pool: Option<String>,
+    /// What to call the job: history takes jobs of one label to be alike [default: the job's name]
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub label: Option<String>,
+    /// Urgency, for policies that look at it; the higher the sooner
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// Time from its arrival within which the job should end, such as 30s or 5min: a wish, not a limit
+    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
+    pub deadline: Option<String>,
+    /// For experiments: the job's work as measured before, for the estimator `oracle`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub exact: Option<PathBuf>,
     /// Tries of a task before the job fails
     #[arg(long, global = true, value_name = "N", default_value_t = 4)]
     pub attempts: u32,
@@ -207,6 +251,10 @@ impl JobFlags {
         options.reduces = reduces;
         options.weight = self.weight;
         options.pool = self.pool.clone();
+        options.label = self.label.clone();
+        options.priority = self.priority;
+        options.deadline = self.deadline.as_deref().map(deadline).transpose()?;
+        options.exact = self.exact.as_deref().map(exact).transpose()?;
         options.attempts_max = self.attempts;
         options.sync = !(self.no_sync || settings.no_sync.unwrap_or(false));
         options.record_bytes_max = size("--max-record", &self.max_record)?;
@@ -215,6 +263,31 @@ impl JobFlags {
         options.serve = self.serve;
         Ok(options)
     }
+}
+
+/// A time from the job's arrival.
+fn deadline(text: &str) -> anyhow::Result<Duration> {
+    let wrong = |reason: &str| usage(format!("--deadline {text}: {reason}"));
+    if text.starts_with('-') {
+        return Err(wrong("a deadline cannot lie in the past"));
+    }
+    let span: Span = text.parse().map_err(|error| wrong(&format!("{error}")))?;
+    match span {
+        Span(0) => Err(wrong("no job ends in no time")),
+        Span(ns) => Ok(Duration::from_nanos(ns)),
+    }
+}
+
+/// The work of a job, measured before.
+///
+/// # Errors
+/// A file that cannot be read, or that holds something else.
+pub fn exact(path: &Path) -> anyhow::Result<ExactWork> {
+    let wrong = |reason: String| usage(format!("--exact {}: {reason}", path.display()));
+    let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let work: ExactWork = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    work.validate().map_err(wrong)?;
+    Ok(work)
 }
 
 /// Parts of one job.
@@ -277,7 +350,7 @@ impl MasterFlags {
     }
 }
 
-fn read_join(path: &std::path::Path) -> anyhow::Result<String> {
+fn read_join(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).map_err(|error| {
         usage(format!(
             "no master is known: could not read the join line in {} ({error}); start one with `gristmill master`, or \

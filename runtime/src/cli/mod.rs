@@ -5,26 +5,33 @@
 
 mod bars;
 mod child;
+mod compare;
+mod explain;
 mod files;
 mod flags;
 mod number_table;
 mod order;
 mod paper;
+mod policy;
 mod processes;
 mod query;
 mod queues;
+mod replay;
 mod run;
 mod settings;
+mod shape;
 mod sim;
 mod summary;
 mod text_table;
 mod tools;
 mod trace;
 mod verify;
+mod whatif;
 
 use crate::client::ClientError;
 use crate::cluster::ClusterError;
 use crate::exit;
+use crate::master::MasterError;
 use crate::registry::Registry;
 use crate::submit::SubmitError;
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -46,14 +53,22 @@ enum Fixed {
     Worker(processes::WorkerCommand),
     /// Show the master and its workers, or one job
     Status(query::StatusCommand),
+    /// Show or change who decides on a running master
+    Policy(policy::PolicyCommand),
     /// List jobs
     Jobs(query::JobsCommand),
     /// Wait until a job has ended
     Wait(query::WaitCommand),
     /// Stop a job
     Cancel(query::CancelCommand),
+    /// Say why a job waits, or why a task ran where and when it did
+    Explain(explain::ExplainCommand),
     /// Show what user code wrote to stdout and stderr
     Logs(query::LogsCommand),
+    /// Feed a journal through the scheduler again and compare the orders
+    Replay(replay::ReplayCommand),
+    /// Ask what the jobs of a journal would have taken under other policies
+    Whatif(whatif::WhatifCommand),
     /// Try policies on simulated jobs and machines
     Sim(Box<sim::SimCommand>),
     /// Put waiting jobs in order
@@ -139,6 +154,7 @@ fn command(registry: &Registry) -> Command {
         .long_about(None)
         .subcommand(run::run_command(registry).display_order(0))
         .subcommand(run::submit_command(registry).display_order(1))
+        .subcommand(compare::command().display_order(2))
 }
 
 fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
@@ -147,19 +163,24 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
     match matches.subcommand() {
         Some(("run", flags)) => run::run(&registry, &settings, flags),
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),
+        Some(("compare", flags)) => compare::compare(&registry, &settings, flags),
         _ => match Fixed::from_arg_matches(matches)? {
             Fixed::Master(flags) => processes::master(&registry, &settings, &flags),
             Fixed::Worker(flags) => processes::worker(registry, &settings, &flags),
             Fixed::Status(flags) => query::status(&settings, &flags),
+            Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
             Fixed::Jobs(flags) => query::jobs(&settings, &flags),
             Fixed::Wait(flags) => query::wait(&settings, &flags),
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),
+            Fixed::Explain(flags) => explain::explain(&settings, &flags),
             Fixed::Logs(flags) => query::logs(&settings, &flags),
+            Fixed::Replay(flags) => replay::run(&registry, &flags),
+            Fixed::Whatif(flags) => whatif::run(&registry, &flags),
             Fixed::Sim(flags) => sim::sim(&registry, &flags),
             Fixed::Order(flags) => order::run(&flags),
             Fixed::Place(flags) => queues::run_place(&flags),
             Fixed::Size(flags) => queues::run_size(&flags),
-            Fixed::Paper(flags) => paper::paper(&flags),
+            Fixed::Paper(flags) => paper::paper(&registry, &flags),
             Fixed::Fit(flags) => queues::run_fit(&flags),
             Fixed::Verify(flags) => verify::verify(&flags),
             Fixed::Gen(flags) => tools::generate(&flags),
@@ -218,11 +239,15 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.is::<files::InputError>() {
         return (exit::INPUT, None);
     }
+    if let Some(judged) = compare::judge(error) {
+        return judged;
+    }
     if let Some(error) = error.downcast_ref::<ClientError>() {
         return judge_client(error);
     }
     let environment = error.is::<ClusterError>()
         || error.is::<BindError>()
+        || error.is::<MasterError>()
         || error.is::<SecretError>()
         || error.is::<IdentityError>()
         || error.is::<std::io::Error>();
@@ -277,6 +302,14 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             Some(_) => (exit::FAILED, None),
         },
         ClientError::Interrupted { .. } => (exit::INTERRUPTED, None),
+        ClientError::Refused { error }
+            if matches!(
+                error.code.as_str(),
+                "task" | "policy" | "placement" | "pool" | "deadline" | "exact" | "spec"
+            ) =>
+        {
+            (exit::USAGE, None)
+        }
         ClientError::Refused { error } if error.code == "job" => {
             (exit::USAGE, Some("`gristmill jobs` lists them"))
         }

@@ -4,7 +4,10 @@
 
 use super::{stdout_line, usage};
 use crate::exit;
-use crate::paper::{Circumstances, Context, Experiment, Failure, Folder, PAPERS, Run, Scale};
+use crate::paper::{
+    Circumstances, Context, Failure, Folder, PAPERS, Paper, REAL_PAPERS, RealContext, Run, Scale,
+};
+use crate::registry::Registry;
 use crate::report::Tally;
 use clap::Args;
 use gristmill_scheduler::catalogue::nearest;
@@ -20,11 +23,14 @@ const ALL: &str = "all";
 /// Run the experiments of the papers anew and write their figures and tables
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  gristmill paper overlap --quick\n  gristmill paper all --out report --overwrite"
+    after_help = "Examples:\n  gristmill paper overlap --quick\n  gristmill paper all --out report --overwrite\n  gristmill paper pairs --real"
 )]
 pub struct PaperCommand {
     /// asrpt, overlap, pairs, deadlines, stragglers, or all
     paper: String,
+    /// On real processes: a cluster of this machine for each run, some minutes for each paper
+    #[arg(long)]
+    real: bool,
     /// Seconds for each paper: the shapes, with wide intervals
     #[arg(long, conflicts_with = "full")]
     quick: bool,
@@ -49,26 +55,50 @@ pub struct PaperCommand {
 }
 
 /// `gristmill paper NAME`.
-pub fn paper(flags: &PaperCommand) -> anyhow::Result<u8> {
-    run(PAPERS, flags)
+pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
+    if !flags.real {
+        return run(PAPERS, flags, |experiment, context| experiment(context));
+    }
+    // Runs and inputs stand here while the experiments go on; what they found goes to the page.
+    let runs = tempfile::Builder::new().prefix("gristmill-paper-").tempdir()?;
+    run(REAL_PAPERS, flags, |experiment, context| {
+        experiment(&RealContext {
+            scale: context.scale,
+            seed: context.seed,
+            progress: context.progress,
+            registry,
+            folder: runs.path(),
+        })
+    })
 }
 
-fn run(papers: &[(&'static str, Experiment)], flags: &PaperCommand) -> anyhow::Result<u8> {
+fn run<E: Copy>(
+    papers: &[(&'static str, E)],
+    flags: &PaperCommand,
+    carry_out: impl Fn(&E, &Context<'_>) -> anyhow::Result<Paper>,
+) -> anyhow::Result<u8> {
     let chosen = chosen(papers, &flags.paper)?;
-    let out = flags.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}", flags.paper)));
+    let real = if flags.real { "-real" } else { "" };
+    let out = flags.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}{real}", flags.paper)));
     let folder = Folder::claim(&out, flags.overwrite)?;
     let scale = match (flags.quick, flags.full) {
         (true, _) => Scale::Quick,
         (_, true) => Scale::Full,
         _ => Scale::Normal,
     };
-    let mut run =
-        Run { asked: flags.paper.clone(), scale, seed: flags.seed, papers: Vec::new(), failures: Vec::new() };
+    let mut run = Run {
+        asked: flags.paper.clone(),
+        real: flags.real,
+        scale,
+        seed: flags.seed,
+        papers: Vec::new(),
+        failures: Vec::new(),
+    };
     let mut seconds = Vec::new();
     for (name, experiment) in chosen {
         let progress = Progress::start(name, flags.quiet);
         let tell = |words: &str| progress.tell(words);
-        let result = experiment(&Context { scale, seed: flags.seed, progress: &tell });
+        let result = carry_out(&experiment, &Context { scale, seed: flags.seed, progress: &tell });
         let taken = progress.end();
         match result {
             Ok(paper) => run.papers.push(paper),
@@ -97,10 +127,7 @@ fn run(papers: &[(&'static str, Experiment)], flags: &PaperCommand) -> anyhow::R
 }
 
 /// The papers of this name.
-fn chosen(
-    papers: &[(&'static str, Experiment)],
-    name: &str,
-) -> anyhow::Result<Vec<(&'static str, Experiment)>> {
+fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<Vec<(&'static str, E)>> {
     if name == ALL && !papers.is_empty() {
         return Ok(papers.to_vec());
     }
@@ -224,7 +251,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::Paper;
+    use crate::paper::{Experiment, Paper};
     use crate::report::testing;
     use std::path::Path;
 
@@ -244,6 +271,7 @@ mod tests {
     fn flags(paper: &str, out: &Path) -> PaperCommand {
         PaperCommand {
             paper: paper.to_owned(),
+            real: false,
             quick: true,
             full: false,
             seed: 5,
@@ -254,11 +282,15 @@ mod tests {
         }
     }
 
+    fn carry_out(flags: &PaperCommand) -> anyhow::Result<u8> {
+        run(DEMOS, flags, |experiment, context| experiment(context))
+    }
+
     #[test]
     fn run_writes_the_page_with_the_scale_and_the_seed() {
         let root = tempfile::tempdir().unwrap();
         let out = root.path().join("out");
-        assert_eq!(run(DEMOS, &flags("demo", &out)).unwrap(), exit::OK);
+        assert_eq!(carry_out(&flags("demo", &out)).unwrap(), exit::OK);
         let page = std::fs::read_to_string(out.join("index.html")).unwrap();
         assert!(page.contains("Quick 5") && page.contains("gristmill paper demo --quick --seed 5"));
     }
@@ -267,24 +299,31 @@ mod tests {
     fn paper_that_fails_is_named_on_the_page_of_the_others() {
         let root = tempfile::tempdir().unwrap();
         let out = root.path().join("out");
-        assert_eq!(run(DEMOS, &flags("all", &out)).unwrap(), exit::FAILED);
+        assert_eq!(carry_out(&flags("all", &out)).unwrap(), exit::FAILED);
         let page = std::fs::read_to_string(out.join("index.html")).unwrap();
         assert!(page.contains("<code>fails</code> is missing: could not run figure 1: no trace"));
         let alone = root.path().join("alone");
-        assert_eq!(run(DEMOS, &flags("fails", &alone)).unwrap(), exit::FAILED);
+        assert_eq!(carry_out(&flags("fails", &alone)).unwrap(), exit::FAILED);
         assert!(!alone.exists(), "there is nothing to write");
     }
 
     #[test]
     fn unknown_paper_names_the_nearest() {
-        let error = run(DEMOS, &flags("dmeo", Path::new("never"))).unwrap_err().to_string();
+        let error = carry_out(&flags("dmeo", Path::new("never"))).unwrap_err().to_string();
         assert_eq!(error, "there is no paper `dmeo`; did you mean `demo`? There is demo, fails, all");
     }
 
     #[test]
     fn table_has_a_line_for_each_paper() {
         let papers = vec![testing::paper()];
-        let run = Run { asked: "all".to_owned(), scale: Scale::Full, seed: 1, papers, failures: Vec::new() };
+        let run = Run {
+            asked: "all".to_owned(),
+            real: false,
+            scale: Scale::Full,
+            seed: 1,
+            papers,
+            failures: Vec::new(),
+        };
         let text = table(&run, &[("demo".to_owned(), 12.34)]);
         let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(

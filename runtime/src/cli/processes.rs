@@ -1,20 +1,24 @@
 //! `master` and `worker`: the processes of a cluster, started by a person or by `run`.
 
 use super::child;
-use super::flags::{ClusterFlags, JOIN_FILE, ListenFlags, MasterFlags, placement, policy};
+use super::flags::{
+    ClusterFlags, JOIN_FILE, ListenFlags, MasterFlags, estimator, journal, placement, policy,
+};
 use super::settings::Settings;
+use super::shape::ShapeFlags;
 use super::{stdout_line, usage};
 use crate::cluster::{ChildConfig, MasterReady, Shuffle, Workers};
 use crate::exit;
-use crate::master::{MasterConfig, run};
+use crate::master::{MasterConfig, Prepared};
 use crate::registry::Registry;
 use clap::Args;
+use gristmill_scheduler::estimate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, slots};
 use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
-use gristmill_worker::protocol::SlotCounts;
 use gristmill_worker::shuffle::plan::FetchLimits;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -28,6 +32,9 @@ use tokio::sync::watch;
 
 /// How long a worker tries to reach its master at first.
 const JOIN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Name of the file in the state folder with what the master has learned of jobs.
+const HISTORY_FILE: &str = "history.json";
 
 /// Start a master
 #[derive(Args)]
@@ -44,6 +51,18 @@ pub struct MasterCommand {
     /// Which worker gets a task: NAME or NAME:PARAMETERS [default: pull]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
+    /// How policies learn how large jobs are: NAME or NAME:PARAMETERS [default: history]
+    #[arg(long, value_name = "ESTIMATOR")]
+    estimator: Option<String>,
+    /// File for what is learned of jobs, kept over restarts [default: history.json in the state folder]
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Pools that jobs may name, with their weights; others are refused [default: any pool]
+    #[arg(long, value_name = "NAME=W,...")]
+    pools: Option<String>,
+    /// Write down every decision, for `replay` and `whatif`; the file must not exist
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     #[command(flatten)]
     permissions: ListenFlags,
     /// Folder for the secret and the join line
@@ -62,9 +81,8 @@ pub struct WorkerCommand {
     /// Worker processes to start [default: one for each core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
-    /// Attempts that run at once in each [default: 1, so that user code that aborts harms no other attempt]
-    #[arg(long, value_name = "N")]
-    slots: Option<u32>,
+    #[command(flatten)]
+    shape: ShapeFlags,
     /// Memory of each of these processes [default: together a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
@@ -133,6 +151,12 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         registry.make_policy(&policy_name).map_err(usage)?,
         registry.make_placement(&placement_name).map_err(usage)?,
     );
+    let estimator_name = estimator(flags.estimator.as_ref(), settings)?;
+    let estimator = estimate::by_name(&estimator_name).map_err(|error| usage(error.to_string()))?;
+    // What a parent does not name it does not want, whatever the settings say: it may start many masters.
+    let of_settings = if flags.from_parent { &Settings::default() } else { settings };
+    let journal = journal(flags.journal.as_ref(), of_settings)?;
+    let pools = pools(flags.pools.as_deref(), settings)?;
     let (runtime, stop, stopping) = runtime()?;
     let (secret, bind, state, remove_at_end) = match flags.from_parent {
         true => {
@@ -161,7 +185,14 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         placement,
         policy_name,
         placement_name,
+        estimator: Some(estimator),
+        estimator_name,
+        registry: registry.clone(),
+        pools,
+        journal,
+        history: flags.history(settings, state.as_deref()),
     };
+    let prepared = Prepared::new(config)?;
     match &state {
         None => {
             stdout_line(&serde_json::to_string(&MasterReady { port: address.port() })?)?;
@@ -169,7 +200,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         }
         Some(state) => announce(&bind, address, &secret, state)?,
     }
-    runtime.block_on(run(config, listener, stopping));
+    runtime.block_on(prepared.run(listener, stopping));
     if let Some(state) = &state {
         // The secret stays, so that workers can come back; the address does not.
         let _ = fs::remove_file(state.join(JOIN_FILE));
@@ -177,6 +208,39 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
     crate::cluster::remove_folders(&remove_at_end);
     Ok(exit::OK)
+}
+
+impl MasterCommand {
+    /// Where what is learned of jobs is kept: the master of a `run` starts and ends without.
+    fn history(&self, settings: &Settings, state: Option<&Path>) -> Option<PathBuf> {
+        let named = self.history.clone().or_else(|| settings.history.clone());
+        state.map(|state| named.unwrap_or_else(|| state.join(HISTORY_FILE)))
+    }
+}
+
+/// Pools and their weights; none: any pool is welcome.
+fn pools(flag: Option<&str>, settings: &Settings) -> anyhow::Result<BTreeMap<String, f64>> {
+    let Some(text) = flag else { return check_pools(settings.pools.clone().unwrap_or_default()) };
+    let mut pools = BTreeMap::new();
+    for piece in text.split(',') {
+        let pool = piece.split_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
+        let Some((name, weight)) = pool else {
+            return Err(usage(format!("--pools: `{piece}` is not NAME=WEIGHT, such as reports=2")));
+        };
+        if pools.insert(name.to_owned(), weight).is_some() {
+            return Err(usage(format!("--pools names `{name}` twice")));
+        }
+    }
+    check_pools(pools)
+}
+
+fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, f64>> {
+    for (name, weight) in &pools {
+        if name.is_empty() || !(weight.is_finite() && 0.0 < *weight) {
+            return Err(usage(format!("--pools: `{name}={weight}` needs a name and a weight above 0")));
+        }
+    }
+    Ok(pools)
 }
 
 fn parse_secret(child: &ChildConfig) -> anyhow::Result<Secret> {
@@ -231,13 +295,15 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     let line = flags.master.join_line(settings)?;
     let cluster = ClusterFlags {
         workers: flags.workers,
-        slots: flags.slots,
+        shape: flags.shape.clone(),
         memory: flags.memory.clone(),
         spill_dir: flags.spill_dir.clone(),
         disk_reserve: flags.disk_reserve.clone(),
         shuffle: flags.shuffle,
         policy: None,
         placement: None,
+        estimator: None,
+        journal: None,
     };
     let config = cluster.config(settings)?;
     let (runtime, _, stopping) = runtime()?;
@@ -248,7 +314,9 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     let of_each = if named { u64::from(config.workers) } else { 1 };
     let workers = Workers {
         count: config.workers,
-        slots: config.slots,
+        slots: config.slot_counts(),
+        speeds: config.speeds,
+        nic_bytes_per_second: config.nic_bytes_per_second,
         memory_bytes: config.memory_bytes.saturating_mul(of_each),
         master: line.endpoint,
         secret: line.secret,
@@ -302,7 +370,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         bind: worker_bind(&runtime, flags, &master)?,
         master,
         secret,
-        slots: SlotCounts::Unified(flags.slots.unwrap_or(1)),
+        slots: child.slots,
         memory: Bytes(child.memory_bytes),
         spill_dirs: child.spill_dirs.clone(),
         disk_reserve: Bytes(child.disk_reserve_bytes),
@@ -312,8 +380,8 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         build: gristmill_worker::build_id(),
         join_patience: JOIN_PATIENCE,
         fetch: FetchLimits::default(),
-        speed: 1.0,
-        nic_bytes_per_second: None,
+        speed: child.speed,
+        nic_bytes_per_second: child.nic_bytes_per_second,
         capture: Some(capture),
     };
     let code = match runtime.block_on(agent::run(config, Arc::new(registry), stopping)) {
@@ -377,4 +445,27 @@ async fn own_address(master: &Endpoint) -> Option<IpAddr> {
     let socket = tokio::net::UdpSocket::bind(SocketAddr::new(any, 0)).await.ok()?;
     socket.connect(target).await.ok()?;
     socket.local_addr().ok().map(|address| address.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_come_from_the_flag_or_else_from_the_settings() {
+        let settings: Settings = toml::from_str("[pools]\nnightly = 0.5").unwrap();
+        let weights = |flag: Option<&str>| pools(flag, &settings).map_err(|error| error.to_string());
+        assert_eq!(
+            weights(Some("a=2,b=1.5")).unwrap(),
+            [("a".to_owned(), 2.0), ("b".to_owned(), 1.5)].into()
+        );
+        assert_eq!(weights(None).unwrap(), [("nightly".to_owned(), 0.5)].into());
+        assert!(pools(None, &Settings::default()).unwrap().is_empty(), "any pool is welcome");
+        for (flag, words) in
+            [("", "NAME=WEIGHT"), ("=1", "needs a name"), ("a=-1", "weight above 0"), ("a=nan", "above 0")]
+        {
+            let error = weights(Some(flag)).unwrap_err();
+            assert!(error.contains(words), "{flag}: {error}");
+        }
+    }
 }

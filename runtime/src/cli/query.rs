@@ -2,6 +2,7 @@
 
 use super::bars::Progress;
 use super::flags::MasterFlags;
+use super::policy::deciders;
 use super::settings::Settings;
 use super::{stdout_line, stdout_text, summary};
 use crate::api::{JobState, JobStatus, LogEntry};
@@ -11,6 +12,7 @@ use clap::Args;
 use comfy_table::Table;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Bytes, Span};
+use gristmill_worker::protocol::SlotCounts;
 
 /// Show the master and its workers, or one job
 #[derive(Args)]
@@ -97,7 +99,7 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
         if flags.json {
             stdout_line(&serde_json::to_string_pretty(&status)?)?;
         } else {
-            stdout_text(&summary::text(&status, Some(&status.output.to_string())))?;
+            stdout_text(&summary::text(&status, Some(&status.output.to_string()), None))?;
         }
         return Ok(exit::OK);
     }
@@ -107,11 +109,10 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
         return Ok(exit::OK);
     }
     stdout_line(&format!(
-        "gristmill {} up {}, policy {}, placement {}, {} live job(s)",
+        "gristmill {} up {}, {}, {} live job(s)",
         master.version,
         Span(master.now_ns),
-        master.policy,
-        master.placement,
+        deciders(&master),
         master.jobs_live
     ))?;
     let rows = master.workers.iter().map(|worker| {
@@ -119,13 +120,24 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
             worker.worker.to_string(),
             worker.host.clone(),
             worker.endpoint.to_string(),
-            format!("{}/{}", worker.running, worker.slots),
+            format!("{}/{}", worker.running, slots(worker.slot_counts)),
+            format!("{}", worker.speed),
+            worker.nic_bytes_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", Bytes(rate))),
             format!("{} of {}", Bytes(worker.memory_bytes), Bytes(worker.memory_budget_bytes)),
             Bytes(worker.disk_free_bytes).to_string(),
         ]
     });
-    stdout_line(&table(["WORKER", "HOST", "ADDRESS", "SLOTS", "MEMORY", "DISK FREE"], rows))?;
+    let header = ["WORKER", "HOST", "ADDRESS", "SLOTS", "SPEED", "NIC RATE", "MEMORY", "DISK FREE"];
+    stdout_line(&table(header, rows))?;
     Ok(exit::OK)
+}
+
+/// Slots in few letters: those of pools one by one.
+fn slots(counts: SlotCounts) -> String {
+    match counts {
+        SlotCounts::Unified(slots) => slots.to_string(),
+        SlotCounts::Pools { map, reduce } => format!("{map} map + {reduce} reduce"),
+    }
 }
 
 fn state_word(state: JobState) -> &'static str {
@@ -154,10 +166,29 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
             format!("{}/{}", job.reduces.done, job.reduces.total),
             Span(job.waiting_ns()).to_string(),
             Span(job.flow_ns()).to_string(),
+            job.pool.clone().unwrap_or_else(|| "-".to_owned()),
+            job.weight.to_string(),
+            job.priority.to_string(),
+            deadline(job),
         ]
     });
-    stdout_line(&table(["JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW"], rows))?;
+    let header = [
+        "JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW", "POOL", "WEIGHT", "PRIORITY",
+        "DEADLINE",
+    ];
+    stdout_line(&table(header, rows))?;
     Ok(exit::OK)
+}
+
+/// The time from arrival to deadline, and how that stands.
+fn deadline(job: &JobStatus) -> String {
+    let Some(deadline_ns) = job.deadline_ns else { return "-".to_owned() };
+    let span = Span(deadline_ns.saturating_sub(job.arrived_ns));
+    match (job.ended_ns, summary::tardiness_ns(job)) {
+        (Some(_), Some(0)) => format!("{span}, met"),
+        (_, Some(late)) if 0 < late => format!("{span}, late by {}", Span(late)),
+        _ => span.to_string(),
+    }
 }
 
 /// `gristmill wait JOB`.
@@ -170,7 +201,7 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
         stdout_line(&serde_json::to_string_pretty(&status)?)?;
     }
     if !flags.quiet {
-        eprint!("{}", summary::text(&status, Some(&status.output.to_string())));
+        eprint!("{}", summary::text(&status, Some(&status.output.to_string()), None));
     }
     match status.state {
         JobState::Succeeded => Ok(exit::OK),

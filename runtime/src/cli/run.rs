@@ -98,7 +98,9 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let mut client = Client::within(runtime.clone(), cluster.master().clone(), cluster.secret().clone());
     client.set_interrupted(interrupted);
     client.wait_for_workers(config.workers);
-    let result = work.carry_out(&mut client, &options, &job, job.output.is_none());
+    let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
+    let shown = Shown { print: job.output.is_none(), cores };
+    let result = work.carry_out(&mut client, &options, &job, shown);
     runtime.block_on(cluster.stop());
     result
 }
@@ -134,7 +136,16 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.0.join("output")));
     let options = job.options(settings, output.unwrap_or_default())?;
-    work.carry_out(&mut client, &options, &job, printed.is_some())
+    work.carry_out(&mut client, &options, &job, Shown { print: printed.is_some(), cores: None })
+}
+
+/// How a result is shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// The output itself, on stdout.
+    print: bool,
+    /// Cores of the machine, if all attempts ran on this one.
+    cores: Option<u32>,
 }
 
 /// A job, or rounds of jobs, ready to go.
@@ -162,10 +173,10 @@ impl Work {
         client: &mut Client,
         options: &crate::submit::JobOptions,
         flags: &JobFlags,
-        print: bool,
+        shown: Shown,
     ) -> anyhow::Result<u8> {
         match self {
-            Work::Job(job) => run_job(client, job, options, flags, print),
+            Work::Job(job) => run_job(client, job, options, flags, shown),
             Work::Rounds(rounds, typed) => {
                 fs::create_dir_all(&options.output)?;
                 client.set_options(options.clone());
@@ -187,12 +198,17 @@ fn run_job(
     job: Box<dyn PreparedJob>,
     options: &crate::submit::JobOptions,
     flags: &JobFlags,
-    print: bool,
+    shown: Shown,
 ) -> anyhow::Result<u8> {
     let mut progress = Progress::new(flags.quiet);
     let mut seen = None;
+    let mut outlook_due = !flags.quiet;
     let result = client.run_prepared(job, options, &mut |status| {
         seen = Some(status.job);
+        if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
+            outlook_due = false;
+            progress.say(&outlook.words);
+        }
         progress.show(status);
     });
     progress.clear();
@@ -201,12 +217,12 @@ fn run_job(
     }
     match result {
         Ok(report) => {
-            finish(&report, flags, print)?;
+            finish(&report, flags, shown)?;
             Ok(exit::OK)
         }
         Err(ClientError::Job { status }) => {
             if !flags.quiet {
-                eprint!("{}", summary::text(&status, None));
+                eprint!("{}", summary::text(&status, None, shown.cores));
                 show_last_words(client, &status);
             }
             if flags.json {
@@ -218,10 +234,15 @@ fn run_job(
     }
 }
 
-fn finish(report: &JobReport, flags: &JobFlags, print: bool) -> anyhow::Result<()> {
+fn finish(report: &JobReport, flags: &JobFlags, Shown { print, cores }: Shown) -> anyhow::Result<()> {
     if flags.json {
         let mut value = json!({"output": report.output, "status": report.status});
         value["schema"] = json!(crate::api::SCHEMA);
+        value["tardiness_ns"] = json!(summary::tardiness_ns(&report.status));
+        if let Some(cores) = cores {
+            let busy = summary::crowded(&report.status, cores);
+            value["machine"] = json!({"cores": cores, "comparable": busy.is_none(), "busy_slots": busy});
+        }
         if print {
             value["output"] = serde_json::Value::Null;
         }
@@ -235,7 +256,7 @@ fn finish(report: &JobReport, flags: &JobFlags, print: bool) -> anyhow::Result<(
     }
     if !flags.quiet {
         let place = report.output.display().to_string();
-        eprint!("{}", summary::text(&report.status, (!print).then_some(place.as_str())));
+        eprint!("{}", summary::text(&report.status, (!print).then_some(place.as_str()), cores));
     }
     Ok(())
 }
@@ -266,7 +287,7 @@ fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Pat
 
 /// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
 /// On a thread of its own, so that it works whatever this process is doing.
-fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
+pub(super) fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = watch::channel(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -4,8 +4,10 @@
 //! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
 //! Unknown keys are errors.
 
+use super::shape::SpeedSetting;
 use crate::cluster::Shuffle;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Name of the file.
@@ -19,12 +21,28 @@ pub struct Settings {
     pub workers: Option<u32>,
     /// Slots of each worker.
     pub slots: Option<u32>,
+    /// Slots of each worker that only maps use.
+    pub map_slots: Option<u32>,
+    /// Slots of each worker that only reduces use.
+    pub reduce_slots: Option<u32>,
+    /// How fast slots are made to be.
+    pub speed: Option<SpeedSetting>,
+    /// What each worker's shuffle is held to, such as `50MB/s`.
+    pub nic_rate: Option<String>,
     /// Memory, such as `2GiB`.
     pub memory: Option<String>,
     /// Policy.
     pub policy: Option<String>,
     /// Placement.
     pub placement: Option<String>,
+    /// Estimator.
+    pub estimator: Option<String>,
+    /// Where the master writes its journal.
+    pub journal: Option<PathBuf>,
+    /// Where the master keeps what it has learned of jobs.
+    pub history: Option<PathBuf>,
+    /// Pools of the master and their weights.
+    pub pools: Option<BTreeMap<String, f64>>,
     /// Folders for what does not fit in memory.
     pub spill_dir: Option<Vec<PathBuf>>,
     /// Disk space that spills leave free there.

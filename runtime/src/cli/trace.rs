@@ -45,6 +45,9 @@ pub fn chrome(trace: &JobTrace) -> Value {
                 "bytes_in": record.report.as_ref().map(|report| report.bytes_in),
                 "records_in": record.report.as_ref().map(|report| report.records_in),
                 "bytes_out": record.report.as_ref().map(|report| report.bytes_out),
+                "cpu_us": record.report.as_ref().map(|report| report.cpu_ns as f64 / 1e3),
+                "paced_us": record.report.as_ref().map(|report| report.paced_ns as f64 / 1e3),
+                "suspended_us": record.report.as_ref().map(|report| report.suspended_ns as f64 / 1e3),
             },
         });
         // Reserved colour names of the trace viewer.

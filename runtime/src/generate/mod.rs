@@ -31,7 +31,8 @@ pub const WORDS_MAX: u32 = 1 << 24;
 pub const EXPONENT_MAX: f64 = 10.0;
 
 /// What `gristmill gen` writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Lines of words whose frequencies follow Zipf's law
     Text,

@@ -1,8 +1,12 @@
 //! The master's journal: every instant with its facts and the orders that followed, line by line as JSON.
 //!
 //! The first line is the [`Header`], with all that a core needs to begin the same; every further line is a [`Record`].
-//! Fed back through a core, the facts must give the same orders. Not here: who writes when (`master`), and what is made
-//! of a journal (`replay`).
+//! Fed back through a core, the facts must give the same orders. Reading is in [`Reader`]. Not here: who writes when
+//! (`master`), and what is made of a journal (`replay`).
+
+mod reader;
+
+pub use reader::{LINE_BYTES_MAX, ReadError, Reader};
 
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::CoreConfig;
@@ -68,6 +72,16 @@ pub enum Record {
         /// Its parameters as JSON text.
         parameters: String,
     },
+    /// What the facts do not hold of a worker; comes before the instant in which it joins. Without it, the worker is as
+    /// fast as it can and its shuffle not held to a rate.
+    Worker {
+        /// Its number.
+        worker: gristmill_scheduler::ids::WorkerId,
+        /// How fast its slots are made to be, above 0 and at most 1.
+        speed: f64,
+        /// What its shuffle is held to in each direction, bytes in a second.
+        nic_bytes_per_second: Option<u64>,
+    },
 }
 
 /// Writes a journal.
@@ -129,3 +143,6 @@ impl Journal {
         self.file.write_all(b"\n")
     }
 }
+
+#[cfg(test)]
+mod tests;

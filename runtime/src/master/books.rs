@@ -3,33 +3,40 @@
 //! Inputs (frames, requests, lost connections) become facts for the core; the core's commands become frames.
 //! Nothing here decides: no branch depends on policy. Not here: sockets and clocks (`master`).
 
+mod chronicle;
+mod deciders;
+mod estimates;
+mod explain;
 mod frames;
+mod handed_over;
 mod job;
+mod lanes;
 mod losses;
 mod orders;
 mod record;
+mod submit;
+
+pub use deciders::Deciders;
+pub use explain::TaskName;
 
 use super::translate;
-use crate::api::{ApiError, JobFailure, JobStatus, JobTrace, LogEntry, SCHEMA, Submission, WorkerStatus};
+use crate::api::{JobFailure, JobStatus, JobTrace, LogEntry, WorkerStatus};
+use crate::journal::{Journal, Record};
 use crate::output_dir::{OutputDirectory, Success};
+use chronicle::Chronicle;
 use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
-use gristmill_scheduler::units::Time;
-use gristmill_worker::http::{Endpoint, Secret};
-use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame};
+use gristmill_scheduler::units::{Bytes, Time};
+use gristmill_worker::http::Endpoint;
+use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SlotCounts};
 use job::{Around, Job};
+use lanes::Lanes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
-
-/// Ended jobs whose trace and logs are kept.
-const TRACED_JOBS_MAX: usize = 20;
-
-/// Ended jobs that are remembered.
-const ENDED_JOBS_MAX: usize = 1000;
 
 /// A worker's side of the books.
 pub struct Worker {
@@ -39,8 +46,14 @@ pub struct Worker {
     /// Encoded frames that go out when this instant has been dealt with.
     outbox: Vec<u8>,
     knows: BTreeSet<JobId>,
+    /// Jobs of which it gathers partitions, or has.
+    gathers: BTreeSet<JobId>,
+    /// The revision of the order of lanes that it was told last.
+    lanes_told: u64,
     /// Attempts launched there that have not ended.
     running: BTreeMap<AttemptId, u64>,
+    /// Those of them that are suspended.
+    suspended: BTreeSet<AttemptId>,
     heartbeat: Heartbeat,
     joined: Time,
     /// When it was last heard of.
@@ -62,13 +75,33 @@ pub struct Closing {
     pub sync: bool,
 }
 
+/// What the books are given at the start.
+pub struct Setting {
+    /// Identifies the executable.
+    pub build: String,
+    /// Workers give signs of life so far apart.
+    pub heartbeat_ms: u32,
+    /// Who decides.
+    pub deciders: Deciders,
+    /// The pools that there are, with their weights; when empty, every name is a pool.
+    pub pools: BTreeMap<String, f64>,
+    /// Where facts and orders are written down.
+    pub journal: Option<Journal>,
+}
+
 /// Everything the master knows.
 pub struct Books {
     core: Core,
+    deciders: Deciders,
     workers: BTreeMap<WorkerId, Worker>,
     hosts: BTreeMap<String, HostId>,
     jobs: BTreeMap<JobId, Job>,
+    /// Numbers of the pools that were named.
     pools: BTreeMap<String, u32>,
+    /// The pools that there are, unless every name is one.
+    pool_weights: BTreeMap<String, f64>,
+    /// What each worker's shuffle is held to, as the core was told.
+    network: Option<Bytes>,
     next_worker: u32,
     next_job: u32,
     events: Vec<Event>,
@@ -81,19 +114,27 @@ pub struct Books {
     pub wake: Option<Time>,
     /// Outputs that the driver has to finish or abandon, because no submitter does.
     pub closings: Vec<Closing>,
+    /// The estimator has learned from a job that has ended since somebody looked last.
+    pub learned: bool,
+    chronicle: Chronicle,
+    lanes: Lanes,
     build: String,
     heartbeat_ms: u32,
 }
 
 impl Books {
     /// Empty books around a core.
-    pub fn new(core: Core, build: String, heartbeat_ms: u32) -> Self {
+    pub fn new(core: Core, setting: Setting) -> Self {
+        let pools = (0..).zip(setting.pools.keys()).map(|(number, name)| (name.clone(), number)).collect();
         Self {
             core,
+            deciders: setting.deciders,
             workers: BTreeMap::new(),
             hosts: BTreeMap::new(),
             jobs: BTreeMap::new(),
-            pools: BTreeMap::new(),
+            pools,
+            pool_weights: setting.pools,
+            network: None,
             next_worker: 1,
             next_job: 1,
             events: Vec::new(),
@@ -102,8 +143,11 @@ impl Books {
             spoken_to: Vec::new(),
             wake: None,
             closings: Vec::new(),
-            build,
-            heartbeat_ms,
+            learned: false,
+            chronicle: Chronicle::new(setting.journal),
+            lanes: Lanes::default(),
+            build: setting.build,
+            heartbeat_ms: setting.heartbeat_ms,
         }
     }
 
@@ -125,9 +169,7 @@ impl Books {
                 hello.build, self.build
             ));
         }
-        if hello.slots.total() == 0 {
-            return Err("it offers no slots".to_owned());
-        }
+        self.check_offer(&hello)?;
         let worker = WorkerId(self.next_worker);
         self.next_worker += 1;
         if hello.shuffle.host.is_empty() {
@@ -136,6 +178,11 @@ impl Books {
         let hosts = self.hosts.len() as u32;
         let host = *self.hosts.entry(hello.host.clone()).or_insert(HostId(hosts));
         let offset_ns = hello.worker_ns as i64 - now.0 as i64;
+        self.chronicle.note(|| Record::Worker {
+            worker,
+            speed: hello.speed,
+            nic_bytes_per_second: hello.nic_bytes_per_second,
+        });
         self.events.push(Event::WorkerJoined { worker, host, slots: translate::slots(hello.slots) });
         let entry = Worker {
             endpoint: hello.shuffle.clone(),
@@ -143,7 +190,10 @@ impl Books {
             frames,
             outbox: Vec::new(),
             knows: BTreeSet::new(),
+            gathers: BTreeSet::new(),
+            lanes_told: 0,
             running: BTreeMap::new(),
+            suspended: BTreeSet::new(),
             heartbeat: Heartbeat::default(),
             joined: now,
             heard: now,
@@ -151,9 +201,53 @@ impl Books {
             round_trip_ns: u64::MAX,
         };
         self.workers.insert(worker, entry);
+        self.learn_network();
         self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms: self.heartbeat_ms });
         self.say(worker, &MasterFrame::Ping { master_ns: now.0 });
         Ok(worker)
+    }
+
+    /// Whether a worker's slots and rates make sense, and go with those of the others.
+    fn check_offer(&self, hello: &Hello) -> Result<(), String> {
+        let none = match hello.slots {
+            SlotCounts::Unified(slots) => slots == 0,
+            SlotCounts::Pools { map, reduce } => map == 0 || reduce == 0,
+        };
+        if none {
+            return Err("it offers no slots of some kind".to_owned());
+        }
+        let pooled = |slots: SlotCounts| matches!(slots, SlotCounts::Pools { .. });
+        if self.workers.values().any(|other| pooled(other.hello.slots) != pooled(hello.slots)) {
+            let (its, others) = match pooled(hello.slots) {
+                true => ("map slots and reduce slots", "slots for both"),
+                false => ("slots for both maps and reduces", "map slots and reduce slots"),
+            };
+            return Err(format!(
+                "it offers {its}, the other workers {others}: all workers of a cluster are alike in this"
+            ));
+        }
+        if !(0.0 < hello.speed && hello.speed <= 1.0) {
+            return Err(format!("its speed {} is not above 0 and at most 1", hello.speed));
+        }
+        if hello.nic_bytes_per_second == Some(0) {
+            return Err("its shuffle is held to 0 bytes in a second".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Tells the core what each worker can take in from others: the least that any is held to, if all are.
+    fn learn_network(&mut self) {
+        if self.workers.is_empty() {
+            return;
+        }
+        let rates = self.workers.values().map(|worker| worker.hello.nic_bytes_per_second);
+        let least = rates.map(|rate| rate.unwrap_or(u64::MAX)).min();
+        let all = self.workers.values().all(|worker| worker.hello.nic_bytes_per_second.is_some());
+        let network = least.filter(|_| all).map(Bytes);
+        if self.network != network {
+            self.network = network;
+            self.events.push(Event::NetworkRate { per_worker: network });
+        }
     }
 
     /// The live worker with this process id on this host.
@@ -197,60 +291,6 @@ impl Books {
         self.core.attempt(attempt).is_some_and(|attempt| attempt.queued)
     }
 
-    /// A job is submitted. Answers its number and where its changes are announced.
-    ///
-    /// # Errors
-    /// A submission that cannot be carried out.
-    pub fn submit(
-        &mut self,
-        now: Time,
-        submission: Submission,
-    ) -> Result<(JobId, watch::Receiver<bool>), ApiError> {
-        let refuse = |code: &str, message: String| ApiError { code: code.to_owned(), message };
-        if submission.schema != SCHEMA {
-            return Err(refuse("schema", format!("schema {} is not {SCHEMA}", submission.schema)));
-        }
-        let key: Secret =
-            submission.key.parse().map_err(|_| refuse("key", "the job's key is not a secret".to_owned()))?;
-        let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
-        let cuts = cuts.ok_or_else(|| refuse("cuts", "a cut is not hexadecimal text".to_owned()))?;
-        let pools = self.pools.len() as u32;
-        let pool = submission.pool.as_ref().map(|name| *self.pools.entry(name.clone()).or_insert(pools));
-        let spec = translate::job_spec(
-            &submission.splits,
-            submission.reduces,
-            submission.weight,
-            pool,
-            submission.attempts_max,
-        );
-        spec.check().map_err(|error| refuse("spec", error.to_string()))?;
-        if !submission.attached && OutputDirectory::adopt(&submission).is_none() {
-            let message = "the master does not see the output directory of a detached job".to_owned();
-            return Err(refuse("not_shared", message));
-        }
-        let job = JobId(self.next_job);
-        self.next_job += 1;
-        let (changed, receiver) = watch::channel(false);
-        self.jobs.insert(job, Job::new(submission, key, cuts, now, changed));
-        self.events.push(Event::JobArrived { job, spec });
-        self.forget_old_jobs();
-        Ok((job, receiver))
-    }
-
-    fn forget_old_jobs(&mut self) {
-        let ended: Vec<JobId> =
-            self.jobs.iter().filter(|(_, job)| job.state.ended()).map(|(job, _)| *job).collect();
-        for job in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
-            self.jobs.remove(job);
-        }
-        for job in ended.iter().take(ended.len().saturating_sub(TRACED_JOBS_MAX)) {
-            if let Some(job) = self.jobs.get_mut(job) {
-                job.records.forget_trace();
-                job.logs = Vec::new();
-            }
-        }
-    }
-
     /// Somebody wants a job to stop. Answers whether there is such a job.
     pub fn cancel(&mut self, job: JobId) -> bool {
         self.events.push(Event::JobCancelled { job });
@@ -278,6 +318,7 @@ impl Books {
 
     /// The core is done with a job. If no client closes its output, it ends when the master has done so.
     fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
+        self.learned = true;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.followed {
             return job.end(now, outcome);
@@ -350,8 +391,8 @@ impl Books {
         let status = self.status(now, job)?;
         let job = self.jobs.get(&job)?;
         let records = &job.records;
-        let (attempts, fetches, omitted) = (records.attempts(), records.fetches.clone(), records.omitted);
-        Some(JobTrace { status, attempts, fetches, estimates: Vec::new(), omitted })
+        let (attempts, fetches, omitted) = (records.attempts(now), records.fetches.clone(), records.omitted);
+        Some(JobTrace { status, attempts, fetches, estimates: job.estimates.records(), omitted })
     }
 
     /// User output of a job.
@@ -371,7 +412,8 @@ impl Books {
                 slot_counts: worker.hello.slots,
                 speed: worker.hello.speed,
                 nic_bytes_per_second: worker.hello.nic_bytes_per_second,
-                running: worker.running.len() as u32,
+                running: worker.running.keys().filter(|attempt| !worker.suspended.contains(attempt)).count()
+                    as u32,
                 endpoint: worker.endpoint.clone(),
                 memory_budget_bytes: worker.hello.memory_bytes,
                 memory_bytes: worker.heartbeat.memory_bytes,
@@ -380,6 +422,11 @@ impl Books {
                 joined_ns: worker.joined.0,
             })
             .collect()
+    }
+
+    /// What the estimator has learned so far; null if there is none, or it learns nothing.
+    pub fn memory(&self) -> serde_json::Value {
+        self.core.memory()
     }
 
     /// Jobs that have not ended.
@@ -393,17 +440,5 @@ fn shift(worker_ns: u64, offset_ns: i64) -> u64 {
     worker_ns.saturating_add_signed(-offset_ns)
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let (pairs, rest) = digits.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs
-        .iter()
-        .map(|pair| {
-            let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
-            Some((high? * 16 + low?) as u8)
-        })
-        .collect()
-}
+#[cfg(test)]
+mod tests;

@@ -4,12 +4,16 @@
 //! core orders. Not here: decisions (the scheduler), bytes of jobs (they never come here).
 
 mod books;
+mod history;
 mod routes;
 mod translate;
 
-use crate::api::{ApiError, Submission, WorkerEnded};
-use books::Books;
+use crate::api::{ApiError, PolicyChange, Submission, WorkerEnded};
+use crate::journal::{self, Header, Journal};
+use crate::registry::Registry;
+use books::{Books, Deciders, Setting, TaskName};
 use gristmill_scheduler::core::{Core, CoreConfig};
+use gristmill_scheduler::estimate::Estimator;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::placement::Placement;
 use gristmill_scheduler::policy::Policy;
@@ -19,9 +23,12 @@ use gristmill_worker::protocol::{
     CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
     WorkerFrame, write_frame,
 };
+use history::HistoryFile;
 use hyper::Method;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -68,6 +75,33 @@ pub struct MasterConfig {
     pub policy_name: String,
     /// The placement's.
     pub placement_name: String,
+    /// Tells policies how large jobs are; `None`: they see numbers of tasks and segments.
+    pub estimator: Option<Box<dyn Estimator>>,
+    /// The estimator's name and parameters, empty if there is none.
+    pub estimator_name: String,
+    /// What makes other policies and placements when somebody asks for them.
+    pub registry: Registry,
+    /// The pools that there are, with their weights; when empty, every name is a pool of the policy's usual weight.
+    pub pools: BTreeMap<String, f64>,
+    /// A file to be made, into which every fact and every order is written.
+    pub journal: Option<PathBuf>,
+    /// Where what the estimator has learned is kept between runs.
+    pub history: Option<PathBuf>,
+}
+
+/// Why a master cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MasterError {
+    /// The journal's file could not be made; one that exists is not touched.
+    #[error("could not begin the journal {path}")]
+    Journal {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
 }
 
 /// What the loop is fed with.
@@ -79,6 +113,8 @@ enum Input {
     Submit { submission: Box<Submission>, reply: oneshot::Sender<Submitted> },
     ClientLost(JobId),
     Cancel { job: JobId, reply: oneshot::Sender<bool> },
+    DecideBy { change: PolicyChange, reply: oneshot::Sender<Result<(), ApiError>> },
+    Explain { job: JobId, task: Option<TaskName>, reply: oneshot::Sender<Option<Vec<String>>> },
     Closed { job: JobId, failed: Option<String> },
     Query(Look),
 }
@@ -110,8 +146,6 @@ struct Handle {
     /// Dropped with the last connection of a worker: tells when all have been told to end.
     _attended: mpsc::Sender<()>,
     build: String,
-    policy: String,
-    placement: String,
 }
 
 impl Handle {
@@ -141,65 +175,128 @@ impl Doors for MasterDoors {
     }
 }
 
-/// Runs a master on an open listener until `stop` turns true or a client asks it to end.
-pub async fn run(config: MasterConfig, listener: TcpListener, mut stop: watch::Receiver<bool>) {
-    let (inputs, fed) = unbounded_channel();
-    let (shutdown, mut ending) = watch::channel(false);
-    let (attended, mut all_left) = mpsc::channel(1);
-    let handle = Handle {
-        inputs,
-        shutdown: Arc::new(shutdown),
-        _attended: attended,
-        build: config.build.clone(),
-        policy: config.policy_name.clone(),
-        placement: config.placement_name.clone(),
-    };
-    let mut server = ServerConfig::new(config.bind.transport.clone());
-    server.host_names = config.host_names.clone();
-    let doors = Arc::new(MasterDoors(config.secret.clone()));
-    let asked = handle.clone();
-    let answer = move |request| routes::respond(asked.clone(), request);
-    let mut closing = handle.shutdown.subscribe();
-    let serving = tokio::spawn(async move {
-        let end = async move {
-            let _ = closing.wait_for(|end| *end).await;
+/// A master that is ready to run: all that could be refused has been.
+pub struct Prepared {
+    bind: Bind,
+    host_names: Vec<String>,
+    secret: Secret,
+    build: String,
+    books: Books,
+    history: Option<HistoryFile>,
+}
+
+impl Prepared {
+    /// Recalls what an earlier master has learned and begins the journal.
+    ///
+    /// # Errors
+    /// A journal that cannot be begun. A history that cannot be read is no error: it is moved aside with a warning.
+    pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
+        let MasterConfig { mut estimator, estimator_name, .. } = config;
+        let history = match (&mut estimator, config.history) {
+            (Some(estimator), Some(path)) => HistoryFile::recall(path, &mut **estimator),
+            _ => None,
         };
-        serve(listener, Arc::new(server), doors, answer, end).await;
-    });
-    let core = Core::new(CoreConfig::default(), config.policy, config.placement);
-    let books = Books::new(core, config.build, HEARTBEAT.as_millis() as u32);
-    let mut master = Master {
-        books,
-        fed,
-        inputs: handle.inputs.clone(),
-        start: Instant::now(),
-        gone: BTreeMap::new(),
-        ended: Vec::new(),
-    };
-    tokio::select! {
-        () = master.drive() => {}
-        _ = stop.wait_for(|stop| *stop) => {}
-        _ = ending.wait_for(|end| *end) => {}
+        let core_config = CoreConfig::default();
+        let deciders = Deciders {
+            registry: config.registry,
+            policy: config.policy_name,
+            placement: config.placement_name,
+            estimator: estimator_name,
+        };
+        let journal = config.journal.map(|path| {
+            let header = Header {
+                schema: journal::SCHEMA,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                build: config.build.clone(),
+                policy: deciders.policy.clone(),
+                placement: deciders.placement.clone(),
+                estimator: deciders.estimator.clone(),
+                memory: estimator.as_ref().map_or(serde_json::Value::Null, |estimator| estimator.memory()),
+                core: core_config.clone(),
+            };
+            Journal::create(&path, &header).map_err(|source| MasterError::Journal { path, source })
+        });
+        let journal = journal.transpose()?;
+        let core = Core::new(core_config, config.policy, config.placement);
+        let core = match estimator {
+            Some(estimator) => core.with_estimator(estimator),
+            None => core,
+        };
+        let setting = Setting {
+            build: config.build.clone(),
+            heartbeat_ms: HEARTBEAT.as_millis() as u32,
+            deciders,
+            pools: config.pools,
+            journal,
+        };
+        Ok(Self {
+            bind: config.bind,
+            host_names: config.host_names,
+            secret: config.secret,
+            build: config.build,
+            books: Books::new(core, setting),
+            history,
+        })
     }
-    master.books.shutdown_workers();
-    let _ = handle.shutdown.send(true);
-    let unfinished = master.books.unfinished();
-    // Workers are told through their own writers, which end when the books do.
-    drop(master);
-    drop(handle);
-    let left = async {
-        let _ = serving.await;
-        let _ = all_left.recv().await;
-    };
-    let _ = tokio::time::timeout(END_PATIENCE_ALL, left).await;
-    // Now nobody writes there any more. A client that lives does the same for its own job; twice does no harm.
-    for output in unfinished {
-        output.abandon();
+
+    /// Runs on an open listener until `stop` turns true or a client asks it to end.
+    pub async fn run(self, listener: TcpListener, mut stop: watch::Receiver<bool>) {
+        let (inputs, fed) = unbounded_channel();
+        let (shutdown, mut ending) = watch::channel(false);
+        let (attended, mut all_left) = mpsc::channel(1);
+        let handle =
+            Handle { inputs, shutdown: Arc::new(shutdown), _attended: attended, build: self.build.clone() };
+        let mut server = ServerConfig::new(self.bind.transport.clone());
+        server.host_names = self.host_names.clone();
+        let doors = Arc::new(MasterDoors(self.secret.clone()));
+        let asked = handle.clone();
+        let answer = move |request| routes::respond(asked.clone(), request);
+        let mut closing = handle.shutdown.subscribe();
+        let serving = tokio::spawn(async move {
+            let end = async move {
+                let _ = closing.wait_for(|end| *end).await;
+            };
+            serve(listener, Arc::new(server), doors, answer, end).await;
+        });
+        let mut master = Master {
+            books: self.books,
+            history: self.history,
+            fed,
+            inputs: handle.inputs.clone(),
+            start: Instant::now(),
+            gone: BTreeMap::new(),
+            ended: Vec::new(),
+        };
+        tokio::select! {
+            () = master.drive() => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+            _ = ending.wait_for(|end| *end) => {}
+        }
+        master.books.shutdown_workers();
+        let _ = handle.shutdown.send(true);
+        let unfinished = master.books.unfinished();
+        master.books.end_journal();
+        if let Some(history) = &mut master.history {
+            history.keep_at_end(master.books.memory()).await;
+        }
+        // Workers are told through their own writers, which end when the books do.
+        drop(master);
+        drop(handle);
+        let left = async {
+            let _ = serving.await;
+            let _ = all_left.recv().await;
+        };
+        let _ = tokio::time::timeout(END_PATIENCE_ALL, left).await;
+        // Now nobody writes there any more. A client that lives does the same for its own job; twice does no harm.
+        for output in unfinished {
+            output.abandon();
+        }
     }
 }
 
 struct Master {
     books: Books,
+    history: Option<HistoryFile>,
     fed: UnboundedReceiver<Input>,
     inputs: UnboundedSender<Input>,
     start: Instant,
@@ -254,7 +351,9 @@ impl Master {
                 self.books.tick();
             }
             self.books.settle(now);
+            self.books.catch_up(now);
             self.close_outputs();
+            self.keep_history(now);
         }
     }
 
@@ -282,8 +381,18 @@ impl Master {
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        let core = self.books.wake.map(|at| self.start + Duration::from_nanos(at.0));
-        core.into_iter().chain(self.gone.values().copied()).min()
+        let kept = self.history.as_ref().and_then(HistoryFile::due);
+        let books = self.books.wake.into_iter().chain(self.books.due()).chain(kept);
+        let books = books.map(|at| self.start + Duration::from_nanos(at.0));
+        books.chain(self.gone.values().copied()).min()
+    }
+
+    /// What the estimator has learned from jobs that have ended is kept, off this loop.
+    fn keep_history(&mut self, now: Time) {
+        let learned = std::mem::take(&mut self.books.learned);
+        if let Some(history) = &mut self.history {
+            history.keep(now, learned, || self.books.memory());
+        }
     }
 
     fn give_up_waiting(&mut self, now: Time) {
@@ -324,6 +433,13 @@ impl Master {
             Input::Closed { job, failed } => self.books.closed(now, job, failed),
             Input::Cancel { job, reply } => {
                 let _ = reply.send(self.books.cancel(job));
+            }
+            Input::DecideBy { change, reply } => {
+                let _ = reply.send(self.books.decide_by(now, change));
+            }
+            Input::Explain { job, task, reply } => {
+                self.books.settle(now);
+                let _ = reply.send(self.books.explain(now, job, task));
             }
             // What came before it in this batch must show in the answer.
             Input::Query(look) => {

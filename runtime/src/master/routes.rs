@@ -10,16 +10,20 @@
 //! | `GET /api/v1/jobs/JOB/watch` | lines of status until the job ends |
 //! | `GET /api/v1/jobs/JOB/trace` | attempts and transfers |
 //! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
+//! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that ran where and when it did |
 //! | `POST /api/v1/jobs/JOB/cancel` | stop it |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
+//! | `PUT /api/v1/policy` | others decide from now on; answers the status |
 //! | `POST /api/v1/shutdown` | end the master |
 
+use super::books::TaskName;
 use super::{Books, Handle, Input, Lease, attend};
 use crate::api::{
-    ApiError, JobStatus, MasterStatus, ROOT, SCHEMA, SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
+    ApiError, Explanation, JobStatus, MasterStatus, PolicyChange, ROOT, SCHEMA, SUBMISSION_BYTES_MAX,
+    Submission, WatchLine, WorkerEnded,
 };
 use bytes::Bytes;
-use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::ids::{JobId, TaskKind};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::answer;
 use gristmill_worker::http::{Body, PeerAddress, accept_upgrade, read_limited, stream};
@@ -63,8 +67,13 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
         (&Method::GET, ["jobs", job, "logs"]) => {
             about_job(&handle, job, |books, _, job| books.logs(job)).await
         }
+        (&Method::GET, ["jobs", job, "explain"]) => {
+            let query = request.uri().query().map(str::to_owned);
+            explain(&handle, job, query.as_deref()).await
+        }
         (&Method::GET, ["jobs", job, "watch"]) => watch_job(handle, job).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::PUT, ["policy"]) => decide_by(&handle, request.into_body()).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
         (&Method::POST, ["shutdown"]) => {
             let _ = handle.shutdown.send(true);
@@ -131,14 +140,14 @@ async fn about_job<T: Serialize + Send + 'static>(
 }
 
 async fn master_status(handle: &Handle) -> Answered {
-    let (build, policy, placement) = (handle.build.clone(), handle.policy.clone(), handle.placement.clone());
+    let build = handle.build.clone();
     let status = handle.query(move |books, now| MasterStatus {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build,
-        policy,
-        placement,
-        estimator: String::new(),
+        policy: books.deciders().policy.clone(),
+        placement: books.deciders().placement.clone(),
+        estimator: books.deciders().estimator.clone(),
         now_ns: now.0,
         workers: books.workers(),
         jobs_live: books.jobs_live(),
@@ -156,6 +165,37 @@ async fn cancel(handle: &Handle, job: &str) -> Answered {
     let _ = handle.inputs.send(Input::Cancel { job, reply });
     done.await.map_err(|_| Refusal::ending())?;
     Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+async fn explain(handle: &Handle, job: &str, query: Option<&str>) -> Answered {
+    let job = find(handle, job, |books, _, job| books.watch(job).map(|_| job)).await?;
+    let unknown =
+        |what: &str| Refusal::new(StatusCode::NOT_FOUND, "task", format!("{job} has no task `{what}`"));
+    let named = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("task=")));
+    let task = named.map(|name| task_name(name).ok_or_else(|| unknown(name))).transpose()?;
+    let (reply, answer) = oneshot::channel();
+    let _ = handle.inputs.send(Input::Explain { job, task, reply });
+    let sentences = answer.await.map_err(|_| Refusal::ending())?;
+    let sentences = sentences.ok_or_else(|| unknown(named.unwrap_or_default()))?;
+    ok(&Explanation { schema: SCHEMA, sentences })
+}
+
+/// Reads `map-3`.
+fn task_name(text: &str) -> Option<TaskName> {
+    let (kind, index) = text.split_once('-')?;
+    let kind = [TaskKind::Map, TaskKind::Reduce].into_iter().find(|known| known.to_string() == kind)?;
+    let digits = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| Some((kind, index.parse().ok()?)))?
+}
+
+async fn decide_by(handle: &Handle, incoming: Incoming) -> Answered {
+    let change: PolicyChange = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(Input::DecideBy { change, reply });
+    let done = done.await.map_err(|_| Refusal::ending())?;
+    done.map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
+    master_status(handle).await
 }
 
 async fn body(body: Incoming, bytes_max: usize) -> Result<Bytes, Refusal> {
@@ -189,7 +229,7 @@ async fn submit(handle: Handle, incoming: Incoming) -> Answered {
     let _ = handle.inputs.send(Input::Submit { submission: Box::new(submission), reply });
     let submitted = submitted.await.map_err(|_| Refusal::ending())?;
     let (job, changes, lease) =
-        submitted.map_err(|error| Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, error })?;
+        submitted.map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
     Ok(lines(handle, job, changes, lease))
 }
 
@@ -243,4 +283,18 @@ fn line(status: JobStatus) -> Option<Bytes> {
     let mut line = serde_json::to_vec(&WatchLine::Status(Box::new(status))).ok()?;
     line.push(b'\n');
     Some(Bytes::from(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_task_is_read_and_nothing_like_it() {
+        assert_eq!(task_name("map-3"), Some((TaskKind::Map, 3)));
+        assert_eq!(task_name("reduce-0"), Some((TaskKind::Reduce, 0)));
+        for wrong in ["", "map", "map-", "map-+3", "map-3.0", "job-1/map-3", "Map-3", "map-99999999999"] {
+            assert_eq!(task_name(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! Between the wire and the core: the only file that imports both the frames and the scheduler's facts.
 
-use crate::api::JobFailure;
+use crate::api::{JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};
+use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::{External, Failure, Slots};
 use gristmill_scheduler::ids::{TaskId, WorkerId};
-use gristmill_scheduler::job::{JobSpec, MapSpec};
-use gristmill_scheduler::units::Bytes;
+use gristmill_scheduler::job::{Exact, JobSpec, MapSpec};
+use gristmill_scheduler::plan::{Line, Share};
+use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::{FailureClass, SlotCounts};
+use gristmill_worker::protocol::{FailureClass, LaneOrder, LaneShare, SlotCounts};
 
 /// The slots of a worker for the core.
 pub fn slots(counts: SlotCounts) -> Slots {
@@ -63,15 +65,38 @@ pub fn map_spec(split: &Split) -> MapSpec {
     MapSpec { bytes: Bytes(split.bytes()), preferred, pinned }
 }
 
-/// The job for the core.
-pub fn job_spec(
-    splits: &[Split],
-    reduces: u32,
-    weight: f64,
-    pool: Option<u32>,
-    attempts_max: u32,
-) -> JobSpec {
-    JobSpec { weight, pool, attempts_max, ..JobSpec::new(splits.iter().map(map_spec).collect(), reduces) }
+/// The job for the core, but for its pool, whose number only the books know.
+pub fn job_spec(submission: &Submission, now: Time) -> JobSpec {
+    let maps = submission.splits.iter().map(map_spec).collect();
+    let exact = submission.exact.as_ref().map(|work| Exact {
+        maps: work.map_seconds.clone().into(),
+        shuffle_bytes: work.shuffle_bytes,
+        reduces: work.reduce_seconds.clone().into(),
+    });
+    JobSpec {
+        weight: submission.weight,
+        priority: submission.priority,
+        attempts_max: submission.attempts_max,
+        goal: submission.deadline_ns.map(|span| now + Span(span)),
+        name: Some(submission.label.clone().unwrap_or_else(|| submission.name.clone())),
+        exact,
+        ..JobSpec::new(maps, submission.reduces)
+    }
+}
+
+/// The order of lanes for workers.
+pub fn lane_order(order: &ShuffleOrder) -> LaneOrder {
+    let share = |share: Share| match share {
+        Share::All => LaneShare::All,
+        Share::Slots(requests) => LaneShare::Requests(requests),
+        Share::Weight(weight) => LaneShare::Weight(weight),
+        Share::In(Line(line)) => LaneShare::Line(line),
+    };
+    LaneOrder {
+        grants: order.grants.iter().map(|&(job, granted)| (job, share(granted))).collect(),
+        lines: order.lines.clone(),
+        only: order.only,
+    }
 }
 
 /// The failure that clients see, without its detail; `None` for an outcome that is none.

@@ -10,6 +10,7 @@ pub mod model;
 mod overlap;
 mod pairs;
 mod parallel;
+mod real;
 mod stragglers;
 #[cfg(test)]
 mod testing;
@@ -21,6 +22,7 @@ pub use model::{
     Table, Verdict,
 };
 pub use parallel::each;
+pub use real::{REAL_PAPERS, RealContext, RealExperiment};
 pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
 
 /// Runs the experiments of one paper.

@@ -107,6 +107,9 @@ pub enum ChartKind {
     Points,
     /// Groups of bars: the points of all series share their places on the horizontal axis.
     Bars,
+    /// Bars along the horizontal axis: points come in pairs, where a bar begins and where it ends, both at the height of
+    /// its row.
+    Spans,
 }
 
 /// An axis.

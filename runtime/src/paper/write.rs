@@ -1,8 +1,8 @@
 //! A run of papers as a folder: a page, its drawings and tables, and the results for programs.
 //!
 //! `index.html` stands alone; `PAPER/ID.svg` and `PAPER/ID.csv` hold each chart and table; `results.json` holds
-//! everything that was found, and `run.json` when, where and how fast. But for `run.json` and the last line of the
-//! page, the same seed and scale give the same bytes. The folder appears whole or not at all. Not here: experiments,
+//! everything that was found, and `run.json` when, where and how fast. Of simulations the same seed and scale give the
+//! same bytes, but for `run.json` and the last line of the page. The folder appears whole or not at all. Not here: experiments,
 //! and how charts look ([`crate::report`]).
 
 use super::circumstances::Circumstances;
@@ -24,6 +24,8 @@ pub const MARK: &str = "run.json";
 pub struct Run {
     /// As asked for: a paper's name or `all`.
     pub asked: String,
+    /// On real processes; otherwise in the papers' models.
+    pub real: bool,
     /// How much was simulated.
     pub scale: Scale,
     /// The first seed.
@@ -49,6 +51,7 @@ struct Results<'a> {
     schema: u32,
     version: &'static str,
     asked: &'a str,
+    real: bool,
     scale: Scale,
     seed: u64,
     tallies: Vec<(&'a str, Tally)>,
@@ -73,7 +76,8 @@ impl Run {
             Scale::Normal => "",
             Scale::Full => " --full",
         };
-        format!("gristmill paper {}{scale} --seed {}", self.asked, self.seed)
+        let real = if self.real { " --real" } else { "" };
+        format!("gristmill paper {}{real}{scale} --seed {}", self.asked, self.seed)
     }
 
     /// All files of the folder, with their paths in it.
@@ -100,6 +104,7 @@ impl Run {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION"),
             asked: &self.asked,
+            real: self.real,
             scale: self.scale,
             seed: self.seed,
             tallies: self.papers.iter().map(|paper| (paper.name, Tally::of(&paper.sections))).collect(),
@@ -112,9 +117,10 @@ impl Run {
     }
 
     fn title(&self) -> String {
+        let anew = if self.real { "on real execution" } else { "run anew" };
         match self.papers.as_slice() {
-            [paper] => format!("The {} paper, run anew", paper.name),
-            papers => format!("{} papers on scheduling, run anew", in_words(papers.len())),
+            [paper] => format!("The {} paper, {anew}", paper.name),
+            papers => format!("{} papers on scheduling, {anew}", in_words(papers.len())),
         }
     }
 
@@ -124,10 +130,17 @@ impl Run {
             Scale::Normal => "Minutes for each paper.",
             Scale::Full => "As large as the papers' own runs.",
         };
+        let how = match self.real {
+            true => "on real processes: master, workers, shuffle and commits as they run for users",
+            false => "with its policies as they run on a live cluster",
+        };
+        let same = match self.real {
+            true => "Another run gives other times; the jobs, their arrivals and their data are the same.",
+            false => "The same command gives the same numbers.",
+        };
         let mut lead = vec![
             format!(
-                "The experiments of each paper, with its policies as they run on a live cluster. Made by `{}`, version \
-                 {}. {scale} The same command gives the same numbers.",
+                "The experiments of each paper, {how}. Made by `{}`, version {}. {scale} {same}",
                 self.command(),
                 env!("CARGO_PKG_VERSION")
             ),
@@ -322,6 +335,7 @@ mod tests {
         let failure = Failure { name: "other".to_owned(), error: "no trace".to_owned() };
         Run {
             asked: "all".to_owned(),
+            real: false,
             scale: Scale::Quick,
             seed: 7,
             papers: vec![paper()],

@@ -131,7 +131,7 @@ fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { value.to_string() }
 }
 
-fn line(cells: &[String]) -> String {
+pub(crate) fn line(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
     cells.join(",") + "\n"
 }

@@ -34,8 +34,8 @@ impl Books {
                 self.finished(*attempt, TaskKind::Reduce, *output_bytes, *took, out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
-            // Nothing is suspended yet.
-            Event::AttemptSuspended { .. } | Event::AttemptHandedOver { .. } => self.late(),
+            Event::AttemptSuspended { attempt } => self.suspended(*attempt),
+            Event::AttemptHandedOver { attempt } => self.handed_over(*attempt, out),
             Event::AttemptReturned { attempt } => self.returned(*attempt, out),
             Event::Fetched { job, home, map, partitions } => {
                 let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));
@@ -50,6 +50,10 @@ impl Books {
                 self.fetch_failed(*job, *home, *map, *class, out);
             }
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
+            Event::NetworkRate { per_worker } => {
+                self.config.network = *per_worker;
+                self.dirty.extend(self.jobs.keys());
+            }
             Event::Tick => {}
         }
     }
@@ -81,12 +85,14 @@ impl Books {
         }
     }
 
-    /// A new worker: homes that cost nothing to move are shared with it, and jobs that had to make do with
-    /// barred workers leave those. The one place that looks at all live jobs; workers join rarely.
+    /// A new worker: homes that cost nothing to move are shared with it, maps that were dealt and have not begun are
+    /// dealt again, and jobs that had to make do with barred workers leave those. The one place that looks at all live
+    /// jobs; workers join rarely.
     fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
         for (&id, job) in &mut self.jobs {
             job.leave_barred(&mut self.workers, out);
             job.share_homes(worker, &mut self.workers, out);
+            job.undeal_all(&mut self.workers);
             if !job.homeless.is_empty() || job.queue.undealt().next().is_some() {
                 self.dirty.insert(id);
             }
@@ -99,7 +105,8 @@ impl Books {
             self.deserted_at = self.now;
         }
         // All leave the table before the first consequence is drawn, which may end a job.
-        let gone: Vec<AttemptId> = worker.running.iter().chain(&worker.queued).copied().collect();
+        let gone: Vec<AttemptId> =
+            worker.running.iter().chain(&worker.queued).chain(&worker.suspended).copied().collect();
         let released = |&attempt: &AttemptId| {
             let record = self.release(attempt).filter(|record| !record.dying)?;
             Some((attempt, record.queued))
@@ -208,7 +215,8 @@ impl Core {
         let job = books.jobs.get_mut(&id).expect("only live jobs are housed");
         let mut new = BTreeSet::new();
         for partition in job.homeless.clone() {
-            let request = HomeRequest { job, partition, workers: &books.workers };
+            let goes_on = job.reduces[partition as usize].continues.is_some();
+            let request = HomeRequest { job, partition, goes_on, workers: &books.workers };
             let home = self.placement.home(request);
             assert!(books.workers.is_live(home), "{} chose {home}, which is not live", self.placement.name());
             assert!(

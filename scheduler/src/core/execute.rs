@@ -8,7 +8,7 @@ use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
 use crate::ids::{JobId, TaskId, TaskKind};
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::{Books, Worker, Workers};
-use crate::placement::{Choice, Offer, Placement};
+use crate::placement::{Choice, Locality, Offer, Placement};
 use crate::plan::{Line, Reason, Share, SlotFloor};
 use crate::view::{Handle, Station};
 
@@ -52,7 +52,7 @@ impl Executor<'_> {
         let job = &self.books.jobs[&id];
         let waits = match kind {
             TaskKind::Map => 0 < job.queue.startable(),
-            TaskKind::Reduce => !job.ready.at.is_empty(),
+            TaskKind::Reduce => !job.ready.at.is_empty() || !job.parked.at.is_empty(),
         };
         if !waits {
             return None;
@@ -80,6 +80,16 @@ impl Executor<'_> {
             assert!(open, "{} queued on {worker}, which has no place", self.placement.name());
         }
         choice
+    }
+
+    /// Lets a suspended attempt of the job go on, before anything new of it begins.
+    fn resume(&mut self, id: JobId, line: Option<Line>, grant: Reason) -> bool {
+        let Some(attempt) = self.books.resumable(&self.books.jobs[&id]) else { return false };
+        let worker = self.books.resume(attempt, line);
+        // It goes on where its segments are.
+        let reason = LaunchReason { grant, locality: Locality::Local };
+        self.commands.push(Command::Resume { attempt, worker, reason });
+        true
     }
 
     fn check(&self, task: TaskId, choice: &Choice) {
@@ -140,6 +150,9 @@ impl SlotFloor for Executor<'_> {
             Station::Reduce => TaskKind::Reduce,
             Station::Shuffle => return false,
         };
+        if kind == TaskKind::Reduce && self.resume(id, line, grant) {
+            return true;
+        }
         let Some(choice) = self.choose(id, kind, line) else { return false };
         let task = TaskId { job: id, kind, index: choice.index };
         self.check(task, &choice);

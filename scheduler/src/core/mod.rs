@@ -8,9 +8,12 @@
 
 mod enter;
 mod execute;
+mod explain;
+mod preempt;
 mod show;
 mod snapshot;
 
+pub use explain::Outlook;
 pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
 
 use crate::command::Command;
@@ -55,6 +58,14 @@ pub struct CoreConfig {
     /// What each worker can take in from others, in bytes per second, for estimates of the shuffle; `None`, the
     /// default, counts as no limit.
     pub network: Option<Bytes>,
+    /// How long a reduce keeps a slot at least before a policy that preempts may suspend it; 200 ms. A suspension costs
+    /// tens of milliseconds, and slots that go back and forth would be nothing but cost.
+    pub suspend_after_min: Span,
+    /// Suspended attempts that a worker keeps at most, since each keeps its memory and its thread; 64.
+    pub suspended_per_worker_max: u32,
+    /// How long a suspended attempt waits for a slot of its worker while one elsewhere stays idle before it is handed
+    /// over; 2 s. Its segments are then fetched anew.
+    pub hand_over_after: Span,
 }
 
 impl Default for CoreConfig {
@@ -70,6 +81,9 @@ impl Default for CoreConfig {
             ended_jobs_max: 1000,
             ahead: AheadConfig::default(),
             network: None,
+            suspend_after_min: Span::milliseconds(200),
+            suspended_per_worker_max: 64,
+            hand_over_after: Span::whole_seconds(2),
         }
     }
 }
@@ -109,18 +123,22 @@ pub struct Core {
     /// The tick that was asked for last.
     wake: Option<Time>,
     shuffle: ShuffleOrder,
+    /// The order before, kept for its memory.
+    shuffle_before: ShuffleOrder,
+    shuffle_revision: u64,
 }
 
 impl Core {
     /// An empty core: no workers, no jobs.
     ///
     /// # Panics
-    /// If the policy preempts: attempts cannot be suspended yet.
+    /// If the policy suspends maps, which no worker can.
     #[must_use]
     pub fn new(config: CoreConfig, policy: Box<dyn Policy>, placement: Box<dyn Placement>) -> Self {
-        assert!(!policy.preempts(), "policy {} preempts, which is not supported yet", policy.name());
+        let mut books = Books::new(config);
+        books.preempts = preempts(&*policy);
         Self {
-            books: Books::new(config),
+            books,
             policy,
             placement,
             estimator: None,
@@ -131,14 +149,26 @@ impl Core {
             next_seq: 0,
             wake: None,
             shuffle: ShuffleOrder::default(),
+            shuffle_before: ShuffleOrder::default(),
+            shuffle_revision: 0,
         }
     }
 
-    /// From now on another policy and another placement decide. Both see all live jobs as if they had just arrived, in
-    /// the order of their arrival.
+    /// From now on another policy and another placement decide. The policy sees all live jobs as if they arrived now, in
+    /// the order of their arrival; the placement deals anew what has not begun. Attempts go on, the standing order of the
+    /// shuffle, lines and a wake that was asked for are dropped, and the next call of [`Core::handle`] plans.
+    ///
+    /// # Panics
+    /// If the policy suspends maps, which no worker can.
     pub fn decide_by(&mut self, policy: Box<dyn Policy>, placement: Box<dyn Placement>) {
+        self.books.preempts = preempts(&*policy);
         self.policy = policy;
         self.placement = placement;
+        self.wake = None;
+        self.shuffle = ShuffleOrder::default();
+        self.shuffle_revision += 1;
+        self.books.decide_anew();
+        self.introduce_all();
     }
 
     /// With sizes of jobs by this estimator; without one, the policy sees numbers of tasks and segments instead.
@@ -171,14 +201,17 @@ impl Core {
         self.books.rouse(commands);
         self.settle(commands);
         self.observe(ticked);
+        let taken = self.take_back(commands);
         let wish = self.plan(commands);
+        let moved = self.hand_over(commands);
         let again =
             self.books.call_back(|attempt, worker| commands.push(Command::Recall { attempt, worker }));
-        self.ask_for_wake([wish, again], commands);
+        self.ask_for_wake([taken, wish, moved, again], commands);
     }
 
     /// Lets the policy plan and executes its plan.
     fn plan(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+        std::mem::swap(&mut self.shuffle, &mut self.shuffle_before);
         self.shuffle.grants.clear();
         self.shuffle.lines.clear();
         self.shuffle.only = false;
@@ -200,12 +233,13 @@ impl Core {
         plan.finish();
         let wish = plan.wished_wake();
         executor.end();
+        self.shuffle_revision += u64::from(self.shuffle != self.shuffle_before);
         wish
     }
 
     /// One standing wake: the earliest of these wishes, the end of a pause, and the end of the grace without
     /// workers.
-    fn ask_for_wake(&mut self, wishes: [Option<Time>; 2], commands: &mut Vec<Command>) {
+    fn ask_for_wake(&mut self, wishes: [Option<Time>; 4], commands: &mut Vec<Command>) {
         let now = self.books.now;
         let pause = self.books.resting.first().map(|&(due, _)| due);
         let wishes = wishes.into_iter().chain([pause, self.books.grace_ends()]);
@@ -222,6 +256,19 @@ impl Core {
         &self.shuffle
     }
 
+    /// Rises whenever [`Core::shuffle_order`] becomes another.
+    #[must_use]
+    pub fn shuffle_revision(&self) -> u64 {
+        self.shuffle_revision
+    }
+
+    /// The handed-over attempt that this one goes on from. `None` if it begins from its inputs, as all others do; then
+    /// nothing that an earlier attempt left behind is of use to it.
+    #[must_use]
+    pub fn continues(&self, attempt: AttemptId) -> Option<AttemptId> {
+        self.books.continued(attempt)
+    }
+
     /// Checks every invariant of the books from scratch. Cost: all of the books; meant for tests.
     ///
     /// # Errors
@@ -234,6 +281,18 @@ impl Core {
     #[must_use]
     pub fn late_events(&self) -> u64 {
         self.books.late
+    }
+
+    /// What the estimator has learned so far; null if there is none, or it learns nothing.
+    #[must_use]
+    pub fn memory(&self) -> serde_json::Value {
+        self.estimator.as_ref().map_or(serde_json::Value::Null, |estimator| estimator.memory())
+    }
+
+    /// Whether the policy takes slots back from reduces.
+    #[must_use]
+    pub fn preempts(&self) -> bool {
+        self.books.preempts
     }
 
     /// The name of the policy.
@@ -284,7 +343,7 @@ impl Core {
         self.books.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.books))
     }
 
-    /// The attempts that hold a slot or are queued behind one, by id.
+    /// The attempts that hold a slot, are queued behind one, or are suspended, by id.
     pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, AttemptSnapshot)> {
         self.books.attempts.iter().map(|(&id, attempt)| (id, AttemptSnapshot::of(attempt)))
     }
@@ -296,7 +355,7 @@ impl Core {
         self.books.jobs.get(&job).map_or(&[], |job| job.empty.words())
     }
 
-    /// This attempt, if it holds a slot or is queued behind one.
+    /// This attempt, if it holds a slot, is queued behind one, or is suspended.
     #[must_use]
     pub fn attempt(&self, id: AttemptId) -> Option<AttemptSnapshot> {
         self.books.attempts.get(&id).map(AttemptSnapshot::of)
@@ -315,11 +374,23 @@ impl Core {
         self.books.jobs.get(&job)?.reduces.get(partition as usize)?.home
     }
 
+    /// Whether the partition's home does not have its segment of this map.
+    pub(crate) fn lacks(&self, job: JobId, partition: u32, map: u32) -> bool {
+        let reduce = self.books.jobs.get(&job).and_then(|job| job.reduces.get(partition as usize));
+        reduce.is_some_and(|reduce| !reduce.gathered.get(map))
+    }
+
     /// Capacity by station, as policies see it.
     fn capacity(books: &Books) -> [f64; 3] {
         let slots = |kind: TaskKind| f64::from(books.workers.slots_of(kind));
         [slots(TaskKind::Map), 1.0, slots(TaskKind::Reduce)]
     }
+}
+
+/// Whether the policy takes slots back from reduces.
+fn preempts(policy: &dyn Policy) -> bool {
+    assert!(!policy.suspends_maps(), "policy {} suspends maps, which no worker can", policy.name());
+    policy.preempts()
 }
 
 #[cfg(test)]

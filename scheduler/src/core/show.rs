@@ -41,6 +41,18 @@ impl Core {
         }
     }
 
+    /// Shows all live jobs to a policy that knows none, with rows counted as it sees them.
+    pub(super) fn introduce_all(&mut self) {
+        self.books.workers.moved = self.books.workers.live.keys().copied().collect();
+        self.flip_workers();
+        for id in self.books.jobs.keys().copied().collect::<Vec<_>>() {
+            if self.books.jobs[&id].handle.is_some() {
+                let handle = self.count(id);
+                self.tell(&[handle], Change::Arrived(handle));
+            }
+        }
+    }
+
     fn tell(&mut self, touched: &[Handle], change: Change) {
         let books = &self.books;
         let (now, cap, unified) = (books.now, Self::capacity(books), !books.workers.pooled);
@@ -75,7 +87,7 @@ impl Core {
         }
         let job = &self.books.jobs[&id];
         let row = &mut self.rows[handle.index()];
-        *row = row_of(job, row.seq);
+        *row = row_of(job, row.seq, self.books.preempts);
         if let Some(estimator) = &mut self.estimator {
             let sizes = estimator.sizes(&facts(job, &self.books, &self.runs[handle.index()]));
             row.whole = sizes.whole;
@@ -92,7 +104,7 @@ impl Core {
             let Some(worker) = books.workers.live.get_mut(&id) else { continue };
             let many = FLIPS_MAX < worker.bound.len();
             for (place, &kind) in KINDS.iter().enumerate() {
-                let idle = 0 < worker.free(kind);
+                let idle = 0 < worker.free(kind) || books.preempts && 0 < worker.yielding(kind);
                 let pool = worker.pool(kind);
                 if pool != place || worker.shown_idle[pool] == idle || many && !idle {
                     continue;
@@ -104,7 +116,8 @@ impl Core {
                 worker.bound.retain(|job| {
                     let Some(record) = jobs.get_mut(job) else { return false };
                     let mut any = false;
-                    for bound in [&mut record.ready, &mut record.queue.pinned, &mut record.queue.dealt] {
+                    let Job { ready, parked, queue, .. } = record;
+                    for bound in [ready, parked, &mut queue.pinned, &mut queue.dealt] {
                         any |= bound.at.contains_key(&id);
                         if unified || bound.kind == kind {
                             bound.flip(id, idle);
@@ -139,7 +152,7 @@ impl Core {
 }
 
 /// What estimators see of a job.
-fn facts<'a>(job: &'a Job, books: &Books, running_since: &'a [Time]) -> Facts<'a> {
+pub(super) fn facts<'a>(job: &'a Job, books: &Books, running_since: &'a [Time]) -> Facts<'a> {
     let reduces = job.reduces.len() as u32;
     let made = f64::from(job.maps_done) * f64::from(reduces);
     let output_bytes = job.tally.map_bytes.0 as f64;
@@ -178,20 +191,23 @@ fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
     Some(Sizes { whole: [maps, shuffle, reduces], left: [maps_left, shuffle * lacking, reduces_left] })
 }
 
-/// What policies see of a job, with its work counted in tasks and segments.
-fn row_of(job: &Job, seq: u64) -> Row {
+/// What policies see of a job, with its work counted in tasks and segments. Under a policy that preempts a reduce that
+/// could be suspended counts as one that could start, and not as held.
+pub(super) fn row_of(job: &Job, seq: u64, preempts: bool) -> Row {
     let maps = job.maps.len() as f64;
     let reduces = job.reduces.len() as f64;
     let count = |state: ReduceState| job.reduce_counts[state as usize];
     let segments = job.maps.len() as u64 * job.reduces.len() as u64;
     let segments_left = (segments - job.segments_fetched) as f64;
     let has_output = !job.outputs.is_empty();
+    let yielding = if preempts { job.yielding } else { 0 };
     Row {
         seq,
         arrival: job.arrival,
         goal: job.goal,
         weight: job.weight,
         pool: job.pool,
+        pool_weight: job.pool_weight,
         priority: job.priority,
         started: 0 < job.tally.launched,
         live: true,
@@ -200,13 +216,14 @@ fn row_of(job: &Job, seq: u64) -> Row {
         can: [
             f64::from(job.queue.startable()),
             if has_output { segments_left } else { 0.0 },
-            f64::from(job.ready.startable),
+            f64::from(job.ready.startable + job.parked.startable + yielding),
         ],
-        held: [f64::from(job.maps_running), 0.0, f64::from(count(ReduceState::Running))],
+        held: [f64::from(job.maps_running), 0.0, f64::from(count(ReduceState::Running) - yielding)],
+        yields: 0 < yielding,
         pend: [
             job.maps_waiting,
             segments_left.min(f64::from(u32::MAX)) as u32,
-            count(ReduceState::Gathering) + count(ReduceState::Ready),
+            count(ReduceState::Gathering) + count(ReduceState::Ready) + count(ReduceState::Suspended),
         ],
         done: job.maps_done,
         done_time: job.tally.map_time.seconds(),

@@ -44,6 +44,8 @@ pub struct ReduceCounts {
     pub ready: u32,
     /// An attempt holds a slot.
     pub running: u32,
+    /// An attempt left its slot and keeps what it has.
+    pub suspended: u32,
     /// Its part is published.
     pub done: u32,
 }
@@ -83,6 +85,10 @@ pub struct JobSnapshot {
     pub map_output: Bytes,
     /// Bytes of parts written by reduces.
     pub reduce_output: Bytes,
+    /// Times that an attempt was suspended.
+    pub suspended: u32,
+    /// Times that a suspended attempt was handed over to go on elsewhere.
+    pub handed_over: u32,
 }
 
 impl JobSnapshot {
@@ -119,6 +125,7 @@ impl JobSnapshot {
                 gathering: reduces(ReduceState::Gathering) - pending,
                 ready: reduces(ReduceState::Ready),
                 running: reduces(ReduceState::Running),
+                suspended: reduces(ReduceState::Suspended),
                 done: reduces(ReduceState::Done),
             },
             segments_fetched: job.segments_fetched,
@@ -133,6 +140,8 @@ impl JobSnapshot {
             localities: job.tally.localities,
             map_output: job.tally.map_bytes,
             reduce_output: job.tally.reduce_bytes,
+            suspended: job.tally.suspended,
+            handed_over: job.tally.handed_over,
         }
     }
 }
@@ -150,6 +159,8 @@ pub struct WorkerSnapshot {
     pub running: u32,
     /// Attempts queued behind those.
     pub queued: u32,
+    /// Attempts that are suspended there.
+    pub suspended: u32,
     /// Live jobs that it has something of.
     pub jobs: u32,
     /// Partitions that it gathers or reduces.
@@ -167,6 +178,7 @@ impl WorkerSnapshot {
             slots: worker.slots.total(),
             running: worker.running.len() as u32,
             queued: worker.queued(),
+            suspended: worker.suspended.len() as u32,
             jobs: worker.jobs.len() as u32,
             homes: jobs().map(|job| job.homes_at(worker.id)).sum(),
             outputs: jobs().map(|job| job.outputs.get(&worker.id).map_or(0, |maps| maps.len() as u32)).sum(),
@@ -174,15 +186,17 @@ impl WorkerSnapshot {
     }
 }
 
-/// An attempt that holds a slot or is queued behind one.
+/// An attempt that holds a slot, is queued behind one, or is suspended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttemptSnapshot {
     /// Where it runs.
     pub worker: WorkerId,
-    /// When it got its slot; while it is queued, when it was queued.
+    /// When it got its first slot; while it is queued, when it was queued.
     pub started: Time,
     /// It waits for a slot of its worker.
     pub queued: bool,
+    /// It left its slot and keeps what it has.
+    pub suspended: bool,
     /// It was told to die.
     pub dying: bool,
 }
@@ -193,6 +207,7 @@ impl AttemptSnapshot {
             worker: attempt.worker,
             started: attempt.started,
             queued: attempt.queued,
+            suspended: attempt.hold.is_parked(),
             dying: attempt.dying,
         }
     }

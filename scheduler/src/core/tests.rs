@@ -1,13 +1,17 @@
 //! What the core promises, rule by rule, and under random histories.
 
 mod ahead;
+mod brains;
+mod changing;
 mod commits;
 mod driver;
 mod ends;
+mod explain;
 mod failures;
 mod outputs;
 mod placing;
 mod pools;
 mod sharing;
 mod sizes;
+mod suspending;
 mod world;

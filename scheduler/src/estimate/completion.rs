@@ -99,6 +99,40 @@ impl Remaining {
     }
 }
 
+/// What a job needs to end in time when its reduces come after its maps.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Need {
+    /// Map slots from now until its maps are done.
+    pub map_slots: f64,
+    /// Reduce slots from then on.
+    pub reduce_slots: f64,
+    /// Whether any number of slots suffices: no task alone is too long.
+    pub possible: bool,
+}
+
+/// The fewest slots, of both kinds added, with which work of `left` (slot-seconds of maps, seconds of the network,
+/// slot-seconds of reduces) ends within `seconds`, if the shuffle overlaps with the maps and the reduces follow them.
+/// `tasks` are the maps and reduces to come, which cannot be cut further.
+///
+/// With maps of work M on m slots and reduces of work R on r slots, `M / m + R / r = seconds`; `m + r` is least where
+/// `m = sqrt(M) (sqrt(M) + sqrt(R)) / seconds`, and likewise `r`. An estimate: not from the paper, whose equation 3
+/// counts maps and reduces alike.
+#[must_use]
+pub fn need(left: [f64; 3], tasks: [f64; 2], seconds: f64) -> Need {
+    let [maps, shuffle, reduces] = left;
+    if seconds <= 0.0 {
+        return Need { map_slots: f64::INFINITY, reduce_slots: f64::INFINITY, possible: false };
+    }
+    let roots = maps.sqrt() + reduces.sqrt();
+    let longest = |work: f64, tasks: f64| if 0.0 < tasks { work / tasks } else { 0.0 };
+    let at_least = (longest(maps, tasks[0]) + longest(reduces, tasks[1])).max(shuffle);
+    Need {
+        map_slots: maps.sqrt() * roots / seconds,
+        reduce_slots: reduces.sqrt() * roots / seconds,
+        possible: at_least <= seconds,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,13 @@
 //! of map and bytes of output for each byte of input (for each map, where inputs have no size), and seconds of a reduce.
 //! From its first finished map on, a job is judged by its own maps (`linear`); its reduces by its own once one has
 //! finished.
-//! Must know: names, and that jobs of one name are alike. It is not: kept over restarts of the master.
+//! Must know: names, and that jobs of one name are alike. Its memory can be kept over restarts of the master.
 
 use crate::catalogue::Entry;
 use crate::estimate::linear::{Linear, Rates};
 use crate::estimate::tasks::{Tasks, mean_reduce};
 use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How it is called.
@@ -27,7 +28,8 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
 pub const NAMES_MAX: usize = 1_000;
 
 /// Sums over all earlier jobs of a name.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Past {
     /// When it learned last, counted in jobs.
     learned: u64,
@@ -38,6 +40,17 @@ struct Past {
     reduces: f64,
     reduce_seconds: f64,
 }
+
+impl Past {
+    /// Whether jobs can have left such sums.
+    fn is_sound(&self) -> bool {
+        let sums = [self.map_seconds, self.input_bytes, self.output_bytes, self.reduces, self.reduce_seconds];
+        1.0 <= self.maps && self.maps.is_finite() && sums.iter().all(|sum| sum.is_finite() && 0.0 <= *sum)
+    }
+}
+
+/// Version of what [`History`] says that it has learned.
+const MEMORY_SCHEMA: u64 = 1;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +97,28 @@ impl History {
         sizes
     }
 
+    fn from_memory(memory: &serde_json::Value) -> Result<Self, String> {
+        let schema = memory.get("schema").and_then(serde_json::Value::as_u64);
+        if schema != Some(MEMORY_SCHEMA) {
+            return Err(format!("a memory of schema {schema:?} is not of schema {MEMORY_SCHEMA}"));
+        }
+        let past = memory.get("past").cloned().unwrap_or_default();
+        let past: BTreeMap<String, Past> = serde_json::from_value(past).map_err(|error| error.to_string())?;
+        if NAMES_MAX < past.len() {
+            return Err(format!("it remembers {} names, more than {NAMES_MAX}", past.len()));
+        }
+        if let Some((name, _)) = past.iter().find(|(_, past)| !past.is_sound()) {
+            return Err(format!("what it remembers of `{name}` is impossible"));
+        }
+        let ages: BTreeMap<u64, String> =
+            past.iter().map(|(name, past)| (past.learned, name.clone())).collect();
+        if ages.len() != past.len() {
+            return Err("two names learned last at the same time".to_owned());
+        }
+        let learned = ages.last_key_value().map_or(0, |(&age, _)| age);
+        Ok(Self { past, ages, learned })
+    }
+
     fn forget_one(&mut self) {
         if self.past.len() < NAMES_MAX {
             return;
@@ -104,6 +139,20 @@ impl Estimator for History {
             0 => self.expected(facts).unwrap_or_else(|| Tasks.sizes(facts)),
             _ => self.observed(facts),
         }
+    }
+
+    fn knows(&self, facts: &Facts<'_>) -> bool {
+        0 < facts.maps_done || facts.name.is_some_and(|name| self.past.contains_key(name))
+    }
+
+    fn memory(&self) -> serde_json::Value {
+        serde_json::json!({ "schema": MEMORY_SCHEMA, "past": self.past })
+    }
+
+    fn restore(&mut self, memory: &serde_json::Value) -> Result<(), String> {
+        let fresh = if memory.is_null() { Self::new() } else { Self::from_memory(memory)? };
+        *self = fresh;
+        Ok(())
     }
 
     fn learn(&mut self, facts: &Facts<'_>) {

@@ -93,6 +93,28 @@ pub trait Estimator: Send {
 
     /// A job is over, and these are the last facts of it: what there is to learn for others of its name.
     fn learn(&mut self, _facts: &Facts<'_>) {}
+
+    /// Whether the job's sizes are more than a guess: before its first map, only one that remembers alike jobs or is
+    /// told knows anything.
+    fn knows(&self, facts: &Facts<'_>) -> bool {
+        0 < facts.maps_done
+    }
+
+    /// All that it has learned, to be kept over restarts; null if it learns nothing.
+    fn memory(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    /// Knows from now on what [`Estimator::memory`] said then, and nothing else.
+    ///
+    /// # Errors
+    /// What is no such memory, in words; then nothing has changed.
+    fn restore(&mut self, memory: &serde_json::Value) -> Result<(), String> {
+        match memory.is_null() {
+            true => Ok(()),
+            false => Err(format!("the estimator `{}` keeps no memory", self.name())),
+        }
+    }
 }
 
 /// Work of one kind, in its own unit.

@@ -1,7 +1,7 @@
 //! Knows sizes exactly where the driver does: in simulations and experiments. Elsewhere it predicts as `linear`.
 //!
-//! For policies whose paper assumes that sizes are known. It is not: possible on a live cluster, whose driver knows no
-//! sizes in advance; there it is `linear` under another name.
+//! For policies whose paper assumes that sizes are known. On a live cluster a job's sizes are known if its
+//! submitter measured them in an isolated run; for others it is `linear` under another name.
 
 use crate::catalogue::Entry;
 use crate::estimate::linear::Linear;
@@ -29,5 +29,9 @@ impl Estimator for Oracle {
 
     fn sizes(&mut self, facts: &Facts<'_>) -> Sizes {
         facts.exact.unwrap_or_else(|| Linear.sizes(facts))
+    }
+
+    fn knows(&self, facts: &Facts<'_>) -> bool {
+        facts.exact.is_some() || Linear.knows(facts)
     }
 }

@@ -187,3 +187,40 @@ fn an_unknown_estimator_names_the_nearest() {
         "there is no estimator `lineer`; did you mean `linear`? There is tasks, linear, history, oracle"
     );
 }
+
+#[test]
+fn history_that_was_kept_and_restored_expects_the_same_and_goes_on_learning_the_same() {
+    let mut history = History::new();
+    history.learn(&JOB.facts(Some("daily"), JOB.maps, JOB.reduces));
+    history.learn(&JOB.facts(Some("hourly"), JOB.maps, JOB.reduces));
+    let text = serde_json::to_string(&history.memory()).unwrap();
+    let mut restored = History::new();
+    restored.restore(&serde_json::from_str(&text).unwrap()).unwrap();
+    for estimator in [&mut history, &mut restored] {
+        estimator.learn(&JOB.facts(Some("daily"), JOB.maps, JOB.reduces));
+    }
+    let next = JOB.facts(Some("daily"), 0, 0);
+    assert_eq!(history.sizes(&next), restored.sizes(&next));
+    assert_eq!(history.memory(), restored.memory());
+    restored.restore(&serde_json::Value::Null).unwrap();
+    assert!(!restored.knows(&next), "nothing restored is nothing known");
+}
+
+#[test]
+fn history_refuses_a_memory_that_no_jobs_can_have_left_and_keeps_its_own() {
+    let mut history = History::new();
+    history.learn(&JOB.facts(Some("daily"), JOB.maps, JOB.reduces));
+    let before = history.memory();
+    let refuse = |history: &mut History, change: fn(&mut serde_json::Value)| {
+        let mut memory = history.memory();
+        change(&mut memory);
+        history.restore(&memory).unwrap_err()
+    };
+    assert!(refuse(&mut history, |memory| memory["schema"] = 7.into()).contains("schema"));
+    assert!(refuse(&mut history, |memory| memory["past"]["daily"]["maps"] = 0.into()).contains("impossible"));
+    assert!(
+        refuse(&mut history, |memory| memory["past"]["daily"]["surprise"] = 0.into()).contains("surprise")
+    );
+    assert_eq!(history.memory(), before);
+    assert!(Linear.restore(&before).is_err(), "an estimator that learns nothing took a memory");
+}

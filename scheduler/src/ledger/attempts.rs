@@ -9,6 +9,7 @@ use crate::event::Failure;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::Books;
 use crate::ledger::jobs::Job;
+use crate::ledger::suspensions::Hold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::workers::Workers;
 use crate::placement::Locality;
@@ -16,7 +17,7 @@ use crate::plan::Line;
 use crate::units::{Bytes, Span, Time};
 use crate::view::Station;
 
-/// One try that holds a slot or is queued behind one.
+/// One try that holds a slot, is queued behind one, or is suspended.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) worker: WorkerId,
@@ -31,6 +32,11 @@ pub(crate) struct Attempt {
     pub(crate) dying: bool,
     /// Of a map attempt that holds a slot: its place in [`Job::runs`].
     pub(crate) place: u32,
+    pub(crate) hold: Hold,
+    /// When it got its slot the last time.
+    pub(crate) since: Time,
+    /// How long it held a slot before it was suspended the last time.
+    pub(crate) ran: Span,
 }
 
 /// The station of a kind of task.
@@ -61,6 +67,9 @@ impl Books {
                 let found = job.ready.remove(worker, task.index, &mut self.workers);
                 assert!(found, "{task} launched on {worker}, where it is not ready");
                 job.set_reduce(task.index, ReduceState::Running);
+                // What was written on a worker that is lost is lost as well.
+                let continues = &mut job.reduces[task.index as usize].continues;
+                continues.take_if(|continued| !self.workers.is_live(continued.at));
             }
         }
         let quick = job.is_quick(task, &self.config.ahead);
@@ -89,19 +98,30 @@ impl Books {
             self.lines[station_of(task.kind).index()].take(line);
         }
         let quick = quick && !queued;
-        let record = Attempt { worker, started: self.now, queued, quick, line, dying: false, place };
+        let (started, hold, ran) = (self.now, Hold::Firm, Span::default());
+        let record =
+            Attempt { worker, started, queued, quick, line, dying: false, place, hold, since: started, ran };
         self.attempts.insert(attempt, record);
+        if task.kind == TaskKind::Reduce {
+            self.set_hold(attempt, Hold::Suspendable);
+        }
         self.dirty.insert(task.job);
         attempt
     }
 
-    /// Takes an attempt out of the table and gives its slot back, if its worker is live.
+    /// Takes an attempt out of the table and gives its slot back, if it has one and its worker is live.
     pub(crate) fn release(&mut self, attempt: AttemptId) -> Option<Attempt> {
+        let hold = self.attempts.get(&attempt)?.hold;
+        if hold != Hold::Firm {
+            self.set_hold(attempt, Hold::Firm);
+        }
         let record = self.attempts.remove(&attempt)?;
         if record.queued {
             self.ahead.remove(record.started, attempt);
         }
-        if self.workers.is_live(record.worker)
+        if hold.is_parked() {
+            self.leave_parked(attempt, &record);
+        } else if self.workers.is_live(record.worker)
             && let Some(next) = self.workers.leave(record.worker, attempt, record.quick)
         {
             self.promote(next);
@@ -124,12 +144,23 @@ impl Books {
         Some(record)
     }
 
+    /// A suspended attempt is over. Where its worker is gone, the lines there go with it.
+    fn leave_parked(&mut self, attempt: AttemptId, record: &Attempt) {
+        if self.workers.is_live(record.worker) {
+            self.workers.forget_parked(record.worker, attempt);
+            if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+                job.parked.remove(record.worker, attempt.task.index, &mut self.workers);
+            }
+        }
+    }
+
     /// A queued attempt got its slot.
-    fn promote(&mut self, attempt: AttemptId) {
+    pub(crate) fn promote(&mut self, attempt: AttemptId) {
         let record = self.attempts.get_mut(&attempt).expect("queued attempts are in the table");
         self.ahead.remove(record.started, attempt);
         record.queued = false;
         record.started = self.now;
+        record.since = self.now;
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.maps_queued -= 1;
         record.place = job.begin_run(attempt, self.now);
@@ -198,7 +229,7 @@ impl Books {
             }
             TaskKind::Reduce => {
                 job.tally.reduce_bytes += output;
-                job.tally.reduce_time += now.since(record.started);
+                job.tally.reduce_time += took;
                 job.finish_reduce(attempt.task.index);
             }
         }
@@ -255,7 +286,10 @@ impl Books {
     /// An attempt asks to publish.
     pub(crate) fn commit(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
         let Some(record) = self.attempts.get(&attempt) else { return self.late() };
-        let worker = record.worker;
+        let (worker, hold) = (record.worker, record.hold);
+        if hold.is_parked() {
+            return self.late();
+        }
         let job = self.jobs.get_mut(&attempt.task.job).filter(|_| !record.dying);
         let publishes = attempt.task.kind == TaskKind::Reduce;
         let Some(job) = job.filter(|job| publishes || job.map_only()) else {
@@ -265,6 +299,10 @@ impl Books {
         let tries = job.tries_mut(attempt.task);
         if *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch {
             out.push(Command::GrantCommit { attempt, worker, replace: tries.replace });
+            // It was faster than an order to suspend, and ends in its slot.
+            if hold != Hold::Firm {
+                self.set_hold(attempt, Hold::Firm);
+            }
         } else {
             out.push(Command::RefuseCommit { attempt, worker });
         }

@@ -2,10 +2,11 @@
 //!
 //! Not here: repair; a violation is a bug of ours. Cost: all of the books, so the live master never calls it.
 
-use crate::ids::{TaskId, TaskKind, WorkerId};
+use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::Books;
 use crate::ledger::jobs::Job;
 use crate::ledger::queue::{Bound, live};
+use crate::ledger::suspensions::Hold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::workers::{KINDS, Workers};
 use std::cmp::Reverse;
@@ -48,6 +49,7 @@ impl Books {
         let mut findings = Findings::default();
         self.audit_workers(&mut findings);
         self.audit_attempts(&mut findings);
+        self.audit_suspensions(&mut findings);
         for job in self.jobs.values() {
             audit_counts(job, &mut findings);
             audit_maps(job, &self.workers, &mut findings);
@@ -60,7 +62,7 @@ impl Books {
     fn audit_workers(&self, findings: &mut Findings) {
         let workers = &self.workers;
         let mut idle = [BTreeSet::new(), BTreeSet::new()];
-        let mut counted = [[0; 3]; 2];
+        let mut counted = [[0; 4]; 2];
         let mut behind = BTreeSet::new();
         for (id, worker) in &workers.live {
             findings.rule(*id == worker.id, id, "is filed under its own id");
@@ -86,9 +88,12 @@ impl Books {
                 }
             }
             let mut awaited = [0; 2];
-            for bound in self.jobs.values().flat_map(|job| [&job.ready, &job.queue.pinned, &job.queue.dealt])
-            {
-                awaited[worker.pool(bound.kind)] += bound.at.get(id).map_or(0, BTreeSet::len) as u32;
+            let bounds = |job: &'_ Job| {
+                [&job.ready, &job.parked, &job.queue.pinned, &job.queue.dealt]
+                    .map(|bound| (bound.kind, bound.at.get(id).map_or(0, BTreeSet::len)))
+            };
+            for (kind, count) in self.jobs.values().flat_map(bounds) {
+                awaited[worker.pool(kind)] += count as u32;
             }
             findings.rule(awaited == worker.awaited, id, "counts the tasks that wait for it alone");
             findings.rule(quick == worker.quick, id, "counts its quick attempts");
@@ -109,13 +114,15 @@ impl Books {
                 counted[pool][0] += worker.slots.of(kind);
                 counted[pool][1] += worker.free(kind);
                 counted[pool][2] += worker.usable(kind);
+                counted[pool][3] += worker.awaited[pool];
             }
         }
         findings.rule(idle == workers.idle, "idle", "lists exactly the workers with free slots");
         findings.rule(behind == workers.behind, "behind", "lists exactly the workers that may queue");
-        for (pool, [slots, free, usable]) in counted.into_iter().enumerate() {
+        for (pool, [slots, free, usable, awaited]) in counted.into_iter().enumerate() {
             findings.rule(free == workers.free[pool], "workers", "free slots are counted");
             findings.rule(slots == workers.slots[pool], "workers", "slots are counted");
+            findings.rule(awaited == workers.awaited[pool], "workers", "tasks bound to them are counted");
             findings.rule(
                 usable == workers.usable[pool],
                 "workers",
@@ -131,11 +138,12 @@ impl Books {
         for (attempt, record) in &self.attempts {
             let worker = self.workers.get(record.worker);
             findings.rule(
-                worker.is_some_and(|worker| {
-                    worker.running.contains(attempt) || worker.queued.contains(attempt)
+                worker.is_some_and(|worker| match record.hold.is_parked() {
+                    true => worker.suspended.contains(attempt),
+                    false => worker.running.contains(attempt) || worker.queued.contains(attempt),
                 }),
                 attempt,
-                "holds a slot of a live worker or waits for one",
+                "holds a slot of a live worker, waits for one, or is suspended there",
             );
             let alone = !record.queued || record.line.is_none() && attempt.task.kind == TaskKind::Map;
             findings.rule(alone, attempt, "is a map outside of lines, as it is queued");
@@ -158,10 +166,22 @@ impl Books {
                 TaskKind::Map => job.maps[attempt.task.index as usize].state == MapState::Running,
                 TaskKind::Reduce => {
                     let reduce = &job.reduces[attempt.task.index as usize];
-                    reduce.state == ReduceState::Running && reduce.home == Some(record.worker)
+                    let parked = record.hold.is_parked();
+                    let state = if parked { ReduceState::Suspended } else { ReduceState::Running };
+                    reduce.state == state && reduce.home == Some(record.worker)
                 }
             };
-            findings.rule(running, attempt, "belongs to a task that runs, a reduce at its home");
+            findings.rule(
+                running,
+                attempt,
+                "belongs to a task that runs or is suspended, a reduce at its home",
+            );
+            let firm = attempt.task.kind == TaskKind::Map || tries.permit == Some(attempt.epoch);
+            findings.rule(
+                firm == (record.hold == Hold::Firm),
+                attempt,
+                "has its slot for good if it may publish",
+            );
         }
         for (station, lines) in self.lines.iter().enumerate() {
             let counted = lines.held.iter().enumerate();
@@ -169,6 +189,44 @@ impl Books {
                 .into_iter()
                 .all(|(line, &n)| held[station].get(&(line as u32)).copied().unwrap_or(0) == n);
             findings.rule(right, "lines", "hold the attempts granted in them");
+        }
+    }
+
+    fn audit_suspensions(&self, findings: &mut Findings) {
+        let with = |wanted: Hold| self.attempts.iter().filter(move |(_, record)| record.hold == wanted);
+        let suspendable: BTreeSet<_> = with(Hold::Suspendable).map(|(&attempt, _)| attempt).collect();
+        findings.rule(suspendable == self.suspendable, "books", "list the reduces that can be suspended");
+        let movable = with(Hold::Suspended { stays: false }).filter(|(_, record)| !record.dying);
+        let movable: BTreeSet<_> = movable.map(|(&attempt, _)| attempt).collect();
+        let stranded: BTreeSet<_> = self.stranded.keys().copied().collect();
+        findings.rule(movable == stranded, "books", "list the suspended attempts that can be handed over");
+        let mut sums = [0, 0];
+        for worker in self.workers.iter() {
+            let count =
+                |hold: Hold| with(hold).filter(|(_, record)| record.worker == worker.id).count() as u32;
+            let counts = [count(Hold::Suspendable), count(Hold::Leaving)];
+            findings.rule(
+                counts == [worker.suspendable, worker.leaving],
+                worker.id,
+                "counts the reduces that can be suspended, and those that were told to",
+            );
+            sums = [sums[0] + counts[0], sums[1] + counts[1]];
+            let parked = |attempt: &AttemptId| {
+                self.attempts.get(attempt).is_some_and(|record| record.hold.is_parked())
+            };
+            findings.rule(worker.suspended.iter().all(parked), worker.id, "keeps only suspended attempts");
+        }
+        let counted = [self.workers.suspendable, self.workers.leaving];
+        findings.rule(sums == counted, "workers", "reduces that can be suspended are counted");
+        for job in self.jobs.values() {
+            let own =
+                |attempt: &&AttemptId| self.attempts.get(attempt).is_some_and(|record| record.hold.yields());
+            let yielding = job.running.iter().filter(own).count() as u32;
+            findings.rule(
+                yielding == job.yielding,
+                job.id,
+                "counts its reduces whose slot can be taken back",
+            );
         }
     }
 
@@ -198,8 +256,14 @@ impl Books {
         findings.rule(placed, job.id, "knows the places of its running maps");
         let began = job.runs.len() as u32;
         findings.rule(began == job.maps_running - job.maps_queued, job.id, "lists all its running maps");
-        let running = job.maps_running + job.reduce_counts[ReduceState::Running as usize];
-        findings.rule(job.running.len() as u32 == running, job.id, "has one attempt for each running task");
+        let reduces =
+            [ReduceState::Running, ReduceState::Suspended].map(|state| job.reduce_counts[state as usize]);
+        let begun = job.maps_running + reduces.iter().sum::<u32>();
+        findings.rule(
+            job.running.len() as u32 == begun,
+            job.id,
+            "has one attempt for each task that has begun",
+        );
         let settled = self.workers.count() == 0 || job.homeless.is_empty();
         findings.rule(settled, job.id, "has a home for every partition while there are workers");
         findings.rule(
@@ -218,7 +282,7 @@ fn audit_counts(job: &Job, findings: &mut Findings) {
     let done = maps(|state| matches!(state, MapState::Done { .. }));
     let counted = (job.maps_waiting, job.maps_running, job.maps_done);
     findings.rule(counted == (waiting, running, done), job.id, "counts its maps by state");
-    let mut states = [0; 4];
+    let mut states = [0; 5];
     for reduce in &job.reduces {
         states[reduce.state as usize] += 1;
     }
@@ -304,6 +368,20 @@ fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
         findings.rule(ready == stands, task, "stands in line if it is ready and does not rest");
         let rightly = !rests || reduce.state == ReduceState::Ready;
         findings.rule(rightly, task, "is ready, as it rests");
+        let parked =
+            reduce.home.is_some_and(|home| job.parked.at.get(&home).is_some_and(|l| l.contains(&partition)));
+        findings.rule(
+            !parked || reduce.state == ReduceState::Suspended,
+            task,
+            "may be resumed only if suspended",
+        );
+        let continued =
+            reduce.continues.is_none_or(|continued| continued.attempt.epoch < reduce.tries.launched);
+        findings.rule(
+            continued && (reduce.continues.is_none() || reduce.state != ReduceState::Done),
+            task,
+            "goes on from an earlier attempt while it is not done",
+        );
         match (reduce.state, reduce.home) {
             (ReduceState::Done, home) => findings.rule(home.is_none(), task, "has no home, as it is done"),
             (state, Some(home)) => {
@@ -314,7 +392,8 @@ fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
                     "gathers until it is complete",
                 );
                 findings.rule(workers.is_live(home), task, "has a live home");
-                let good = job.may_use(home, workers) || state == ReduceState::Running;
+                let begun = matches!(state, ReduceState::Running | ReduceState::Suspended);
+                let good = job.may_use(home, workers) || begun;
                 findings.rule(good, task, "is not gathered on a barred worker");
             }
             (state, None) => {
@@ -333,6 +412,7 @@ fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
     findings.rule(homes == job.homes, job.id, "knows its homes");
     findings.rule(homeless == job.homeless, job.id, "knows its homeless partitions");
     audit_bound(job, &job.ready, workers, findings);
+    audit_bound(job, &job.parked, workers, findings);
 }
 
 fn audit_bound(job: &Job, bound: &Bound, workers: &Workers, findings: &mut Findings) {

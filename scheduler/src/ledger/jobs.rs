@@ -29,6 +29,9 @@ pub(crate) struct Tally {
     pub(crate) reduce_time: Span,
     pub(crate) first_launch: Option<Time>,
     pub(crate) maps_done_at: Option<Time>,
+    /// Times that an attempt was suspended, and handed over.
+    pub(crate) suspended: u32,
+    pub(crate) handed_over: u32,
 }
 
 /// How the list of the start times of a job's running maps changed: whoever keeps a copy does the same.
@@ -47,6 +50,7 @@ pub struct Job {
     pub(crate) arrival: Time,
     pub(crate) weight: f64,
     pub(crate) pool: Option<u32>,
+    pub(crate) pool_weight: Option<f64>,
     pub(crate) priority: i32,
     pub(crate) attempts_max: u32,
     pub(crate) goal: Option<Time>,
@@ -73,12 +77,16 @@ pub struct Job {
     pub(crate) maps_queued: u32,
     pub(crate) maps_done: u32,
     /// By [`ReduceState`].
-    pub(crate) reduce_counts: [u32; 4],
+    pub(crate) reduce_counts: [u32; 5],
     /// Segments at their homes or used by finished reduces.
     pub(crate) segments_fetched: u64,
     pub(crate) queue: Queue,
     /// Ready reduces at their homes, but for those that rest.
     pub(crate) ready: Bound,
+    /// Reduces whose attempt is suspended and may be resumed, at their homes.
+    pub(crate) parked: Bound,
+    /// Reduce attempts whose slot can be taken back, those that were told to leave it included.
+    pub(crate) yielding: u32,
     /// Ready reduces that pause after a failure by a worker's fault.
     pub(crate) resting: BTreeSet<u32>,
     /// Partitions of unfinished reduces by home.
@@ -94,7 +102,7 @@ pub struct Job {
     pub(crate) troubles: BTreeMap<WorkerId, u32>,
     /// Live workers that get nothing more of this job while there are others.
     pub(crate) barred: BTreeSet<WorkerId>,
-    /// Attempts that hold a slot.
+    /// Attempts that hold a slot, are queued behind one, or are suspended.
     pub(crate) running: BTreeSet<AttemptId>,
     /// Workers that maps were dealt to.
     pub(crate) dealt_ever: BTreeSet<WorkerId>,
@@ -234,6 +242,7 @@ impl Job {
             tries: Tries::default(),
             home: None,
             gathered: Bits::default(),
+            continues: None,
         };
         let maps: Vec<MapTask> = spec.maps.into_iter().map(map).collect();
         let sum = |work: &[f64]| work.iter().sum::<f64>();
@@ -243,6 +252,7 @@ impl Job {
             arrival: now,
             weight: spec.weight,
             pool: spec.pool,
+            pool_weight: spec.pool_weight,
             priority: spec.priority,
             attempts_max: spec.attempts_max,
             goal: spec.goal,
@@ -261,10 +271,12 @@ impl Job {
             maps_done: 0,
             maps,
             reduces: (0..reduces).map(reduce).collect(),
-            reduce_counts: [reduces, 0, 0, 0],
+            reduce_counts: [reduces, 0, 0, 0, 0],
             segments_fetched: 0,
             queue: Queue::new(),
             ready: Bound::new(TaskKind::Reduce),
+            parked: Bound::new(TaskKind::Reduce),
+            yielding: 0,
             resting: BTreeSet::new(),
             homes: BTreeMap::new(),
             homeless: (0..reduces).collect(),
@@ -363,6 +375,11 @@ impl Job {
         }
     }
 
+    /// Running reduces whose slot cannot be taken back.
+    pub(crate) fn reduces_firm(&self) -> u32 {
+        self.reduce_counts[ReduceState::Running as usize] - self.yielding
+    }
+
     fn reduces_done(&self) -> bool {
         self.reduce_counts[ReduceState::Done as usize] as usize == self.reduces.len()
     }
@@ -388,6 +405,13 @@ impl Job {
             self.leave_line(index, workers);
             let map = &self.maps[index as usize];
             self.queue.insert(self.id, index, &map.spec, false, workers);
+        }
+    }
+
+    /// Takes back all that was dealt.
+    pub(crate) fn undeal_all(&mut self, workers: &mut Workers) {
+        for worker in self.queue.dealt.at.keys().copied().collect::<Vec<_>>() {
+            self.undeal(worker, workers);
         }
     }
 
@@ -470,14 +494,15 @@ impl Job {
         Ok(())
     }
 
-    /// Takes partitions away from barred homes while there are better ones; running reduces may end there.
+    /// Takes partitions away from barred homes while there are better ones; reduces that have begun may end there.
     pub(crate) fn leave_barred(&mut self, workers: &mut Workers, out: &mut Vec<Command>) {
         if self.barred.len() == workers.count() {
             return;
         }
         for worker in self.barred.clone() {
             for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
-                if self.reduces[partition as usize].state != ReduceState::Running {
+                let state = self.reduces[partition as usize].state;
+                if !matches!(state, ReduceState::Running | ReduceState::Suspended) {
                     self.unhome(partition, workers, out);
                 }
             }
@@ -525,6 +550,7 @@ impl Job {
         self.barred.remove(&worker);
         self.told.remove(&worker);
         self.ready.lose(lost);
+        self.parked.lose(lost);
         for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
             self.unhome(partition, workers, out);
         }

@@ -12,6 +12,7 @@ mod jobs;
 pub(crate) mod lines;
 mod outputs;
 mod queue;
+pub(crate) mod suspensions;
 pub(crate) mod tasks;
 pub(crate) mod workers;
 
@@ -19,6 +20,7 @@ pub use ahead::AheadConfig;
 pub use audit::Violation;
 pub use jobs::Job;
 pub(crate) use jobs::RunChange;
+pub(crate) use queue::Bound;
 pub use workers::{Worker, Workers};
 
 use crate::command::{Command, Outcome};
@@ -29,6 +31,7 @@ use ahead::Ahead;
 use attempts::Attempt;
 use lines::Lines;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use suspensions::Hold;
 
 /// Everything the core knows.
 #[derive(Debug)]
@@ -37,8 +40,16 @@ pub(crate) struct Books {
     pub(crate) now: Time,
     pub(crate) workers: Workers,
     pub(crate) jobs: BTreeMap<JobId, Job>,
-    /// Attempts that hold a slot or are queued behind one.
+    /// Attempts that hold a slot, are queued behind one, or are suspended.
     pub(crate) attempts: BTreeMap<AttemptId, Attempt>,
+    /// Those of them that could be told to suspend.
+    pub(crate) suspendable: BTreeSet<AttemptId>,
+    /// Suspended attempts that can be handed over, and since when each could only go on elsewhere.
+    pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
+    /// Reduces that were told to go on elsewhere; some may do so already.
+    pub(crate) moving: BTreeSet<TaskId>,
+    /// The policy takes slots back: what can be suspended counts for it as startable, and not as held.
+    pub(crate) preempts: bool,
     /// Those of them that are queued.
     pub(crate) ahead: Ahead,
     /// The last jobs that ended.
@@ -103,6 +114,10 @@ impl Books {
             workers: Workers::default(),
             jobs: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            suspendable: BTreeSet::new(),
+            stranded: BTreeMap::new(),
+            moving: BTreeSet::new(),
+            preempts: false,
             ahead: Ahead::default(),
             ended: BTreeMap::new(),
             ended_order: VecDeque::new(),
@@ -118,6 +133,18 @@ impl Books {
         }
     }
 
+    /// Others decide from now on: lines are theirs to draw, and maps that were dealt to be dealt again.
+    pub(crate) fn decide_anew(&mut self) {
+        self.lines = Default::default();
+        for record in self.attempts.values_mut() {
+            record.line = None;
+        }
+        for (&id, job) in &mut self.jobs {
+            job.undeal_all(&mut self.workers);
+            self.dirty.insert(id);
+        }
+    }
+
     /// Counts a fact that came too late to matter.
     pub(crate) fn late(&mut self) {
         self.late += 1;
@@ -130,12 +157,17 @@ impl Books {
             let record = self.attempts.get_mut(&attempt).expect("running attempts are in the table");
             record.dying = true;
             out.push(Command::Kill { attempt, worker: record.worker });
+            match record.hold {
+                Hold::Suspendable => self.set_hold(attempt, Hold::Firm),
+                _ => drop(self.stranded.remove(&attempt)),
+            }
         }
         for &worker in job.told.iter().filter(|&&worker| self.workers.is_live(worker)) {
             out.push(Command::Forget { job: id, worker });
         }
         out.push(Command::JobEnded { job: id, outcome });
         job.ready.disperse(&mut self.workers);
+        job.parked.disperse(&mut self.workers);
         job.queue.disperse(&mut self.workers);
         self.workers.forget(id, job.marks().into_iter());
         self.dirty.remove(&id);

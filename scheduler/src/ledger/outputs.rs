@@ -245,6 +245,7 @@ impl Job {
     /// A reduce is done: nothing is gathered for it any more.
     pub(crate) fn finish_reduce(&mut self, partition: u32) {
         self.set_reduce(partition, ReduceState::Done);
+        self.reduces[partition as usize].continues = None;
         let home = self.reduces[partition as usize].home.take().expect("a running reduce has a home");
         self.leave_home(home, partition);
     }
@@ -259,7 +260,9 @@ impl Job {
         out: &mut Vec<Command>,
     ) {
         let home = self.reduces[partition as usize].home.expect("a running reduce has a home");
-        let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt);
+        // An attempt that could not go on from what another had written is begun anew from what was gathered.
+        let continued = self.drop_continuation(partition, class, workers);
+        let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt) && !continued;
         if gathered_is_bad {
             self.reduces[partition as usize].tries.avoid(home);
         }

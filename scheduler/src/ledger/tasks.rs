@@ -5,6 +5,7 @@
 
 use crate::ids::WorkerId;
 use crate::job::MapSpec;
+use crate::ledger::suspensions::Continued;
 
 /// Where a map stands. Legal: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed or
 /// the output was lost while somebody lacks it.
@@ -20,14 +21,17 @@ pub(crate) enum MapState {
     },
 }
 
-/// Where a reduce stands. Legal: `Gathering -> Ready -> Running -> Done`; `Running -> Ready` when the attempt
-/// failed; `Ready -> Gathering` when it moves to another home.
+/// Where a reduce stands. Legal: `Gathering -> Ready -> Running -> Done`; `Running -> Suspended` and back; from
+/// `Running` or `Suspended` to `Ready` when the attempt failed; from these three to `Gathering` when it moves to another
+/// home.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum ReduceState {
     /// Segments are missing, or there is no home.
     Gathering,
     Ready,
     Running,
+    /// Its attempt left its slot and keeps what it has.
+    Suspended,
     Done,
 }
 
@@ -94,6 +98,8 @@ pub(crate) struct ReduceTask {
     pub(crate) home: Option<WorkerId>,
     /// The maps whose segment is at the home.
     pub(crate) gathered: Bits,
+    /// Where the next attempt, or the one that runs, goes on; `None` is from its inputs.
+    pub(crate) continues: Option<Continued>,
 }
 
 /// A set of small integers, one bit each, that knows its size.

@@ -12,6 +12,7 @@
 use crate::estimate::ServiceRates;
 use crate::event::Slots;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use crate::ledger::suspensions::Hold;
 
 use crate::units::Span;
 use std::cmp::Reverse;
@@ -32,6 +33,11 @@ pub struct Worker {
     pub(crate) used: [u32; 2],
     /// How many of them are soon done, so that something may be queued behind them.
     pub(crate) quick: u32,
+    /// Attempts that left their slot and keep what they have.
+    pub(crate) suspended: BTreeSet<AttemptId>,
+    /// Running reduces that can be told to leave their slot, and those that were told.
+    pub(crate) suspendable: u32,
+    pub(crate) leaving: u32,
     /// Maps that wait for a slot here, in the order in which they will get it.
     pub(crate) queued: VecDeque<AttemptId>,
     /// Tasks that can start nowhere else and wait for a slot here, by pool.
@@ -90,6 +96,11 @@ impl Worker {
         self.slots.pool(kind)
     }
 
+    /// Slots for this kind that reduces hold and could give back.
+    pub(crate) fn yielding(&self, kind: TaskKind) -> u32 {
+        if self.pool(kind) == self.pool(TaskKind::Reduce) { self.suspendable + self.leaving } else { 0 }
+    }
+
     /// Tasks of this kind's pool that wait for this worker alone and would find a slot.
     pub(crate) fn usable(&self, kind: TaskKind) -> u32 {
         self.free(kind).min(self.awaited[self.pool(kind)])
@@ -131,6 +142,11 @@ pub struct Workers {
     pub(crate) usable: [u32; 2],
     /// Waiting maps of all jobs that are not bound to workers.
     pub(crate) loose: u64,
+    /// Sum of [`Worker::awaited`], by pool.
+    pub(crate) awaited: [u32; 2],
+    /// Sums of [`Worker::suspendable`] and [`Worker::leaving`].
+    pub(crate) suspendable: u32,
+    pub(crate) leaving: u32,
     /// How fast a slot of each ends maps.
     rates: ServiceRates,
 }
@@ -223,6 +239,9 @@ impl Workers {
             running: BTreeSet::new(),
             used: [0; 2],
             quick: 0,
+            suspended: BTreeSet::new(),
+            suspendable: 0,
+            leaving: 0,
             queued: VecDeque::new(),
             awaited: [0; 2],
             jobs: BTreeSet::new(),
@@ -252,7 +271,10 @@ impl Workers {
             self.slots[pool] -= worker.slots.of(kind);
             self.free[pool] -= worker.free(kind);
             self.usable[pool] -= worker.usable(kind);
+            self.awaited[pool] -= worker.awaited[pool];
         }
+        self.suspendable -= worker.suspendable;
+        self.leaving -= worker.leaving;
         if let Some(level) = worker.level() {
             self.behind.remove(&(level, id));
         }
@@ -312,11 +334,46 @@ impl Workers {
     /// So many more (or fewer) tasks of this kind wait for this worker and no other.
     pub(crate) fn await_slot(&mut self, id: WorkerId, kind: TaskKind, tasks: i32) {
         if self.is_live(id) {
+            let pool = self.pool(kind);
+            self.awaited[pool] = self.awaited[pool].saturating_add_signed(tasks);
             self.change(id, |worker| {
-                let awaited = &mut worker.awaited[worker.slots.pool(kind)];
+                let awaited = &mut worker.awaited[pool];
                 *awaited = awaited.saturating_add_signed(tasks);
             });
         }
+    }
+
+    /// A running attempt leaves its slot and stays. Gives the one that has the slot next, as [`Workers::leave`].
+    pub(crate) fn park(&mut self, id: WorkerId, attempt: AttemptId) -> Option<AttemptId> {
+        let next = self.leave(id, attempt, false);
+        self.live.get_mut(&id).expect("attempts are suspended on live workers").suspended.insert(attempt);
+        next
+    }
+
+    /// A suspended attempt gets a slot again.
+    pub(crate) fn unpark(&mut self, id: WorkerId, attempt: AttemptId) {
+        self.forget_parked(id, attempt);
+        self.take_slot(id, attempt, false);
+    }
+
+    /// A suspended attempt is over.
+    pub(crate) fn forget_parked(&mut self, id: WorkerId, attempt: AttemptId) {
+        let worker = self.live.get_mut(&id).expect("attempts are suspended on live workers");
+        assert!(worker.suspended.remove(&attempt), "{attempt} is not suspended on {id}");
+    }
+
+    /// An attempt there has its slot in another way.
+    pub(crate) fn count_hold(&mut self, id: WorkerId, before: Hold, now: Hold) {
+        let Some(worker) = self.live.get_mut(&id) else { return };
+        for (counts, hold) in [
+            ([&mut worker.suspendable, &mut self.suspendable], Hold::Suspendable),
+            ([&mut worker.leaving, &mut self.leaving], Hold::Leaving),
+        ] {
+            for count in counts {
+                *count = *count + u32::from(now == hold) - u32::from(before == hold);
+            }
+        }
+        self.moved.insert(id);
     }
 
     /// Says of an attempt that has just got a slot by waiting whether it is quick.

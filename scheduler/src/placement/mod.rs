@@ -82,6 +82,8 @@ pub struct HomeRequest<'a> {
     pub job: &'a Job,
     /// The partition.
     pub partition: u32,
+    /// Its reduce has begun elsewhere and goes on where it gets a slot: workers with a free one come first.
+    pub goes_on: bool,
     /// The workers; at least one is live.
     pub workers: &'a Workers,
 }

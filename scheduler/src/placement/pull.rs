@@ -48,11 +48,12 @@ impl Placement for Pull {
     /// The worker with the fewest homes of this job for its slots; among equals the next after the last one
     /// given, over all jobs. Workers where the reduce failed are avoided.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
-        let HomeRequest { job, partition, workers } = request;
+        let HomeRequest { job, partition, goes_on, workers } = request;
         let key = |id: WorkerId, slots: u32| {
             let load = ((u64::from(job.homes_at(id)) + 1) << 32) / u64::from(slots);
             let avoided = job.avoids(TaskKind::Reduce, partition, id);
-            (avoided, load, self.last_home.is_some_and(|last| id <= last), id)
+            let busy = goes_on && workers.get(id).is_none_or(|worker| worker.free(TaskKind::Reduce) == 0);
+            (avoided, busy, load, self.last_home.is_some_and(|last| id <= last), id)
         };
         let home = workers
             .iter()

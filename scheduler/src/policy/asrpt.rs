@@ -10,13 +10,15 @@
 //! It favours small jobs; a large one waits as long as smaller ones come, but no longer than in the virtual run.
 //! Deviations: maps and reduces are counted in whole units, rounded up. Live, slots of time follow the master's clock,
 //! a map may take more or less than one, the machines that the virtual run gives a job's maps are a target of slots
-//! held, and the shuffle goes in the order of the jobs.
+//! held, and the shuffle goes in the order of the jobs. Preemptive, maps are left to finish, a reduce's work counts as
+//! left until it is done, and of jobs with the same work left one whose reduces run goes first.
 //! Parameters: `slot`, length of a slot (1s), with a unit or in seconds; `preemptive` (no): whether running reduces may
 //! be suspended, as in the paper's preemptive scenario.
 //! It is not: fair; it bounds no job's waiting time by itself.
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::ordered::turn;
 use crate::policy::srpt::virtual_list::VirtualRun;
 use crate::policy::srpt::{Key, work_left};
 use crate::policy::{Policy, Ranked};
@@ -28,6 +30,10 @@ use std::str::FromStr;
 /// Length of a slot if nobody says otherwise.
 pub(super) const SLOT: Span = Span::whole_seconds(1);
 
+/// Whether a policy of the paper takes slots back.
+pub(super) const PREEMPTIVE: Parameter =
+    Parameter { name: "preemptive", default: "no", meaning: "whether running reduces may be suspended" };
+
 /// How it is called.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "asrpt",
@@ -36,7 +42,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     summary: "maps as in a virtual SRPT, then reduces, then maps, least work left first",
     parameters: &[
         Parameter { name: "slot", default: "1s", meaning: "length of a slot, in which work is measured" },
-        Parameter { name: "preemptive", default: "no", meaning: "whether running reduces may be suspended" },
+        PREEMPTIVE,
     ],
     only_simulated: None,
     make: |arguments| {
@@ -108,7 +114,7 @@ impl Asrpt {
     }
 
     fn rank(&mut self, job: Handle, row: &Row) {
-        let key = (order_of(work_left(row)), row.seq);
+        let key = (order_of(work_left(row)), turn(row));
         let can = |station: Station| (0.0 < row.can[station.index()]).then_some(key);
         self.maps.place(job, can(Station::Map));
         self.reduces.place(job, can(Station::Reduce));
@@ -120,7 +126,7 @@ impl Asrpt {
         let map = Station::Map.index();
         let target = self.targets.get(&job).copied().unwrap_or(0);
         let short = row.held[map] < f64::from(target) && 0.0 < row.can[map];
-        self.short.place(job, short.then(|| (order_of(work_left(row)), row.seq)));
+        self.short.place(job, short.then(|| (order_of(work_left(row)), turn(row))));
     }
 
     fn forget(&mut self, job: Handle) {

@@ -404,6 +404,32 @@ impl Policy for Deadlines {
         true
     }
 
+    fn explain(&self, view: View<'_>, job: Handle) -> Vec<String> {
+        let Some(&place) = self.places.get(&job) else { return Vec::new() };
+        let waiting = &self.waiting[place];
+        let turn = self.turn(view, place);
+        let Some(goal) = waiting.goal else {
+            return vec!["it has no goal: it gets what jobs with one leave".to_owned()];
+        };
+        let left = goal - view.now.seconds();
+        vec![match turn.state() {
+            State::Undead => format!(
+                "state UNDEAD: its goal passed {:.1} s ago; expected response time is {:.2} times the one aimed at",
+                -left,
+                turn.urgency()
+            ),
+            State::NoData => format!(
+                "state NODATA: nothing is known of its tasks until its first map has finished; {left:.1} s to its goal"
+            ),
+            State::Adjust => format!(
+                "state ADJUST: {left:.1} s to its goal, mean task {:.2} s; it needs {:.2} slots besides the {} it holds",
+                waiting.mean.unwrap_or(0.0),
+                turn.urgency(),
+                waiting.running
+            ),
+        }]
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         if let Change::Left(job) = change {
             self.fetching.place(job, None);

@@ -6,7 +6,7 @@
 //! It favours short jobs and harms long ones, whose slots are shared with whoever comes.
 //! Deviations: slots are not taken back from running attempts, so shares are reached as attempts end; the
 //! shuffle is shared by weight and left to the workers.
-//! Parameters: weight of each named pool, 1 by default; a job without a pool is a pool of its own weight.
+//! Parameters: weight of each named pool, else what its first job says, 1 by default; a job without a pool is a pool of its own weight.
 //! It is not: fair in time or in bytes; a slot counts the same however long it is held.
 
 use crate::catalogue::Entry;
@@ -128,7 +128,10 @@ impl Policy for Fair {
             let fetches = 0.0 < row.can[Station::Shuffle.index()];
             self.fetching.place(job, fetches.then_some(row.seq));
             let (pool, weight) = match row.pool {
-                Some(name) => (PoolKey::Named(name), self.pool_weights.get(&name).copied().unwrap_or(1.0)),
+                Some(name) => {
+                    let weight = self.pool_weights.get(&name).copied().or(row.pool_weight);
+                    (PoolKey::Named(name), weight.unwrap_or(1.0))
+                }
                 None => (PoolKey::Single(row.seq), row.weight),
             };
             for sharing in &mut self.sharings {

@@ -5,15 +5,17 @@
 //! Ties: the older.
 //! It must know the work left of every job, in slot-seconds; live that comes from the estimator.
 //! It favours the largest jobs and harms all others: they wait until the large ones have become as small.
-//! Deviations: none in the slotted model. Live, running attempts keep their slots, and the shuffle goes in the same
-//! order.
-//! Parameters: none.
+//! Deviations: none in the slotted model. Live, running maps keep their slots, the work left of a reduce is all of it
+//! until it is done, and the shuffle goes in the same order.
+//! Parameters: `preemptive` (no): whether running reduces may be suspended, as in the paper's preemptive scenario. Of
+//! jobs with the same work left one whose reduces run goes first then.
 //! It is not: of use for anything but comparison.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, order_of};
 use crate::policy::Policy;
-use crate::policy::ordered::{Ordered, ShuffleRule};
+use crate::policy::asrpt::PREEMPTIVE;
+use crate::policy::ordered::{Ordered, ShuffleRule, turn};
 use crate::policy::srpt::{Key, work_left};
 use crate::view::{Change, View};
 
@@ -23,22 +25,23 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     aliases: &[],
     paper: "ASRPT VII",
     summary: "most work left first; shows how badly a work-conserving policy can do",
-    parameters: &[],
+    parameters: &[PREEMPTIVE],
     only_simulated: None,
-    make: |_| Ok(Box::new(Lrpt::new())),
+    make: |arguments| Ok(Box::new(Lrpt::new(arguments.flag("preemptive")?))),
 }];
 
 /// Jobs by the work they have left, most first.
 #[derive(Debug, Default)]
 pub struct Lrpt {
+    preemptive: bool,
     jobs: Ordered<Key>,
 }
 
 impl Lrpt {
     /// A policy that knows no job yet.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(preemptive: bool) -> Self {
+        Self { preemptive, ..Self::default() }
     }
 }
 
@@ -51,10 +54,14 @@ impl Policy for Lrpt {
         true
     }
 
+    fn preempts(&self) -> bool {
+        self.preemptive
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         self.jobs.observe(view, change, |view, job| {
             let row = view.row(job);
-            (u64::MAX - order_of(work_left(row)), row.seq)
+            (u64::MAX - order_of(work_left(row)), turn(row))
         });
     }
 

@@ -10,8 +10,7 @@
 //! Parameters: `shuffle=all` (as in the paper's section 5) lets later jobs use what the first in order leaves of the
 //! shuffle; `shuffle=head` (all that section 4.1 asks for) gives it to the first alone, and then carries less load.
 //! Deviations: sizes are those left at the moment, so that a job can overtake another even if all came at once, where
-//! the paper says that the order by `max(x, y)` stays. Ready reduces go first within their job. On a live cluster jobs
-//! that the standing order does not name follow by age, so `head` is only a preference there.
+//! the paper says that the order by `max(x, y)` stays. Ready reduces go first within their job.
 //! It is not: the shortest remaining processing time of the sum of both, which `srpt` is.
 
 use crate::catalogue::{Entry, Parameter};

@@ -8,6 +8,7 @@ pub mod deadlines;
 pub mod dsrpt;
 pub mod fair;
 pub mod fifo;
+pub mod gristmill;
 pub mod lrpt;
 pub mod makespan;
 pub mod max_srpt;
@@ -23,6 +24,7 @@ pub use deadlines::Deadlines;
 pub use dsrpt::Dsrpt;
 pub use fair::Fair;
 pub use fifo::Fifo;
+pub use gristmill::Gristmill;
 pub use lrpt::Lrpt;
 pub use makespan::Makespan;
 pub use max_srpt::MaxSrpt;
@@ -33,7 +35,7 @@ pub use srpt::Srpt;
 
 use crate::catalogue::{self, CatalogueError, Entry};
 use crate::plan::Plan;
-use crate::view::{Change, View};
+use crate::view::{Change, Handle, View};
 
 /// All policies that come with Gristmill.
 #[must_use]
@@ -51,6 +53,7 @@ pub fn catalogue() -> Vec<&'static Entry<dyn Policy>> {
         dsrpt::ENTRIES,
         asrpt::ENTRIES,
         pairs::ENTRIES,
+        gristmill::ENTRIES,
     ]
     .into_iter()
     .flatten()
@@ -74,9 +77,15 @@ pub trait Policy: Send {
     /// Its name, as in `--policy`.
     fn name(&self) -> &'static str;
 
-    /// Whether attempts beyond the grants are to be suspended. Not supported yet:
-    /// [`Core::new`](crate::core::Core::new) refuses a policy that says so.
+    /// Whether running reduces beyond the grants are to be suspended. Such a policy deals the slots of reduces anew in
+    /// every plan: it sees those that could be suspended as startable ([`Row::can`](crate::view::Row::can)), and is asked
+    /// for two plans in one instant.
     fn preempts(&self) -> bool {
+        false
+    }
+
+    /// Whether it would have running maps suspended too, which only the slotted model does.
+    fn suspends_maps(&self) -> bool {
         false
     }
 
@@ -87,6 +96,11 @@ pub trait Policy: Send {
 
     /// Something changed.
     fn observe(&mut self, view: View<'_>, change: Change);
+
+    /// What it thinks of a job, in sentences, beyond what its grants and their reasons say; mostly nothing.
+    fn explain(&self, _view: View<'_>, _job: Handle) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Writes grants, most urgent first.
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>);

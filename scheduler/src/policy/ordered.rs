@@ -6,8 +6,13 @@
 
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::Ranked;
-use crate::view::{Change, Handle, Station, View};
+use crate::view::{Change, Handle, Row, Station, View};
 use std::fmt::Debug;
+
+/// The order of arrival, for ties; a job with a reduce that would have to give its slot back comes before its equals.
+pub(super) fn turn(row: &Row) -> u64 {
+    if row.yields { row.seq } else { row.seq | 1 << 63 }
+}
 
 /// Who gets the shuffle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +133,9 @@ impl<K: Ord + Copy + Debug> Ordered<K> {
                     break;
                 }
             }
+        }
+        if shuffle == ShuffleRule::Head {
+            plan.only(Station::Shuffle);
         }
         for job in merged(&self.sets[FETCHING], &self.fed) {
             let left = plan.grant(job, Station::Shuffle, Share::All, reason(view, job));

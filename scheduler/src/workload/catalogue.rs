@@ -28,6 +28,7 @@ pub fn by_name(text: &str) -> Result<Box<dyn Generator>, CatalogueError> {
 const ENTRIES: &[&[Entry<dyn Generator>]] = &[
     super::asrpt::ENTRIES,
     super::deadlines::ENTRIES,
+    super::mix::ENTRIES,
     super::overlap::ENTRIES,
     super::pairs::ENTRIES,
     super::stragglers::ENTRIES,

@@ -6,6 +6,7 @@ pub mod asrpt;
 pub mod catalogue;
 pub mod deadlines;
 mod error;
+pub mod mix;
 pub mod overlap;
 pub mod pairs;
 mod read;
@@ -42,6 +43,10 @@ pub struct Job {
     pub weight: f64,
     /// The pool that it shares.
     pub pool: Option<u32>,
+    /// Weight of that pool; `None` leaves it to the policy.
+    pub pool_weight: Option<f64>,
+    /// Its urgency; the higher the sooner.
+    pub priority: i32,
     /// Jobs of one name are alike: history is kept under it.
     pub name: Option<String>,
 }

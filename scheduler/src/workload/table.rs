@@ -234,6 +234,7 @@ impl Builder {
             weight,
             pool,
             name: row.name,
+            ..Job::default()
         });
         Ok(())
     }

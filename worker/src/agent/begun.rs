@@ -33,7 +33,7 @@ impl Begun {
         Ok(Self(Arc::new(file)))
     }
 
-    /// Notes that a slot, numbered from 0, begins an attempt.
+    /// Notes that a slot, numbered from 0, begins an attempt, or lets it go on.
     pub fn note(&self, slot: u32, attempt: AttemptId) {
         let AttemptId { task: TaskId { job, kind, index }, epoch } = attempt;
         let mut entry = [0; ENTRY_BYTES];
@@ -41,8 +41,17 @@ impl Begun {
         {
             *place = number.to_le_bytes();
         }
+        self.write(slot, &entry);
+    }
+
+    /// Notes that the attempt of a slot has left it, suspended: it runs no user code.
+    pub fn clear(&self, slot: u32) {
+        self.write(slot, &[0; ENTRY_BYTES]);
+    }
+
+    fn write(&self, slot: u32, entry: &[u8; ENTRY_BYTES]) {
         // A full disk costs only the knowledge of who is to blame.
-        let _ = self.0.write_all_at(&entry, u64::from(slot) * ENTRY_BYTES as u64);
+        let _ = self.0.write_all_at(entry, u64::from(slot) * ENTRY_BYTES as u64);
     }
 }
 
@@ -84,5 +93,7 @@ mod tests {
         begun.note(0, reduce);
         begun.note(2, map);
         assert_eq!(read(directory.path()), [reduce, map], "the slot between them began nothing");
+        begun.clear(0);
+        assert_eq!(read(directory.path()), [map], "what is suspended is not to blame");
     }
 }

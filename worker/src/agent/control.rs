@@ -3,32 +3,35 @@
 //! One thread drives it together with the shuffle; slots run user code. What is said in one turn of the loop
 //! goes out in one piece. Not here: what to run and where (the master decides), the connection (`connect`).
 
+mod suspend;
+mod watch;
+
 use super::begun::Begun;
 use super::capture::{self, Capture};
 use super::files::{self, JobFiles};
+use super::handed_over::Shelf;
 use super::slots::{
-    self, Assignment, AttemptInput, Done, KILL_GRACE, Permit, RunningJob, SlotEvent, SlotSetting,
+    self, Assignment, AttemptInput, Done, Ended, LeaveSlot, Permit, RunningJob, SlotEvent, SlotSetting,
 };
-use super::work::Work;
+use super::work::{Turn, Work};
 use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
 use crate::budget::{Budget, Shares};
 use crate::http::{Endpoint, Pool, Timeouts};
 use crate::input::{InputLimits, SideInputs};
 use crate::protocol::{
-    AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, JobOrder, MasterFrame,
-    WorkerFrame, push_frame,
+    AttemptReport, Continuation, FailureClass, FetchedOutput, JobOrder, MasterFrame, WorkerFrame, push_frame,
 };
 use crate::recycle::Recycler;
 use crate::segment::{SegmentData, SpillDirs};
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome};
+use crate::shuffle::pace::InPace;
 use crate::shuffle::plan::{Fetch, FetchPlan, Retry};
 use crate::shuffle::store::{Held, Store};
-use crate::task::{Progress, TaskSettings};
+use crate::task::{Parking, Progress, TaskSettings};
 use crossbeam_channel::Sender;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -42,6 +45,10 @@ const LOG_CHUNKS_MAX: usize = capture::FILE_BYTES_MAX as usize / LOG_CHUNK_BYTES
 /// How often the loop looks at user output, hanging attempts and its own memory.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Attempts that are suspended at once, or asked to be; of more than that each keeps its slot. Each keeps a thread, its
+/// buffers and its segments.
+pub const SUSPENDED_MAX: usize = 64;
+
 /// Words of slots that are heard in one turn of the loop.
 const SLOT_EVENTS_MAX: usize = 256;
 
@@ -51,9 +58,21 @@ struct RunningAttempt {
     hang: Duration,
     /// The part is built: no user code runs any more, and how long it takes to publish is not its fault.
     built: bool,
-    seen: (u64, u64),
+    suspension: Suspension,
+    seen: (u64, u64, u64),
     seen_at: Instant,
     killed_at: Option<Instant>,
+}
+
+/// Whether an attempt is suspended, as far as this loop has heard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Suspension {
+    /// It runs, or waits for its slot.
+    None,
+    /// It was asked to stop.
+    Asked,
+    /// It has no slot.
+    Suspended,
 }
 
 /// What comes back from the tasks that fetch.
@@ -74,6 +93,7 @@ pub(super) struct Agent {
     worker: WorkerId,
     epoch: Instant,
     store: Store,
+    shelf: Shelf,
     frames: UnboundedSender<Vec<u8>>,
     /// Encoded frames to be sent when this turn of the loop is over.
     outbox: Vec<u8>,
@@ -85,6 +105,8 @@ pub(super) struct Agent {
     running: BTreeMap<AttemptId, RunningAttempt>,
     plan: FetchPlan,
     fetcher: Fetcher,
+    /// `None`: as fast as it goes.
+    pace: Option<InPace>,
     setting: SlotSetting,
     recycler: Recycler,
     slot_bytes: usize,
@@ -97,10 +119,11 @@ impl Agent {
         source: Arc<dyn JobSource>,
         worker: WorkerId,
         store: Store,
+        shelf: Shelf,
         epoch: Instant,
         frames: UnboundedSender<Vec<u8>>,
     ) -> Result<Self, WorkerError> {
-        let work = Work::default();
+        let work = Work::new(config.slots);
         let (events, slot_events) = unbounded_channel();
         let (fetch_sender, fetch_results) = unbounded_channel();
         let pool = Pool::new(Timeouts::default());
@@ -119,16 +142,22 @@ impl Agent {
             written: config.capture.as_ref().map(Capture::mark),
             memory_peak: Arc::default(),
         };
-        slots::start(config.slots.total(), &work, &setting).map_err(|source| WorkerError::Start { source })?;
-        let sees = if config.read_in_place { crate::machine::files_seen() } else { None };
+        slots::start(config.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
+        let (pace, limits) = match config.nic_bytes_per_second {
+            Some(rate) => (Some(InPace::start(rate)), config.fetch.clone().paced(rate.get())),
+            None => (None, config.fetch.clone()),
+        };
+        // On a network that is made slow all bytes have to travel.
+        let sees = if config.read_in_place && pace.is_none() { crate::machine::files_seen() } else { None };
         let fetcher = Fetcher { pool, store: store.clone(), budget, spill, sees };
-        let plan = FetchPlan::new(config.fetch.clone());
+        let plan = FetchPlan::new(limits);
         Ok(Self {
             config,
             source,
             worker,
             epoch,
             store,
+            shelf,
             frames,
             outbox: Vec::new(),
             work,
@@ -139,6 +168,7 @@ impl Agent {
             running: BTreeMap::new(),
             plan,
             fetcher,
+            pace,
             setting,
             recycler: Recycler::default(),
             slot_bytes: shares.slot_bytes,
@@ -169,6 +199,10 @@ impl Agent {
         self.say(&WorkerFrame::Goodbye);
         self.flush();
         self.work.close();
+        // Nobody lets these go on any more.
+        for running in self.running.values().filter(|running| running.suspension == Suspension::Suspended) {
+            running.progress.cancel();
+        }
     }
 
     pub(super) async fn drive(
@@ -234,13 +268,23 @@ impl Agent {
                 self.say(&WorkerFrame::Pong { master_ns, worker_ns });
             }
             MasterFrame::Job(order) => self.open_job(*order),
-            MasterFrame::LaunchMap { attempt, split } => self.launch(attempt, AttemptInput::Split(split)),
-            MasterFrame::LaunchReduce { attempt, empty, resume: _ } => self.launch_reduce(attempt, &empty),
-            // Not obeyed yet.
-            MasterFrame::Suspend { .. } | MasterFrame::Resume { .. } | MasterFrame::HandOver { .. } => {}
-            MasterFrame::Lanes(order) => self.plan.order(&order),
+            MasterFrame::LaunchMap { attempt, split } => {
+                self.launch(attempt, AttemptInput::Split(split), None);
+            }
+            MasterFrame::LaunchReduce { attempt, empty, resume } => {
+                self.launch_reduce(attempt, &empty, resume);
+            }
+            MasterFrame::Suspend { attempt } => self.suspend(attempt),
+            MasterFrame::Resume { attempt } => self.resume(attempt),
+            MasterFrame::HandOver { attempt } => self.hand_over(attempt),
+            MasterFrame::Lanes(order) => {
+                self.plan.order(&order);
+                if let Some(pace) = &self.pace {
+                    pace.order(order);
+                }
+            }
             MasterFrame::Recall { attempt } => {
-                if self.work.withdraw(attempt).is_some() {
+                if self.work.withdraw(attempt) {
                     self.running.remove(&attempt);
                     self.say(&WorkerFrame::Returned { attempt });
                 }
@@ -319,7 +363,7 @@ impl Agent {
         });
     }
 
-    fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64]) {
+    fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], resume: Option<Continuation>) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
@@ -328,17 +372,21 @@ impl Agent {
             }
         }
         match self.store.complete(job, partition) {
-            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments)),
+            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), resume),
             // The master then has the partition gathered anew.
             None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
         }
     }
 
-    fn launch(&mut self, attempt: AttemptId, input: AttemptInput) {
+    fn launch(&mut self, attempt: AttemptId, input: AttemptInput, resume: Option<Continuation>) {
         let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
-        let progress = Arc::new(Progress::default());
+        let parking = (attempt.task.kind == TaskKind::Reduce).then(|| {
+            let (work, setting) = (self.work.clone(), self.setting.clone());
+            Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
+        });
+        let progress = Arc::new(Progress::new(self.config.speed, parking));
         // One answer at most: the permit is asked for once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);
@@ -349,21 +397,24 @@ impl Agent {
                 permit,
                 hang,
                 built: false,
-                seen: (0, 0),
+                suspension: Suspension::None,
+                seen: (0, 0, 0),
                 seen_at: Instant::now(),
                 killed_at: None,
             },
         );
-        self.work.push(Assignment { attempt, job, input, progress, permit: answer });
+        let assignment = Assignment { attempt, job, input, resume, progress, permit: answer };
+        self.work.push(Turn::Begin(Box::new(assignment)));
     }
 
     fn kill(&mut self, attempt: AttemptId) {
-        if self.work.withdraw(attempt).is_some() {
+        if self.work.withdraw(attempt) {
             self.running.remove(&attempt);
             return self.refuse(attempt, FailureClass::Cancelled, "it was told to stop before it began");
         }
+        self.work.withdraw_suspended(attempt);
         if let Some(running) = self.running.get_mut(&attempt) {
-            running.progress.cancelled.store(true, Ordering::Relaxed);
+            running.progress.cancel();
             running.killed_at.get_or_insert_with(Instant::now);
             let _ = running.permit.try_send(Permit::Refused);
         }
@@ -382,13 +433,19 @@ impl Agent {
             self.kill(attempt);
         }
         self.plan.forget(job);
+        if let Some(pace) = &self.pace {
+            pace.forget(job);
+        }
         self.jobs.remove(&job);
         if self.jobs.is_empty() {
             self.recycler.clear();
         }
         // Files are deleted there, and disks may be slow.
-        let store = self.store.clone();
-        tokio::task::spawn_blocking(move || store.forget(job));
+        let (store, shelf) = (self.store.clone(), self.shelf.clone());
+        tokio::task::spawn_blocking(move || {
+            store.forget(job);
+            shelf.forget(job);
+        });
     }
 
     /// Outputs of this very worker: their segments go into the gathers as they are.
@@ -427,10 +484,12 @@ impl Agent {
             };
             let (fetcher, key, results) =
                 (self.fetcher.clone(), job.order.key.clone(), self.fetch_sender.clone());
+            let passage = self.pace.as_ref().map(|pace| pace.open(fetch.job, fetch.id));
             let epoch = self.epoch;
             tokio::spawn(async move {
                 let started_ns = epoch.elapsed().as_nanos() as u64;
-                let outcomes = fetcher.fetch(&fetch, &key).await;
+                let outcomes = fetcher.fetch_through(&fetch, &key, passage.as_ref()).await;
+                drop(passage);
                 let ended_ns = epoch.elapsed().as_nanos() as u64;
                 let _ = results.send(Fetched { fetch, outcomes, started_ns, ended_ns });
             });
@@ -447,15 +506,19 @@ impl Agent {
                 outputs.push(FetchedOutput { map, partitions: filled, bytes });
             }
             let Some(error) = error else {
-                self.plan.arrived(fetch.id, map);
+                self.plan.arrived(fetch.id, map, bytes);
                 continue;
             };
+            if error.gave_way() {
+                self.plan.gave_way(fetch.id, map, Time(self.now_ns()));
+                continue;
+            }
             tracing::debug!(%map, %from, %error, "fetch failed");
             // An output that is not there will not come back; only the way to it may.
             let retry = match error {
                 FetchError::Missing { .. } => {
                     let wanted = self.plan.wants(fetch.id, map);
-                    self.plan.arrived(fetch.id, map);
+                    self.plan.arrived(fetch.id, map, 0);
                     if wanted { Retry::GiveUp } else { Retry::NotWanted }
                 }
                 _ => self.plan.failed(fetch.id, map, Time(self.now_ns())),
@@ -480,15 +543,17 @@ impl Agent {
     }
 
     fn slot(&mut self, event: SlotEvent) {
-        let (attempt, result, report, written) = match event {
+        let ended = match event {
             SlotEvent::WantsCommit(attempt) => {
                 if let Some(running) = self.running.get_mut(&attempt) {
                     running.built = true;
                 }
                 return self.say(&WorkerFrame::CommitRequest { attempt });
             }
-            SlotEvent::Ended { attempt, result, report, written } => (attempt, result, report, written),
+            SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
+            SlotEvent::Ended(ended) => ended,
         };
+        let Ended { attempt, result, report, written } = *ended;
         // With one slot, what was written up to its end is this attempt's and nobody else's.
         let writer = (self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
@@ -508,111 +573,14 @@ impl Agent {
                 }
                 self.say(&WorkerFrame::PartFinished { attempt, part, report });
             }
+            Ok(Done::HandedOver { state, built }) => {
+                self.shelf.keep(attempt, built);
+                self.say(&WorkerFrame::HandedOver { attempt, state: *state, report });
+            }
             Err(failed) => {
                 let (class, message) = (failed.class, failed.message);
                 self.say(&WorkerFrame::AttemptFailed { attempt, class, message, report });
             }
         }
     }
-
-    /// The attempts that have begun.
-    fn begun(&self) -> impl Iterator<Item = AttemptId> {
-        let waiting = self.work.waiting();
-        self.running.keys().copied().filter(move |attempt| !waiting.contains(attempt))
-    }
-
-    /// The attempt that runs alone; `None` if none does, or several do.
-    fn alone(&self) -> Option<AttemptId> {
-        let mut begun = self.begun();
-        begun.next().filter(|_| begun.next().is_none())
-    }
-
-    fn heartbeat(&mut self) {
-        let waiting = self.work.waiting();
-        let running = self
-            .running
-            .iter()
-            .filter(|(attempt, _)| !waiting.contains(attempt))
-            .map(|(attempt, running)| AttemptProgress {
-                attempt: *attempt,
-                bytes_in: running.progress.bytes_in.load(Ordering::Relaxed),
-                records_in: running.progress.records_in.load(Ordering::Relaxed),
-            })
-            .collect();
-        let disk_free_bytes = self.setting.spill.free_bytes();
-        self.say(&WorkerFrame::Heartbeat(Heartbeat {
-            running,
-            memory_bytes: memory_bytes(),
-            disk_free_bytes,
-        }));
-    }
-
-    /// Hands on what user code has written by now.
-    fn watch_output(&mut self) {
-        let Some(mark) = &self.setting.written else { return };
-        let written = mark.now();
-        // Attempts that ended before this moment take their part first; the rest belongs to those that run.
-        self.slots_so_far();
-        self.forward_output(self.alone(), written);
-    }
-
-    /// Hands what user code has written up to this byte to the master, as written by this attempt.
-    fn forward_output(&mut self, attempt: Option<AttemptId>, written: u64) {
-        for _ in 0..LOG_CHUNKS_MAX {
-            let Some(capture) = &mut self.config.capture else { return };
-            match capture.take(written, LOG_CHUNK_BYTES_MAX) {
-                Ok(bytes) if bytes.is_empty() => return,
-                Ok(bytes) => self.say(&WorkerFrame::Log { attempt, bytes }),
-                Err(error) => return tracing::warn!(%error, "user output could not be read"),
-            }
-        }
-    }
-
-    /// The first attempt that does not move, or does not stop, beyond its limit. Its failure is reported here.
-    fn stuck(&mut self) -> Option<AttemptId> {
-        let now = Instant::now();
-        let mut found = None;
-        let waiting = self.work.waiting();
-        for (attempt, running) in &mut self.running {
-            if waiting.contains(attempt) {
-                running.seen_at = now;
-                continue;
-            }
-            let seen = (
-                running.progress.bytes_in.load(Ordering::Relaxed),
-                running.progress.records_in.load(Ordering::Relaxed)
-                    + running.progress.records_out.load(Ordering::Relaxed),
-            );
-            if seen != running.seen || running.built {
-                (running.seen, running.seen_at) = (seen, now);
-            }
-            let hangs = running.hang < now - running.seen_at;
-            let lingers = running.killed_at.is_some_and(|killed| KILL_GRACE < now - killed);
-            if hangs || lingers {
-                found = Some((*attempt, hangs, running.hang));
-                break;
-            }
-        }
-        let (attempt, hangs, limit) = found?;
-        if hangs {
-            self.watch_output();
-            self.say(&WorkerFrame::AttemptFailed {
-                attempt,
-                class: FailureClass::Hang,
-                message: format!("no record read or written for {} s", limit.as_secs_f64()),
-                report: AttemptReport::default(),
-            });
-        }
-        Some(attempt)
-    }
-}
-
-/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not tell.
-fn memory_bytes() -> u64 {
-    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
-    };
-    (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) << 10
 }

@@ -1,12 +1,14 @@
-//! What a worker answers to other workers and submitters: segments, files, listings.
+//! What a worker answers to other workers and submitters: segments, files, listings, what was handed over.
 //!
-//! Not here: the segments themselves (`shuffle::serve`) and files (`files`).
+//! Not here: the segments themselves (`shuffle::serve`), files (`files`) and outputs of attempts (`handed_over`).
 
+use super::handed_over::{self, Shelf};
 use super::{LIST_PURPOSE, WorkerConfig, files};
 use crate::answer;
 use crate::http::{self, Body, Door, Doors, Secret, ServerConfig};
 use crate::input::FilePath;
 use crate::input::list::list_local;
+use crate::shuffle::pace::OutPace;
 use crate::shuffle::serve;
 use crate::shuffle::store::Store;
 use files::Served;
@@ -25,6 +27,11 @@ impl Doors for ShuffleDoors {
         if path == files::SAMPLE_ROUTE && method == Method::POST {
             return Door::Secret(self.list.clone());
         }
+        if let Some((job, _)) = handed_over::parse_route(path)
+            && method == Method::GET
+        {
+            return self.store.key(job).map_or(Door::Closed, Door::Secret);
+        }
         let mut parts = path.strip_prefix('/').unwrap_or(path).splitn(2, '/');
         let door = (parts.next(), parts.next().and_then(|job| job.parse::<JobId>().ok()));
         match door {
@@ -42,12 +49,20 @@ pub(super) fn serve_shuffle(
     listener: tokio::net::TcpListener,
     config: &WorkerConfig,
     store: Store,
+    shelf: Shelf,
     mut shutdown: tokio::sync::watch::Receiver<bool>,
 ) {
     let doors = Arc::new(ShuffleDoors { store: store.clone(), list: config.secret.derive(LIST_PURPOSE) });
     let mut server = ServerConfig::new(config.bind.transport.clone());
     server.host_names.extend(config.advertise.clone());
-    let handler = move |request: Request<Incoming>| respond(store.clone(), request);
+    let pace = config.nic_bytes_per_second.map(OutPace::new);
+    if let Some(pace) = &pace
+        && let Err(error) = pace.keep_little_unsent(&listener)
+    {
+        tracing::warn!(%error, "the size of send buffers could not be set");
+    }
+    let handler =
+        move |request: Request<Incoming>| respond(store.clone(), shelf.clone(), pace.clone(), request);
     tokio::spawn(async move {
         let stop = async move {
             let _ = shutdown.wait_for(|stop| *stop).await;
@@ -56,10 +71,18 @@ pub(super) fn serve_shuffle(
     });
 }
 
-async fn respond(store: Store, request: Request<Incoming>) -> Response<Body> {
+async fn respond(
+    store: Store,
+    shelf: Shelf,
+    pace: Option<OutPace>,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if let Some(job) = path.strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
-        return serve::segments(&store, job, request).await;
+        return serve::segments_at(pace.as_ref(), &store, job, request).await;
+    }
+    if let Some((job, name)) = handed_over::parse_route(&path) {
+        return shelf.serve(job, name).await;
     }
     if path.starts_with("/files/") {
         return files::serve_range(Served::Any, request).await;

@@ -10,13 +10,16 @@ mod connect;
 mod control;
 mod doors;
 pub mod files;
+mod handed_over;
+mod publish;
 pub mod slots;
 mod work;
 
 use crate::api::{JobPlan, PlanError};
 use crate::http::{self, Bind, Endpoint, HttpError, Secret, Transport};
-use crate::protocol::{SlotCounts, 
-    FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame,
+use crate::protocol::{
+    FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, SlotCounts, WorkerFrame,
+    push_frame,
 };
 use crate::shuffle::plan::FetchLimits;
 use crate::shuffle::store::Store;
@@ -26,13 +29,14 @@ use control::Agent;
 use doors::serve_shuffle;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Bytes;
+use handed_over::Shelf;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
 
-pub use control::LOG_CHUNK_BYTES_MAX;
+pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
 
 /// How long the master may take to greet.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
@@ -170,7 +174,8 @@ pub async fn run(
     };
     // An empty host lets the master fill in the address that it sees.
     let shuffle = Endpoint { host: config.advertise.clone().unwrap_or_default(), port: address.port(), pin };
-    serve_shuffle(listener, &config, store.clone(), shutdown.clone());
+    let shelf = Shelf::default();
+    serve_shuffle(listener, &config, store.clone(), shelf.clone(), shutdown.clone());
 
     let io = join(&config, &shutdown).await?;
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
@@ -207,7 +212,7 @@ pub async fn run(
     tracing::info!(%worker, %master, slots = config.slots.total(), "joined");
 
     let mut incoming = read_frames(reader);
-    let mut agent = Agent::new(config, jobs, worker, store, epoch, frames)?;
+    let mut agent = Agent::new(config, jobs, worker, store, shelf, epoch, frames)?;
     let exit = agent.drive(&mut incoming, shutdown, heartbeat_ms).await;
     agent.leave();
     // The last words, such as which attempt hangs, must be out before the process ends.
@@ -225,3 +230,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

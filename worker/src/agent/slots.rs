@@ -1,32 +1,32 @@
 //! Slots: threads that run one attempt at a time, start to finish, blocking.
 //!
-//! A panic of user code is caught and costs the attempt. Not here: which attempt runs (the master decides) and
-//! the connection to the master (`agent`).
+//! A slot is a number, and threads come and go: the thread of an attempt that is suspended parks and leaves its slot
+//! to a new one; a slot that is to let a suspended attempt go on is left to that attempt's thread. So attempts that
+//! run have a slot each, and suspended ones have none. A panic of user code is caught and costs the attempt. Not here:
+//! which attempt runs (the master decides), publishing parts (`publish`), the connection to the master (`agent`).
 
 use super::begun::Begun;
 use super::capture::Mark;
 use super::files::JobFiles;
-use super::work::Work;
+use super::handed_over;
+use super::publish::{finish_part, open_output, remove_built};
+use super::work::{Turn, Work};
 use crate::api::JobPlan;
 use crate::budget::Budget;
-use crate::commit;
 use crate::fault;
-use crate::http::{self, Endpoint, HttpError, Pool, Secret};
+use crate::http::{Endpoint, Pool};
 use crate::input::{SideInputs, Split};
-use crate::output::Output;
-use crate::protocol::{AttemptReport, FailureClass, JobOrder, Part};
+use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder, Part, SlotCounts};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::Held;
-use crate::task::{self, Fault, PartDone, Progress, TaskFailure, TaskSettings, TaskStats};
+use crate::task::{self, Fault, Parking, Progress, ReduceEnd, TaskFailure, TaskSettings, TaskStats};
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_scheduler::units::Bytes;
-use hyper::{Method, StatusCode};
 use std::cell::RefCell;
 use std::fs;
-use std::io::Read;
 use std::panic::AssertUnwindSafe;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -34,12 +34,6 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// Longest message of a failed attempt in bytes; the rest is cut.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
-
-/// Bytes of a part that are read at once to be sent.
-const PART_CHUNK_BYTES: usize = 512 << 10;
-
-/// Such chunks that wait for the socket.
-const PART_CHUNKS_AHEAD: usize = 2;
 
 /// A job as this worker runs it.
 pub struct RunningJob {
@@ -74,6 +68,8 @@ pub struct Assignment {
     pub job: Arc<RunningJob>,
     /// Its input.
     pub input: AttemptInput,
+    /// Where a reduce goes on that was handed over; `None`: from the beginning.
+    pub resume: Option<Continuation>,
     /// Where it tells how far it is, and is told to stop.
     pub progress: Arc<Progress>,
     /// Brings the answer to the request to commit; closed if the attempt is not wanted any more.
@@ -93,7 +89,7 @@ pub enum AttemptInput {
 pub enum Permit {
     /// Publish; `replace` if an earlier holder of the permit may have done so.
     Granted {
-        /// See [`commit::publish`].
+        /// See [`crate::commit::publish`].
         replace: bool,
     },
     /// Another attempt publishes.
@@ -104,17 +100,28 @@ pub enum Permit {
 pub enum SlotEvent {
     /// The attempt has built its part and asks to publish it.
     WantsCommit(AttemptId),
-    /// The attempt has ended.
-    Ended {
+    /// The attempt stands at a border between groups and has no slot any more; said again if it was to be handed over
+    /// and cannot.
+    Suspended {
         /// The attempt.
         attempt: AttemptId,
-        /// How.
-        result: Result<Done, Failed>,
-        /// What it did.
-        report: AttemptReport,
-        /// How much user code of this process had written when it ended; 0 if nobody catches that.
+        /// How much user code of this process had written by then; 0 if nobody catches that.
         written: u64,
     },
+    /// The attempt has ended.
+    Ended(Box<Ended>),
+}
+
+/// The end of an attempt.
+pub struct Ended {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// How.
+    pub result: Result<Done, Failed>,
+    /// What it did.
+    pub report: AttemptReport,
+    /// How much user code of this process had written when it ended; 0 if nobody catches that.
+    pub written: u64,
 }
 
 /// What an attempt leaves behind.
@@ -123,6 +130,13 @@ pub enum Done {
     Output(MapOutput),
     /// A published part.
     Part(Part),
+    /// Where it stood, for another attempt to go on from.
+    HandedOver {
+        /// What it had done.
+        state: Box<HandOver>,
+        /// What it had written.
+        built: PathBuf,
+    },
 }
 
 /// Why an attempt ended badly.
@@ -175,21 +189,77 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// Starts `count` slot threads that take assignments until there are no more.
+/// Starts a thread for each slot. They take work until the line is closed.
 ///
 /// # Errors
 /// A thread that cannot be started.
-pub(super) fn start(count: u32, work: &Work, setting: &SlotSetting) -> std::io::Result<()> {
-    for number in 0..count {
-        let (work, setting) = (work.clone(), setting.clone());
-        std::thread::Builder::new().name(format!("slot-{number}")).spawn(move || {
-            while let Some(assignment) = work.next() {
-                setting.begun.note(number, assignment.attempt);
-                run(&assignment, &setting);
+pub(super) fn start(slots: SlotCounts, work: &Work, setting: &SlotSetting) -> std::io::Result<()> {
+    (0..slots.total()).try_for_each(|slot| serve(slot, work, setting))
+}
+
+/// Starts a thread that serves this slot.
+fn serve(slot: u32, work: &Work, setting: &SlotSetting) -> std::io::Result<()> {
+    let (work, setting) = (work.clone(), setting.clone());
+    let name = format!("slot-{slot}");
+    std::thread::Builder::new().name(name).spawn(move || take_turns(slot, &work, &setting)).map(drop)
+}
+
+/// Serves a slot, which may become another one, until the thread has none or there is no more work.
+fn take_turns(mut slot: u32, work: &Work, setting: &SlotSetting) {
+    while let Some(turn) = work.next(slot) {
+        match turn {
+            Turn::Begin(assignment) => {
+                setting.begun.note(slot, assignment.attempt);
+                assignment.progress.begin(slot);
+                run(&assignment, setting);
+                match assignment.progress.slot() {
+                    Some(now) => slot = now,
+                    None => return,
+                }
             }
-        })?;
+            Turn::GoOn(attempt, progress) => {
+                setting.begun.note(slot, attempt);
+                if progress.resume(slot) {
+                    return;
+                }
+            }
+        }
     }
-    Ok(())
+}
+
+/// How a reduce attempt leaves its slot.
+pub(super) struct LeaveSlot {
+    pub attempt: AttemptId,
+    pub work: Work,
+    pub setting: SlotSetting,
+}
+
+impl LeaveSlot {
+    fn say(&self, written: u64) {
+        let _ = self.setting.events.send(SlotEvent::Suspended { attempt: self.attempt, written });
+    }
+}
+
+impl Parking for LeaveSlot {
+    fn leave(&self, slot: u32) -> bool {
+        let written = self.setting.written.as_ref().map_or(0, Mark::now);
+        self.setting.begun.clear(slot);
+        match serve(slot, &self.work, &self.setting) {
+            Ok(()) => {
+                self.say(written);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, attempt = %self.attempt, "there is no thread for the slot: not suspended");
+                self.setting.begun.note(slot, self.attempt);
+                false
+            }
+        }
+    }
+
+    fn stays(&self) {
+        self.say(0);
+    }
 }
 
 fn run(assignment: &Assignment, setting: &SlotSetting) {
@@ -203,7 +273,8 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         let message = PANIC.with_borrow_mut(Option::take).unwrap_or_else(|| "panicked".to_owned());
         Err(Failed { class: FailureClass::User, message: clean(&message) })
     });
-    if assignment.attempt.task.kind == TaskKind::Reduce || result.is_err() {
+    let handed_over = matches!(result, Ok(Done::HandedOver { .. }));
+    if (assignment.attempt.task.kind == TaskKind::Reduce && !handed_over) || result.is_err() {
         remove_built(assignment, setting);
     }
     let progress = &assignment.progress;
@@ -223,11 +294,13 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         memory_peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
         memory_budget_bytes: setting.memory.get(),
         kept_peak_bytes: setting.budget.peak_bytes() as u64,
-        ..AttemptReport::default()
+        paced_ns: progress.paced_ns.load(Ordering::Relaxed),
+        suspended_ns: progress.suspended_ns.load(Ordering::Relaxed),
+        suspensions: progress.suspensions.load(Ordering::Relaxed),
     };
     let written = setting.written.as_ref().map_or(0, Mark::now);
     // The loop outlives its slots unless the process is ending.
-    let _ = setting.events.send(SlotEvent::Ended { attempt, result, report, written });
+    let _ = setting.events.send(SlotEvent::Ended(Box::new(Ended { attempt, result, report, written })));
 }
 
 /// Everything an attempt does, with its result still to be reported.
@@ -253,6 +326,7 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
                 progress,
             )
             .map_err(|failure| failed(&failure))?;
+            progress.settle();
             *stats = done.stats;
             Ok(Done::Output(done.output))
         }
@@ -267,14 +341,19 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
                 &job.settings,
                 progress,
                 output,
-            );
+            )
+            .map_err(|failure| failed(&failure))?;
+            progress.settle();
             finish_part(assignment, setting, done, &built, stats)
         }
         AttemptInput::Segments(held) => {
             fault::place("reduce");
-            let (output, built) = open_output(assignment, setting)?;
+            let (mut output, built) = open_output(assignment, setting)?;
+            if let Some(from) = &assignment.resume {
+                handed_over::take_over(from, &mut output, progress, &job.order.key, setting)?;
+            }
             let segments = held.iter().map(|held| held.data.clone()).collect();
-            let done = task::run_reduce(
+            let end = task::run_reduce_in_steps(
                 plan,
                 attempt,
                 segments,
@@ -283,167 +362,22 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
                 &setting.budget,
                 progress,
                 output,
-            );
-            finish_part(assignment, setting, done, &built, stats)
-        }
-    }
-}
-
-/// The name under which a task's part is published.
-#[must_use]
-pub fn part_name(attempt: AttemptId) -> String {
-    format!("part-{:05}", attempt.task.index)
-}
-
-fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
-    if let Some(known) = job.destination.get() {
-        return Ok(known);
-    }
-    let directory = job.order.output.to_path();
-    let probe = directory.join(commit::TEMPORARY).join(&job.order.output_probe);
-    let found = match (probe.exists(), &job.order.submitter) {
-        (true, _) => Destination::Shared(directory.to_path_buf()),
-        (false, Some(endpoint)) => Destination::Submitter(endpoint.clone()),
-        (false, None) => {
-            return Err(Failed {
-                class: FailureClass::Output,
-                message: format!("the output directory {} is not visible here", job.order.output),
-            });
-        }
-    };
-    Ok(job.destination.get_or_init(|| found))
-}
-
-/// Where an attempt builds its part.
-fn built_path(assignment: &Assignment, setting: &SlotSetting) -> Result<PathBuf, Failed> {
-    // The probe's name differs from job to job, also between jobs of different masters: an attempt that lingers
-    // after its job has ended must not meet one of the next job in the same output directory.
-    let name = format!("{}-{}", assignment.job.order.output_probe, assignment.attempt.file_name());
-    Ok(match destination(&assignment.job)? {
-        Destination::Shared(directory) => directory.join(commit::TEMPORARY).join(name),
-        Destination::Submitter(_) => {
-            setting.spill.first().join(format!("{}-{name}", assignment.attempt.task.job))
-        }
-    })
-}
-
-fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, PathBuf), Failed> {
-    let built = built_path(assignment, setting)?;
-    // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
-    let output = Output::create(&built).map_err(|source| output_failed(&built, &source))?;
-    Ok((output, built))
-}
-
-fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
-    Failed {
-        class: FailureClass::Output,
-        message: clean(&format!("could not write {}: {source}", path.display())),
-    }
-}
-
-fn finish_part(
-    assignment: &Assignment,
-    setting: &SlotSetting,
-    done: Result<PartDone, TaskFailure>,
-    built: &Path,
-    stats: &mut TaskStats,
-) -> Result<Done, Failed> {
-    let done = done.map_err(|failure| failed(&failure))?;
-    *stats = done.stats;
-    let name = part_name(assignment.attempt);
-    let part = Part { name, bytes: done.bytes, records: done.records, crc32c: done.crc32c };
-    let job = &assignment.job;
-    let shared = matches!(destination(job)?, Destination::Shared(_));
-    if job.order.sync && shared {
-        let sync = fs::File::open(built).and_then(|file| file.sync_all());
-        sync.map_err(|source| output_failed(built, &source))?;
-    }
-    let _ = setting.events.send(SlotEvent::WantsCommit(assignment.attempt));
-    let cancelled =
-        || Failed { class: FailureClass::Cancelled, message: "another attempt was preferred".into() };
-    let replace = match assignment.permit.recv() {
-        Ok(Permit::Granted { replace }) => replace,
-        Ok(Permit::Refused) | Err(_) => return Err(cancelled()),
-    };
-    fault::place("commit.before");
-    match destination(job)? {
-        Destination::Shared(directory) => {
-            let published = directory.join(&part.name);
-            commit::publish(built, &published, replace)
-                .map_err(|source| output_failed(&published, &source))?;
-            if job.order.sync {
-                commit::sync_directory(directory).map_err(|source| output_failed(directory, &source))?;
-            }
-        }
-        Destination::Submitter(endpoint) => send_part(assignment, setting, endpoint, built, &part, replace)?,
-    }
-    fault::place("commit.after");
-    Ok(Done::Part(part))
-}
-
-/// Sends a part to the attached submitter, which publishes it.
-fn send_part(
-    assignment: &Assignment,
-    setting: &SlotSetting,
-    endpoint: &Endpoint,
-    built: &Path,
-    part: &Part,
-    replace: bool,
-) -> Result<(), Failed> {
-    let key: &Secret = &assignment.job.order.key;
-    let path = format!(
-        "/parts/{}/{}/{}/{}/{:08x}/{}",
-        assignment.attempt.task.job,
-        assignment.attempt.file_name(),
-        part.name,
-        part.bytes,
-        part.crc32c,
-        u8::from(replace),
-    );
-    let file = fs::File::open(built).map_err(|source| output_failed(built, &source))?;
-    let fault = |message: String| Failed { class: FailureClass::Fetch, message };
-    setting.runtime.block_on(async {
-        let (sender, body) = http::stream(PART_CHUNKS_AHEAD);
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut file = file;
-            loop {
-                let mut chunk = Vec::with_capacity(PART_CHUNK_BYTES);
-                let got = (&mut file).take(PART_CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-                if got == 0 {
-                    return sender.finish_blocking();
+                assignment.resume.as_ref().map(|from| &from.state),
+            )
+            .map_err(|failure| failed(&failure))?;
+            match end {
+                ReduceEnd::HandedOver(state) => Ok(Done::HandedOver { state, built }),
+                ReduceEnd::Part(done) => {
+                    progress.settle();
+                    finish_part(assignment, setting, done, &built, stats)
                 }
-                sender.send_blocking(chunk.into())?;
-            }
-        });
-        let response = setting.pool.request(endpoint, Some(key), Method::PUT, &path, body).await;
-        // Reading ends with the request; its own error shows as a body that breaks off.
-        let read = reading.await;
-        match response {
-            Ok(_) => Ok(()),
-            Err(HttpError::Status { status: StatusCode::INSUFFICIENT_STORAGE, message, .. }) => Err(Failed {
-                class: FailureClass::Output,
-                message: format!("the submitter could not write {}: {message}", part.name),
-            }),
-            Err(source) => {
-                let local = read.ok().and_then(Result::err).map_or_else(String::new, |e| format!(" ({e})"));
-                let name = &part.name;
-                Err(fault(format!("could not send {name} to the submitter at {endpoint}: {source}{local}")))
             }
         }
-    })
-}
-
-fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
-    if assignment.job.destination.get().is_some()
-        && let Ok(built) = built_path(assignment, setting)
-    {
-        // A published part is not there any more. What cannot be removed now goes with `_temporary` at the end of
-        // the job.
-        let _ = fs::remove_file(built);
     }
 }
 
-fn failed(failure: &TaskFailure) -> Failed {
+/// What the master hears of a failure.
+pub(super) fn failed(failure: &TaskFailure) -> Failed {
     let class = match failure.class() {
         Fault::User => FailureClass::User,
         Fault::Input => FailureClass::Input,

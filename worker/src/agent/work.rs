@@ -1,70 +1,182 @@
-//! The attempts of a worker that wait for a slot, in the order in which they will get one.
+//! What waits for the slots of a worker, in the order in which it will get one.
 //!
-//! Slots help themselves, so that the next attempt begins without the control loop; the loop may take one out
-//! again that has not begun. Not here: how much may wait (the master decides).
+//! Slots help themselves, so that the next attempt begins without the control loop; the loop may take something out
+//! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own. Not here:
+//! how much may wait (the master decides).
 
 use super::slots::Assignment;
-use gristmill_scheduler::ids::AttemptId;
+use crate::protocol::SlotCounts;
+use crate::task::Progress;
+use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+/// What a slot can do next.
+pub(super) enum Turn {
+    /// Begin an attempt.
+    Begin(Box<Assignment>),
+    /// Let a suspended attempt go on, by leaving the slot to its thread.
+    GoOn(AttemptId, Arc<Progress>),
+}
+
+impl Turn {
+    fn attempt(&self) -> AttemptId {
+        match self {
+            Turn::Begin(assignment) => assignment.attempt,
+            Turn::GoOn(attempt, _) => *attempt,
+        }
+    }
+}
+
+/// Lines by pool; unified slots use the first.
 #[derive(Default)]
-struct Line {
-    waiting: VecDeque<Assignment>,
+struct Lines {
+    waiting: [VecDeque<Turn>; 2],
     closed: bool,
 }
 
-#[derive(Default)]
 struct Shared {
-    line: Mutex<Line>,
-    changed: Condvar,
+    slots: SlotCounts,
+    lines: Mutex<Lines>,
+    /// For the slots of each pool.
+    changed: [Condvar; 2],
 }
 
-/// The line in front of the slots. Cloning shares it.
-#[derive(Clone, Default)]
+/// The lines in front of the slots, which are numbered from 0, those for maps first. Cloning shares them.
+#[derive(Clone)]
 pub(super) struct Work(Arc<Shared>);
 
 impl Work {
-    fn line(&self) -> MutexGuard<'_, Line> {
-        // Nothing that happens under the lock leaves the line half changed.
-        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Nothing waits yet.
+    pub(super) fn new(slots: SlotCounts) -> Self {
+        Self(Arc::new(Shared { slots, lines: Mutex::default(), changed: Default::default() }))
     }
 
-    /// Appends an attempt.
-    pub(super) fn push(&self, assignment: Assignment) {
-        self.line().waiting.push_back(assignment);
-        self.0.changed.notify_one();
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        // Nothing that happens under the lock leaves a line half changed.
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next attempt, when there is one; `None` once the line is closed.
-    pub(super) fn next(&self) -> Option<Assignment> {
-        let mut line = self.line();
-        loop {
-            if line.closed {
-                return None;
-            }
-            if let Some(next) = line.waiting.pop_front() {
-                return Some(next);
-            }
-            line = self.0.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+    fn pool_of_kind(&self, kind: TaskKind) -> usize {
+        match (self.0.slots, kind) {
+            (SlotCounts::Pools { .. }, TaskKind::Reduce) => 1,
+            _ => 0,
         }
     }
 
-    /// Takes an attempt out that no slot has taken yet.
-    pub(super) fn withdraw(&self, attempt: AttemptId) -> Option<Assignment> {
-        let mut line = self.line();
-        let place = line.waiting.iter().position(|assignment| assignment.attempt == attempt)?;
-        line.waiting.remove(place)
+    fn pool_of_slot(&self, slot: u32) -> usize {
+        match self.0.slots {
+            SlotCounts::Pools { map, .. } if map <= slot => 1,
+            _ => 0,
+        }
+    }
+
+    /// Appends something.
+    pub(super) fn push(&self, turn: Turn) {
+        let pool = self.pool_of_kind(turn.attempt().task.kind);
+        self.lines().waiting[pool].push_back(turn);
+        self.0.changed[pool].notify_one();
+    }
+
+    /// What this slot does next, when there is something; `None` once the lines are closed.
+    pub(super) fn next(&self, slot: u32) -> Option<Turn> {
+        let pool = self.pool_of_slot(slot);
+        let mut lines = self.lines();
+        loop {
+            if lines.closed {
+                return None;
+            }
+            if let Some(next) = lines.waiting[pool].pop_front() {
+                return Some(next);
+            }
+            lines = self.0.changed[pool].wait(lines).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn remove(&self, wanted: impl Fn(&Turn) -> bool) -> Option<Turn> {
+        self.lines().waiting.iter_mut().find_map(|line| {
+            let place = line.iter().position(&wanted)?;
+            line.remove(place)
+        })
+    }
+
+    /// Takes an attempt out that has not begun. Answers whether it was there.
+    pub(super) fn withdraw(&self, attempt: AttemptId) -> bool {
+        self.remove(|turn| matches!(turn, Turn::Begin(assignment) if assignment.attempt == attempt)).is_some()
+    }
+
+    /// Takes a suspended attempt out that was to go on. Answers whether it was there.
+    pub(super) fn withdraw_suspended(&self, attempt: AttemptId) -> bool {
+        self.remove(|turn| matches!(turn, Turn::GoOn(waiting, _) if *waiting == attempt)).is_some()
     }
 
     /// The attempts that no slot has taken yet.
     pub(super) fn waiting(&self) -> Vec<AttemptId> {
-        self.line().waiting.iter().map(|assignment| assignment.attempt).collect()
+        self.lines().waiting.iter().flatten().map(Turn::attempt).collect()
     }
 
     /// Slots take nothing more and end.
     pub(super) fn close(&self) {
-        self.line().closed = true;
-        self.0.changed.notify_all();
+        self.lines().closed = true;
+        for changed in &self.0.changed {
+            changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::{JobId, TaskId};
+
+    fn go_on(kind: TaskKind, index: u32) -> (AttemptId, Turn) {
+        let task = match kind {
+            TaskKind::Map => TaskId::map(JobId(1), index),
+            TaskKind::Reduce => TaskId::reduce(JobId(1), index),
+        };
+        let attempt = task.attempt(0);
+        (attempt, Turn::GoOn(attempt, Arc::default()))
+    }
+
+    #[test]
+    fn slots_of_a_pool_take_only_what_is_of_their_kind() {
+        let work = Work::new(SlotCounts::Pools { map: 2, reduce: 1 });
+        let (reduce, turn) = go_on(TaskKind::Reduce, 0);
+        work.push(turn);
+        let (map, turn) = go_on(TaskKind::Map, 0);
+        work.push(turn);
+        assert_eq!(work.next(1).map(|turn| turn.attempt()), Some(map), "slots 0 and 1 are for maps");
+        assert_eq!(work.next(2).map(|turn| turn.attempt()), Some(reduce));
+        assert!(work.waiting().is_empty());
+    }
+
+    #[test]
+    fn unified_slots_take_everything_in_the_order_in_which_it_came() {
+        let work = Work::new(SlotCounts::Unified(2));
+        let kinds = [TaskKind::Reduce, TaskKind::Map, TaskKind::Reduce];
+        let pushed: Vec<AttemptId> = kinds
+            .into_iter()
+            .zip(0..)
+            .map(|(kind, index)| {
+                let (attempt, turn) = go_on(kind, index);
+                work.push(turn);
+                attempt
+            })
+            .collect();
+        let taken: Vec<_> = (0..3).filter_map(|_| work.next(1)).map(|turn| turn.attempt()).collect();
+        assert_eq!(taken, pushed);
+    }
+
+    #[test]
+    fn a_suspended_attempt_can_be_taken_out_of_the_line_again() {
+        let work = Work::new(SlotCounts::Unified(1));
+        let (attempt, turn) = go_on(TaskKind::Reduce, 3);
+        work.push(turn);
+        assert!(!work.withdraw(attempt), "it has begun long ago");
+        assert_eq!(work.waiting(), [attempt]);
+        assert!(work.withdraw_suspended(attempt));
+        assert!(!work.withdraw_suspended(attempt));
+        work.close();
+        assert!(work.next(0).is_none());
     }
 }

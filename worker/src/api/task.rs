@@ -80,6 +80,37 @@ pub trait Combiner {
 
 /// Turns a key and the stream of its values into output. One object serves one partition; keys come in
 /// ascending order of their bytes.
+///
+/// A reduce that is suspended keeps its reducer and goes on with it. It can also go on at another worker, with a new
+/// reducer, if [`save`](Reducer::save) and [`restore`](Reducer::restore) carry over what the reducer keeps between two
+/// groups:
+///
+/// ```
+/// # use gristmill_worker::{api::{Reducer, TaskError, TaskResult}, merge::Values, output::Output};
+/// /// Numbers the keys.
+/// struct Number(u64);
+///
+/// impl Reducer for Number {
+///     type Key = String;
+///     type Value = u64;
+///
+///     fn reduce(&mut self, key: &str, _: &mut Values<'_, String, u64>, out: &mut Output) -> TaskResult {
+///         self.0 += 1;
+///         out.pair(key, self.0);
+///         Ok(())
+///     }
+///
+///     fn save(&self) -> Option<Vec<u8>> {
+///         Some(self.0.to_le_bytes().to_vec())
+///     }
+///
+///     fn restore(&mut self, saved: &[u8]) -> TaskResult {
+///         let saved = saved.try_into().map_err(|_| TaskError::new("a saved number has eight bytes"))?;
+///         self.0 = u64::from_le_bytes(saved);
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait Reducer {
     /// The key of the job's mappers.
     type Key: Key;
@@ -105,6 +136,23 @@ pub trait Reducer {
 
     /// Called once after the last group.
     fn finish(&mut self, _out: &mut Output) -> TaskResult {
+        Ok(())
+    }
+
+    /// What it keeps between two groups (or after `setup`, before the first), so that another can go on in its place;
+    /// called only when that is about to happen. Counters and what was written are carried over without it. A reducer
+    /// that keeps nothing answers `Some` with no bytes. The default, `None`, says that this one cannot be replaced: a
+    /// suspended reduce then goes on where it is. At most 1 MiB is taken.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes over what an earlier one saved. Called after `setup`, what that wrote and counted is dropped, and before
+    /// the first group that is left.
+    ///
+    /// # Errors
+    /// Bytes that no `save` has written. They fail the attempt like any other error of a reducer.
+    fn restore(&mut self, _saved: &[u8]) -> TaskResult {
         Ok(())
     }
 }

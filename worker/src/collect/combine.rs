@@ -152,6 +152,11 @@ impl<V: Value> Combining<V> {
         }
     }
 
+    /// Bytes of the table.
+    pub fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
     /// Values added so far.
     pub fn added(&self) -> u64 {
         self.flushed + self.batch.len() as u64

@@ -145,10 +145,11 @@ impl<K: Key, V: Value> Emitter<K, V> {
     }
 
     /// Whether the task is not wanted any more. Only code that runs long without emitting need ask: the engine
-    /// looks after each block of input.
+    /// looks after each block of input. If the worker's slots are slower than its machine, this waits: code that passes
+    /// time must count what it passes itself, not what went by between two questions.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.setting.progress.cancelled.load(Relaxed)
+        self.setting.progress.rest()
     }
 
     /// A block of input that the mapper gets next. It must be left before its bytes go.

@@ -100,6 +100,10 @@ fn merge_to_file(
         pairs += 1;
         if u64::is_multiple_of(pairs, CHECK_PAIRS) {
             progress.check()?;
+            if progress.is_asked() {
+                progress.stop_here();
+                progress.check()?;
+            }
         }
     }
     let merged = writer.finish()?;

@@ -4,6 +4,7 @@
 //! that lie in a file which this worker sees too, only the order comes; if that is of no use, all bytes are asked for.
 //! Every segment is verified before anyone sees it. Not here: what to fetch and when to try again (`plan`).
 
+use super::pace::{GaveWay, Passage};
 use super::plan::Fetch;
 use super::store::{Held, Store};
 use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest, OutputHead};
@@ -113,6 +114,14 @@ pub enum FetchError {
     },
 }
 
+impl FetchError {
+    /// Whether nothing is wrong: more urgent jobs left the request nothing of a paced network.
+    #[must_use]
+    pub fn gave_way(&self) -> bool {
+        matches!(self, FetchError::Request { source } if matches!(**source, RequestError::GaveWay { .. }))
+    }
+}
+
 /// Why a request brought nothing, or not all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -129,6 +138,12 @@ pub enum RequestError {
     /// The answer ended before the segments that its head promised.
     #[error("the answer of the worker at {endpoint} is too short")]
     Short {
+        /// Where.
+        endpoint: String,
+    },
+    /// More urgent jobs left it nothing of a paced network.
+    #[error("the answer of the worker at {endpoint} gave way to more urgent jobs")]
+    GaveWay {
         /// Where.
         endpoint: String,
     },
@@ -155,10 +170,39 @@ pub struct Fetcher {
     pub sees: Option<String>,
 }
 
+/// One request, and what it needs on its way.
+struct Errand<'a> {
+    fetch: &'a Fetch,
+    key: &'a Secret,
+    passage: Option<&'a Passage>,
+}
+
+impl Errand<'_> {
+    fn endpoint(&self) -> String {
+        self.fetch.endpoint.to_string()
+    }
+
+    /// What an answer that could not be read on means.
+    ///
+    /// # Errors
+    /// What is wrong with this worker's own disk.
+    fn broken(&self, error: ReadError) -> Result<RequestError, std::io::Error> {
+        let endpoint = self.endpoint();
+        match error {
+            ReadError::Http(source) => Ok(RequestError::Http { endpoint, source }),
+            ReadError::Short => Ok(RequestError::Short { endpoint }),
+            ReadError::GaveWay => Ok(RequestError::GaveWay { endpoint }),
+            ReadError::Disk(error) => Err(error),
+        }
+    }
+}
+
 /// The answer as it comes in, cut where the reader wants.
-struct Reader {
+struct Reader<'a> {
     body: Answer,
     ready: Bytes,
+    /// What its bytes have to pass.
+    passage: Option<&'a Passage>,
 }
 
 /// Why the answer could not be read on.
@@ -166,10 +210,17 @@ enum ReadError {
     Http(HttpError),
     /// It ended before the segments that its head promised.
     Short,
+    GaveWay,
     Disk(std::io::Error),
 }
 
-impl Reader {
+impl From<GaveWay> for ReadError {
+    fn from(GaveWay: GaveWay) -> Self {
+        ReadError::GaveWay
+    }
+}
+
+impl Reader<'_> {
     /// Hands the next `length` bytes to `take`, in as many slices as they come.
     async fn read(
         &mut self,
@@ -178,7 +229,11 @@ impl Reader {
     ) -> Result<(), ReadError> {
         while 0 < length {
             if self.ready.is_empty() {
-                self.ready = self.body.chunk().await.map_err(ReadError::Http)?.ok_or(ReadError::Short)?;
+                let piece = self.body.chunk().await.map_err(ReadError::Http)?.ok_or(ReadError::Short)?;
+                if let Some(passage) = self.passage {
+                    passage.pass(piece.len() as u64).await?;
+                }
+                self.ready = piece;
             }
             let size = (self.ready.len() as u64).min(length) as usize;
             take(&self.ready[..size])?;
@@ -208,6 +263,16 @@ impl Reader {
 impl Fetcher {
     /// Carries out one request. Every map of it is in the answer exactly once.
     pub async fn fetch(&self, fetch: &Fetch, key: &Secret) -> Vec<Outcome> {
+        self.fetch_through(fetch, key, None).await
+    }
+
+    /// As [`Fetcher::fetch`], on a network that is paced.
+    pub async fn fetch_through(
+        &self,
+        fetch: &Fetch,
+        key: &Secret,
+        passage: Option<&Passage>,
+    ) -> Vec<Outcome> {
         if cfg!(debug_assertions) {
             // The place blocks its thread, which must not be the one that drives the connections.
             let _ = tokio::task::spawn_blocking(|| crate::fault::place("fetch")).await;
@@ -226,11 +291,11 @@ impl Fetcher {
                 None => groups.push((partitions, vec![*map])),
             }
         }
+        let errand = Errand { fetch, key, passage };
         for (partitions, maps) in groups {
-            let again =
-                self.fetch_group(fetch, key, &partitions, &maps, self.sees.clone(), &mut outcomes).await;
+            let again = self.fetch_group(&errand, &partitions, &maps, self.sees.clone(), &mut outcomes).await;
             if !again.is_empty() {
-                let none = self.fetch_group(fetch, key, &partitions, &again, None, &mut outcomes).await;
+                let none = self.fetch_group(&errand, &partitions, &again, None, &mut outcomes).await;
                 debug_assert!(none.is_empty(), "whole segments were refused");
             }
         }
@@ -240,15 +305,14 @@ impl Fetcher {
     /// Gives the maps of whose outputs an order came that is of no use here: ask for all bytes.
     async fn fetch_group(
         &self,
-        fetch: &Fetch,
-        key: &Secret,
+        errand: &Errand<'_>,
         partitions: &[u32],
         maps: &[AttemptId],
         sees: Option<String>,
         outcomes: &mut Vec<Outcome>,
     ) -> Vec<AttemptId> {
         let mut again = Vec::new();
-        let (mut reader, head) = match self.open(fetch, key, partitions, maps, sees).await {
+        let (mut reader, head) = match self.open(errand, partitions, maps, sees).await {
             Ok(opened) => opened,
             Err(error) => {
                 let error = Arc::new(error);
@@ -260,24 +324,28 @@ impl Fetcher {
         };
         for (at, (map, output)) in maps.iter().zip(head.outputs).enumerate() {
             let Some(output) = output else {
-                let error = FetchError::Missing { endpoint: fetch.endpoint.to_string(), map: *map };
+                let error = FetchError::Missing { endpoint: errand.endpoint(), map: *map };
                 outcomes.push(Outcome::failed(*map, error));
                 continue;
             };
-            let received = self.receive(fetch, &mut reader, *map, partitions, &output).await;
+            let received = self.receive(errand, &mut reader, *map, partitions, &output).await;
             let Some(outcome) = received else {
                 again.push(*map);
                 continue;
             };
             // After a broken transfer the position in the stream is lost: the rest is tried again.
-            let lost = matches!(outcome.error, Some(FetchError::Request { .. } | FetchError::Disk { .. }));
+            let lost = match &outcome.error {
+                Some(FetchError::Request { source }) => Some(source.clone()),
+                Some(FetchError::Disk { .. }) => {
+                    Some(Arc::new(RequestError::Short { endpoint: errand.endpoint() }))
+                }
+                Some(FetchError::Missing { .. } | FetchError::Corrupt { .. }) | None => None,
+            };
             outcomes.push(outcome);
-            if lost {
-                let rest = maps[at + 1..].iter();
-                let broken = Arc::new(RequestError::Short { endpoint: fetch.endpoint.to_string() });
-                outcomes.extend(
-                    rest.map(|map| Outcome::failed(*map, FetchError::Request { source: broken.clone() })),
-                );
+            if let Some(source) = lost {
+                let failed =
+                    |map: &AttemptId| Outcome::failed(*map, FetchError::Request { source: source.clone() });
+                outcomes.extend(maps[at + 1..].iter().map(failed));
                 return again;
             }
         }
@@ -286,15 +354,14 @@ impl Fetcher {
         again
     }
 
-    async fn open(
+    async fn open<'a>(
         &self,
-        fetch: &Fetch,
-        key: &Secret,
+        errand: &Errand<'a>,
         partitions: &[u32],
         maps: &[AttemptId],
         sees: Option<String>,
-    ) -> Result<(Reader, FetchHead), RequestError> {
-        let endpoint = || fetch.endpoint.to_string();
+    ) -> Result<(Reader<'a>, FetchHead), RequestError> {
+        let (fetch, endpoint) = (errand.fetch, || errand.endpoint());
         let request = FetchRequest {
             maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
             partitions: partitions.to_vec(),
@@ -305,13 +372,12 @@ impl Fetcher {
         let path = format!("/shuffle/{}", fetch.job);
         let response = self
             .pool
-            .request(&fetch.endpoint, Some(key), Method::POST, &path, http::full(body))
+            .request(&fetch.endpoint, Some(errand.key), Method::POST, &path, http::full(body))
             .await
             .map_err(|source| RequestError::Http { endpoint: endpoint(), source })?;
-        let mut reader = Reader { body: response.into_body(), ready: Bytes::new() };
-        let broken = |error: ReadError| match error {
-            ReadError::Http(source) => RequestError::Http { endpoint: endpoint(), source },
-            ReadError::Short | ReadError::Disk(_) => RequestError::Short { endpoint: endpoint() },
+        let mut reader = Reader { body: response.into_body(), ready: Bytes::new(), passage: errand.passage };
+        let broken = |error: ReadError| {
+            errand.broken(error).unwrap_or_else(|_| RequestError::Short { endpoint: endpoint() })
         };
         let length = reader.read_vec(4).await.map_err(broken)?;
         let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
@@ -332,8 +398,8 @@ impl Fetcher {
     /// Reads the segments of one map and puts them into the store; `None` if what came is of no use.
     async fn receive(
         &self,
-        fetch: &Fetch,
-        reader: &mut Reader,
+        errand: &Errand<'_>,
+        reader: &mut Reader<'_>,
         map: AttemptId,
         partitions: &[u32],
         output: &OutputHead,
@@ -360,18 +426,11 @@ impl Fetcher {
                     useless = true;
                     continue;
                 }
-                Err(ReadError::Http(source)) => {
-                    let source = RequestError::Http { endpoint: fetch.endpoint.to_string(), source };
-                    outcome.error = Some(FetchError::Request { source: Arc::new(source) });
-                    break;
-                }
-                Err(ReadError::Short) => {
-                    let source = RequestError::Short { endpoint: fetch.endpoint.to_string() };
-                    outcome.error = Some(FetchError::Request { source: Arc::new(source) });
-                    break;
-                }
-                Err(ReadError::Disk(source)) => {
-                    outcome.error = Some(FetchError::Disk { map, source });
+                Err(error) => {
+                    outcome.error = Some(match errand.broken(error) {
+                        Ok(source) => FetchError::Request { source: Arc::new(source) },
+                        Err(source) => FetchError::Disk { map, source },
+                    });
                     break;
                 }
             };
@@ -379,7 +438,7 @@ impl Fetcher {
                 Ok(()) => whole.push((*partition, *length, held)),
                 // A damaged segment does not stop the others: their borders are known.
                 Err(source) => {
-                    let endpoint = fetch.endpoint.to_string();
+                    let endpoint = errand.endpoint();
                     outcome.error = Some(FetchError::Corrupt { endpoint, map, source: Box::new(source) });
                 }
             }
@@ -400,7 +459,7 @@ impl Fetcher {
     /// no memory for it, or it does not fit the file. Its bytes have been read then all the same.
     async fn read_order(
         &self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         id: SegmentId,
         length: u64,
         file: Option<&(Arc<MappedFile>, u64)>,
@@ -426,7 +485,7 @@ impl Fetcher {
 
     async fn read_segment(
         &self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         map: AttemptId,
         length: u64,
     ) -> Result<Held, ReadError> {

@@ -1,10 +1,13 @@
 //! The shuffle of one worker: it holds map outputs and serves their segments, and it gathers the segments of
 //! the partitions whose home it is, over HTTP, while maps still run.
 //!
-//! [`plan`] decides what to fetch next (pure), [`store`] holds what is there, [`serve`] and [`fetch`] move
-//! bytes. Not here: merging (`merge`) and who is home of what (the master decides).
+//! [`plan`] decides what to fetch next and [`lanes`] whose turn it is by the master's order (both pure), [`pace`] holds
+//! bytes to the rate of a slower network, [`store`] holds what is there, [`serve`] and [`fetch`] move bytes.
+//! Not here: merging (`merge`) and who is home of what (the master decides).
 
 pub mod fetch;
+pub mod lanes;
+pub mod pace;
 pub mod plan;
 pub mod serve;
 pub mod store;
@@ -46,3 +49,6 @@ pub const FETCH_REQUEST_BYTES_MAX: usize = 4 << 20;
 
 /// Longest [`FetchHead`] in bytes.
 pub const FETCH_HEAD_BYTES_MAX: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests;

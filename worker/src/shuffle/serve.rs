@@ -4,6 +4,7 @@
 //! made, in chunks off the async thread. Of the latter only the order is sent to who sees the same files.
 //! Not here: who may ask (the gate in `http`), listening (`agent`).
 
+use super::pace::OutPace;
 use super::store::Store;
 use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest, OutputHead};
 use crate::answer;
@@ -53,6 +54,16 @@ async fn permit() -> Option<SemaphorePermit<'static>> {
 
 /// Answers `POST /shuffle/JOB`.
 pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> Response<Body> {
+    segments_at(None, store, job, request).await
+}
+
+/// As [`segments`], on a network that is paced: all bytes of the answer wait their turn, in the order of asking.
+pub async fn segments_at(
+    pace: Option<&OutPace>,
+    store: &Store,
+    job: JobId,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let body = match http::read_limited(request.into_body(), FETCH_REQUEST_BYTES_MAX).await {
         Ok(body) => body,
         Err(_) => return answer::status(StatusCode::PAYLOAD_TOO_LARGE),
@@ -93,7 +104,7 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
     let length = (front.len() - 4) as u32;
     front[..4].copy_from_slice(&length.to_le_bytes());
     let mut ready = vec![Bytes::from(front)];
-    if pieces.iter().all(|piece| matches!(piece, Piece::Whole(SegmentData::Memory(_)))) {
+    if pace.is_none() && pieces.iter().all(|piece| matches!(piece, Piece::Whole(SegmentData::Memory(_)))) {
         ready.extend(pieces.into_iter().filter_map(|piece| match piece {
             Piece::Whole(SegmentData::Memory(bytes)) => Some(bytes),
             Piece::Whole(SegmentData::File { .. } | SegmentData::InFile(_)) | Piece::Order(_) => None,
@@ -101,12 +112,13 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
         return answer::with_body(StatusCode::OK, http::pieces(ready));
     }
     let (sender, body) = http::stream(CHUNKS_AHEAD);
+    let sender = Paced { sender, pace: pace.cloned() };
     tokio::spawn(async move {
         // A reader that is gone needs no answer; a broken disk breaks the body off, which the reader notices.
         if let Err(error) = send(&sender, ready, pieces).await {
             tracing::debug!(%error, "segments could not be sent");
         } else {
-            let _ = sender.finish().await;
+            let _ = sender.sender.finish().await;
         }
     });
     answer::with_body(StatusCode::OK, body)
@@ -136,8 +148,26 @@ fn in_file(data: &SegmentData) -> Option<&InFileSegment> {
     }
 }
 
+/// An answer whose bytes may have to wait.
+struct Paced {
+    sender: BodySender,
+    pace: Option<OutPace>,
+}
+
+impl Paced {
+    async fn send(&self, mut bytes: Bytes) -> io::Result<()> {
+        let Some(pace) = &self.pace else { return self.sender.send(bytes).await };
+        while !bytes.is_empty() {
+            let chunk = bytes.split_to(bytes.len().min(pace.chunk_bytes()));
+            pace.pass(chunk.len()).await;
+            self.sender.send(chunk).await?;
+        }
+        Ok(())
+    }
+}
+
 /// Sends the head, then segments one after another.
-async fn send(sender: &BodySender, head: Vec<Bytes>, pieces: Vec<Piece>) -> io::Result<()> {
+async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<Piece>) -> io::Result<()> {
     for bytes in head {
         sender.send(bytes).await?;
     }

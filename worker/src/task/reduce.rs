@@ -1,40 +1,60 @@
 //! One reduce task: from the segments of a partition to a part.
 //!
 //! Segments of a job with a combiner are totalled in a table and sorted once; others are merged. Either way the
-//! reducer sees keys in ascending order and values in (map, position) order. Not here: fetching (`shuffle`).
+//! reducer sees keys in ascending order and values in (map, position) order. Between groups, and while the table is
+//! filled, it can be suspended. Not here: fetching (`shuffle`), waiting (`hold`).
 
 use super::map::write_setting;
-use super::{ErasedReduce, Meter, PartDone, Progress, Run, TaskFailure, TaskStats};
+use super::{ErasedReduce, Meter, PartDone, Progress, ReduceEnd, Run, TaskFailure, TaskStats};
 use crate::api::{Counters, GroupPrefix, MapReducePlan, Order, Reducer, TaskContext};
 use crate::budget::Budget;
+use crate::collect::hash::Packed;
 use crate::collect::table::{Slot, Table, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, Room, SortMemory, TableMemory};
 use crate::key::Key;
 use crate::merge::{LoserTree, MergeError, Source, Values, limit_fan_in};
 use crate::output::Output;
+use crate::protocol::HandOver;
 use crate::segment::{
-    MapOutput, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder, SegmentReader,
+    BLOCK_BYTES, MapOutput, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder, SegmentReader,
     SegmentsWriter, WriteSetting,
 };
 use crate::value::Value;
 use std::sync::Arc;
 
+/// Most bytes of keys, counters' names and a reducer's state that are handed over. An attempt with more stays.
+const STATE_BYTES_MAX: usize = 1 << 20;
+
+/// Where an attempt stood that does not go on here; `None` once it is through.
+type Stopped = Option<Box<HandOver>>;
+
 pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     plan: &MapReducePlan<K, V>,
     reducer: R,
     erased: ErasedReduce<'_>,
-) -> Result<PartDone, TaskFailure> {
-    let ErasedReduce { run, segments, budget, mut output } = erased;
+) -> Result<ReduceEnd, TaskFailure> {
+    let ErasedReduce { run, segments, budget, mut output, resume } = erased;
     output.watch(run.progress.clone());
     let segments: Vec<SegmentData> = segments.into_iter().filter(|data| !data.is_empty()).collect();
     let headers = check_headers(&segments, &run, plan.combine.is_some())?;
     let counters = Counters::default();
     let meter = Meter::new(run.progress.clone());
-    let mut groups = Groups { reducer, output, meter };
-    groups.setup(&run.context(&counters))?;
+    let progress = run.progress.clone();
+    let mut groups = Groups {
+        reducer,
+        output,
+        meter,
+        progress,
+        counters,
+        budget: budget.clone(),
+        holds_bytes: 0,
+        count: 0,
+        last: None,
+    };
+    groups.begin(&run.context(&groups.counters), resume)?;
     let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&run, false) };
     let partition = run.attempt.task.index;
-    match &plan.combine {
+    let stopped = match &plan.combine {
         Some(combine) => {
             let by_hash = plan.partition.is_none() && plan.order == Order::EachPart;
             let shares = if by_hash { run.settings.partitions } else { 1 };
@@ -46,18 +66,20 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             let limit_bytes = run.settings.merge_bytes;
             let table = Combining::for_partition(combine.make(), limit_bytes, keys, shares, memory);
             let aggregate = Aggregate { combining: table, runs: Vec::new(), setting, partition };
-            aggregate.run(segments, combine, &run, budget, &mut groups)?;
+            aggregate.run(segments, combine, &run, budget, &mut groups)?
         }
         None => {
             // A merge needs none of it; together they would be too much.
             drop(run.settings.recycler.take::<SortMemory>());
             let segments = limit_fan_in(segments, run.settings.fan_in(), partition, &setting, run.progress)?;
-            groups.reduce_merged(LoserTree::open(segments)?, plan.group)?;
+            groups.holds_bytes = buffer_bytes(&segments);
+            groups.reduce_merged(LoserTree::open(segments)?, plan.group)?
         }
+    };
+    match stopped {
+        Some(state) => Ok(ReduceEnd::HandedOver(state)),
+        None => groups.finish().map(ReduceEnd::Part),
     }
-    let sum = groups.finish()?;
-    let stats = TaskStats { counters: counters.values(), local_bytes: 0 };
-    Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })
 }
 
 /// Checks that the segments are of this job and partition and in map order, each map once.
@@ -87,16 +109,90 @@ fn check_headers(
     Ok(headers)
 }
 
+/// What it takes to merge these: two blocks for each file.
+fn buffer_bytes(segments: &[SegmentData]) -> usize {
+    let files = segments.iter().filter(|data| matches!(data, SegmentData::File { .. })).count();
+    2 * BLOCK_BYTES * files
+}
+
 /// A reducer and what it writes to.
 struct Groups<R> {
     reducer: R,
     output: Output,
     meter: Meter,
+    progress: Arc<Progress>,
+    counters: Counters,
+    /// Has to have room for what the attempt holds while it is suspended: its slot then serves another one.
+    budget: Budget,
+    /// Bytes of its table, or of its buffers before files.
+    holds_bytes: usize,
+    /// Groups that are in the output.
+    count: u64,
+    /// First key of the last group that an earlier attempt has reduced: up to there groups are skipped.
+    last: Option<Vec<u8>>,
 }
 
 impl<R: Reducer> Groups<R> {
-    fn setup(&mut self, context: &TaskContext) -> Result<(), TaskFailure> {
-        Ok(self.reducer.setup(context, &mut self.output)?)
+    fn begin(&mut self, context: &TaskContext, resume: Option<&HandOver>) -> Result<(), TaskFailure> {
+        let Some(state) = resume else {
+            return Ok(self.reducer.setup(context, &mut self.output)?);
+        };
+        let mut nowhere = self.output.nowhere();
+        nowhere.watch(self.progress.clone());
+        self.reducer.setup(context, &mut nowhere)?;
+        self.counters.restore(&state.counters);
+        self.reducer.restore(&state.reducer)?;
+        (self.count, self.last) = (state.groups, state.last_key.clone());
+        Ok(())
+    }
+
+    /// A place between two groups, of which `last` is the first key of the one before.
+    #[inline]
+    fn border(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
+        if self.progress.is_asked() { self.stop(last) } else { Ok(None) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stop(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
+        let progress = self.progress.clone();
+        let Some(_room) = self.budget.try_reserve(self.holds_bytes) else {
+            // It keeps its slot. Whoever wanted that gets it when it ends.
+            progress.do_not_suspend();
+            return Ok(None);
+        };
+        progress.stop_at_border(|| self.save(last))
+    }
+
+    /// A place before the first group that is left, in which nothing has been reduced yet.
+    #[inline]
+    fn border_before_all(&mut self, holds_bytes: impl FnOnce() -> usize) -> Result<Stopped, TaskFailure> {
+        if !self.progress.is_asked() {
+            return Ok(None);
+        }
+        self.holds_bytes = holds_bytes();
+        let last = self.last.clone();
+        self.stop(last.as_deref())
+    }
+
+    /// Writes down where it stands; `None` if the reducer, or what it has become, cannot move.
+    fn save(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
+        let Some(reducer) = self.reducer.save() else { return Ok(None) };
+        let counters = self.counters.values();
+        let names: usize = counters.iter().map(|(name, _)| name.len() + size_of::<u64>()).sum();
+        if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names {
+            return Ok(None);
+        }
+        let sum = self.output.write_out()?;
+        Ok(Some(Box::new(HandOver {
+            last_key: last.map(<[u8]>::to_vec),
+            groups: self.count,
+            bytes: sum.bytes,
+            records: sum.records,
+            crc32c: sum.crc32c,
+            reducer,
+            counters,
+        })))
     }
 
     /// Calls the reducer for one group. Answers whether the merge stands at another one.
@@ -117,28 +213,51 @@ impl<R: Reducer> Groups<R> {
         result?;
         let more = values.finish()?;
         self.output.check()?;
+        self.count += 1;
         Ok(more)
     }
 
-    fn reduce_merged(&mut self, mut tree: LoserTree, group: Option<GroupPrefix>) -> Result<(), TaskFailure> {
+    fn reduce_merged(
+        &mut self,
+        mut tree: LoserTree,
+        group: Option<GroupPrefix>,
+    ) -> Result<Stopped, TaskFailure> {
         let mut more = tree.advance()?;
         let mut key = Vec::new();
+        if let Some(last) = self.last.take() {
+            let prefix = group.map(|length| &last[..length(&last)]);
+            while more
+                && (tree.key() <= &*last || prefix.is_some_and(|prefix| tree.key().starts_with(prefix)))
+            {
+                self.meter.pair(tree.key().len() + tree.value().len())?;
+                more = tree.advance()?;
+                if let Some(state) = self.border(Some(&last))? {
+                    return Ok(Some(state));
+                }
+            }
+            key = last;
+        }
         while more {
+            if let Some(state) = self.border((0 < self.count).then_some(&key))? {
+                return Ok(Some(state));
+            }
             key.clear();
             key.extend_from_slice(tree.key());
             let rank = tree.rank();
             more = self.reduce(&key, Source::Tree(&mut tree, rank), group)?;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn reduce_one(&mut self, key: &[u8], value: R::Value) -> Result<(), TaskFailure> {
         self.reduce(key, Source::One(Some(value)), None).map(|_| ())
     }
 
-    fn finish(mut self) -> Result<crate::output::OutputSum, TaskFailure> {
+    fn finish(mut self) -> Result<PartDone, TaskFailure> {
         self.reducer.finish(&mut self.output)?;
-        self.output.finish()
+        let sum = self.output.finish()?;
+        let stats = TaskStats { counters: self.counters.values(), local_bytes: 0 };
+        Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })
     }
 }
 
@@ -158,14 +277,17 @@ impl<V: Value> Aggregate<V> {
         run: &Run<'_>,
         budget: &Budget,
         groups: &mut Groups<R>,
-    ) -> Result<(), TaskFailure> {
+    ) -> Result<Stopped, TaskFailure> {
         for data in segments {
-            self.add_segment(data, run.progress, &mut groups.meter)?;
+            if let Some(state) = self.add_segment(data, run.progress, groups)? {
+                return Ok(Some(state));
+            }
         }
         let table = self.combining.take();
         if self.runs.is_empty() {
-            run.settings.recycler.keep(reduce_table(table, groups)?);
-            return Ok(());
+            let (memory, stopped) = reduce_table(table, groups)?;
+            run.settings.recycler.keep(memory);
+            return Ok(stopped);
         }
         if 0 < table.len() {
             let writer = SegmentsWriter::in_memory(self.setting.clone(), budget, 0)?;
@@ -176,16 +298,19 @@ impl<V: Value> Aggregate<V> {
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 
-    fn add_segment(
+    fn add_segment<R: Reducer<Value = V>>(
         &mut self,
         data: SegmentData,
         progress: &Arc<Progress>,
-        meter: &mut Meter,
-    ) -> Result<(), TaskFailure> {
+        groups: &mut Groups<R>,
+    ) -> Result<Stopped, TaskFailure> {
         let mut reader = SegmentReader::open(data).map_err(|source| MergeError { map: None, source })?;
         let map = Some(reader.header().id.map);
         while reader.advance().map_err(|source| MergeError { map, source })? {
-            meter.pair(reader.key().len() + reader.value().len())?;
+            groups.meter.pair(reader.key().len() + reader.value().len())?;
+            if let Some(state) = groups.border_before_all(|| self.combining.bytes())? {
+                return Ok(Some(state));
+            }
             let value = V::own(V::decode(reader.value())?);
             if self.combining.push(reader.key(), reader.key_loaded(), value)
                 && self.combining.settle()? == Room::Full
@@ -195,7 +320,7 @@ impl<V: Value> Aggregate<V> {
                 self.write_run(table, writer, progress)?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn write_run(
@@ -225,26 +350,59 @@ impl<V: Value> Aggregate<V> {
 fn reduce_table<R: Reducer>(
     table: Table<R::Value>,
     groups: &mut Groups<R>,
-) -> Result<TableMemory<R::Value>, TaskFailure> {
+) -> Result<(TableMemory<R::Value>, Stopped), TaskFailure> {
+    groups.holds_bytes = table.bytes();
     let mut sorted = table.into_sorted_by_key();
-    let mut buffer = [0; 16];
-    let (slots, long) = sorted.take_slots();
+    let stopped = {
+        let (slots, long) = sorted.take_slots();
+        reduce_slots(slots, long, groups)?
+    };
+    Ok((sorted.into_memory(), stopped))
+}
+
+fn reduce_slots<R: Reducer>(
+    slots: impl Iterator<Item = Slot<R::Value>>,
+    long: &[u8],
+    groups: &mut Groups<R>,
+) -> Result<Stopped, TaskFailure> {
+    let (mut buffer, mut buffer_before) = ([0; 16], [0; 16]);
+    let last = groups.last.take();
+    let mut before: Option<Packed> = None;
     for Slot { key, value, .. } in slots {
-        groups.reduce_one(key_bytes(long, key, &mut buffer), value)?;
+        let bytes = key_bytes(long, key, &mut buffer);
+        if last.as_deref().is_some_and(|last| before.is_none() && bytes <= last) {
+            continue;
+        }
+        if groups.progress.is_asked() {
+            let before = before.map(|key| key_bytes(long, key, &mut buffer_before)).or(last.as_deref());
+            if let Some(state) = groups.stop(before)? {
+                return Ok(Some(state));
+            }
+        }
+        groups.reduce_one(bytes, value)?;
+        before = Some(key);
     }
-    Ok(sorted.into_memory())
+    Ok(None)
 }
 
 fn reduce_runs<R: Reducer>(
     runs: Vec<SegmentData>,
     combiner: &mut dyn CombineRun<R::Value>,
     groups: &mut Groups<R>,
-) -> Result<(), TaskFailure> {
+) -> Result<Stopped, TaskFailure> {
     let own = |bytes: &[u8]| R::Value::decode(bytes).map(R::Value::own);
+    groups.holds_bytes = buffer_bytes(&runs);
     let mut tree = LoserTree::open(runs)?;
     let mut more = tree.advance()?;
-    let mut key = Vec::new();
+    let mut key = groups.last.take().unwrap_or_default();
+    let skips = 0 < groups.count;
+    while skips && more && tree.key() <= &*key {
+        more = tree.advance()?;
+    }
     while more {
+        if let Some(state) = groups.border((0 < groups.count).then_some(&key))? {
+            return Ok(Some(state));
+        }
         key.clear();
         key.extend_from_slice(tree.key());
         let rank = tree.rank();
@@ -256,5 +414,5 @@ fn reduce_runs<R: Reducer>(
         }
         groups.reduce_one(&key, total)?;
     }
-    Ok(())
+    Ok(None)
 }

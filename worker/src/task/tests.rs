@@ -5,3 +5,4 @@ mod in_file;
 mod in_file_order;
 mod jobs;
 mod runner;
+mod suspended;

@@ -128,4 +128,9 @@ impl Reducer for SortReducer {
         }
         Ok(())
     }
+
+    /// Nothing is kept between keys.
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(Vec::new())
+    }
 }

@@ -1,13 +1,18 @@
 //! `synthetic`: a job that only takes time, so that a laptop can play a large cluster.
 //!
-//! Not here: the laws of its times (`times`).
+//! A reduce passes its time in slices, one for each border: a key that some map emits for that alone. So its progress
+//! shows, and it can be suspended wherever a slice ends. Not here: the laws of its times (`times`), times measured
+//! before (`measured`).
 
+mod measured;
 mod times;
 
 use crate::prelude::*;
 use crate::size::parse_bytes;
+pub use measured::Measured;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub use times::{TimeLaw, TimeLawError};
 
@@ -16,11 +21,18 @@ const SLICE: Duration = Duration::from_millis(20);
 /// Bytes of an emitted pair: a random key and a value of zeros.
 const PAIR_BYTES: u64 = 100;
 const KEY_BYTES: usize = 8;
+/// A reduce has a border after this much of its time, unless those were too many.
+const BORDER_EVERY: Duration = Duration::from_millis(25);
+/// Borders of one reduce.
+const BORDERS_MAX: u32 = 1024;
+/// Time of a task unless told otherwise.
+const TIME_DEFAULT: &str = "50ms";
 
 /// Takes time like a job would
 ///
 /// Its maps and reduces sleep or spin for times drawn from a law, and maps emit
 /// bytes with random keys. A law is one time for all (50ms), exp:MEAN,
+/// delayed:LEAST,MEAN (the least time and an exponential one),
 /// uniform:LEAST..MOST or lognormal:MEDIAN,SIGMA. Each part says how many pairs
 /// and bytes reached it.
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
@@ -29,10 +41,10 @@ pub struct Synthetic {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub maps: u32,
     /// How long each map task takes
-    #[arg(long, value_name = "LAW", default_value = "50ms")]
+    #[arg(long, value_name = "LAW", default_value = TIME_DEFAULT)]
     pub map_time: TimeLaw,
     /// How long each reduce task takes
-    #[arg(long, value_name = "LAW", default_value = "50ms")]
+    #[arg(long, value_name = "LAW", default_value = TIME_DEFAULT)]
     pub reduce_time: TimeLaw,
     /// Keep a processor busy instead of sleeping
     #[arg(long)]
@@ -43,15 +55,60 @@ pub struct Synthetic {
     /// The same seed gives the same times and keys
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Play a measured job: JSON with map_seconds, reduce_seconds and
+    /// shuffle_bytes, as --exact takes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["maps", "map_time", "reduce_time", "map_bytes"])]
+    #[serde(skip)]
+    pub times: Option<PathBuf>,
+    /// What was in that file.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+impl Default for Synthetic {
+    /// As without any flag: 32 maps and each task 50 ms.
+    fn default() -> Self {
+        let time: TimeLaw = TIME_DEFAULT.parse().expect("a law of times: tested");
+        Self {
+            maps: 32,
+            map_time: time.clone(),
+            reduce_time: time,
+            spin: false,
+            map_bytes: 0,
+            seed: 1,
+            times: None,
+            measured: None,
+        }
+    }
 }
 
 impl Job for Synthetic {
     const NAME: &'static str = "synthetic";
 
+    fn prepare(&mut self, _submitter: &dyn Submitter) -> Result<(), PlanError> {
+        if let Some(path) = &self.times {
+            self.measured = Some(Measured::read(path)?);
+        }
+        Ok(())
+    }
+
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let (job, same) = (self.clone(), self.clone());
-        Ok(JobPlan::map(Input::bare_tasks(self.maps), move || SyntheticMapper { job: job.clone(), task: 0 })
-            .reduce(move || SyntheticReducer { job: same.clone(), pairs: 0, bytes: 0 }))
+        let input = Input::bare_tasks(self.map_tasks());
+        match self.measured.as_ref().map(Measured::reduces) {
+            Some(0) => Ok(JobPlan::map_only(input, move || SyntheticMapOnly { job: job.clone(), task: 0 })),
+            reduces => {
+                let plan =
+                    JobPlan::map(input, move || SyntheticMapper { job: job.clone(), task: 0, partitions: 0 })
+                        .partition(Spread);
+                let plan = match reduces {
+                    Some(reduces) => plan.reduces(reduces),
+                    None => plan,
+                };
+                Ok(plan.reduce(move || SyntheticReducer::new(same.clone())))
+            }
+        }
     }
 }
 
@@ -63,6 +120,10 @@ enum Stream {
 }
 
 impl Synthetic {
+    fn map_tasks(&self) -> u32 {
+        self.measured.as_ref().map_or(self.maps, Measured::maps)
+    }
+
     /// The random numbers of one task: first its time, then its keys.
     fn draws(&self, stream: Stream, task: u32) -> ChaCha8Rng {
         let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
@@ -70,21 +131,88 @@ impl Synthetic {
         draws
     }
 
-    /// Passes `time` in slices, or less of it if the task is cancelled.
+    /// The time of a map and how many bytes it emits; `draws` are then ready for its keys.
+    fn map_work(&self, task: u32, draws: &mut ChaCha8Rng) -> (Duration, u64) {
+        match &self.measured {
+            Some(measured) => (measured.map_time(task), measured.map_bytes(task)),
+            None => (self.map_time.draw(draws), self.map_bytes),
+        }
+    }
+
+    fn reduce_work(&self, task: u32) -> Duration {
+        match &self.measured {
+            Some(measured) => measured.reduce_time(task),
+            None => self.reduce_time.draw(&mut self.draws(Stream::Reduce, task)),
+        }
+    }
+
+    /// Passes `time` in slices, or less of it if the task is cancelled. Only what is slept or spun here counts: a slot
+    /// that is made slower makes the task wait while it looks, and that comes on top.
     fn pass(&self, time: Duration, mut is_cancelled: impl FnMut() -> bool) {
-        let start = Instant::now();
-        while !is_cancelled() {
-            let rest = time.saturating_sub(start.elapsed()).min(SLICE);
-            if rest.is_zero() {
-                return;
-            }
+        let mut rest = time;
+        while !is_cancelled() && !rest.is_zero() {
+            let (begun, slice) = (Instant::now(), rest.min(SLICE));
             if self.spin {
-                let slice = Instant::now();
-                while slice.elapsed() < rest {
+                while begun.elapsed() < slice {
                     std::hint::spin_loop();
                 }
             } else {
-                std::thread::sleep(rest);
+                std::thread::sleep(slice);
+            }
+            rest = rest.saturating_sub(begun.elapsed());
+        }
+    }
+}
+
+/// Borders of a reduce that takes this time.
+fn borders(time: Duration) -> u32 {
+    let slices = time.as_nanos().div_ceil(BORDER_EVERY.as_nanos());
+    slices.min(u128::from(BORDERS_MAX)) as u32
+}
+
+/// A key that marks the end of a slice of a reduce's time: where it stands among all keys, the partition, which of the
+/// borders it is. Other keys are shorter.
+struct Border {
+    partition: u32,
+    index: u32,
+}
+
+impl Border {
+    const BYTES: usize = 16;
+
+    /// The key of this one of `count` borders, which lie as far apart as random keys on average do.
+    fn key(&self, count: u32) -> [u8; Self::BYTES] {
+        let place = (u64::MAX / u64::from(count.max(1))).saturating_mul(u64::from(self.index));
+        let mut key = [0; Self::BYTES];
+        key[..8].copy_from_slice(&place.to_be_bytes());
+        key[8..12].copy_from_slice(&self.partition.to_be_bytes());
+        key[12..].copy_from_slice(&self.index.to_be_bytes());
+        key
+    }
+
+    /// The border of a key; `None` for other keys.
+    fn of(key: &[u8]) -> Option<Self> {
+        let key: &[u8; Self::BYTES] = key.try_into().ok()?;
+        let word = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
+        Some(Self { partition: word(8), index: word(12) })
+    }
+}
+
+/// Sends borders to their partition and spreads all other keys evenly.
+struct Spread;
+
+impl Partitioner for Spread {
+    type Key = ByteString;
+
+    fn partition(&self, key: &[u8], partitions: u32) -> u32 {
+        match Border::of(key) {
+            Some(border) => border.partition,
+            None => {
+                // FNV-1a, whose upper bits are even enough for keys that are random already.
+                let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                    (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+                });
+                ((u128::from(hash) * u128::from(partitions)) >> 64) as u32
             }
         }
     }
@@ -93,6 +221,7 @@ impl Synthetic {
 struct SyntheticMapper {
     job: Synthetic,
     task: u32,
+    partitions: u32,
 }
 
 impl Mapper for SyntheticMapper {
@@ -100,7 +229,7 @@ impl Mapper for SyntheticMapper {
     type Value = ByteString;
 
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
-        self.task = task.task().index;
+        (self.task, self.partitions) = (task.task().index, task.partitions());
         Ok(())
     }
 
@@ -111,10 +240,10 @@ impl Mapper for SyntheticMapper {
 
     fn finish(&mut self, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
         let mut draws = self.job.draws(Stream::Map, self.task);
-        let time = self.job.map_time.draw(&mut draws);
+        let (time, bytes) = self.job.map_work(self.task, &mut draws);
         self.job.pass(time, || out.is_cancelled());
         let zeros = [0; PAIR_BYTES as usize];
-        let mut rest = self.job.map_bytes;
+        let mut rest = bytes;
         while rest > 0 && !out.is_cancelled() {
             let pair = rest.min(PAIR_BYTES) as usize;
             let key = draws.next_u64().to_be_bytes();
@@ -122,23 +251,48 @@ impl Mapper for SyntheticMapper {
             out.emit(key, &zeros[..pair - key.len()]);
             rest -= pair as u64;
         }
+        // The maps take turns, so that none has to emit the borders of all reduces.
+        for partition in (self.task..self.partitions).step_by(self.job.map_tasks().max(1) as usize) {
+            let count = borders(self.job.reduce_work(partition));
+            for index in 0..count {
+                out.emit(&Border { partition, index }.key(count), &[]);
+            }
+        }
         Ok(())
     }
 }
 
+/// What is wrong with what no reducer of this job has saved.
+const SAVED_WRONG: &str = "three numbers of eight bytes were expected from an earlier reducer";
+
 struct SyntheticReducer {
     job: Synthetic,
+    time: Duration,
+    borders: u32,
+    /// Of `time`.
+    passed: Duration,
     pairs: u64,
     bytes: u64,
+}
+
+impl SyntheticReducer {
+    fn new(job: Synthetic) -> Self {
+        Self { job, time: Duration::ZERO, borders: 0, passed: Duration::ZERO, pairs: 0, bytes: 0 }
+    }
+
+    fn pass_until(&mut self, due: Duration, out: &Output) {
+        self.job.pass(due.saturating_sub(self.passed), || out.is_cancelled());
+        self.passed = self.passed.max(due);
+    }
 }
 
 impl Reducer for SyntheticReducer {
     type Key = ByteString;
     type Value = ByteString;
 
-    fn setup(&mut self, task: &TaskContext, out: &mut Output) -> TaskResult {
-        let time = self.job.reduce_time.draw(&mut self.job.draws(Stream::Reduce, task.task().index));
-        self.job.pass(time, || out.is_cancelled());
+    fn setup(&mut self, task: &TaskContext, _out: &mut Output) -> TaskResult {
+        self.time = self.job.reduce_work(task.task().index);
+        self.borders = borders(self.time);
         Ok(())
     }
 
@@ -146,8 +300,13 @@ impl Reducer for SyntheticReducer {
         &mut self,
         key: &[u8],
         values: &mut Values<'_, ByteString, ByteString>,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> TaskResult {
+        if let Some(border) = Border::of(key) {
+            let share = f64::from(border.index + 1) / f64::from(self.borders.max(1));
+            self.pass_until(self.time.mul_f64(share.min(1.0)), out);
+            return Ok(());
+        }
         while let Some(value) = values.next()? {
             self.pairs += 1;
             self.bytes += (key.len() + value.len()) as u64;
@@ -155,57 +314,49 @@ impl Reducer for SyntheticReducer {
         Ok(())
     }
 
+    fn save(&self) -> Option<Vec<u8>> {
+        let passed_ns = self.passed.as_nanos() as u64;
+        Some([self.pairs, self.bytes, passed_ns].map(u64::to_le_bytes).concat())
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> TaskResult {
+        let (numbers, []) = saved.as_chunks::<8>() else { return Err(TaskError::new(SAVED_WRONG)) };
+        let [pairs, bytes, passed_ns] = *numbers else { return Err(TaskError::new(SAVED_WRONG)) };
+        (self.pairs, self.bytes) = (u64::from_le_bytes(pairs), u64::from_le_bytes(bytes));
+        self.passed = Duration::from_nanos(u64::from_le_bytes(passed_ns));
+        Ok(())
+    }
+
     fn finish(&mut self, out: &mut Output) -> TaskResult {
+        self.pass_until(self.time, out);
         out.pair(self.pairs, self.bytes);
         Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::{Args, FromArgMatches};
+/// A map of a job without reduces.
+struct SyntheticMapOnly {
+    job: Synthetic,
+    task: u32,
+}
 
-    fn job(flags: &[&str]) -> Synthetic {
-        let command = Synthetic::augment_args(clap::Command::new("synthetic").no_binary_name(true));
-        Synthetic::from_arg_matches(&command.try_get_matches_from(flags).unwrap()).unwrap()
+impl MapOnly for SyntheticMapOnly {
+    fn setup(&mut self, task: &TaskContext) -> TaskResult {
+        self.task = task.task().index;
+        Ok(())
     }
 
-    #[test]
-    fn tasks_draw_different_times_that_depend_only_on_seed_and_task() {
-        let job = job(&["--map-time", "exp:50ms", "--seed", "7"]);
-        let time = |stream, task| job.map_time.draw(&mut job.draws(stream, task));
-        assert_eq!(time(Stream::Map, 3), time(Stream::Map, 3));
-        assert_ne!(time(Stream::Map, 3), time(Stream::Map, 4));
-        assert_ne!(time(Stream::Map, 3), time(Stream::Reduce, 3));
+    /// There are no records.
+    fn map(&mut self, _: Record<'_>, _: &mut Output) -> TaskResult {
+        Ok(())
     }
 
-    #[test]
-    fn passing_time_ends_as_soon_as_the_task_is_cancelled() {
-        for flags in [&["--spin"][..], &[]] {
-            let mut looks = 0;
-            job(flags).pass(Duration::from_secs(3600), || {
-                looks += 1;
-                looks == 3
-            });
-            assert_eq!(looks, 3);
-        }
-    }
-
-    #[test]
-    fn passing_time_takes_at_least_that_time() {
-        let start = Instant::now();
-        let time = Duration::from_millis(25);
-        job(&[]).pass(time, || false);
-        assert!(start.elapsed() >= time);
-    }
-
-    #[test]
-    fn parameters_travel_as_text() {
-        let job = job(&["--map-time", "uniform:10ms..90ms", "--map-bytes", "1MiB"]);
-        let text = serde_json::to_string(&job).unwrap();
-        let back: Synthetic = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.map_time, job.map_time);
-        assert_eq!(back.map_bytes, 1 << 20);
+    fn finish(&mut self, out: &mut Output) -> TaskResult {
+        let (time, _) = self.job.map_work(self.task, &mut self.job.draws(Stream::Map, self.task));
+        self.job.pass(time, || out.is_cancelled());
+        Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

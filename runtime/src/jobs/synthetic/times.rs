@@ -27,6 +27,7 @@ pub struct TimeLaw {
 enum Law {
     Fixed { time: f64 },
     Exponential { mean: f64 },
+    Delayed { least: f64, mean: f64 },
     Uniform { least: f64, most: f64 },
     LogNormal { median: f64, sigma: f64 },
 }
@@ -34,8 +35,8 @@ enum Law {
 /// A text that is not a law of times.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a law of times: write 50ms, exp:50ms, uniform:10ms..90ms or lognormal:50ms,1.2, \
-     with times of up to 24h in us, ms, s, m or h"
+    "{text:?} is not a law of times: write 50ms, exp:50ms, delayed:10ms,40ms, uniform:10ms..90ms or \
+     lognormal:50ms,1.2, with times of up to 24h in us, ms, s, m or h"
 )]
 pub struct TimeLawError {
     text: String,
@@ -49,6 +50,10 @@ impl TimeLaw {
             Law::Exponential { mean } => {
                 let unit: f64 = Exp1.sample(draws);
                 mean * unit
+            }
+            Law::Delayed { least, mean } => {
+                let unit: f64 = Exp1.sample(draws);
+                least + mean * unit
             }
             Law::Uniform { least, most } => least + (most - least) * draws.random::<f64>(),
             Law::LogNormal { median, sigma } => {
@@ -65,6 +70,10 @@ impl Law {
         Some(match text.split_once(':') {
             None => Law::Fixed { time: seconds(text)? },
             Some(("exp", mean)) => Law::Exponential { mean: seconds(mean)? },
+            Some(("delayed", parameters)) => {
+                let (least, mean) = parameters.split_once(',')?;
+                Law::Delayed { least: seconds(least)?, mean: seconds(mean)? }
+            }
             Some(("uniform", range)) => {
                 let (least, most) = range.split_once("..")?;
                 let (least, most) = (seconds(least)?, seconds(most)?);
@@ -154,6 +163,7 @@ mod tests {
     fn times_follow_their_law() {
         check("50ms", 50.0, 50.0);
         check("exp:50ms", 50.0, 50.0 * std::f64::consts::LN_2);
+        check("delayed:30ms,20ms", 50.0, 30.0 + 20.0 * std::f64::consts::LN_2);
         check("uniform:10ms..90ms", 50.0, 50.0);
         check("lognormal:50ms,0.8", 50.0 * (0.32_f64).exp(), 50.0);
     }
@@ -181,6 +191,8 @@ mod tests {
             "exp:",
             "exp:50",
             "gauss:50ms",
+            "delayed:10ms",
+            "delayed:10ms,",
             "uniform:10ms",
             "uniform:90ms..10ms",
             "lognormal:50ms",

@@ -11,9 +11,9 @@ use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, FetchedOutput, Heartbeat, Part, WorkerFrame};
 use std::collections::BTreeSet;
 
-/// How long an attempt ran in its slot.
+/// How long an attempt ran in its slot: while it was suspended it had none.
 fn took(report: &AttemptReport) -> Span {
-    Span(report.ended_ns.saturating_sub(report.started_ns))
+    Span(report.ended_ns.saturating_sub(report.started_ns).saturating_sub(report.suspended_ns))
 }
 
 impl Books {
@@ -61,10 +61,15 @@ impl Books {
                     self.returned(now, attempt);
                 }
             }
-            WorkerFrame::Suspended { attempt } => self.events.push(Event::AttemptSuspended { attempt }),
-            WorkerFrame::HandedOver { attempt, .. } => {
+            WorkerFrame::Suspended { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    worker.suspended.insert(attempt);
+                    self.suspended(now, attempt);
+                }
+            }
+            WorkerFrame::HandedOver { attempt, state, report } => {
                 if worker.running.remove(&attempt).is_some() {
-                    self.events.push(Event::AttemptHandedOver { attempt });
+                    self.handed_over(now, from, attempt, state, report);
                 }
             }
             WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {
@@ -89,6 +94,14 @@ impl Books {
                     }
                 }
             }
+        }
+    }
+
+    fn suspended(&mut self, now: Time, attempt: AttemptId) {
+        self.events.push(Event::AttemptSuspended { attempt });
+        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+            job.records.suspended(attempt, now);
+            job.touch();
         }
     }
 
@@ -196,7 +209,10 @@ impl Books {
         let live = !job.state.ended();
         match attempt.task.kind {
             TaskKind::Map => job.records.mapped(attempt, now, report, offset, (live, same_host)),
-            TaskKind::Reduce => job.records.reduced(attempt, now, report, offset),
+            TaskKind::Reduce => {
+                job.records.reduced(attempt, now, report, offset);
+                job.handed_over.done(attempt.task);
+            }
         }
         if !live {
             return;

@@ -3,9 +3,12 @@
 //! Not here: attempts and sums over maps (`record`), and what the core decides about the job.
 
 use super::super::translate;
+use super::estimates::Estimates;
+use super::handed_over::HandedOver;
 use super::record::Records;
 use crate::api::{
-    AttemptCounts, INCIDENTS_MAX, JobFailure, JobState, JobStatus, LogEntry, SCHEMA, Submission, TaskCounts,
+    AttemptCounts, INCIDENTS_MAX, JobFailure, JobState, JobStatus, LogEntry, Outlook, SCHEMA, Submission,
+    TaskCounts,
 };
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
@@ -69,6 +72,12 @@ pub(super) struct Job {
     pub(super) followed: bool,
     /// How the job ends once its output is closed.
     pub(super) closing: Option<Outcome>,
+    /// How large it looked over time.
+    pub(super) estimates: Estimates,
+    /// Whether its deadline looked feasible when it came.
+    pub(super) outlook: Option<Outlook>,
+    /// Where its reduces stood that were handed over.
+    pub(super) handed_over: HandedOver,
 }
 
 impl Job {
@@ -108,6 +117,9 @@ impl Job {
             told: Cell::new(false),
             followed,
             closing: None,
+            estimates: Estimates::default(),
+            outlook: None,
+            handed_over: HandedOver::default(),
         }
     }
 
@@ -115,6 +127,8 @@ impl Job {
         self.ended = Some(now);
         self.submission.splits = Vec::new();
         self.submission.side = Vec::new();
+        self.submission.exact = None;
+        self.handed_over = HandedOver::default();
         self.cuts = Vec::new();
         self.state = match outcome {
             Outcome::Succeeded => JobState::Succeeded,
@@ -212,7 +226,7 @@ impl Job {
             pool: submission.pool.clone(),
             priority: submission.priority,
             deadline_ns: submission.deadline_ns.map(|span| self.arrived.0.saturating_add(span)),
-            deadline_outlook: None,
+            deadline_outlook: self.outlook.clone(),
         }
     }
 }

@@ -30,7 +30,7 @@ impl Books {
     /// A worker's connection is gone. `end` says how its process ended, if whoever started it told.
     pub fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
         let Some(gone) = self.workers.remove(&worker) else { return };
-        let loss = self.explain(worker, &gone, end);
+        let loss = self.inquire(worker, &gone, end);
         // A mapped file that is cut short while it is read ends the process with SIGBUS.
         if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.and_then(|end| end.signal))
             && attempt.task.kind == TaskKind::Map
@@ -46,10 +46,14 @@ impl Books {
         for job in concerned {
             self.tell_of_loss(now, job, &gone, &loss);
         }
+        for job in self.jobs.values_mut() {
+            job.handed_over.lose(worker);
+        }
         self.events.push(Event::WorkerLost { worker, culprit: loss.culprit.into_iter().collect() });
+        self.learn_network();
     }
 
-    fn explain(&self, worker: WorkerId, gone: &Worker, end: Option<&WorkerEnded>) -> Loss {
+    fn inquire(&self, worker: WorkerId, gone: &Worker, end: Option<&WorkerEnded>) -> Loss {
         let unreported = gone.running.keys().copied();
         let known = end.map(|end| &end.begun).filter(|begun| !begun.is_empty());
         let begun: BTreeSet<AttemptId> = match known {
@@ -57,8 +61,9 @@ impl Books {
             None => unreported.filter(|&attempt| !self.is_queued(attempt)).collect(),
         };
         let by_itself = end.is_some_and(|end| crashed(end.signal, end.code));
-        // With several attempts in one process nobody knows which of them brought it down.
-        let alone = begun.first().copied().filter(|_| begun.len() == 1);
+        // With several attempts in one process nobody knows which of them brought it down; none that was suspended.
+        let mut awake = begun.iter().copied().filter(|attempt| !gone.suspended.contains(attempt));
+        let alone = awake.next().filter(|_| awake.next().is_none());
         // What had begun is not known for certain unless the process left word, or there is no choice.
         let certain = known.is_some() || gone.running.len() == 1;
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();

@@ -17,15 +17,30 @@ impl Books {
         if self.events.is_empty() {
             return;
         }
-        let mut commands = std::mem::take(&mut self.commands);
-        self.core.handle(now, &self.events, &mut commands);
+        self.core.handle(now, &self.events, &mut self.commands);
+        self.write_down(now);
+        self.look_at_sizes(now);
         self.events.clear();
+        let mut commands = std::mem::take(&mut self.commands);
         for command in commands.drain(..) {
             self.carry_out(now, &command);
         }
         self.announce();
         self.commands = commands;
+        self.look_at_lanes(now);
         self.flush();
+    }
+
+    /// Does what was put off until now.
+    pub fn catch_up(&mut self, now: Time) {
+        self.flush_journal(now);
+        self.tell_lanes(now);
+        self.flush();
+    }
+
+    /// When [`Books::catch_up`] has something to do.
+    pub fn due(&self) -> Option<Time> {
+        self.chronicle.due().into_iter().chain(self.lanes.due()).min()
     }
 
     /// Sends out what was said to workers since the last time, to each in one piece.
@@ -78,12 +93,19 @@ impl Books {
                 self.send(worker, attempt.task.job, &MasterFrame::Suspend { attempt });
             }
             Command::Resume { attempt, worker, .. } => {
+                if let Some(entry) = self.workers.get_mut(&worker) {
+                    entry.suspended.remove(&attempt);
+                }
+                if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+                    job.records.resumed(attempt, now);
+                }
                 self.send(worker, attempt.task.job, &MasterFrame::Resume { attempt });
             }
             Command::HandOver { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::HandOver { attempt });
             }
             Command::Home { job, partition, worker } => {
+                self.gathers(now, worker, job);
                 self.send(worker, job, &MasterFrame::Home { job, partition });
             }
             Command::Unhome { job, partition, worker } => {
@@ -97,7 +119,10 @@ impl Books {
                 self.send(worker, attempt.task.job, &MasterFrame::CommitRefused { attempt });
             }
             Command::Forget { job, worker } => {
-                if self.workers.get_mut(&worker).is_some_and(|entry| entry.knows.remove(&job)) {
+                let Some(entry) = self.workers.get_mut(&worker) else { return };
+                entry.gathers.remove(&job);
+                entry.suspended.retain(|attempt| attempt.task.job != job);
+                if entry.knows.remove(&job) {
                     self.say(worker, &MasterFrame::Forget { job });
                 }
             }
@@ -172,6 +197,11 @@ impl Books {
     }
 
     fn launch(&mut self, now: Time, attempt: AttemptId, worker: WorkerId, reason: LaunchReason) {
+        let goes_on = match attempt.task.kind {
+            TaskKind::Map => None,
+            TaskKind::Reduce => self.core.continues(attempt),
+        };
+        let resume = goes_on.and_then(|before| self.continuation(before));
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.attempts.launched += 1;
         job.started.get_or_insert(now);
@@ -190,7 +220,7 @@ impl Books {
             }
             TaskKind::Reduce => {
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
-                MasterFrame::LaunchReduce { attempt, empty, resume: None }
+                MasterFrame::LaunchReduce { attempt, empty, resume }
             }
         };
         job.touch();

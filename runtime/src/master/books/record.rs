@@ -7,10 +7,13 @@
 
 use crate::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTotals};
 use gristmill_scheduler::command::LaunchReason;
-use gristmill_scheduler::ids::{AttemptId, TaskKind, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::AttemptReport;
 use std::collections::BTreeMap;
+
+/// Suspensions kept of one attempt.
+const SUSPENSIONS_MAX: usize = 256;
 
 /// Attempts and transfers kept for the trace of one job.
 pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
@@ -66,6 +69,8 @@ pub(super) struct Records {
     records: Vec<Record>,
     /// Where the attempts that run stand in `records`.
     running: BTreeMap<AttemptId, u32>,
+    /// From when until when attempts were suspended, by their place in `records`; no end while they are.
+    suspensions: BTreeMap<u32, Vec<(u64, Option<u64>)>>,
     pub(super) maps: Vec<MapEntry>,
     pub(super) maps_succeeded: u32,
     pub(super) fetches: Vec<FetchRecord>,
@@ -126,7 +131,59 @@ impl Records {
             record.started_ns = inside(report.started_ns);
         }
         record.end = end;
+        let ended_ns = record.ended_ns;
+        self.close_suspension(at, ended_ns);
         at + 1
+    }
+
+    /// An attempt has left its slot for a while.
+    pub(super) fn suspended(&mut self, attempt: AttemptId, now: Time) {
+        let Some(&at) = self.running.get(&attempt) else { return };
+        let spans = self.suspensions.entry(at).or_default();
+        let open = spans.last().is_some_and(|last| last.1.is_none());
+        if open {
+            return;
+        }
+        if spans.len() < SUSPENSIONS_MAX {
+            spans.push((now.0, None));
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// It goes on.
+    pub(super) fn resumed(&mut self, attempt: AttemptId, now: Time) {
+        if let Some(&at) = self.running.get(&attempt) {
+            self.close_suspension(at, now.0);
+        }
+    }
+
+    fn close_suspension(&mut self, at: u32, until_ns: u64) {
+        let open = self.suspensions.get_mut(&at).and_then(|spans| spans.last_mut());
+        if let Some((from, until)) = open
+            && until.is_none()
+        {
+            *until = Some(until_ns.max(*from));
+        }
+    }
+
+    /// A suspended attempt has ended, and another goes on where it stood; that one counts what both have read.
+    pub(super) fn handed_over(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        mut report: AttemptReport,
+        offset_ns: i64,
+    ) {
+        let end = End::Failed(Box::new((
+            "handed_over".to_owned(),
+            "another attempt goes on from there".to_owned(),
+        )));
+        let at = self.ended(attempt, now, end, Some(&report), offset_ns);
+        let counters = std::mem::take(&mut report.counters);
+        self.add(&report);
+        report.counters = counters;
+        self.keep(at, Some(Box::new(report)));
     }
 
     /// An attempt was lost with its worker.
@@ -238,6 +295,10 @@ impl Records {
         self.sums.spills += report.spills;
         self.sums.spilled_bytes += report.spilled_bytes;
         self.sums.cpu_ns += report.cpu_ns;
+        self.sums.slot_ns += slot_ns(report);
+        self.sums.paced_ns += report.paced_ns;
+        self.sums.suspended_ns += report.suspended_ns;
+        self.sums.suspensions += u64::from(report.suspensions);
         let peak = self.sums.worker_memory_peak_bytes.max(report.memory_peak_bytes);
         self.sums.worker_memory_peak_bytes = peak;
         let budget = &mut self.sums.worker_memory_budget_bytes;
@@ -255,7 +316,15 @@ impl Records {
     fn subtract(&mut self, report: &AttemptReport) {
         self.sums.spills = self.sums.spills.saturating_sub(report.spills);
         self.sums.spilled_bytes = self.sums.spilled_bytes.saturating_sub(report.spilled_bytes);
-        self.sums.cpu_ns = self.sums.cpu_ns.saturating_sub(report.cpu_ns);
+        for (sum, number) in [
+            (&mut self.sums.cpu_ns, report.cpu_ns),
+            (&mut self.sums.slot_ns, slot_ns(report)),
+            (&mut self.sums.paced_ns, report.paced_ns),
+            (&mut self.sums.suspended_ns, report.suspended_ns),
+            (&mut self.sums.suspensions, u64::from(report.suspensions)),
+        ] {
+            *sum = sum.saturating_sub(number);
+        }
         for (name, count) in &report.counters {
             if let Some(sum) = self.counters.get_mut(name) {
                 *sum = sum.saturating_sub(*count);
@@ -264,11 +333,18 @@ impl Records {
     }
 
     /// The attempts in the order of launching.
-    pub(super) fn attempts(&self) -> Vec<AttemptRecord> {
-        self.records.iter().zip(1..).map(|(record, at)| self.attempt(record, at)).collect()
+    pub(super) fn attempts(&self, now: Time) -> Vec<AttemptRecord> {
+        self.records.iter().zip(1..).map(|(record, at)| self.attempt(record, at, now)).collect()
     }
 
-    fn attempt(&self, record: &Record, at: u32) -> AttemptRecord {
+    /// The attempts of one task, likewise.
+    pub(super) fn attempts_of(&self, task: TaskId, now: Time) -> Vec<AttemptRecord> {
+        let of_task = self.records.iter().zip(1..).filter(|(record, _)| record.attempt.task == task);
+        of_task.map(|(record, at)| self.attempt(record, at, now)).collect()
+    }
+
+    fn attempt(&self, record: &Record, at: u32, now: Time) -> AttemptRecord {
+        let spans = self.suspensions.get(&(at - 1)).map(Vec::as_slice).unwrap_or_default();
         let known = |ns: u64| (0 < ns).then_some(ns);
         let task = record.attempt.task;
         let of_map = self.maps.get(task.index as usize).filter(|_| task.kind == TaskKind::Map);
@@ -287,6 +363,8 @@ impl Records {
             },
             reason: record.reason.to_string(),
             report: record.report.as_deref().or(of_map).cloned(),
+            suspended: spans.last().is_some_and(|(_, until)| until.is_none()),
+            suspensions: spans.iter().map(|(from, until)| (*from, until.unwrap_or(now.0))).collect(),
         }
     }
 
@@ -295,13 +373,19 @@ impl Records {
         self.omitted += (self.records.len() + self.fetches.len()) as u64;
         (self.records, self.fetches, self.maps) = (Vec::new(), Vec::new(), Vec::new());
         self.running = BTreeMap::new();
+        self.suspensions = BTreeMap::new();
     }
+}
+
+/// Time that an attempt held its slot.
+fn slot_ns(report: &AttemptReport) -> u64 {
+    report.ended_ns.saturating_sub(report.started_ns).saturating_sub(report.suspended_ns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_scheduler::ids::{JobId, TaskId};
+    use gristmill_scheduler::ids::JobId;
     use gristmill_scheduler::placement::Locality;
     use gristmill_scheduler::plan::Reason;
     use proptest::prelude::*;
@@ -353,12 +437,30 @@ mod tests {
             prop_assert_eq!(records.counters.values().sum::<u64>(), all().sum::<u64>());
             let near = records.sums.splits_local + records.sums.splits_remote;
             prop_assert_eq!(near as usize, all().filter(|n| 0 < n % 3).count());
-            let traced = records.attempts();
+            let traced = records.attempts(Time(9000));
             prop_assert_eq!(traced.len(), ends.len());
             for (record, &(_, number, _)) in traced.iter().zip(&ends) {
                 prop_assert_eq!(record.report.as_ref().map(|report| report.records_in), Some(number));
             }
         }
+    }
+
+    #[test]
+    fn suspensions_are_spans_that_end_with_a_resumption_or_with_the_attempt() {
+        let mut records = Records::new(0);
+        let attempt = TaskId::reduce(JobId(1), 0).attempt(0);
+        records.launched(attempt, WorkerId(1), Time(10), REASON);
+        records.suspended(attempt, Time(20));
+        records.suspended(attempt, Time(25));
+        records.resumed(attempt, Time(30));
+        records.resumed(attempt, Time(35));
+        records.suspended(attempt, Time(40));
+        assert_eq!(records.attempts(Time(45))[0].suspensions, [(20, 30), (40, 45)]);
+        assert!(records.attempts(Time(45))[0].suspended);
+        records.handed_over(attempt, Time(50), AttemptReport { suspensions: 2, ..report(60) }, 0);
+        assert_eq!(records.attempts(Time(90))[0].suspensions, [(20, 30), (40, 50)]);
+        assert!(!records.attempts(Time(90))[0].suspended);
+        assert_eq!((records.sums.suspensions, records.counters.len()), (2, 0));
     }
 
     /// Whether the attempt of this map before the given one ended well.

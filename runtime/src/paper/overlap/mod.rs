@@ -9,6 +9,8 @@ mod trace;
 mod unstable;
 mod worst;
 
+pub(in crate::paper) use progress::{Progress, overlapping, traditional};
+
 use super::{Block, Context, Paper, Scale, Section, Verdict};
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;

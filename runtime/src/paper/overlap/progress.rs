@@ -11,7 +11,7 @@ use gristmill_scheduler::sim::fluid;
 const EXACT: f64 = 1e-9;
 
 /// Piecewise linear progress: between two times all rates are the same.
-struct Progress {
+pub(in crate::paper) struct Progress {
     times: Vec<f64>,
     /// At each time and job, work done at map and shuffle.
     done: Vec<Vec<[f64; 2]>>,
@@ -46,7 +46,7 @@ pub(super) fn sections() -> anyhow::Result<Vec<Section>> {
             .map(|(job, (&ours, reference))| {
                 exact(&format!("overlapping, end of J'{}", job + 1), None, Some(reference), ours)
             })
-            .chain([exact("traditional, end of the last job", None, Some(35.0), last(&figure_4f))])
+            .chain([exact("traditional, end of the last job", None, Some(35.0), figure_4f.end())])
             .collect(),
     ));
     Ok(vec![
@@ -83,12 +83,13 @@ pub(super) fn sections() -> anyhow::Result<Vec<Section>> {
     ])
 }
 
-fn overlapping(policy: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
+/// The overlapping tandem queue under this policy.
+pub(in crate::paper) fn overlapping(policy: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
     follow(policy, &batch(sizes))
 }
 
 /// Maps first in, first out, alone; then the shuffle alone, of jobs that come when their maps end.
-fn traditional(shuffle: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
+pub(in crate::paper) fn traditional(shuffle: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
     let maps: Vec<[f64; 3]> = sizes.iter().map(|&[map, _]| [0.0, map, 0.0]).collect();
     let maps = follow("fcfs", &maps)?;
     let shuffles: Vec<[f64; 3]> =
@@ -132,7 +133,7 @@ fn follow(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<Progress> {
 
 impl Progress {
     /// What a job has had at a time, between the known times linearly.
-    fn at(&self, time: f64, job: usize) -> [f64; 2] {
+    pub(in crate::paper) fn at(&self, time: f64, job: usize) -> [f64; 2] {
         let after = self.times.partition_point(|&known| known < time);
         let Some(&upper) = self.times.get(after) else { return self.done[self.times.len() - 1][job] };
         if after == 0 || upper <= time {
@@ -146,15 +147,16 @@ impl Progress {
         })
     }
 
+    /// When the last job ends.
+    pub(in crate::paper) fn end(&self) -> f64 {
+        self.completions.iter().copied().fold(0.0, f64::max)
+    }
+
     /// One value of each known time.
     fn series(&self, name: &str, reference: bool, value: impl Fn(&[[f64; 2]]) -> f64) -> Series {
         let points = self.times.iter().zip(&self.done).map(|(&time, done)| (time, value(done))).collect();
         Series { name: name.to_owned(), points, reference, ..Series::default() }
     }
-}
-
-fn last(progress: &Progress) -> f64 {
-    progress.completions.iter().copied().fold(0.0, f64::max)
 }
 
 /// What of a job's shuffle work is mapped.

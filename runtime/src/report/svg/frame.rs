@@ -163,7 +163,7 @@ impl Frame {
         for (line, words) in self.y_label.iter().enumerate() {
             text(out, "", "start", (4.0, self.label_top() + (line + 1) as f64 * LINE_HEIGHT - 3.0), words);
         }
-        self.draw_y(out);
+        self.draw_y(drawing, out);
         self.draw_x(drawing, out);
         let (left, right, bottom) = (px(self.left), px(self.right), px(self.bottom));
         let _ = writeln!(out, "<path class=\"axis\" d=\"M{left} {bottom}H{right}\"/>");
@@ -173,7 +173,7 @@ impl Frame {
         }
     }
 
-    fn draw_y(&self, out: &mut String) {
+    fn draw_y(&self, drawing: &Drawing<'_>, out: &mut String) {
         let mut grid = String::new();
         let mut free = f64::INFINITY;
         let crowded = GRID_LINES_MAX < self.y.ticks.len();
@@ -192,7 +192,8 @@ impl Frame {
         }
         let _ = writeln!(out, "<path class=\"grid\" d=\"{grid}\"/>");
         let zero = self.up(0.0);
-        if zero < self.bottom - 1.0 && self.top < zero && self.y.base() == 0.0 {
+        let numbers = drawing.chart.y.names.is_empty();
+        if numbers && zero < self.bottom - 1.0 && self.top < zero && self.y.base() == 0.0 {
             let _ = writeln!(
                 out,
                 "<path class=\"zero\" d=\"M{} {}H{}\"/>",

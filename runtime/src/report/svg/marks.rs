@@ -36,11 +36,24 @@ const BARS_FILL: f64 = 0.78;
 /// The widest bar, in pixels.
 const BAR_WIDTH_MAX: f64 = 46.0;
 
+/// Share of the height of its row that a bar along the horizontal axis fills.
+const ROW_FILL: f64 = 0.72;
+
+/// Where fewer rows have names, bars are as high as with this many.
+const ROWS_LEAST: usize = 4;
+
+/// The least height of such a bar, in pixels.
+const ROW_HEIGHT_LEAST: f64 = 2.0;
+
+/// The least length of such a bar, in pixels.
+const SPAN_LEAST: f64 = 0.4;
+
 /// Draws all series of a drawing.
 pub(super) fn draw(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
-    if drawing.kind == ChartKind::Bars {
-        bars(drawing, frame, out);
-        return;
+    match drawing.kind {
+        ChartKind::Bars => return bars(drawing, frame, out),
+        ChartKind::Spans => return spans(drawing, frame, out),
+        ChartKind::Lines | ChartKind::Steps | ChartKind::Points => {}
     }
     for curve in drawing.curves.iter().filter(|curve| !curve.points.is_empty()) {
         out.push_str(&curve.open(""));
@@ -52,7 +65,7 @@ pub(super) fn draw(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
         let marked = match drawing.kind {
             ChartKind::Points => true,
             ChartKind::Lines => marked_line(curve),
-            ChartKind::Steps | ChartKind::Bars => points.len() == 1,
+            ChartKind::Steps | ChartKind::Bars | ChartKind::Spans => points.len() == 1,
         };
         if marked {
             let radius = if points.len() <= LARGE_MARKS_MAX { MARK_RADIUS } else { SMALL_MARK_RADIUS };
@@ -75,7 +88,7 @@ pub(super) fn sample(
     out: &mut String,
 ) {
     out.push_str(&curve.open(""));
-    if drawing.kind == ChartKind::Bars {
+    if matches!(drawing.kind, ChartKind::Bars | ChartKind::Spans) {
         let (x, y) = (px(x + width - 14.0), px(y - 6.0));
         let _ = write!(out, "<rect class=\"bar\" x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\"/>");
     } else {
@@ -234,6 +247,29 @@ fn bars(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
             let _ = writeln!(out, "<path class=\"whisker\" d=\"{whiskers}\"/>");
         }
         out.push_str("</g>\n");
+    }
+}
+
+/// Bars along the horizontal axis, one path for each series.
+fn spans(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
+    let rows = drawing.chart.y.names.len().max(ROWS_LEAST) as f64;
+    let height = ((frame.bottom - frame.top) / rows * ROW_FILL).max(ROW_HEIGHT_LEAST);
+    let highest = (frame.bottom - height).max(frame.top);
+    for curve in drawing.curves.iter().filter(|curve| !curve.points.is_empty()) {
+        let mut path = String::new();
+        for pair in curve.points.chunks_exact(2) {
+            let (left, right) = (frame.across(pair[0].x), frame.across(pair[1].x));
+            let left = left.min(frame.right - SPAN_LEAST);
+            let width = px((right - left).max(SPAN_LEAST));
+            let top = px((frame.up(pair[0].y) - height / 2.0).clamp(frame.top, highest));
+            let _ = write!(path, "M{} {top}h{width}v{}h-{width}Z", px(left), px(height));
+        }
+        let name = escape(&curve.series.name);
+        let _ = writeln!(
+            out,
+            "{}<path class=\"bar\" d=\"{path}\"><title>{name}</title></path></g>",
+            curve.open("")
+        );
     }
 }
 

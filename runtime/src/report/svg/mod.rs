@@ -131,6 +131,10 @@ impl<'a> Drawing<'a> {
 
     /// Leaves out what cannot be seen.
     fn thin(&mut self) {
+        if self.kind == ChartKind::Spans {
+            // A pair without its other half is no bar; whoever makes so many joins them.
+            return;
+        }
         let most = if self.medium == Medium::Narrow { NARROW_POINTS_MAX } else { POINTS_MAX };
         let scale = |axis, extent| AxisScale::new(axis, extent, 2, Reach::Tight);
         let (x, y) = (scale(&self.chart.x, self.x_extent), scale(&self.chart.y, self.y_extent));

@@ -130,7 +130,8 @@ fn empty_chart_says_so() {
 #[test]
 fn single_points_and_equal_values_are_drawn() {
     for y in [0.0, 5.0, -5.0, 1e-12, 1e12] {
-        for kind in [ChartKind::Lines, ChartKind::Steps, ChartKind::Points, ChartKind::Bars] {
+        for kind in [ChartKind::Lines, ChartKind::Steps, ChartKind::Points, ChartKind::Bars, ChartKind::Spans]
+        {
             for count in [1, 2] {
                 let mut chart = Chart { kind, ..lines() };
                 chart.series.truncate(1);
@@ -141,6 +142,25 @@ fn single_points_and_equal_values_are_drawn() {
             }
         }
     }
+}
+
+#[test]
+fn spans_are_bars_in_the_rows_of_their_names() {
+    let mut chart = lines();
+    chart.kind = ChartKind::Spans;
+    chart.y = Axis::names("slot", ["1: 1", "1: 2"].map(str::to_owned));
+    chart.series.truncate(1);
+    chart.series[0].half_widths.clear();
+    chart.series[0].points = vec![(0.0, 0.0), (4.0, 0.0), (2.0, 1.0), (8.0, 1.0)];
+    let svg = check(&chart);
+    let bars = svg.split("class=\"bar\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(bars.matches('M').count(), 2, "{bars}");
+    let widths: Vec<f64> = bars
+        .split('M')
+        .skip(1)
+        .map(|bar| bar.split('h').nth(1).unwrap().split('v').next().unwrap().parse().unwrap())
+        .collect();
+    assert!((widths[1] / widths[0] - 1.5).abs() < 0.01, "{widths:?}");
 }
 
 #[test]
@@ -170,8 +190,13 @@ fn any_value() -> impl Strategy<Value = f64> {
 }
 
 fn any_chart() -> impl Strategy<Value = Chart> {
-    let kind =
-        prop::sample::select(vec![ChartKind::Lines, ChartKind::Steps, ChartKind::Points, ChartKind::Bars]);
+    let kind = prop::sample::select(vec![
+        ChartKind::Lines,
+        ChartKind::Steps,
+        ChartKind::Points,
+        ChartKind::Bars,
+        ChartKind::Spans,
+    ]);
     let series =
         (prop::collection::vec((any_value(), any_value(), any_value()), 0..40), "[ -~]{0,40}", any::<bool>());
     let axis = ("[ -~]{0,160}", any::<bool>(), prop::collection::vec("[ -~]{0,30}", 0..6));

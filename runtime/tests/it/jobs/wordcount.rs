@@ -96,6 +96,7 @@ fn wordcount_top_prints_the_most_frequent_words_first() {
 #[test]
 fn synthetic_runs_its_maps_and_hands_all_their_bytes_to_reduces() {
     let sandbox = Sandbox::new();
+    let out = sandbox.text("out");
     let finished = sandbox.run_well([
         "run",
         "synthetic",
@@ -110,10 +111,15 @@ fn synthetic_runs_its_maps_and_hands_all_their_bytes_to_reduces() {
         "--reduces",
         "2",
         "--json",
+        "--output",
+        &out,
     ]);
     let status = &finished.json()["status"];
     assert_eq!(status["maps"]["done"], 6);
     assert_eq!(status["reduces"]["done"], 2);
+    let whole = String::from_utf8(oracle::whole(&sandbox.path("out"))).unwrap();
+    let numbers: Vec<u64> = whole.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let sum = |column: usize| numbers.iter().skip(column).step_by(2).sum::<u64>();
     // Pairs of 100 bytes each.
-    assert_eq!(status["totals"]["reduce_records_in"], 6 * 50);
+    assert_eq!((sum(0), sum(1)), (6 * 50, 6 * 5000));
 }

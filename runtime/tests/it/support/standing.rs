@@ -48,7 +48,12 @@ pub struct Standing<'a> {
 impl<'a> Standing<'a> {
     /// Starts a master and this many workers of one process with one slot, and waits until all have joined.
     pub fn start(sandbox: &'a Sandbox, workers: u32) -> Self {
-        let master = sandbox.gristmill(["master"]).start();
+        Self::start_with(sandbox, workers, &[])
+    }
+
+    /// As [`Standing::start`], with these flags of the master.
+    pub fn start_with(sandbox: &'a Sandbox, workers: u32, flags: &[&str]) -> Self {
+        let master = sandbox.gristmill([&["master"], flags].concat()).start();
         let join = await_join_line(&master);
         let workers = (0..workers).map(|_| start_worker(sandbox)).collect();
         let standing = Self { sandbox, master, workers, join };

@@ -135,14 +135,14 @@ fn a_snapshot_tells_the_times_and_counts_of_a_job() {
 }
 
 #[test]
-#[should_panic(expected = "preempts")]
-fn core_refuses_a_policy_that_preempts() {
+#[should_panic(expected = "suspends maps")]
+fn core_refuses_a_policy_that_would_suspend_maps() {
     struct Preempting;
     impl Policy for Preempting {
         fn name(&self) -> &'static str {
             "preempting"
         }
-        fn preempts(&self) -> bool {
+        fn suspends_maps(&self) -> bool {
             true
         }
         fn observe(&mut self, _: View<'_>, _: Change) {}

@@ -139,10 +139,19 @@ fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
     assert_eq!((maps.exact.left[0], maps.running_since), (0.0, Vec::new()));
     scene.tell(8, &[fetched(second), fetched(third)]);
     let attempt = scene.running.pop().unwrap();
-    let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::whole_seconds(1) };
+    let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::whole_seconds(2) };
     let last = scene.tell(10, &[Event::CommitRequested { attempt }, done]).unwrap();
     assert!(last.last);
     assert_eq!((last.reduces_done, last.reduce_time, last.exact.left), (1, 2.0, [0.0, 0.0, 0.0]));
+}
+
+#[test]
+fn a_rate_of_the_network_that_is_learned_later_counts_for_jobs_that_are_there() {
+    let mut scene = Scene::new();
+    let told = scene.tell(2, &[Event::NetworkRate { per_worker: Some(Bytes(20)) }]).unwrap();
+    assert_eq!((told.network, told.exact.whole[1]), (20.0, 3.0));
+    let told = scene.tell(3, &[Event::NetworkRate { per_worker: None }]).unwrap();
+    assert_eq!((told.network, told.exact.whole[1]), (f64::INFINITY, 0.0));
 }
 
 #[test]

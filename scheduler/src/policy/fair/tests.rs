@@ -44,6 +44,18 @@ fn demand(wish: &Wish) -> u32 {
     wish.maps + wish.reduces
 }
 
+#[test]
+fn weight_of_a_pool_that_its_jobs_say_counts_like_one_that_the_policy_was_given() {
+    let wish = |pool| Wish { maps: 10, reduces: 0, weight: 1, pool: Some(pool) };
+    let wishes = [wish(0), wish(1)];
+    let mut floor = Counts::unified(9, vec![[10, 0, 0]; 2]);
+    let mut said = rows(&wishes);
+    said[1].pool_weight = Some(2.0);
+    floor.plan(&mut Fair::new(), &mut said);
+    assert_eq!(floor.totals(), planned(9, &wishes, BTreeMap::from([(1, 2.0)])).totals());
+    assert_eq!(floor.totals(), [3, 6]);
+}
+
 proptest! {
     #[test]
     fn fair_is_max_min_over_jobs(free in 0..60_u32, wishes in prop::collection::vec(wish(false), 1..12)) {

@@ -26,3 +26,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fifo_puts_higher_priority_first_and_age_decides_among_equals() {
+    let row = |(seq, priority): (u64, i32)| Row { seq, priority, weight: 1.0, live: true, ..Row::default() };
+    let mut rows: Vec<Row> = (0..).zip([0, -1, 2, 0, 2]).map(row).collect();
+    for (free, expected) in [(1, [0, 0, 1, 0, 0]), (3, [1, 0, 1, 0, 1]), (4, [1, 0, 1, 1, 1]), (5, [1; 5])] {
+        let mut floor = Counts::unified(free, vec![[1, 0, 0]; 5]);
+        floor.plan(&mut Fifo::new(), &mut rows);
+        assert_eq!(floor.totals(), expected, "{free} slots");
+    }
+}

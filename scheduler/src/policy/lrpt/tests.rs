@@ -21,7 +21,7 @@ proptest! {
         let mut order: Vec<usize> = (0..jobs.len()).collect();
         order.sort_by(|&a, &b| work_left(&rows[b]).total_cmp(&work_left(&rows[a])).then(a.cmp(&b)));
         let mut floor = Counts::unified(free, wants.clone());
-        floor.plan(&mut Lrpt::new(), &mut rows);
+        floor.plan(&mut Lrpt::default(), &mut rows);
         let mut left = free;
         for job in order {
             let demand = (wants[job][0] + wants[job][2]).min(left);

@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::sim::SimError;
 use crate::sim::cluster::jobs::{LiveJob, prepare};
 use crate::sim::cluster::network::{Foreseen, Network};
+use crate::sim::cluster::pieces::{Pieces, Rest, Running};
 use crate::sim::cluster::random::of_task;
 use crate::sim::cluster::{Config, Observer, SimWorker, Summary, TaskRun, TransferRun};
 use crate::units::{Bytes, Span, Time};
@@ -32,12 +33,12 @@ pub(super) fn core_of(
     estimator: Option<Box<dyn Estimator>>,
 ) -> Result<Core, SimError> {
     check(config)?;
-    if policy.preempts() {
+    if policy.suspends_maps() {
         let value = policy.name().to_owned();
         return Err(SimError::Setting {
             name: "policy",
             value,
-            wanted: "one that leaves running attempts alone",
+            wanted: "one that leaves running maps alone",
         });
     }
     let rate = config.network.in_rate.min(config.network.out_rate);
@@ -80,6 +81,16 @@ fn check(config: &Config) -> Result<(), SimError> {
     if network.lanes == 0 {
         return refuse("lanes", "0".to_owned(), "at least 1");
     }
+    let [map, reduce] = config.report;
+    let costs = [("suspend_cost", config.suspend_cost), ("resume_cost", config.resume_cost)];
+    for (name, delay) in [("report", map), ("report", reduce)].into_iter().chain(costs) {
+        if !(0.0..=1e9).contains(&delay) {
+            return refuse(name, delay.to_string(), "a number of seconds from 0 to 1e9");
+        }
+    }
+    if config.request_bytes.is_nan() || config.request_bytes <= 0.0 {
+        return refuse("request_bytes", config.request_bytes.to_string(), "above 0");
+    }
     if config.task_seconds.is_nan() || config.task_seconds <= 0.0 {
         return refuse("task_seconds", config.task_seconds.to_string(), "above 0");
     }
@@ -106,22 +117,13 @@ impl Machine {
     }
 }
 
-/// An attempt that runs.
-#[derive(Clone, Copy, Debug)]
-struct Running {
-    attempt: AttemptId,
-    worker: WorkerId,
-    slot: u32,
-    began: Time,
-}
-
 /// What happens by itself when its time comes. The heaps hold little more than times, since most of the cost is to
 /// move their entries.
 #[derive(Default)]
 struct Timers {
     /// By time, then by order of setting, with the place in `running`.
     tasks: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    running: Vec<Running>,
+    running: Vec<(u32, Running)>,
     /// Places in `running` that are free.
     spare: Vec<u32>,
     set: u32,
@@ -129,19 +131,32 @@ struct Timers {
 }
 
 impl Timers {
-    fn run(&mut self, end: Time, running: Running) {
+    /// Answers the place of the attempt.
+    fn run(&mut self, running: Running) -> u32 {
+        self.set = self.set.wrapping_add(1);
+        let entry = (self.set, running);
         let place = match self.spare.pop() {
             Some(place) => {
-                self.running[place as usize] = running;
+                self.running[place as usize] = entry;
                 place
             }
             None => {
-                self.running.push(running);
+                self.running.push(entry);
                 (self.running.len() - 1) as u32
             }
         };
+        self.tasks.push(Reverse((running.end, self.set, place)));
+        place
+    }
+
+    /// Takes out the attempt at this place before its end.
+    fn stop(&mut self, place: u32) -> Running {
+        self.spare.push(place);
+        // The timer is known by its number, so that it is not believed when it rings.
         self.set = self.set.wrapping_add(1);
-        self.tasks.push(Reverse((end, self.set, place)));
+        let (set, running) = &mut self.running[place as usize];
+        *set = self.set;
+        *running
     }
 
     fn foresee(&mut self, end: Time, transfer: Foreseen) {
@@ -156,10 +171,15 @@ impl Timers {
 
     /// The first task that has ended by now.
     fn ended(&mut self, now: Time) -> Option<Running> {
-        self.tasks.peek().filter(|Reverse((time, ..))| *time <= now)?;
-        let Reverse((_, _, place)) = self.tasks.pop()?;
-        self.spare.push(place);
-        Some(self.running[place as usize])
+        loop {
+            self.tasks.peek().filter(|Reverse((time, ..))| *time <= now)?;
+            let Reverse((_, rings, place)) = self.tasks.pop()?;
+            let (set, running) = self.running[place as usize];
+            if set == rings {
+                self.spare.push(place);
+                return Some(running);
+            }
+        }
     }
 
     /// The first transfer that was foreseen to end by now.
@@ -181,17 +201,25 @@ pub(super) struct Engine<'a> {
     wake: Option<Time>,
     machines: Vec<Machine>,
     network: Network,
+    pieces: Pieces,
     jobs: BTreeMap<JobId, LiveJob>,
     /// Number of jobs that arrived.
     arrived: u64,
     last_arrival: f64,
     /// Facts that the core has not been told.
     events: Vec<Event>,
+    /// Facts on their way to the core, by when they arrive.
+    reports: BTreeMap<(Time, u64), Event>,
+    reported: u64,
     commands: Vec<Command>,
     /// Slot-seconds worked, by kind.
     worked: [f64; 2],
     summary: Summary,
     idle_ticks: u32,
+}
+
+fn span_of(seconds: f64) -> Span {
+    Span((seconds * 1e9).round() as u64)
 }
 
 fn place_of(worker: WorkerId) -> usize {
@@ -219,11 +247,14 @@ impl<'a> Engine<'a> {
             timers: Timers::default(),
             wake: None,
             machines: config.workers.iter().map(|worker| Machine::new(worker.slots)).collect(),
-            network: Network::new(config.network, config.workers.len()),
+            network: Network::new(config.network, config.workers.len()).in_requests_of(config.request_bytes),
+            pieces: Pieces::default(),
             jobs: BTreeMap::new(),
             arrived: 0,
             last_arrival: 0.0,
             events: config.workers.iter().enumerate().map(joined).collect(),
+            reports: BTreeMap::new(),
+            reported: 0,
             commands: Vec::new(),
             worked: [0.0; 2],
             summary: Summary::default(),
@@ -244,7 +275,9 @@ impl<'a> Engine<'a> {
                     return Ok(self.sum_up());
                 }
                 let arrival = next.as_ref().map(|(job, _)| job.arrival);
-                let times = [self.timers.next(), arrival, self.wake];
+                let report = self.reports.first_key_value().map(|(&(time, _), _)| time);
+                let leaves = self.pieces.leaving.first_key_value().map(|(&(time, _), _)| time);
+                let times = [self.timers.next(), report, leaves, arrival, self.wake];
                 let Some(time) = times.into_iter().flatten().min() else { return Err(self.stuck()) };
                 self.now = self.now.max(time);
             }
@@ -263,6 +296,7 @@ impl<'a> Engine<'a> {
             }
             self.tick(next.is_none())?;
             self.core.handle(self.now, &self.events, &mut self.commands);
+            self.observer.instant(self.now, &self.events, &self.commands, self.core.shuffle_order());
             self.events.clear();
             self.summary.instants += 1;
             after(&self.core);
@@ -284,7 +318,9 @@ impl<'a> Engine<'a> {
     /// Adds the tick if it is due; gives up on a policy that ticks for ever and does nothing.
     fn tick(&mut self, last: bool) -> Result<(), SimError> {
         let due = self.wake.take_if(|wake| *wake <= self.now).is_some();
-        let idle = due && last && self.events.is_empty() && self.timers.next().is_none();
+        let coming = !self.reports.is_empty() || !self.pieces.leaving.is_empty();
+        let nothing = self.events.is_empty() && !coming && self.timers.next().is_none();
+        let idle = due && last && nothing;
         self.idle_ticks = if idle { self.idle_ticks + 1 } else { 0 };
         if due {
             self.events.push(Event::Tick);
@@ -300,40 +336,102 @@ impl<'a> Engine<'a> {
         while let Some(foreseen) = self.timers.transferred(self.now) {
             self.transfer_ends(foreseen);
         }
+        while let Some(leaves) = self.pieces.leaving.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let running = leaves.remove();
+            self.leaves_slot(&running);
+        }
+        while let Some(report) = self.reports.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            self.events.push(report.remove());
+        }
+    }
+
+    /// Tells the core of this, as late as it hears of the end of tasks of this kind.
+    fn report(&mut self, kind: TaskKind, event: Event) {
+        let delay = self.delay(kind);
+        if delay == Span(0) {
+            return self.events.push(event);
+        }
+        self.reported += 1;
+        self.reports.insert((self.now + delay, self.reported), event);
+    }
+
+    fn delay(&self, kind: TaskKind) -> Span {
+        let seconds = self.config.report[usize::from(kind == TaskKind::Reduce)];
+        Span((seconds * 1e9).round() as u64)
     }
 
     fn task_ends(&mut self, running: &Running) {
-        let &Running { attempt, worker, slot, began } = running;
-        let machine = &mut self.machines[place_of(worker)];
-        let pool = self.config.workers[place_of(worker)].slots.pool(attempt.task.kind);
-        machine.free[pool].push(slot);
+        let attempt = running.attempt;
         let kind = attempt.task.kind;
-        let took = self.now.since(began);
-        self.worked[usize::from(kind == TaskKind::Reduce)] += took.seconds();
+        self.pieces.running.remove(&attempt);
+        let run = self.give_back(running);
         self.summary.tasks += 1;
+        let took = running.rest(self.now, self.now).ran;
         let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
-        job.held[usize::from(kind == TaskKind::Reduce)] -= 1;
         let (seq, held) = (job.seq, job.held);
         let publishes = kind == TaskKind::Reduce || job.reduces.is_empty();
         if publishes {
             // Publishing takes no time, so the permit is asked for in the same breath.
-            self.events.push(Event::CommitRequested { attempt });
+            self.report(kind, Event::CommitRequested { attempt });
         }
-        self.events.push(match kind {
+        let delay = self.delay(kind);
+        let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
+        let ended = match kind {
             TaskKind::Map => {
                 job.maps_left -= 1;
                 if job.maps_left == 0 {
-                    job.maps_done = Some(self.now);
+                    job.maps_done = Some(self.now + delay);
                 }
                 Event::MapFinished { attempt, output_bytes: job.output(), took }
             }
             TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes::ZERO, took },
-        });
+        };
+        self.report(kind, ended);
+        self.observer.task(&run);
+        self.observer.held(run.end, seq, held);
+        self.begin_queued(running.worker);
+    }
+
+    /// The slot of an attempt is free, and its time in it counted.
+    fn give_back(&mut self, running: &Running) -> TaskRun {
+        let &Running { attempt, worker, slot, began, .. } = running;
+        let kind = attempt.task.kind;
+        let place = place_of(worker);
+        self.machines[place].free[self.config.workers[place].slots.pool(kind)].push(slot);
+        self.worked[usize::from(kind == TaskKind::Reduce)] += self.now.since(began).seconds();
+        let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
+        job.held[usize::from(kind == TaskKind::Reduce)] -= 1;
         let (start, end) = (began.seconds(), self.now.seconds());
-        let worker_place = place_of(worker) as u32;
-        self.observer.task(&TaskRun { seq, task: attempt.task, worker: worker_place, slot, start, end });
-        self.observer.held(end, seq, held);
-        self.begin_queued(worker);
+        TaskRun { seq: job.seq, task: attempt.task, worker: place as u32, slot, start, end }
+    }
+
+    /// A running reduce gets no further from now on and is out of its slot a little later; one that has ended is not
+    /// stopped.
+    fn suspend(&mut self, attempt: AttemptId) {
+        let Some(place) = self.pieces.running.remove(&attempt) else { return };
+        let running = self.timers.stop(place);
+        let out = self.now + span_of(self.config.suspend_cost);
+        self.pieces.rests.insert(attempt, running.rest(self.now, out));
+        self.pieces.left += 1;
+        self.pieces.leaving.insert((out, self.pieces.left), running);
+    }
+
+    fn leaves_slot(&mut self, running: &Running) {
+        let run = self.give_back(running);
+        self.observer.suspended(&run);
+        let held = self.jobs[&running.attempt.task.job].held;
+        self.observer.held(run.end, run.seq, held);
+        self.events.push(Event::AttemptSuspended { attempt: running.attempt });
+        self.begin_queued(running.worker);
+    }
+
+    /// What a launched attempt goes on with, if another was handed over to it.
+    fn inherit(&mut self, attempt: AttemptId) {
+        if let Some(earlier) = self.core.continues(attempt)
+            && let Some(rest) = self.pieces.rests.remove(&earlier)
+        {
+            self.pieces.rests.insert(attempt, Rest { ran: Span(0), ..rest });
+        }
     }
 
     fn transfer_ends(&mut self, foreseen: Foreseen) {
@@ -366,9 +464,16 @@ impl<'a> Engine<'a> {
         for command in commands.drain(..) {
             match command {
                 Command::Launch { attempt, worker, .. } => {
+                    self.inherit(attempt);
                     self.machines[place_of(worker)].queue.push_back(attempt);
                     self.begin_queued(worker);
                 }
+                Command::Suspend { attempt, .. } => self.suspend(attempt),
+                Command::Resume { attempt, worker, .. } => {
+                    self.machines[place_of(worker)].queue.push_back(attempt);
+                    self.begin_queued(worker);
+                }
+                Command::HandOver { attempt, .. } => self.events.push(Event::AttemptHandedOver { attempt }),
                 Command::Recall { attempt, worker } => {
                     let queue = &mut self.machines[place_of(worker)].queue;
                     if let Some(place) = queue.iter().position(|&other| other == attempt) {
@@ -391,10 +496,7 @@ impl<'a> Engine<'a> {
                 Command::JobEnded { job, outcome } => self.job_ends(job, outcome),
                 Command::WakeAt { time } => self.wake = Some(time),
                 // Attempts run to their end and ask for their permit when they do; nothing is kept of a job.
-                Command::Suspend { .. }
-                | Command::Resume { .. }
-                | Command::HandOver { .. }
-                | Command::Kill { .. }
+                Command::Kill { .. }
                 | Command::Retract { .. }
                 | Command::GrantCommit { .. }
                 | Command::RefuseCommit { .. }
@@ -404,15 +506,20 @@ impl<'a> Engine<'a> {
         self.commands = commands;
         let timers = &mut self.timers;
         let foresee = |end, transfer| timers.foresee(end, transfer);
-        self.network.settle(self.now, self.core.shuffle_order(), foresee);
+        let order = (self.core.shuffle_order(), self.core.shuffle_revision());
+        self.network.settle(self.now, order, foresee);
     }
 
     fn offer(&mut self, map: AttemptId, from: WorkerId, to: WorkerId) {
-        let Some(job) = self.jobs.get(&map.task.job) else { return };
+        let id = map.task.job;
+        let Some(job) = self.jobs.get(&id) else { return };
         if from == to || self.network.is_instant() {
             return self.fetched(map, to);
         }
-        let partitions = job.homes.get(&to).map_or(0, Vec::len);
+        // A partition that has moved finds some of its segments where others are at home.
+        let lacks =
+            |partition: &&u32| !self.core.preempts() || self.core.lacks(id, **partition, map.task.index);
+        let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
         self.summary.segments += partitions as u64;
         let bytes = job.segment * partitions as f64;
         self.network.offer(map, place_of(from) as u32, place_of(to) as u32, bytes);
@@ -435,14 +542,21 @@ impl<'a> Engine<'a> {
             let (seq, held) = (job.seq, job.held);
             let lengths = if kind == 0 { &job.maps } else { &job.reduces };
             let length = lengths[attempt.task.index as usize];
+            let rest = self.pieces.rests.remove(&attempt);
             let worker_config = &self.config.workers[place];
             let factor = worker_config.service.map_or(1.0, |service| {
                 service.quantile(of_task(self.config.seed, seq, attempt.task.kind, attempt.task.index))
             });
             let seconds = length * factor / worker_config.speed;
-            let running = Running { attempt, worker, slot, began: self.now };
-            let end = self.now + Span((seconds * 1e9).round() as u64);
-            self.timers.run(end, running);
+            let finds_place = rest.map_or(Span(0), |_| span_of(self.config.resume_cost));
+            let rest = rest.unwrap_or(Rest::WHOLE);
+            let works = self.now + finds_place;
+            let end = works + span_of(seconds * rest.part);
+            let began = self.now;
+            let at = self.timers.run(Running { attempt, worker, slot, began, end, works, rest });
+            if kind == 1 && self.core.preempts() {
+                self.pieces.running.insert(attempt, at);
+            }
             self.observer.held(self.now.seconds(), seq, held);
         }
     }

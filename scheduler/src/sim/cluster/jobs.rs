@@ -97,6 +97,8 @@ pub(super) fn prepare(
     let spec = JobSpec {
         weight,
         pool: job.pool,
+        pool_weight: job.pool_weight,
+        priority: job.priority,
         goal: live.goal,
         name: job.name,
         exact: Some(exact),

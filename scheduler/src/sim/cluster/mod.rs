@@ -11,21 +11,27 @@
 //! All facts of one instant are told to the core at once; what follows without delay, as the end of a fetch over a
 //! network without limits, is told right after, at the same time.
 //!
-//! It is not: a model of faults, disks or memory; and nobody preempts.
+//! A reduce that a policy suspends keeps the work it has left; handed over, it goes on with that on another worker when
+//! its segments are there.
+//!
+//! It is not: a model of faults, disks or memory.
 
 mod engine;
 mod jobs;
 mod network;
+mod pieces;
 mod random;
 
-use crate::core::{AheadConfig, CoreConfig};
+use crate::command::Command;
+use crate::core::{AheadConfig, CoreConfig, ShuffleOrder};
 use crate::estimate::Estimator;
-use crate::event::Slots;
+use crate::event::{Event, Slots};
 use crate::metrics::JobRecord;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::queueing::Dtd;
 use crate::sim::SimError;
+use crate::units::Time;
 use crate::workload::Job;
 
 /// Most live jobs by default; a policy or a placement that cannot carry the load ends here.
@@ -86,6 +92,16 @@ pub struct Config {
     pub workers: Vec<SimWorker>,
     /// What connects them.
     pub network: NetworkConfig,
+    /// How much later than its slot the core hears of the end of a map and of a reduce, in seconds, at least 0; what is
+    /// queued there goes on meanwhile.
+    pub report: [f64; 2],
+    /// How long a reduce that is told to suspend keeps its slot without getting further, in seconds; at least 0.
+    pub suspend_cost: f64,
+    /// How long one that goes on, there or elsewhere, takes before it gets further, in seconds; at least 0.
+    pub resume_cost: f64,
+    /// Bytes after which a transfer takes no further map with it, so that lanes soon turn to a more urgent job; infinite
+    /// for all that there are. Above 0.
+    pub request_bytes: f64,
     /// Of the drawn service times.
     pub seed: u64,
     /// Longest map and reduce into which a job is cut that comes without tasks, in seconds; infinite for one each.
@@ -105,6 +121,10 @@ impl Config {
         Self {
             workers: (0..workers).map(|host| SimWorker::new(slots, host)).collect(),
             network: NetworkConfig::default(),
+            request_bytes: f64::INFINITY,
+            report: [0.0; 2],
+            suspend_cost: 0.0,
+            resume_cost: 0.0,
             seed: 0,
             task_seconds: f64::INFINITY,
             core: CoreConfig { ahead, ..CoreConfig::default() },
@@ -151,8 +171,14 @@ pub struct TransferRun {
 
 /// Who wants to see what happens. By default nothing is looked at; `()` is nobody.
 pub trait Observer {
-    /// A task ended.
+    /// A task ended. Of one that was suspended, what ran since it was resumed the last time.
     fn task(&mut self, _run: &TaskRun) {}
+
+    /// A reduce that had run until now was suspended.
+    fn suspended(&mut self, _run: &TaskRun) {}
+
+    /// The core was told these facts, gave these orders, and has this standing order of the shuffle.
+    fn instant(&mut self, _now: Time, _events: &[Event], _commands: &[Command], _order: &ShuffleOrder) {}
 
     /// A transfer between two workers ended.
     fn transfer(&mut self, _run: &TransferRun) {}
@@ -185,7 +211,7 @@ pub struct Summary {
 /// the order in which they end.
 ///
 /// # Errors
-/// A job or a setting out of range, a policy that preempts, jobs that wait for ever, and more live jobs than the limit.
+/// A job or a setting out of range, a policy that suspends maps, jobs that wait for ever, and more live jobs than the limit.
 pub fn run(
     config: &Config,
     policy: Box<dyn Policy>,

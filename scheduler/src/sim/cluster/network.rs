@@ -30,6 +30,30 @@ struct Waiting {
     level: f64,
 }
 
+impl Waiting {
+    /// What the next transfer from this worker takes: maps, in the order of their ends, until it has enough bytes.
+    fn next(&self, from: u32, enough: f64) -> (usize, f64) {
+        let load = &self.from[&from];
+        let each = load.bytes / load.maps.len() as f64;
+        // Empty segments are all taken at once.
+        let count = if 0.0 < each { (enough / each).ceil().max(1.0) } else { f64::INFINITY };
+        if load.maps.len() as f64 <= count {
+            return (load.maps.len(), load.bytes);
+        }
+        (count as usize, each * count)
+    }
+
+    fn take(&mut self, from: u32, enough: f64) -> Load {
+        let (count, bytes) = self.next(from, enough);
+        let load = self.from.get_mut(&from).expect("a worker was chosen that has something");
+        if count == load.maps.len() {
+            return self.from.remove(&from).expect("it was there");
+        }
+        load.bytes -= bytes;
+        Load { maps: load.maps.drain(..count).collect(), bytes }
+    }
+}
+
 /// One worker's end of the network.
 #[derive(Default)]
 struct End {
@@ -71,6 +95,8 @@ pub(super) struct Foreseen {
 /// All ends and transfers.
 pub(super) struct Network {
     config: NetworkConfig,
+    /// Bytes after which a transfer takes no further map with it.
+    request_bytes: f64,
     latency: Span,
     ends: Vec<End>,
     /// By slot; slots are used again.
@@ -80,6 +106,9 @@ pub(super) struct Network {
     /// Homes that may fill a lane, and ends where the number of transfers changed.
     hungry: BTreeSet<u32>,
     changed: BTreeSet<u32>,
+    /// The last order shut jobs out, and which it was.
+    shut_out: bool,
+    revision: u64,
     pub(super) moved_bytes: f64,
 }
 
@@ -87,6 +116,7 @@ impl Network {
     pub(super) fn new(config: NetworkConfig, workers: usize) -> Self {
         Self {
             config,
+            request_bytes: f64::INFINITY,
             latency: Span((config.latency * 1e9).round() as u64),
             ends: (0..workers).map(|_| End::default()).collect(),
             transfers: Vec::new(),
@@ -94,8 +124,15 @@ impl Network {
             versions: Vec::new(),
             hungry: BTreeSet::new(),
             changed: BTreeSet::new(),
+            shut_out: false,
+            revision: 0,
             moved_bytes: 0.0,
         }
+    }
+
+    /// With transfers that take no further map with them when they have so many bytes.
+    pub(super) fn in_requests_of(self, bytes: f64) -> Self {
+        Self { request_bytes: bytes, ..self }
     }
 
     /// Whether nothing takes time: then nothing has to come here.
@@ -119,12 +156,20 @@ impl Network {
     pub(super) fn settle(
         &mut self,
         now: Time,
-        order: &ShuffleOrder,
+        (order, revision): (&ShuffleOrder, u64),
         mut foresee: impl FnMut(Time, Foreseen),
     ) {
+        // What an order shut out waits for another order, and for nothing that happens at its home.
+        if self.shut_out && self.revision != revision {
+            let waits = (0_u32..).zip(&self.ends).filter(|(_, end)| !end.waiting.is_empty());
+            self.hungry.extend(waits.map(|(home, _)| home));
+        }
+        self.shut_out = order.only;
+        self.revision = revision;
         while let Some(home) = self.hungry.pop_first() {
             while self.ends[home as usize].into.len() < self.config.lanes as usize
-                && let Some((job, from)) = self.ends[home as usize].choose(order, &self.transfers)
+                && let Some((job, from)) =
+                    self.ends[home as usize].choose(order, &self.transfers, self.request_bytes)
             {
                 self.begin(now, job, from, home);
             }
@@ -142,7 +187,7 @@ impl Network {
     fn begin(&mut self, now: Time, job: JobId, from: u32, to: u32) {
         let end = &mut self.ends[to as usize];
         let waiting = end.waiting.get_mut(&job).expect("a job was chosen that waits here");
-        let load = waiting.from.remove(&from).expect("a worker was chosen that has something");
+        let load = waiting.take(from, self.request_bytes);
         waiting.last = from;
         if waiting.from.is_empty() {
             end.waiting.remove(&job);
@@ -208,7 +253,12 @@ impl Network {
 
 impl End {
     /// The job and the worker that a free lane fetches from, by the order.
-    fn choose(&mut self, order: &ShuffleOrder, transfers: &[Option<Transfer>]) -> Option<(JobId, u32)> {
+    fn choose(
+        &mut self,
+        order: &ShuffleOrder,
+        transfers: &[Option<Transfer>],
+        enough: f64,
+    ) -> Option<(JobId, u32)> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -223,13 +273,16 @@ impl End {
             let tier = 1 + rest[1..].iter().take_while(|other| alike(other)).count();
             let found = match share {
                 Share::All | Share::Slots(_) => self.source(job, &busy).map(|from| (job, from)),
-                Share::Weight(_) => self.by_weight(&rest[..tier], &busy),
-                Share::In(_) => self.by_line(&rest[..tier], &order.lines, &busy),
+                Share::Weight(_) => self.by_weight(&rest[..tier], &busy, enough),
+                Share::In(_) => self.by_line(&rest[..tier], &order.lines, &busy, enough),
             };
             if found.is_some() {
                 return found;
             }
             rest = &rest[tier..];
+        }
+        if order.only {
+            return None;
         }
         self.waiting.keys().find_map(|&job| Some((job, self.source(job, &busy)?)))
     }
@@ -243,7 +296,7 @@ impl End {
     }
 
     /// The job of the tier that got least for its weight.
-    fn by_weight(&mut self, tier: &[(JobId, Share)], busy: &[u32]) -> Option<(JobId, u32)> {
+    fn by_weight(&mut self, tier: &[(JobId, Share)], busy: &[u32], enough: f64) -> Option<(JobId, u32)> {
         let candidate = |&(job, share): &(JobId, Share)| {
             let Share::Weight(weight) = share else { return None };
             let level = self.waiting.get(&job)?.level.max(self.level);
@@ -253,12 +306,18 @@ impl End {
         let (level, job, from, weight) = least?;
         self.level = level;
         let waiting = self.waiting.get_mut(&job).expect("the candidate waits here");
-        waiting.level = level + waiting.from[&from].bytes / weight;
+        waiting.level = level + waiting.next(from, enough).1 / weight;
         Some((job, from))
     }
 
     /// The first job of the line that got least for its fraction.
-    fn by_line(&mut self, tier: &[(JobId, Share)], fractions: &[f64], busy: &[u32]) -> Option<(JobId, u32)> {
+    fn by_line(
+        &mut self,
+        tier: &[(JobId, Share)],
+        fractions: &[f64],
+        busy: &[u32],
+        enough: f64,
+    ) -> Option<(JobId, u32)> {
         self.lines.resize(self.lines.len().max(fractions.len()), 0.0);
         let mut best: Option<(f64, usize, JobId, u32)> = None;
         for &(job, share) in tier {
@@ -276,7 +335,7 @@ impl End {
         let (level, line, job, from) = best?;
         if level.is_finite() {
             self.line_level = level;
-            self.lines[line] = level + self.waiting[&job].from[&from].bytes / fractions[line];
+            self.lines[line] = level + self.waiting[&job].next(from, enough).1 / fractions[line];
         }
         Some((job, from))
     }

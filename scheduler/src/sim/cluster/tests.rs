@@ -10,10 +10,14 @@ use crate::policy::{self, Fair, Fifo};
 use crate::view::Station;
 use proptest::prelude::*;
 
+mod preempting;
+mod same_core;
+
 /// What was seen of a simulation.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Seen {
     tasks: Vec<TaskRun>,
+    suspended: Vec<TaskRun>,
     transfers: Vec<TransferRun>,
     held: Vec<(f64, u64, [u32; 2])>,
     records: Vec<JobRecord>,
@@ -23,6 +27,9 @@ struct Seen {
 impl Observer for Seen {
     fn task(&mut self, run: &TaskRun) {
         self.tasks.push(*run);
+    }
+    fn suspended(&mut self, run: &TaskRun) {
+        self.suspended.push(*run);
     }
     fn transfer(&mut self, run: &TransferRun) {
         self.transfers.push(*run);
@@ -454,13 +461,13 @@ fn check_run(case: &Case, seen: &Seen) {
     done.dedup();
     assert_eq!(done.len(), seen.tasks.len());
     assert!(tasks <= done.len(), "{} of {tasks} tasks ran", done.len());
-    for run in &seen.tasks {
+    for run in seen.tasks.iter().chain(&seen.suspended) {
         let record = seen.records.iter().find(|record| record.seq == run.seq).unwrap();
         assert!(record.arrival <= run.start && run.end <= record.completion);
         let waited = run.task.kind == TaskKind::Map || record.maps_done <= run.start;
         assert!(waited, "{run:?} began before the maps were done at {}", record.maps_done);
     }
-    let mut by_slot = seen.tasks.clone();
+    let mut by_slot: Vec<TaskRun> = seen.tasks.iter().chain(&seen.suspended).copied().collect();
     by_slot.sort_by(|a, b| (a.worker, a.slot).cmp(&(b.worker, b.slot)).then(a.start.total_cmp(&b.start)));
     for pair in by_slot.windows(2) {
         let alike = (pair[0].worker, pair[0].slot) == (pair[1].worker, pair[1].slot);
@@ -468,10 +475,13 @@ fn check_run(case: &Case, seen: &Seen) {
     }
 }
 
+/// The policies that suspend reduces.
+const PREEMPTING: [&str; 2] = ["asrpt:preemptive=yes", "lrpt:preemptive=yes"];
+
 fn live_policies() -> Vec<&'static str> {
     let catalogue = policy::catalogue().into_iter();
     let live = catalogue.filter(|entry| entry.only_simulated.is_none()).map(|entry| entry.name);
-    live.filter(|name| !policy::by_name(name).unwrap().preempts()).collect()
+    live.chain(PREEMPTING).collect()
 }
 
 proptest! {
@@ -494,18 +504,7 @@ proptest! {
 }
 
 #[test]
-fn a_policy_that_preempts_is_refused() {
-    struct Preempting;
-    impl Policy for Preempting {
-        fn name(&self) -> &'static str {
-            "preempting"
-        }
-        fn preempts(&self) -> bool {
-            true
-        }
-        fn observe(&mut self, _: crate::view::View<'_>, _: crate::view::Change) {}
-        fn plan(&mut self, _: crate::view::View<'_>, _: &mut crate::plan::Plan<'_>) {}
-    }
-    let error = watch(&unified(1, 1), Brain::of(Preempting), &[]).unwrap_err();
+fn a_policy_that_would_suspend_maps_is_refused() {
+    let error = watch(&unified(1, 1), Brain::named("dsrpt", "pull", None), &[]).unwrap_err();
     assert!(matches!(error, SimError::Setting { name: "policy", .. }), "{error}");
 }

@@ -11,6 +11,7 @@ use crate::merge::Values;
 use crate::record::{Record, RecordFormat};
 use crate::segment::SegmentError;
 use gristmill_scheduler::ids::TaskId;
+use std::sync::atomic::Ordering::Relaxed;
 
 fn input() -> Input {
     Input::lines(["memory"])
@@ -206,7 +207,7 @@ fn a_spill_folder_that_is_gone_is_the_workers_fault_and_names_the_folder() {
 fn a_cancelled_attempt_stops() {
     let bench = Bench::new(Means::PLENTY, 1);
     let output = bench.map(&sums(), 0, &split("a 1\n")).unwrap().output;
-    bench.progress.cancelled.store(true, Relaxed);
+    bench.progress.cancel();
     let failure = bench.map(&sums(), 0, &split("a 1\n")).unwrap_err();
     assert_eq!(failure.class(), Fault::Cancelled);
     let failure = bench.reduce(&sums(), 0, vec![output.segment(0).unwrap()]).unwrap_err();

@@ -15,7 +15,7 @@ fn flow(network: &mut Network, order: &ShuffleOrder) -> Vec<u32> {
     let mut began = Vec::new();
     let mut now = Time(0);
     loop {
-        network.settle(now, order, |end, transfer| {
+        network.settle(now, (order, 0), |end, transfer| {
             foreseen.insert((end, transfer));
         });
         for transfer in network.transfers.iter().flatten().filter(|transfer| transfer.began == now) {
@@ -84,7 +84,7 @@ fn lines_share_bytes_by_their_fractions_and_hand_over_what_is_idle() {
 fn lanes_fetch_from_different_workers_and_take_all_that_is_there_at_once() {
     let mut network = network(4);
     offer(&mut network, &[(1, 10.0), (1, 20.0)], 1..3);
-    network.settle(Time(0), &order(&[], &[]), |_, _| {});
+    network.settle(Time(0), (&order(&[], &[]), 0), |_, _| {});
     let flows: Vec<(u32, usize, f64, f64)> = network
         .transfers
         .iter()
@@ -92,4 +92,15 @@ fn lanes_fetch_from_different_workers_and_take_all_that_is_there_at_once() {
         .map(|transfer| (transfer.from, transfer.maps.len(), transfer.bytes, transfer.rate))
         .collect();
     assert_eq!(flows, [(1, 2, 30.0, 50.0), (2, 2, 30.0, 50.0)]);
+}
+
+#[test]
+fn a_transfer_takes_no_further_map_when_it_has_the_bytes_of_a_request() {
+    let mut network = network(1).in_requests_of(25.0);
+    for map in 0..5 {
+        network.offer(TaskId::map(JobId(1), map).attempt(0), 1, HOME, 10.0);
+    }
+    // 30 bytes, then 20.
+    assert_eq!(flow(&mut network, &order(&[], &[])), [1, 1]);
+    assert_eq!(network.moved_bytes, 50.0);
 }

@@ -1,0 +1,57 @@
+//! `policy`: shows or changes who decides on a running master.
+//!
+//! Not here: what the change means for jobs that run (the scheduler's core).
+
+use super::flags::MasterFlags;
+use super::settings::Settings;
+use super::{stdout_line, usage};
+use crate::api::{MasterStatus, PolicyChange};
+use crate::client::Client;
+use crate::exit;
+use crate::registry::Registry;
+use clap::Args;
+
+/// Show or change who decides on a running master
+#[derive(Args)]
+pub struct PolicyCommand {
+    /// Which job gets a slot from now on: NAME or NAME:PARAMETERS
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Which worker gets a task from now on: NAME or NAME:PARAMETERS
+    #[arg(long, value_name = "PLACEMENT")]
+    placement: Option<String>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `gristmill policy`.
+pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -> anyhow::Result<u8> {
+    // The master is the same program: what it would refuse is refused here, without asking it.
+    if let Some(policy) = &flags.policy {
+        registry.make_policy(policy).map_err(usage)?;
+    }
+    if let Some(placement) = &flags.placement {
+        registry.make_placement(placement).map_err(usage)?;
+    }
+    let client = Client::connect(&flags.master.join_line(settings)?)?;
+    let status = match (&flags.policy, &flags.placement) {
+        (None, None) => client.master()?,
+        (policy, placement) => {
+            client.decide_by(&PolicyChange { policy: policy.clone(), placement: placement.clone() })?
+        }
+    };
+    match flags.json {
+        true => stdout_line(&serde_json::to_string_pretty(&status)?)?,
+        false => stdout_line(&deciders(&status))?,
+    }
+    Ok(exit::OK)
+}
+
+/// Who decides, on one line.
+pub fn deciders(master: &MasterStatus) -> String {
+    let MasterStatus { policy, placement, estimator, .. } = master;
+    format!("policy {policy}, placement {placement}, estimator {estimator}")
+}

@@ -1,0 +1,138 @@
+//! What comes back from a master: a report of a job that succeeded, or why a call did not.
+//!
+//! Not here: which exit code an error has (`cli`).
+
+use crate::api::{ApiError, JobState, JobStatus};
+use crate::output_dir::OutputError;
+use crate::submit::SubmitError;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::http::{BindError, Endpoint, HttpError, IdentityError};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Why a call did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The job could not be planned or its directory not be claimed; nothing has run.
+    #[error(transparent)]
+    Submit {
+        /// Why.
+        source: Box<SubmitError>,
+    },
+    /// The master could not be reached, or broke off.
+    #[error("the master at {master} could not be reached")]
+    Master {
+        /// Where.
+        master: Endpoint,
+        /// Why.
+        #[source]
+        source: Box<HttpError>,
+    },
+    /// The master understood and refused.
+    #[error("the master refused: {}", error.message)]
+    Refused {
+        /// Its words.
+        error: ApiError,
+    },
+    /// The master said something that this program does not understand.
+    #[error("the master's answer could not be read")]
+    Answer {
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The job ended without success.
+    #[error("{}", ended(status))]
+    Job {
+        /// How it stands.
+        status: Box<JobStatus>,
+    },
+    /// The job succeeded, but its output could not be finished.
+    #[error(transparent)]
+    Output {
+        /// Why.
+        source: OutputError,
+    },
+    /// The user interrupted.
+    #[error("interrupted; {job} was cancelled")]
+    Interrupted {
+        /// The job that ran.
+        job: JobId,
+    },
+    /// Files cannot be served to workers.
+    #[error("the submitter cannot serve its files")]
+    Serve {
+        /// Why.
+        #[source]
+        source: BindError,
+    },
+    /// No key could be made for serving files.
+    #[error("the submitter cannot make a TLS key")]
+    Identity {
+        /// Why.
+        #[source]
+        source: IdentityError,
+    },
+    /// A detached job must not depend on this process.
+    #[error("a detached job needs paths that all see, but {who} does not see {path}")]
+    NotShared {
+        /// The master or a worker.
+        who: String,
+        /// What it does not see.
+        path: String,
+    },
+    /// A runtime of our own could not be started.
+    #[error("the client could not start")]
+    Start {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+fn ended(status: &JobStatus) -> String {
+    match (&status.failure, status.state) {
+        (Some(failure), _) => match &failure.detail {
+            Some(detail) => format!("{} {}: {detail}", status.job, failure.message),
+            None => format!("{} {}", status.job, failure.message),
+        },
+        (None, JobState::Cancelled) => format!("{} was cancelled", status.job),
+        (None, _) => format!("{} ended without success", status.job),
+    }
+}
+
+/// A job that succeeded.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    /// Everything the master knows of it.
+    pub status: JobStatus,
+    /// Its output directory.
+    pub output: PathBuf,
+}
+
+impl JobReport {
+    /// The job's user counters.
+    #[must_use]
+    pub fn counters(&self) -> &BTreeMap<String, u64> {
+        &self.status.counters
+    }
+
+    /// One counter; 0 if nobody counted.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> u64 {
+        self.status.counters.get(name).copied().unwrap_or(0)
+    }
+
+    /// The output directory as the input of another job.
+    #[must_use]
+    pub fn as_input(&self) -> String {
+        self.output.to_string_lossy().into_owned()
+    }
+
+    /// The paths of the parts, in order.
+    #[must_use]
+    pub fn parts(&self) -> Vec<PathBuf> {
+        self.status.parts.iter().map(|part| self.output.join(&part.name)).collect()
+    }
+}

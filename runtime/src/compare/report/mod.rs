@@ -1,0 +1,15 @@
+//! A comparison made to be looked at: sections for a page, a table for the terminal, files for programs.
+//!
+//! Not here: numbers (`summary`, `series`), and how charts look ([`crate::report`]).
+
+mod charts;
+mod files;
+mod page;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use files::{REPORT, SCHEMA, write};
+pub use page::sections;
+pub use text::{table, verdicts};

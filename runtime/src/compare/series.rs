@@ -1,0 +1,235 @@
+//! Runs as curves: how busy stations are over time, how many slots a job has, who sat in which slot.
+//!
+//! Not here: how curves look, and numbers that are not over time (`summary`).
+
+use super::record::{RunRecord, SlotSpan};
+use std::collections::BTreeMap;
+
+/// A share of its time on a processor from which on an attempt counts as working and not as sleeping. Attempts that
+/// fight for processors get less than they want, so it is low.
+pub const WORKING: f64 = 0.25;
+
+/// When the last job ended.
+#[must_use]
+pub fn makespan(run: &RunRecord) -> f64 {
+    run.jobs.iter().map(|job| job.ended).fold(0.0, f64::max)
+}
+
+/// A level that changes at instants: (time, level from then on). Changes are (time, by how much).
+#[must_use]
+pub fn level(mut changes: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut steps: Vec<(f64, f64)> = vec![(0.0, 0.0)];
+    let mut now = 0.0;
+    for (time, change) in changes {
+        now += change;
+        // What is left of rounding is nothing.
+        let value = if f64::abs(now) < 1e-9 { 0.0 } else { now };
+        match steps.last_mut() {
+            Some(last) if last.0 == time => last.1 = value,
+            _ => steps.push((time, value)),
+        }
+    }
+    steps
+}
+
+/// Intervals as changes of a level by `height`.
+pub(super) fn changes(intervals: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<(f64, f64)> {
+    intervals.into_iter().flat_map(|(from, to, height)| [(from, height), (to, -height)]).collect()
+}
+
+/// The mean of a level over each of `bins` equal parts of the time to `end`, at the middle of each.
+#[must_use]
+pub fn binned(steps: &[(f64, f64)], end: f64, bins: usize) -> Vec<(f64, f64)> {
+    let width = end / bins.max(1) as f64;
+    if width <= 0.0 || !width.is_finite() {
+        return Vec::new();
+    }
+    let mut sums = vec![0.0; bins];
+    for (place, &(from, value)) in steps.iter().enumerate() {
+        let (from, to) = (from.max(0.0), steps.get(place + 1).map_or(end, |next| next.0).min(end));
+        // One earlier, because of rounding; what does not overlap adds nothing.
+        let first = ((from / width) as usize).saturating_sub(1);
+        for (bin, sum) in sums.iter_mut().enumerate().skip(first) {
+            let (low, high) = (bin as f64 * width, (bin + 1) as f64 * width);
+            if value == 0.0 || to <= low {
+                break;
+            }
+            *sum += value * (to.min(high) - from.max(low)).max(0.0);
+        }
+    }
+    sums.into_iter().enumerate().map(|(bin, sum)| ((bin as f64 + 0.5) * width, sum / width)).collect()
+}
+
+/// The mean of a level from 0 to `end`.
+#[must_use]
+pub fn average(steps: &[(f64, f64)], end: f64) -> f64 {
+    binned(steps, end, 1).first().map_or(0.0, |&(_, mean)| mean)
+}
+
+/// The part of the time to `end` in which a level is above `limit`.
+#[must_use]
+pub fn share_above(steps: &[(f64, f64)], end: f64, limit: f64) -> f64 {
+    let above = steps
+        .iter()
+        .map(|&(time, value)| (time, f64::from(u8::from(limit + 1e-9 < value))))
+        .collect::<Vec<_>>();
+    average(&above, end)
+}
+
+/// Busy slots over time, of maps (`true`) or reduces.
+#[must_use]
+pub fn busy_slots(run: &RunRecord, maps: bool) -> Vec<(f64, f64)> {
+    let spans = run.spans.iter().filter(|span| span.map == maps);
+    level(changes(spans.map(|span| (span.from, span.to, 1.0))))
+}
+
+/// Slots that a job holds over time.
+#[must_use]
+pub fn slots_of(run: &RunRecord, job: u32) -> Vec<(f64, f64)> {
+    let spans = run.spans.iter().filter(|span| span.job == job);
+    level(changes(spans.map(|span| (span.from, span.to, 1.0))))
+}
+
+/// Workers that receive something over time.
+#[must_use]
+pub fn receiving(run: &RunRecord) -> Vec<(f64, f64)> {
+    let mut by_worker: BTreeMap<u32, Vec<(f64, f64, f64)>> = BTreeMap::new();
+    for transfer in &run.transfers {
+        by_worker.entry(transfer.to_worker).or_default().push((transfer.from, transfer.to, 1.0));
+    }
+    let unions = by_worker.into_values().flat_map(|intervals| {
+        let steps = level(changes(intervals));
+        let mut before = 0.0;
+        let mut own = Vec::new();
+        for (time, count) in steps {
+            let now = f64::from(u8::from(0.0 < count));
+            own.push((time, now - before));
+            before = now;
+        }
+        own
+    });
+    level(unions.collect())
+}
+
+/// Bytes in a second that workers receive together, each transfer spread evenly over its time.
+#[must_use]
+pub fn received_bytes(run: &RunRecord) -> Vec<(f64, f64)> {
+    let transfers = run.transfers.iter().filter(|transfer| transfer.from < transfer.to);
+    level(changes(transfers.map(|one| (one.from, one.to, one.bytes as f64 / (one.to - one.from)))))
+}
+
+/// Jobs that have arrived and not ended, over time.
+#[must_use]
+pub fn live_jobs(run: &RunRecord) -> Vec<(f64, f64)> {
+    level(changes(run.jobs.iter().map(|job| (job.arrived, job.ended, 1.0))))
+}
+
+/// Processors that attempts want at once, over time: those that work and do not sleep, without what is paced.
+#[must_use]
+pub fn wanted_processors(run: &RunRecord) -> Vec<(f64, f64)> {
+    let working = run.spans.iter().filter(|span| WORKING <= span.busy);
+    level(changes(working.map(|span| (span.from, span.to, 1.0 - span.paced))))
+}
+
+/// A row of a picture of who sat where: its name, and (job, from, to).
+pub type Row = (String, Vec<(u32, f64, f64)>);
+
+/// A row for each slot of each worker. Who sits in which slot of a worker nobody has written down: each attempt takes
+/// the lowest that is free.
+#[must_use]
+pub fn slot_rows(run: &RunRecord) -> Vec<Row> {
+    let shared = run.workers.iter().all(|worker| worker.map_slots == worker.slots);
+    let mut groups: BTreeMap<(u32, bool), Vec<SlotSpan>> = BTreeMap::new();
+    for span in &run.spans {
+        groups.entry((span.worker, !shared && !span.map)).or_default().push(*span);
+    }
+    let mut rows = Vec::new();
+    for ((worker, reduces), mut spans) in groups {
+        spans.sort_by(|one, other| one.from.total_cmp(&other.from));
+        let kind = match (shared, reduces) {
+            (true, _) => "",
+            (false, false) => "map ",
+            (false, true) => "reduce ",
+        };
+        for (place, row) in
+            stacked(spans.iter().map(|span| (span.job, span.from, span.to))).into_iter().enumerate()
+        {
+            rows.push((format!("{worker}: {kind}{}", place + 1), row));
+        }
+    }
+    rows
+}
+
+/// A row for what each worker receives, jobs one over the other.
+#[must_use]
+pub fn lane_rows(run: &RunRecord) -> Vec<Row> {
+    let mut by_worker: BTreeMap<u32, Vec<(u32, f64, f64)>> = BTreeMap::new();
+    for transfer in &run.transfers {
+        by_worker.entry(transfer.to_worker).or_default().push((transfer.job, transfer.from, transfer.to));
+    }
+    by_worker.into_iter().map(|(worker, row)| (format!("{worker}: in"), row)).collect()
+}
+
+/// Intervals, by their beginning, put into as few rows as they need.
+fn stacked(intervals: impl Iterator<Item = (u32, f64, f64)>) -> Vec<Vec<(u32, f64, f64)>> {
+    let mut rows: Vec<Vec<(u32, f64, f64)>> = Vec::new();
+    for interval in intervals {
+        // The clocks of workers are known to about a tenth of a millisecond.
+        const SLACK: f64 = 5e-4;
+        let free = rows.iter_mut().find(|row| row.last().is_none_or(|last| last.2 <= interval.1 + SLACK));
+        match free {
+            Some(row) => row.push(interval),
+            None => rows.push(vec![interval]),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::{job, run, span};
+    use proptest::prelude::*;
+
+    #[test]
+    fn levels_add_up_and_come_back_to_nothing() {
+        let steps = level(changes([(0.0, 2.0, 1.0), (1.0, 3.0, 1.0)]));
+        assert_eq!(steps, [(0.0, 1.0), (1.0, 2.0), (2.0, 1.0), (3.0, 0.0)]);
+        assert_eq!(average(&steps, 4.0), 1.0);
+        assert_eq!(binned(&steps, 4.0, 2), [(1.0, 1.5), (3.0, 0.5)]);
+        assert_eq!(share_above(&steps, 4.0, 1.0), 0.25);
+    }
+
+    #[test]
+    fn attempts_take_the_lowest_free_slot() {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 5.0)]);
+        one.spans =
+            vec![span(0, 1, 0.0, 2.0), span(0, 1, 1.0, 3.0), span(0, 1, 2.0, 4.0), span(0, 2, 0.0, 1.0)];
+        let rows = slot_rows(&one);
+        let names: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
+        assert_eq!(names, ["1: 1", "1: 2", "2: 1"]);
+        assert_eq!(rows[0].1, [(0, 0.0, 2.0), (0, 2.0, 4.0)]);
+    }
+
+    #[test]
+    fn worker_that_receives_twice_at_once_counts_once() {
+        use crate::compare::record::Transfer;
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 5.0)]);
+        let transfer = |from, to| Transfer { job: 0, from_worker: 1, to_worker: 2, bytes: 10, from, to };
+        one.transfers = vec![transfer(0.0, 2.0), transfer(1.0, 3.0)];
+        assert_eq!(average(&receiving(&one), 4.0), 0.75);
+        assert_eq!(average(&received_bytes(&one), 4.0), 5.0);
+    }
+
+    proptest! {
+        #[test]
+        fn bins_keep_the_area(intervals in prop::collection::vec((0.0..50.0_f64, 0.0..50.0_f64), 0..20), bins in 1..40_usize) {
+            let intervals: Vec<(f64, f64, f64)> =
+                intervals.into_iter().map(|(from, length)| (from, (from + length).min(60.0), 1.0)).collect();
+            let area: f64 = intervals.iter().map(|(from, to, _)| to - from).sum();
+            let found: f64 = binned(&level(changes(intervals)), 60.0, bins).iter().map(|(_, mean)| mean * 60.0 / bins as f64).sum();
+            prop_assert!((area - found).abs() < 1e-6 * area.max(1.0), "{area} became {found}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The folder of a comparison: what was asked for, every finished run, and the means to go on where it stopped.
+//!
+//! `compare.json` says what was run; `runs/NAME-REPETITION/results.json` appears whole once a run has ended, beside its
+//! journal; `isolated.json` holds jobs alone. Not here: the report.
+
+use super::record::{Alone, Contender, RunRecord, SCHEMA};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The file by which a folder is known as one of these.
+pub const MARK: &str = "compare.json";
+
+/// Why the folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is something already.
+    #[error("the output folder {path} exists and is not empty")]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is something else in it.
+    #[error("the output folder {path} holds no comparison that could go on")]
+    Nothing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It holds runs of something else, and numbers of the two cannot stand side by side.
+    #[error(
+        "the runs in {path} cannot be compared with new ones, because {what} was {was} there and is {is} now: \
+         clusters or workloads that differ"
+    )]
+    Differs {
+        /// The folder.
+        path: PathBuf,
+        /// The first setting that differs.
+        what: String,
+        /// As it was.
+        was: String,
+        /// As it is.
+        is: String,
+    },
+    /// The file system says no.
+    #[error("could not {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of ours that cannot be read any more.
+    #[error("{path} is damaged; remove it and its runs are done again")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl StoreError {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| StoreError::Io { action, path, source }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    schema: u32,
+    setting: Value,
+}
+
+/// The folder.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+}
+
+impl Store {
+    /// Claims a folder that is not there or empty, or with `resume` also one that holds runs of the same setting.
+    ///
+    /// # Errors
+    /// A folder with something else in it.
+    pub fn open(path: &Path, setting: &Value, resume: bool) -> Result<Self, StoreError> {
+        let path = std::path::absolute(path).map_err(StoreError::io("resolve", path))?;
+        let mark = path.join(MARK);
+        let store = Self { path };
+        if resume {
+            let found: Option<Mark> = store.read_json(&mark)?;
+            // Read from text like the other, so that both have lost the same of their last digits.
+            let damaged = |source| StoreError::Damaged { path: mark.clone(), source };
+            let is = serde_json::from_str(&setting.to_string()).map_err(damaged)?;
+            let found = found.map(|found| first_difference("", &found.setting, &is));
+            match found {
+                Some(None) => return Ok(store),
+                Some(Some((what, was, is))) => {
+                    return Err(StoreError::Differs { path: store.path, what, was, is });
+                }
+                // Nothing was done before.
+                None => {}
+            }
+        }
+        fs::create_dir_all(&store.path).map_err(StoreError::io("make", &store.path))?;
+        let mut entries = fs::read_dir(&store.path).map_err(StoreError::io("list", &store.path))?;
+        if entries.next().is_some() {
+            let path = store.path;
+            return Err(if resume { StoreError::Nothing { path } } else { StoreError::NotEmpty { path } });
+        }
+        store.write_json(&mark, &Mark { schema: SCHEMA, setting: setting.clone() })?;
+        Ok(store)
+    }
+
+    /// The folder, absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where inputs are made.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
+    /// Where a run puts its files.
+    #[must_use]
+    pub fn run_folder(&self, contender: &Contender, repetition: u32) -> PathBuf {
+        let name = format!("{}-{}", crate::report::names::slug(&contender.name), repetition + 1);
+        self.path.join("runs").join(name)
+    }
+
+    /// A run that has ended in an earlier call.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn finished(&self, contender: &Contender, repetition: u32) -> Result<Option<RunRecord>, StoreError> {
+        self.read_json(&self.run_folder(contender, repetition).join("results.json"))
+    }
+
+    /// Keeps a run that has ended.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn keep(&self, run: &RunRecord) -> Result<(), StoreError> {
+        self.write_json(&self.run_folder(&run.contender, run.repetition).join("results.json"), run)
+    }
+
+    /// An empty folder for a run; what an interrupted one left is removed.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn begin(&self, contender: &Contender, repetition: u32) -> Result<PathBuf, StoreError> {
+        let folder = self.run_folder(contender, repetition);
+        remove_tree(&folder)?;
+        fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
+        Ok(folder)
+    }
+
+    /// Jobs alone, if they were run.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn alone(&self) -> Result<Option<Vec<Alone>>, StoreError> {
+        self.read_json(&self.path.join("isolated.json"))
+    }
+
+    /// Keeps jobs alone.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn keep_alone(&self, alone: &[Alone]) -> Result<(), StoreError> {
+        self.write_json(&self.path.join("isolated.json"), &alone)
+    }
+
+    fn read_json<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Result<Option<T>, StoreError> {
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(StoreError::Io { action: "read", path: path.to_path_buf(), source }),
+        };
+        let damaged = |source| StoreError::Damaged { path: path.to_path_buf(), source };
+        serde_json::from_slice(&text).map(Some).map_err(damaged)
+    }
+
+    fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+        let bytes =
+            serde_json::to_vec(value).map_err(io::Error::other).map_err(StoreError::io("write", path))?;
+        self.write(path, &bytes)
+    }
+
+    /// Writes a file of the folder: it appears whole or not at all.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(StoreError::io("make", parent))?;
+        }
+        let unfinished = path.with_extension("unfinished");
+        let written = fs::File::create(&unfinished).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_data()
+        });
+        written.map_err(StoreError::io("write", &unfinished))?;
+        fs::rename(&unfinished, path).map_err(StoreError::io("rename", path))
+    }
+}
+
+/// Removes a folder with everything in it, if it is there.
+pub(super) fn remove_tree(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// The first place where two settings differ, with both values.
+fn first_difference(place: &str, was: &Value, is: &Value) -> Option<(String, String, String)> {
+    let inside = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
+    match (was, is) {
+        (Value::Object(old), Value::Object(new)) => {
+            let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
+            let get =
+                |map: &serde_json::Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or_default();
+            keys.into_iter().find_map(|key| first_difference(&inside(key), &get(old, key), &get(new, key)))
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => old
+            .iter()
+            .zip(new)
+            .enumerate()
+            .find_map(|(place, (old, new))| first_difference(&inside(&place.to_string()), old, new)),
+        _ if was == is => None,
+        _ => Some((place.to_owned(), shown(was), shown(is))),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    const SHOWN_MAX: usize = 80;
+    let text = if value.is_null() { "not set".to_owned() } else { value.to_string() };
+    if text.chars().count() <= SHOWN_MAX {
+        text
+    } else {
+        text.chars().take(SHOWN_MAX).collect::<String>() + "…"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn resumed_folder_must_hold_runs_of_the_same_setting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let setting =
+            |workers: u32| json!({"workload": {"seed": 1}, "cluster": {"workers": workers, "slots": 1}});
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("other"), "").unwrap();
+        assert!(matches!(Store::open(&path, &setting(2), true), Err(StoreError::Nothing { .. })));
+        fs::remove_file(path.join("other")).unwrap();
+        Store::open(&path, &setting(2), true).unwrap();
+        assert!(matches!(Store::open(&path, &setting(2), false), Err(StoreError::NotEmpty { .. })));
+        Store::open(&path, &setting(2), true).unwrap();
+        let words = Store::open(&path, &setting(3), true).unwrap_err().to_string();
+        assert!(words.contains("because cluster.workers was 2 there and is 3 now"), "{words}");
+        assert!(words.contains("clusters or workloads that differ"), "{words}");
+    }
+
+    #[test]
+    fn setting_with_long_fractions_is_the_same_after_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let lengths: Vec<f64> = (1..2000).map(|place| 1.0 / f64::from(place) * 0.07).collect();
+        let setting = json!({"map_seconds": lengths});
+        Store::open(&path, &setting, false).unwrap();
+        Store::open(&path, &setting, true).unwrap();
+    }
+
+    #[test]
+    fn begun_run_is_empty_and_does_not_count_as_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("out"), &json!({}), false).unwrap();
+        let name = "asrpt:preemptive=yes";
+        let contender = Contender { name: name.into(), policy: name.into(), placement: "pull".into() };
+        let begun = store.begin(&contender, 0).unwrap();
+        assert_eq!(begun.file_name().unwrap(), "asrpt-preemptive-yes-1");
+        fs::write(begun.join("journal.jsonl"), "half").unwrap();
+        assert_eq!(store.finished(&contender, 0).unwrap(), None);
+        assert_eq!(fs::read_dir(store.begin(&contender, 0).unwrap()).unwrap().count(), 0);
+    }
+}

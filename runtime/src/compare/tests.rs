@@ -1,0 +1,76 @@
+//! What is refused before anything starts, and the order of runs.
+
+use super::testing::{contender, job, run as made};
+use super::workload::Kind;
+use super::*;
+
+fn options(policies: &[&str]) -> Options {
+    Options {
+        contenders: policies.iter().map(|policy| contender(policy)).collect(),
+        repetitions: 2,
+        site: Site::Given(given()),
+        folder: PathBuf::from("nowhere"),
+        resume: false,
+        warm_up: false,
+        isolated: false,
+        sync: false,
+        run_limit: Duration::from_secs(60),
+    }
+}
+
+/// A master that is never asked.
+fn given() -> JoinLine {
+    JoinLine {
+        endpoint: gristmill_worker::http::Endpoint { host: "127.0.0.1".to_owned(), port: 1, pin: None },
+        secret: gristmill_worker::http::Secret::generate().unwrap(),
+    }
+}
+
+fn refused(kinds: Vec<Kind>, options: &Options) -> String {
+    let workload = Workload::batch("w", kinds);
+    check(&Registry::standard(), &workload, options).unwrap_err().to_string()
+}
+
+fn sleeper() -> Vec<Kind> {
+    vec![Kind::new("synthetic", &["--maps", "2"])]
+}
+
+#[test]
+fn every_repetition_begins_with_the_next_policy() {
+    let orders: Vec<Vec<usize>> = (0..4).map(|repetition| rotation(3, repetition)).collect();
+    assert_eq!(orders, [vec![0, 1, 2], vec![1, 2, 0], vec![2, 0, 1], vec![0, 1, 2]]);
+    // After as many repetitions as policies each has stood in each place once.
+    for place in 0..3 {
+        let mut seen: Vec<usize> = orders[..3].iter().map(|order| order[place]).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2]);
+    }
+}
+
+#[test]
+fn mistakes_are_told_before_anything_starts() {
+    let fine = options(&["fifo", "fair"]);
+    check(&Registry::standard(), &Workload::batch("w", sleeper()), &fine).unwrap();
+    assert!(refused(sleeper(), &options(&["fifo", "fiar"])).contains("did you mean `fair`?"));
+    assert!(refused(sleeper(), &options(&["fifo", "srpt"])).contains("can only be simulated"));
+    assert!(refused(sleeper(), &options(&["fifo", "fifo"])).contains("`fifo` is there twice"));
+    assert!(refused(sleeper(), &options(&[])).contains("no policy"));
+    assert!(refused(sleeper(), &Options { repetitions: 0, ..options(&["fifo"]) }).contains("0 repetitions"));
+    let unknown = refused(vec![Kind::new("wordcuont", &[])], &fine);
+    assert!(unknown.contains("did you mean `wordcount`?"), "{unknown}");
+    let arguments = refused(vec![Kind::new("synthetic", &["--mapps", "2"])], &fine);
+    assert!(arguments.contains("`synthetic`") && arguments.contains("--mapps"), "{arguments}");
+    assert!(refused(Vec::new(), &fine).contains("no jobs"));
+}
+
+#[test]
+fn other_bytes_of_the_same_job_are_an_error_within_a_repetition() {
+    let first = made("fifo", 0, vec![job(0, 0.0, 1.0), job(1, 0.0, 1.0)]);
+    let mut second = made("fair", 0, vec![job(0, 0.0, 2.0), job(1, 0.0, 2.0)]);
+    same_output(std::slice::from_ref(&first), &second).unwrap();
+    second.jobs[1].output_digest += 1;
+    let words = same_output(std::slice::from_ref(&first), &second).unwrap_err().to_string();
+    assert_eq!(words, "job 1 (made) gave other output under fair than under fifo in repetition 1");
+    second.repetition = 1;
+    same_output(&[first], &second).unwrap();
+}

@@ -1,0 +1,125 @@
+//! A measured job to be played again: a time for each task and the bytes of the shuffle.
+//!
+//! Not here: passing the time. Times are kept to the microsecond, because they travel to every worker.
+
+use crate::api::ExactWork;
+use crate::prelude::*;
+use std::path::Path;
+use std::time::Duration;
+
+/// Tasks of one kind that can be played: their times travel with the job's parameters.
+const TASKS_MAX: usize = 100_000;
+
+/// The longest task, seconds.
+const SECONDS_MAX: f64 = 24.0 * 3600.0;
+
+/// What the tasks of a job took and moved.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct Measured {
+    map_us: Vec<u64>,
+    reduce_us: Vec<u64>,
+    /// Of all maps together, which put out the same number each.
+    shuffle_bytes: u64,
+}
+
+impl Measured {
+    /// Reads a file of [`ExactWork`].
+    ///
+    /// # Errors
+    /// A file that cannot be read, or whose numbers make no job.
+    pub(super) fn read(path: &Path) -> Result<Self, PlanError> {
+        let wrong = |reason: String| PlanError::Parameter {
+            parameter: "--times".to_owned(),
+            value: path.display().to_string(),
+            reason,
+        };
+        let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let work: ExactWork = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        Self::new(&work).map_err(wrong)
+    }
+
+    /// Of numbers that are at hand.
+    ///
+    /// # Errors
+    /// Numbers that make no job, in words.
+    pub fn new(work: &ExactWork) -> Result<Self, String> {
+        work.validate()?;
+        if work.map_seconds.is_empty() {
+            return Err("it has no maps".to_owned());
+        }
+        for (kind, seconds) in [("maps", &work.map_seconds), ("reduces", &work.reduce_seconds)] {
+            if TASKS_MAX < seconds.len() {
+                return Err(format!("its {} {kind} are more than {TASKS_MAX}", seconds.len()));
+            }
+            if let Some(longest) = seconds.iter().find(|time| SECONDS_MAX < **time) {
+                return Err(format!("a task takes {longest} s, longer than {SECONDS_MAX} s"));
+            }
+        }
+        let microseconds = |seconds: &[f64]| seconds.iter().map(|time| (time * 1e6).round() as u64).collect();
+        Ok(Self {
+            map_us: microseconds(&work.map_seconds),
+            reduce_us: microseconds(&work.reduce_seconds),
+            shuffle_bytes: work.shuffle_bytes.round() as u64,
+        })
+    }
+
+    /// Number of maps, at least 1.
+    pub(super) fn maps(&self) -> u32 {
+        self.map_us.len() as u32
+    }
+
+    /// Number of reduces.
+    pub(super) fn reduces(&self) -> u32 {
+        self.reduce_us.len() as u32
+    }
+
+    pub(super) fn map_time(&self, task: u32) -> Duration {
+        Duration::from_micros(self.map_us.get(task as usize).copied().unwrap_or(0))
+    }
+
+    pub(super) fn reduce_time(&self, task: u32) -> Duration {
+        Duration::from_micros(self.reduce_us.get(task as usize).copied().unwrap_or(0))
+    }
+
+    /// What a map emits; the first ones a byte more where it does not divide.
+    pub(super) fn map_bytes(&self, task: u32) -> u64 {
+        let maps = u64::from(self.maps().max(1));
+        self.shuffle_bytes / maps + u64::from(u64::from(task) < self.shuffle_bytes % maps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(map_seconds: &[f64], shuffle_bytes: f64, reduce_seconds: &[f64]) -> ExactWork {
+        ExactWork {
+            map_seconds: map_seconds.to_vec(),
+            shuffle_bytes,
+            reduce_seconds: reduce_seconds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn tasks_take_their_own_times_and_maps_share_the_bytes() {
+        let measured = Measured::new(&work(&[0.5, 0.25, 1.0], 11.0, &[2.0])).unwrap();
+        assert_eq!((measured.maps(), measured.reduces()), (3, 1));
+        assert_eq!(measured.map_time(1), Duration::from_millis(250));
+        assert_eq!(measured.reduce_time(0), Duration::from_secs(2));
+        assert_eq!([0, 1, 2].map(|task| measured.map_bytes(task)), [4, 4, 3]);
+    }
+
+    #[test]
+    fn numbers_that_make_no_job_are_refused() {
+        for (work, word) in [
+            (work(&[], 0.0, &[1.0]), "no maps"),
+            (work(&[-1.0], 0.0, &[]), "map_seconds holds -1"),
+            (work(&[1.0], f64::NAN, &[]), "shuffle_bytes holds NaN"),
+            (work(&[1.0], 0.0, &[f64::INFINITY]), "reduce_seconds holds inf"),
+            (work(&[1e9], 0.0, &[]), "longer than"),
+        ] {
+            let error = Measured::new(&work).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

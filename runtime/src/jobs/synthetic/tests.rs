@@ -1,0 +1,116 @@
+//! The synthetic job's own rules: which times it draws, how it passes them, where its keys go.
+//!
+//! Not here: whole jobs, which the program's own tests run.
+
+use super::*;
+use clap::{Args, FromArgMatches};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+fn job(flags: &[&str]) -> Synthetic {
+    let command = Synthetic::augment_args(clap::Command::new("synthetic").no_binary_name(true));
+    Synthetic::from_arg_matches(&command.try_get_matches_from(flags).unwrap()).unwrap()
+}
+
+#[test]
+fn default_job_is_that_of_no_flags() {
+    assert_eq!(format!("{:?}", Synthetic::default()), format!("{:?}", job(&[])));
+}
+
+#[test]
+fn tasks_draw_different_times_that_depend_only_on_seed_and_task() {
+    let job = job(&["--map-time", "exp:50ms", "--seed", "7"]);
+    let time = |stream, task| job.map_time.draw(&mut job.draws(stream, task));
+    assert_eq!(time(Stream::Map, 3), time(Stream::Map, 3));
+    assert_ne!(time(Stream::Map, 3), time(Stream::Map, 4));
+    assert_ne!(time(Stream::Map, 3), time(Stream::Reduce, 3));
+}
+
+#[test]
+fn passing_time_ends_as_soon_as_the_task_is_cancelled() {
+    for flags in [&["--spin"][..], &[]] {
+        let mut looks = 0;
+        job(flags).pass(Duration::from_secs(3600), || {
+            looks += 1;
+            looks == 3
+        });
+        assert_eq!(looks, 3);
+    }
+}
+
+#[test]
+fn passing_time_takes_at_least_that_time_and_what_the_looks_take_on_top() {
+    let (time, look) = (Duration::from_millis(25), Duration::from_millis(10));
+    for flags in [&["--spin"][..], &[]] {
+        let (start, mut looks) = (Instant::now(), 0);
+        job(flags).pass(time, || {
+            std::thread::sleep(look);
+            looks += 1;
+            false
+        });
+        assert!(time + look * looks <= start.elapsed(), "{looks} looks");
+    }
+}
+
+#[test]
+fn reduces_have_a_border_for_each_slice_up_to_a_limit() {
+    assert_eq!(borders(Duration::ZERO), 0);
+    assert_eq!(borders(Duration::from_nanos(1)), 1);
+    assert_eq!(borders(2 * BORDER_EVERY), 2);
+    assert_eq!(borders(Duration::from_secs(3600)), BORDERS_MAX);
+}
+
+proptest! {
+    #[test]
+    fn keys_go_to_a_partition_that_exists_and_borders_to_their_own(
+        key in prop::collection::vec(any::<u8>(), 0..=KEY_BYTES),
+        partitions in 1..200_u32,
+        place in any::<u32>(),
+        count in 1..=BORDERS_MAX,
+    ) {
+        prop_assert!(Spread.partition(&key, partitions) < partitions);
+        let (partition, index) = (place % partitions, place % count);
+        let key = Border { partition, index }.key(count);
+        prop_assert_eq!(Spread.partition(&key, partitions), partition);
+        prop_assert_eq!(Border::of(&key).map(|border| border.index), Some(index));
+    }
+
+    #[test]
+    fn borders_of_a_reduce_ascend(count in 2..=BORDERS_MAX) {
+        let keys: Vec<_> = (0..count).map(|index| Border { partition: 3, index }.key(count)).collect();
+        prop_assert!(keys.is_sorted());
+        prop_assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), count as usize);
+    }
+}
+
+#[test]
+fn keys_are_spread_evenly_over_partitions() {
+    let mut draws = job(&[]).draws(Stream::Map, 0);
+    let mut counts = [0_u32; 10];
+    for _ in 0..100_000 {
+        counts[Spread.partition(&draws.next_u64().to_be_bytes(), 10) as usize] += 1;
+    }
+    assert!(counts.iter().all(|count| (9_000..11_000).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn parameters_travel_as_text() {
+    let job = job(&["--map-time", "uniform:10ms..90ms", "--map-bytes", "1MiB"]);
+    let text = serde_json::to_string(&job).unwrap();
+    let back: Synthetic = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.map_time, job.map_time);
+    assert_eq!(back.map_bytes, 1 << 20);
+}
+
+#[test]
+fn reducer_goes_on_from_what_another_has_saved_and_from_nothing_else() {
+    let mut first = SyntheticReducer::new(job(&[]));
+    (first.pairs, first.bytes, first.passed) = (3, 300, Duration::from_millis(70));
+    let saved = first.save().unwrap();
+    let mut second = SyntheticReducer::new(job(&[]));
+    second.restore(&saved).unwrap();
+    assert_eq!((second.pairs, second.bytes, second.passed), (first.pairs, first.bytes, first.passed));
+    for wrong in [&saved[1..], &saved[8..], &[]] {
+        assert!(second.restore(wrong).is_err(), "{wrong:?}");
+    }
+}

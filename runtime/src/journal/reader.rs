@@ -1,0 +1,162 @@
+//! A journal line by line, as it was written.
+//!
+//! A master that was killed leaves a last line without its end: it is left out and told of by [`Reader::torn`]. Every
+//! other line that is none is an error with its number. Not here: whether the facts make sense (`replay`).
+
+use super::{Header, Record, SCHEMA};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+/// Longest line, bytes: the arrival of a job of a few million maps.
+pub const LINE_BYTES_MAX: u64 = 512 << 20;
+
+/// Why a journal cannot be read on. Lines are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// There is no such file, or it must not be read.
+    #[error("could not open the journal")]
+    Open {
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file system says no.
+    #[error("could not read line {line}")]
+    Io {
+        /// Which line.
+        line: u64,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The first line does not begin a journal.
+    #[error("this is no journal of gristmill: its first line is no header")]
+    NoJournal {
+        /// What is wrong with it; `None` if there is no whole line at all.
+        #[source]
+        source: Option<serde_json::Error>,
+    },
+    /// The journal is of another version of this program.
+    #[error("this is a journal of schema {found}, and only schema {SCHEMA} can be read")]
+    Schema {
+        /// The one in the header.
+        found: u64,
+    },
+    /// A line is longer than [`LINE_BYTES_MAX`].
+    #[error("line {line} has more than {LINE_BYTES_MAX} bytes")]
+    TooLong {
+        /// Which line.
+        line: u64,
+    },
+    /// A line is no record.
+    #[error("line {line} is no record of a journal")]
+    Line {
+        /// Which line.
+        line: u64,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Reads a journal.
+#[derive(Debug)]
+pub struct Reader<R> {
+    source: R,
+    header: Header,
+    /// The line read last.
+    line: u64,
+    torn: Option<u64>,
+    buffer: Vec<u8>,
+}
+
+/// The header's version, whatever else stands beside it.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema: u64,
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a journal and reads its header.
+    ///
+    /// # Errors
+    /// As [`Reader::new`].
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Open { source })?;
+        Self::new(BufReader::new(file))
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// What is no journal, one of another schema, and whatever keeps the source from being read.
+    pub fn new(mut source: R) -> Result<Self, ReadError> {
+        let mut buffer = Vec::new();
+        if !line_of(&mut source, 1, &mut buffer)? {
+            return Err(ReadError::NoJournal { source: None });
+        }
+        let none = |source| ReadError::NoJournal { source: Some(source) };
+        let Version { schema } = serde_json::from_slice(&buffer).map_err(none)?;
+        if schema != u64::from(SCHEMA) {
+            return Err(ReadError::Schema { found: schema });
+        }
+        let header = serde_json::from_slice(&buffer).map_err(none)?;
+        Ok(Self { source, header, line: 1, torn: None, buffer })
+    }
+
+    /// The first line.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The line of the record read last, from 1, which is the header.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The last line, if it was cut off; known after the end.
+    #[must_use]
+    pub fn torn(&self) -> Option<u64> {
+        self.torn
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// A line that is no record, or whatever keeps the source from being read.
+    pub fn record(&mut self) -> Result<Option<Record>, ReadError> {
+        let line = self.line + 1;
+        self.buffer.clear();
+        if !line_of(&mut self.source, line, &mut self.buffer)? {
+            return Ok(None);
+        }
+        match serde_json::from_slice(&self.buffer) {
+            Ok(record) => {
+                self.line = line;
+                Ok(Some(record))
+            }
+            // Only whoever was killed while writing leaves a line without its end.
+            Err(_) if self.buffer.last() != Some(&b'\n') => {
+                self.torn = Some(line);
+                Ok(None)
+            }
+            Err(source) => Err(ReadError::Line { line, source }),
+        }
+    }
+}
+
+/// Reads one line with its end, if it has one; says whether there was anything.
+fn line_of(source: &mut impl BufRead, line: u64, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
+    let read = source.take(LINE_BYTES_MAX + 1).read_until(b'\n', buffer);
+    let read = read.map_err(|source| ReadError::Io { line, source })?;
+    if LINE_BYTES_MAX < read as u64 {
+        return Err(ReadError::TooLong { line });
+    }
+    Ok(0 < read)
+}

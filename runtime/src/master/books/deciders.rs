@@ -1,0 +1,56 @@
+//! Who decides, by name, and how others take over while jobs run.
+//!
+//! Not here: policies and placements themselves, and how the core changes them.
+
+use super::Books;
+use crate::api::{ApiError, PolicyChange};
+use crate::journal::Record;
+use crate::registry::Registry;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::units::Time;
+
+/// Who decides, as text, and what makes others.
+pub struct Deciders {
+    /// Makes policies and placements.
+    pub registry: Registry,
+    /// The policy, `name` or `name:parameters`.
+    pub policy: String,
+    /// The placement, likewise.
+    pub placement: String,
+    /// The estimator, likewise; empty if there is none.
+    pub estimator: String,
+}
+
+impl Books {
+    /// Who decides now.
+    pub fn deciders(&self) -> &Deciders {
+        &self.deciders
+    }
+
+    /// From now on others decide; what runs goes on.
+    ///
+    /// # Errors
+    /// Names or parameters that make none, or one that cannot decide live; then nothing has changed.
+    pub fn decide_by(&mut self, now: Time, change: PolicyChange) -> Result<(), ApiError> {
+        let policy = change.policy.unwrap_or_else(|| self.deciders.policy.clone());
+        let placement = change.placement.unwrap_or_else(|| self.deciders.placement.clone());
+        let refuse = |code: &str, message| ApiError { code: code.to_owned(), message };
+        let registry = &self.deciders.registry;
+        let made = registry.make_policy(&policy).map_err(|reason| refuse("policy", reason))?;
+        let made_placement =
+            registry.make_placement(&placement).map_err(|reason| refuse("placement", reason))?;
+        // What came before was decided by those who decided then.
+        self.settle(now);
+        self.core.decide_by(made, made_placement);
+        tracing::info!(%policy, %placement, "others decide from now on");
+        self.chronicle.note(|| Record::DecideBy {
+            at: now,
+            policy: policy.clone(),
+            placement: placement.clone(),
+        });
+        (self.deciders.policy, self.deciders.placement) = (policy, placement);
+        self.events.push(Event::Tick);
+        self.settle(now);
+        Ok(())
+    }
+}

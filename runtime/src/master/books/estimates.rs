@@ -1,0 +1,129 @@
+//! How large jobs looked while they ran, and whether their deadlines looked feasible when they came.
+//!
+//! Not here: the estimates themselves (the core's estimator).
+
+use super::Books;
+use crate::api::{ESTIMATES_MAX, EstimateRecord, Outlook};
+use gristmill_scheduler::core;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::{Span, Time};
+
+/// The estimates of one job over time, thinned as they become many.
+#[derive(Default)]
+pub(super) struct Estimates {
+    records: Vec<EstimateRecord>,
+    /// One of two to the power of this many is kept.
+    thinned: u32,
+    /// Left out since the last that was kept.
+    skipped: u32,
+}
+
+impl Estimates {
+    /// Whether the next one is to be kept; counts it if not.
+    fn wants(&mut self) -> bool {
+        let skip = self.skipped + 1 < 1 << self.thinned;
+        self.skipped = if skip { self.skipped + 1 } else { 0 };
+        !skip || self.records.is_empty()
+    }
+
+    fn push(&mut self, record: EstimateRecord) {
+        if self.records.len() == ESTIMATES_MAX {
+            let mut place = 0;
+            self.records.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.thinned += 1;
+        }
+        self.records.push(record);
+    }
+
+    /// Those that were kept, in the order of time.
+    pub(super) fn records(&self) -> Vec<EstimateRecord> {
+        self.records.clone()
+    }
+}
+
+impl Books {
+    /// Looks at the sizes of jobs whose tasks finished in this instant, and at the deadlines of those that arrived.
+    pub(super) fn look_at_sizes(&mut self, now: Time) {
+        let mut last = None;
+        for at in 0..self.events.len() {
+            let job = match &self.events[at] {
+                Event::MapFinished { attempt, .. } | Event::ReduceFinished { attempt, .. } => {
+                    attempt.task.job
+                }
+                Event::JobArrived { job, spec } => {
+                    let (job, goal) = (*job, spec.goal);
+                    self.foresee(now, job, goal);
+                    job
+                }
+                _ => continue,
+            };
+            // Facts of one job mostly come together.
+            if last.replace(job) != Some(job) {
+                self.sample(now, job);
+            }
+        }
+    }
+
+    fn sample(&mut self, now: Time, id: JobId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if !job.estimates.wants() {
+            return;
+        }
+        let Some(sizes) = self.core.sizes(id) else { return };
+        let maps_done = job.records.maps_succeeded;
+        job.estimates.push(EstimateRecord { at_ns: now.0, maps_done, whole: sizes.whole, left: sizes.left });
+    }
+
+    fn foresee(&mut self, now: Time, id: JobId, goal: Option<Time>) {
+        let Some((goal, outlook)) = goal.zip(self.core.outlook(id)) else { return };
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.outlook = Some(in_words(goal.since(now), &outlook));
+        }
+    }
+}
+
+/// An outlook as people read it.
+fn in_words(span: Span, outlook: &core::Outlook) -> Outlook {
+    let seconds = span.seconds();
+    let needs = format!(
+        "it needs {:.1} map slots of {:.0}, and then {:.1} reduce slots of {:.0}",
+        outlook.map_slots, outlook.slots[0], outlook.reduce_slots, outlook.slots[2]
+    );
+    let words = match outlook.feasible {
+        Some(true) => format!("a deadline of {seconds:.1} s looks feasible: {needs}"),
+        Some(false) => format!("a deadline of {seconds:.1} s does not look feasible: {needs}"),
+        None => format!(
+            "nothing is known of the job's work yet, so nobody can say whether {seconds:.1} s are enough"
+        ),
+    };
+    Outlook {
+        feasible: outlook.feasible,
+        map_slots: outlook.map_slots,
+        reduce_slots: outlook.reduce_slots,
+        words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_thinned_evenly_when_there_are_more_than_fit() {
+        let mut estimates = Estimates::default();
+        for at_ns in 0..5 * ESTIMATES_MAX as u64 {
+            if estimates.wants() {
+                estimates.push(EstimateRecord { at_ns, maps_done: 0, whole: [0.0; 3], left: [0.0; 3] });
+            }
+        }
+        let times: Vec<u64> = estimates.records().iter().map(|record| record.at_ns).collect();
+        assert!(ESTIMATES_MAX / 2 <= times.len() && times.len() <= ESTIMATES_MAX, "{}", times.len());
+        assert_eq!(times[0], 0);
+        let gaps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+        assert!(gaps.iter().all(|gap| (4..=16).contains(gap)), "{gaps:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! A job comes in: what is wrong with it is said before anything starts, and what is kept of old jobs is cut down.
+//!
+//! Not here: the answer to whoever submitted (`routes`), and what becomes of the job (the core).
+
+use super::super::translate;
+use super::Books;
+use super::job::Job;
+use crate::api::{ApiError, SCHEMA, Submission};
+use crate::journal::Record;
+use crate::output_dir::OutputDirectory;
+use gristmill_scheduler::catalogue::nearest;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use gristmill_worker::http::Secret;
+use tokio::sync::watch;
+
+/// Ended jobs whose trace and logs are kept.
+const TRACED_JOBS_MAX: usize = 20;
+
+/// Ended jobs that are remembered.
+const ENDED_JOBS_MAX: usize = 1000;
+
+/// Names of pools that are told apart, where any name is a pool.
+const POOLS_MAX: usize = 10_000;
+
+fn refuse(code: &str, message: impl Into<String>) -> ApiError {
+    ApiError { code: code.to_owned(), message: message.into() }
+}
+
+impl Books {
+    /// A job is submitted. Answers its number and where its changes are announced.
+    ///
+    /// # Errors
+    /// A submission that cannot be carried out.
+    pub fn submit(
+        &mut self,
+        now: Time,
+        submission: Submission,
+    ) -> Result<(JobId, watch::Receiver<bool>), ApiError> {
+        if submission.schema != SCHEMA {
+            return Err(refuse("schema", format!("schema {} is not {SCHEMA}", submission.schema)));
+        }
+        let key: Secret =
+            submission.key.parse().map_err(|_| refuse("key", "the job's key is not a secret"))?;
+        let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
+        let cuts = cuts.ok_or_else(|| refuse("cuts", "a cut is not hexadecimal text"))?;
+        if submission.deadline_ns == Some(0) {
+            return Err(refuse(
+                "deadline",
+                "the deadline is over already: it is 0 s after the job's arrival",
+            ));
+        }
+        if let Some(exact) = &submission.exact {
+            exact.validate().map_err(|reason| refuse("exact", reason))?;
+        }
+        self.check_pool(submission.pool.as_deref())?;
+        let mut spec = translate::job_spec(&submission, now);
+        spec.check().map_err(|error| refuse("spec", error.to_string()))?;
+        if !submission.attached && OutputDirectory::adopt(&submission).is_none() {
+            return Err(refuse(
+                "not_shared",
+                "the master does not see the output directory of a detached job",
+            ));
+        }
+        let pools = self.pools.len() as u32;
+        spec.pool = submission.pool.as_ref().map(|name| *self.pools.entry(name.clone()).or_insert(pools));
+        spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pool_weights.get(name).copied());
+        let job = JobId(self.next_job);
+        self.next_job += 1;
+        self.chronicle.note(|| Record::Job {
+            job,
+            name: submission.name.clone(),
+            parameters: submission.parameters.clone(),
+        });
+        let (changed, receiver) = watch::channel(false);
+        self.jobs.insert(job, Job::new(submission, key, cuts, now, changed));
+        self.events.push(Event::JobArrived { job, spec });
+        self.forget_old_jobs();
+        Ok((job, receiver))
+    }
+
+    /// Where there are certain pools, no other is known.
+    fn check_pool(&self, pool: Option<&str>) -> Result<(), ApiError> {
+        let Some(pool) = pool.filter(|pool| !self.pools.contains_key(*pool)) else { return Ok(()) };
+        if self.pool_weights.is_empty() {
+            return match self.pools.len() < POOLS_MAX {
+                true => Ok(()),
+                false => Err(refuse(
+                    "pool",
+                    format!("there are {POOLS_MAX} pools already, and `{pool}` is none of them"),
+                )),
+            };
+        }
+        let near = nearest(pool, self.pools.keys().map(String::as_str));
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let known: Vec<&str> = self.pools.keys().map(String::as_str).collect();
+        Err(refuse("pool", format!("there is no pool `{pool}`; {near}There is {}", known.join(", "))))
+    }
+
+    fn forget_old_jobs(&mut self) {
+        let ended: Vec<JobId> =
+            self.jobs.iter().filter(|(_, job)| job.state.ended()).map(|(job, _)| *job).collect();
+        for job in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
+            self.jobs.remove(job);
+        }
+        for job in ended.iter().take(ended.len().saturating_sub(TRACED_JOBS_MAX)) {
+            if let Some(job) = self.jobs.get_mut(job) {
+                job.records.forget_trace();
+                job.logs = Vec::new();
+                job.estimates = Default::default();
+            }
+        }
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs
+        .iter()
+        .map(|pair| {
+            let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
+            Some((high? * 16 + low?) as u8)
+        })
+        .collect()
+}

@@ -1,0 +1,453 @@
+//! The books between a core and workers that are only channels: what is said to whom, and when.
+//!
+//! Deliberately not here: sockets (`tests/it`), decisions (the scheduler's tests).
+
+use super::*;
+use crate::api::{ApiError, AttemptEnd, ExactWork, SCHEMA, Submission};
+use crate::registry::Registry;
+use gristmill_scheduler::core::CoreConfig;
+use gristmill_scheduler::estimate;
+use gristmill_scheduler::ids::TaskId;
+use gristmill_scheduler::placement::Pull;
+use gristmill_scheduler::plan::{Plan, Reason, Share};
+use gristmill_scheduler::policy::Policy;
+use gristmill_scheduler::units::Span;
+use gristmill_scheduler::view::{Change, Handle, Station, View};
+use gristmill_worker::codec;
+use gristmill_worker::http::Secret;
+use gristmill_worker::input::{FilePath, Split};
+use gristmill_worker::protocol::{
+    AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, LaneOrder, LaneShare,
+    PROTOCOL_VERSION, WorkerFrame,
+};
+use gristmill_worker::record::RecordFormat;
+use std::cmp::Reverse;
+use std::net::Ipv4Addr;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// Jobs by priority, then age, at all stations; slots are taken back from those below.
+#[derive(Default)]
+struct Ruthless {
+    jobs: BTreeSet<(Reverse<i32>, u64, Handle)>,
+}
+
+impl Policy for Ruthless {
+    fn name(&self) -> &'static str {
+        "ruthless"
+    }
+    fn preempts(&self) -> bool {
+        true
+    }
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        match change {
+            Change::Left(job) => self.jobs.retain(|&(.., other)| other != job),
+            Change::Arrived(job) => {
+                let row = view.row(job);
+                self.jobs.insert((Reverse(row.priority), row.seq, job));
+            }
+            Change::Progress | Change::Tick => {}
+        }
+    }
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        for &(.., job) in &self.jobs {
+            for station in [Station::Reduce, Station::Map, Station::Shuffle] {
+                if station != Station::Shuffle || 0.0 < view.row(job).can[station.index()] {
+                    plan.grant(job, station, Share::All, Reason::Own("ruthless"));
+                }
+            }
+        }
+    }
+}
+
+struct Scene {
+    books: Books,
+    inboxes: BTreeMap<WorkerId, UnboundedReceiver<Vec<u8>>>,
+    now: Time,
+}
+
+impl Scene {
+    fn new(pools: &[(&str, f64)]) -> Self {
+        let core = Core::new(CoreConfig::default(), Box::<Ruthless>::default(), Box::new(Pull::new()));
+        let setting = Setting {
+            build: "build".to_owned(),
+            heartbeat_ms: 500,
+            deciders: Deciders {
+                registry: Registry::new(),
+                policy: "ruthless".to_owned(),
+                placement: "pull".to_owned(),
+                estimator: "linear".to_owned(),
+            },
+            pools: pools.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect(),
+            journal: None,
+        };
+        let core = core.with_estimator(estimate::by_name("linear").unwrap());
+        Self { books: Books::new(core, setting), inboxes: BTreeMap::new(), now: Time(1) }
+    }
+
+    fn hello(slots: u32) -> Hello {
+        Hello {
+            protocol: PROTOCOL_VERSION,
+            build: "build".to_owned(),
+            slots: SlotCounts::Unified(slots),
+            speed: 1.0,
+            nic_bytes_per_second: None,
+            shuffle: Endpoint { host: String::new(), port: 1000 + slots as u16, pin: None },
+            host: "host".to_owned(),
+            pid: 1,
+            memory_bytes: 1 << 20,
+            worker_ns: 0,
+        }
+    }
+
+    fn try_join(&mut self, hello: Hello) -> Result<WorkerId, String> {
+        let (frames, inbox) = unbounded_channel();
+        let worker = self.books.join(self.now, hello, Ipv4Addr::LOCALHOST.into(), frames)?;
+        self.inboxes.insert(worker, inbox);
+        self.settle();
+        self.said(worker);
+        Ok(worker)
+    }
+
+    fn join(&mut self) -> WorkerId {
+        self.try_join(Self::hello(1)).unwrap()
+    }
+
+    fn settle(&mut self) {
+        self.books.settle(self.now);
+        self.books.catch_up(self.now);
+    }
+
+    fn pass(&mut self, span: Span) {
+        self.now = self.now + span;
+        if self.books.wake.is_some_and(|at| at <= self.now) {
+            self.books.tick();
+        }
+        self.settle();
+    }
+
+    fn tell(&mut self, from: WorkerId, frame: WorkerFrame) {
+        self.books.frame(self.now, from, frame);
+        self.settle();
+    }
+
+    fn submit(&mut self, change: impl FnOnce(&mut Submission)) -> Result<JobId, ApiError> {
+        let mut submission = submission();
+        change(&mut submission);
+        let submitted = self.books.submit(self.now, submission).map(|(job, _)| job);
+        self.settle();
+        submitted
+    }
+
+    /// What was said to a worker since the last call.
+    fn said(&mut self, worker: WorkerId) -> Vec<MasterFrame> {
+        let mut bytes = Vec::new();
+        while let Ok(batch) = self.inboxes.get_mut(&worker).unwrap().try_recv() {
+            bytes.extend(batch);
+        }
+        let mut frames = Vec::new();
+        let mut rest = bytes.as_slice();
+        while let Some((length, body)) = rest.split_first_chunk::<4>() {
+            let (frame, after) = body.split_at(u32::from_le_bytes(*length) as usize);
+            frames.push(codec::decode(frame, FRAME_BYTES_MAX).unwrap());
+            rest = after;
+        }
+        frames
+    }
+
+    fn map_done(&mut self, worker: WorkerId, attempt: AttemptId) {
+        let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
+        self.tell(worker, WorkerFrame::MapFinished { attempt, report });
+    }
+
+    fn fetched(&mut self, home: WorkerId, from: WorkerId, map: AttemptId) {
+        let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10 }];
+        self.tell(home, WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
+    }
+
+    /// The attempt's record in the trace of its job.
+    fn record(&self, attempt: AttemptId) -> crate::api::AttemptRecord {
+        let trace = self.books.trace(self.now, attempt.task.job).unwrap();
+        trace.attempts.into_iter().find(|record| record.attempt == attempt).unwrap()
+    }
+}
+
+fn submission() -> Submission {
+    let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
+    Submission {
+        schema: SCHEMA,
+        name: "job".to_owned(),
+        parameters: "{}".to_owned(),
+        label: None,
+        splits: vec![split],
+        reduces: 1,
+        cuts: Vec::new(),
+        side: Vec::new(),
+        output: FilePath::from("/nowhere"),
+        output_probe: "probe".to_owned(),
+        output_made: false,
+        output_aside: None,
+        submitter: None,
+        key: Secret::generate().unwrap().to_text().to_string(),
+        weight: 1.0,
+        pool: None,
+        priority: 0,
+        deadline_ns: None,
+        exact: None,
+        attempts_max: 4,
+        sync: false,
+        record_bytes_max: 1 << 20,
+        expansion_max: 10,
+        hang_ms: 1000,
+        attached: true,
+        remarks: Vec::new(),
+        columns: None,
+    }
+}
+
+fn map(job: JobId) -> AttemptId {
+    TaskId::map(job, 0).attempt(0)
+}
+
+fn reduce(job: JobId, epoch: u32) -> AttemptId {
+    TaskId::reduce(job, 0).attempt(epoch)
+}
+
+/// The worker that runs a first job's reduce, the job, and the scene.
+fn with_reduce_running() -> (Scene, WorkerId, JobId) {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    scene.map_done(worker, map(job));
+    scene.fetched(worker, worker, map(job));
+    let said = scene.said(worker);
+    let launched = said.iter().any(|frame| matches!(frame, MasterFrame::LaunchReduce { resume: None, .. }));
+    assert!(launched, "{said:?}");
+    scene.pass(Span::whole_seconds(1));
+    (scene, worker, job)
+}
+
+#[test]
+fn suspension_and_resumption_are_frames_and_stand_in_the_trace() {
+    let (mut scene, worker, job) = with_reduce_running();
+    let urgent = scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();
+    let said = scene.said(worker);
+    assert!(matches!(said[..], [MasterFrame::Suspend { attempt }] if attempt == reduce(job, 0)), "{said:?}");
+    scene.tell(worker, WorkerFrame::Suspended { attempt: reduce(job, 0) });
+    assert!(scene.record(reduce(job, 0)).suspended);
+    let why = scene.books.explain(scene.now, job, Some((TaskKind::Reduce, 0))).unwrap();
+    assert!(why[0].starts_with("job-1/reduce-0.0 is suspended on worker-1"), "{why:?}");
+    let from = scene.now;
+    let said = scene.said(worker);
+    assert!(matches!(said[..], [MasterFrame::Job(_), MasterFrame::LaunchMap { .. }]), "{said:?}");
+    scene.pass(Span::milliseconds(300));
+    let report = AttemptReport::default();
+    let class = FailureClass::Config;
+    let failed = WorkerFrame::AttemptFailed { attempt: map(urgent), class, message: "no".to_owned(), report };
+    scene.tell(worker, failed);
+    let said = scene.said(worker);
+    let resumed = said
+        .iter()
+        .any(|frame| matches!(frame, MasterFrame::Resume { attempt } if *attempt == reduce(job, 0)));
+    assert!(resumed, "{said:?}");
+    let record = scene.record(reduce(job, 0));
+    assert_eq!((record.suspensions, record.suspended), (vec![(from.0, scene.now.0)], false));
+}
+
+/// As [`with_reduce_running`], and the reduce has been handed over while another worker was idle, which gathers now.
+fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
+    let (mut scene, first, job) = with_reduce_running();
+    scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();
+    scene.tell(first, WorkerFrame::Suspended { attempt: reduce(job, 0) });
+    let second = scene.join();
+    scene.said(first);
+    scene.pass(CoreConfig::default().hand_over_after);
+    let said = scene.said(first);
+    assert!(matches!(said[..], [MasterFrame::HandOver { attempt }] if attempt == reduce(job, 0)), "{said:?}");
+    let state = HandOver {
+        last_key: Some(vec![1, 2]),
+        groups: 3,
+        bytes: 4,
+        records: 5,
+        crc32c: 6,
+        reducer: vec![7],
+        counters: vec![("seen".to_owned(), 8)],
+    };
+    let report = AttemptReport { cpu_ns: 9, counters: state.counters.clone(), ..AttemptReport::default() };
+    let handed_over = WorkerFrame::HandedOver { attempt: reduce(job, 0), state: state.clone(), report };
+    scene.tell(first, handed_over);
+    (scene, [first, second], job, state)
+}
+
+/// The reduces that a worker was told to launch since the last call.
+fn launched(scene: &mut Scene, worker: WorkerId) -> Vec<MasterFrame> {
+    let said = scene.said(worker);
+    said.into_iter().filter(|frame| matches!(frame, MasterFrame::LaunchReduce { .. })).collect()
+}
+
+#[test]
+fn successor_of_a_reduce_that_was_handed_over_is_told_where_it_stood_and_where_its_output_lies() {
+    let (mut scene, [first, second], job, state) = with_reduce_handed_over();
+    assert!(
+        matches!(scene.record(reduce(job, 0)).end, AttemptEnd::Failed(class, _) if class == "handed_over")
+    );
+    scene.fetched(second, first, map(job));
+    let frames = launched(&mut scene, second);
+    let [MasterFrame::LaunchReduce { attempt, resume: Some(resume), .. }] = &frames[..] else {
+        panic!("{frames:?}");
+    };
+    assert_eq!((*attempt, resume.attempt, &resume.state), (reduce(job, 1), reduce(job, 0), &state));
+    assert_eq!((resume.endpoint.host.as_str(), resume.endpoint.port), ("127.0.0.1", 1001));
+    let status = scene.books.status(scene.now, job).unwrap();
+    assert_eq!((status.totals.cpu_ns, status.counters.len()), (9, 0), "the successor counts for both");
+}
+
+#[test]
+fn successor_begins_from_its_inputs_when_what_was_written_is_lost() {
+    let (mut scene, [first, second], job, _) = with_reduce_handed_over();
+    scene.now = scene.now + Span::milliseconds(1);
+    scene.books.lost(scene.now, first, None);
+    scene.settle();
+    // The map's output is lost too, so the map runs again first.
+    let again = TaskId::map(job, 0).attempt(1);
+    let said = scene.said(second);
+    let runs = said.iter().find_map(|frame| match frame {
+        MasterFrame::LaunchMap { attempt, .. } => Some(*attempt),
+        _ => None,
+    });
+    // The urgent job's map was lost as well, and goes first.
+    let urgent = runs.unwrap();
+    assert_ne!(urgent.task.job, job);
+    let report = AttemptReport::default();
+    let class = FailureClass::Config;
+    let failed = WorkerFrame::AttemptFailed { attempt: urgent, class, message: "no".to_owned(), report };
+    scene.tell(second, failed);
+    scene.map_done(second, again);
+    scene.fetched(second, second, again);
+    let frames = launched(&mut scene, second);
+    assert!(matches!(frames[..], [MasterFrame::LaunchReduce { resume: None, .. }]), "{frames:?}");
+}
+
+#[test]
+fn order_of_lanes_goes_to_workers_that_gather_when_two_jobs_shuffle_and_not_too_often() {
+    let mut scene = Scene::new(&[]);
+    let (first, second) = (scene.join(), scene.join());
+    let lanes = |scene: &mut Scene, worker| -> Vec<LaneOrder> {
+        let said = scene.said(worker).into_iter();
+        said.filter_map(|frame| if let MasterFrame::Lanes(order) = frame { Some(order) } else { None })
+            .collect()
+    };
+    let two = |submission: &mut Submission| submission.splits = vec![submission.splits[0].clone(); 2];
+    let low = scene.submit(two).unwrap();
+    let workers = [first, second];
+    let running = |scene: &Scene, job: JobId| -> Vec<(WorkerId, AttemptId)> {
+        let at = |worker: WorkerId| {
+            scene.books.workers[&worker].running.keys().map(move |attempt| (worker, *attempt))
+        };
+        workers.into_iter().flat_map(at).filter(|(_, attempt)| attempt.task.job == job).collect()
+    };
+    let (worker, attempt) = running(&scene, low)[0];
+    scene.map_done(worker, attempt);
+    assert_eq!(lanes(&mut scene, first).len() + lanes(&mut scene, second).len(), 0, "one job needs no order");
+    let high = scene.submit(|submission| {
+        two(submission);
+        submission.priority = 1;
+    });
+    let high = high.unwrap();
+    let (worker, attempt) = running(&scene, low).first().copied().unwrap();
+    scene.map_done(worker, attempt);
+    let (worker, attempt) = running(&scene, high)[0];
+    scene.map_done(worker, attempt);
+    let expected = [(high, LaneShare::All), (low, LaneShare::All)];
+    let told = [lanes(&mut scene, first), lanes(&mut scene, second)];
+    let gathers: Vec<bool> =
+        workers.iter().map(|worker| !scene.books.workers[worker].gathers.is_empty()).collect();
+    for (told, gathers) in told.iter().zip(gathers) {
+        assert_eq!(told.len(), usize::from(gathers), "{told:?}");
+        assert!(told.iter().all(|order| order.grants == expected && !order.only), "{told:?}");
+    }
+    // The next order waits until the pause is over.
+    let urgent = scene.submit(|submission| submission.priority = 2).unwrap();
+    let (worker, attempt) = running(&scene, high)[0];
+    scene.map_done(worker, attempt);
+    let (worker, attempt) = running(&scene, urgent)[0];
+    scene.map_done(worker, attempt);
+    assert_eq!(lanes(&mut scene, first).len() + lanes(&mut scene, second).len(), 0);
+    let due = scene.books.due().unwrap();
+    scene.pass(due.since(scene.now));
+    let told: Vec<LaneOrder> = workers.into_iter().flat_map(|worker| lanes(&mut scene, worker)).collect();
+    assert!(!told.is_empty() && told.iter().all(|order| order.grants[0].0 == urgent), "{told:?}");
+}
+
+#[test]
+fn submission_that_makes_no_sense_is_refused_before_anything_starts() {
+    let mut scene = Scene::new(&[("reports", 2.0), ("adhoc", 1.0)]);
+    let exact = |maps: usize, seconds: f64| {
+        Some(ExactWork { map_seconds: vec![seconds; maps], shuffle_bytes: 0.0, reduce_seconds: vec![1.0] })
+    };
+    type Case = (&'static str, &'static str, Box<dyn FnOnce(&mut Submission)>);
+    let cases: Vec<Case> = vec![
+        ("deadline", "over already", Box::new(|submission| submission.deadline_ns = Some(0))),
+        ("spec", "weight 0", Box::new(|submission| submission.weight = 0.0)),
+        ("spec", "weight NaN", Box::new(|submission| submission.weight = f64::NAN)),
+        ("spec", "exact work of 2 maps", Box::new(move |submission| submission.exact = exact(2, 1.0))),
+        ("exact", "holds -1", Box::new(move |submission| submission.exact = exact(1, -1.0))),
+        (
+            "pool",
+            "did you mean `reports`?",
+            Box::new(|submission| submission.pool = Some("report".to_owned())),
+        ),
+        ("key", "not a secret", Box::new(|submission| submission.key = "x".to_owned())),
+    ];
+    for (code, words, change) in cases {
+        let error = scene.submit(change).unwrap_err();
+        assert_eq!(error.code, code, "{}", error.message);
+        assert!(error.message.contains(words), "{}", error.message);
+    }
+    assert_eq!(scene.books.jobs_live(), 0);
+    let job = scene.submit(|submission| submission.pool = Some("reports".to_owned())).unwrap();
+    assert_eq!(scene.books.status(scene.now, job).unwrap().pool.as_deref(), Some("reports"));
+}
+
+#[test]
+fn job_with_a_deadline_gets_an_outlook_when_it_arrives() {
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let job = scene.submit(|submission| submission.deadline_ns = Some(5_000_000_000)).unwrap();
+    let status = scene.books.status(scene.now, job).unwrap();
+    let outlook = status.deadline_outlook.unwrap();
+    assert_eq!((outlook.feasible, status.deadline_ns), (None, Some(scene.now.0 + 5_000_000_000)));
+    assert!(outlook.words.contains("5.0 s"), "{}", outlook.words);
+}
+
+#[test]
+fn worker_that_is_unlike_the_others_is_refused_with_the_difference() {
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let pools = SlotCounts::Pools { map: 1, reduce: 1 };
+    let refused = scene.try_join(Hello { slots: pools, ..Scene::hello(1) }).unwrap_err();
+    assert!(refused.contains("map slots and reduce slots"), "{refused}");
+    for (hello, words) in [
+        (Hello { slots: SlotCounts::Unified(0), ..Scene::hello(1) }, "no slots"),
+        (Hello { speed: 0.0, ..Scene::hello(1) }, "speed 0"),
+        (Hello { speed: f64::NAN, ..Scene::hello(1) }, "speed NaN"),
+        (Hello { nic_bytes_per_second: Some(0), ..Scene::hello(1) }, "0 bytes"),
+        (Hello { build: "other".to_owned(), ..Scene::hello(1) }, "same executable"),
+    ] {
+        let refused = scene.try_join(hello).unwrap_err();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+#[test]
+fn core_knows_the_rate_of_the_network_when_all_workers_are_held_to_one() {
+    let mut scene = Scene::new(&[]);
+    let paced = |rate| Hello { nic_bytes_per_second: Some(rate), ..Scene::hello(1) };
+    scene.try_join(paced(100)).unwrap();
+    assert_eq!(scene.books.network, Some(Bytes(100)));
+    scene.try_join(paced(50)).unwrap();
+    assert_eq!(scene.books.network, Some(Bytes(50)));
+    let free = scene.join();
+    assert_eq!(scene.books.network, None);
+    scene.books.lost(scene.now, free, None);
+    assert_eq!(scene.books.network, Some(Bytes(50)));
+}

@@ -1,0 +1,256 @@
+//! What the estimator has learned, kept in a file between one master and the next.
+//!
+//! Written anew under another name and put in place with a rename, readable for its owner alone. A damaged file is
+//! moved aside, one of another estimator left alone. Not here: what is learned (the estimator).
+
+use gristmill_scheduler::estimate::Estimator;
+use gristmill_scheduler::units::{Span, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use tokio::task::JoinHandle;
+
+/// Version of the file.
+const SCHEMA: u32 = 1;
+
+/// Longest file that is read, bytes. A thousand names take a fifth of a megabyte.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The file is written at most this often while the master runs.
+const PAUSE: Span = Span::whole_seconds(3);
+
+/// The file's contents.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    /// [`SCHEMA`].
+    schema: u32,
+    /// Whose memory it is.
+    estimator: String,
+    /// As the estimator says it.
+    memory: Value,
+}
+
+/// The file of one master's estimator.
+pub(super) struct HistoryFile {
+    path: PathBuf,
+    estimator: &'static str,
+    /// When the next writing is due.
+    due: Option<Time>,
+    /// Not before this time.
+    rested: Time,
+    writing: Option<JoinHandle<()>>,
+}
+
+impl HistoryFile {
+    /// Tells the estimator what its predecessor had learned. `None` if there is nothing to keep, or the file is not
+    /// this estimator's.
+    pub(super) fn recall(path: PathBuf, estimator: &mut dyn Estimator) -> Option<Self> {
+        if estimator.memory().is_null() {
+            return None;
+        }
+        match read(&path) {
+            Ok(None) => {}
+            Ok(Some(kept)) if kept.estimator != estimator.name() => {
+                let (path, of) = (path.display(), &kept.estimator);
+                tracing::warn!(%path, %of, "the history is another estimator's: it is neither read nor written");
+                return None;
+            }
+            Ok(Some(kept)) => {
+                if let Err(reason) = estimator.restore(&kept.memory) {
+                    set_aside(&path, &reason);
+                }
+            }
+            Err(reason) => set_aside(&path, &reason),
+        }
+        Some(Self { path, estimator: estimator.name(), due: None, rested: Time::ZERO, writing: None })
+    }
+
+    /// When [`HistoryFile::keep`] has something to do.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Writes what is known now if something was learned, or was a while ago and could not be written yet.
+    pub(super) fn keep(&mut self, now: Time, learned: bool, memory: impl FnOnce() -> Value) {
+        if learned && self.due.is_none() {
+            self.due = Some(self.rested.max(now));
+        }
+        let busy = self.writing.as_ref().is_some_and(|writing| !writing.is_finished());
+        if self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.rested = now + PAUSE;
+        if busy {
+            // A disk that takes so long gets another pause.
+            self.due = Some(self.rested);
+            return;
+        }
+        self.due = None;
+        let (path, kept) = (self.path.clone(), self.of(memory()));
+        self.writing = Some(tokio::task::spawn_blocking(move || save(&path, &kept)));
+    }
+
+    /// Writes what is known at the end of the master.
+    pub(super) async fn keep_at_end(&mut self, memory: Value) {
+        if let Some(writing) = self.writing.take() {
+            let _ = writing.await;
+        }
+        save(&self.path, &self.of(memory));
+    }
+
+    fn of(&self, memory: Value) -> Kept {
+        Kept { schema: SCHEMA, estimator: self.estimator.to_owned(), memory }
+    }
+}
+
+/// What the file says; `None` if there is none. `Err` says in words what is wrong with it.
+fn read(path: &Path) -> Result<Option<Kept>, String> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut text = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    if FILE_BYTES_MAX < text.len() as u64 {
+        return Err(format!("it is longer than {FILE_BYTES_MAX} bytes"));
+    }
+    let kept: Kept = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    if kept.schema != SCHEMA {
+        return Err(format!("its schema {} is not {SCHEMA}", kept.schema));
+    }
+    Ok(Some(kept))
+}
+
+/// Moves a file that cannot be used out of the way, so that nothing of it is lost.
+fn set_aside(path: &Path, reason: &str) {
+    let aside = beside(path, "damaged");
+    let moved = fs::rename(path, &aside);
+    let (path, aside, failed) = (path.display(), aside.display(), moved.err());
+    tracing::warn!(%path, %aside, reason, ?failed, "the history cannot be used: it is moved aside, and begins anew");
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(ending);
+    path.with_file_name(name)
+}
+
+/// A history that cannot be written is a pity, and no reason to stop.
+fn save(path: &Path, kept: &Kept) {
+    if let Err(error) = write(path, kept) {
+        tracing::warn!(path = %path.display(), %error, "the history could not be written");
+    }
+}
+
+fn write(path: &Path, kept: &Kept) -> io::Result<()> {
+    let fresh = beside(path, "new");
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    file.write_all(&serde_json::to_vec(kept)?)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::estimate::{self, Facts};
+    use gristmill_scheduler::ids::JobId;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn facts(name: &str) -> Facts<'_> {
+        Facts {
+            now: Time(1),
+            job: JobId(1),
+            name: Some(name),
+            maps: 2,
+            maps_done: 2,
+            input_bytes: 10.0,
+            input_bytes_done: 10.0,
+            map_time: 4.0,
+            running_since: &[],
+            output_bytes: 5.0,
+            fetched_bytes: 5.0,
+            reduces: 1,
+            reduces_done: 1,
+            reduce_time: 3.0,
+            network: f64::INFINITY,
+            exact: None,
+        }
+    }
+
+    fn learned() -> Box<dyn Estimator> {
+        let mut estimator = estimate::by_name("history").unwrap();
+        estimator.learn(&facts("words"));
+        estimator
+    }
+
+    #[tokio::test]
+    async fn what_was_learned_is_known_to_the_next_master() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history");
+        let mut before = learned();
+        let mut file = HistoryFile::recall(path.clone(), &mut *before).unwrap();
+        file.keep(Time(5), true, || before.memory());
+        file.keep_at_end(before.memory()).await;
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let mut after = estimate::by_name("history").unwrap();
+        assert!(HistoryFile::recall(path, &mut *after).is_some());
+        assert_eq!(after.memory(), before.memory());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside the file");
+    }
+
+    #[tokio::test]
+    async fn file_is_written_again_only_after_a_pause() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history");
+        let mut estimator = learned();
+        let mut file = HistoryFile::recall(path.clone(), &mut *estimator).unwrap();
+        file.keep(Time(5), false, || unreachable!("nothing was learned"));
+        file.keep(Time(5), true, || estimator.memory());
+        file.keep(Time(6), true, || unreachable!("too early"));
+        assert_eq!(file.due(), Some(Time(5) + PAUSE));
+        file.writing.take().unwrap().await.unwrap();
+        file.keep(Time(5) + PAUSE, false, || estimator.memory());
+        assert_eq!(file.due(), None);
+        file.keep_at_end(estimator.memory()).await;
+    }
+
+    #[test]
+    fn damaged_file_is_moved_aside_and_nothing_is_recalled() {
+        for damage in [
+            "",
+            "{",
+            r#"{"schema":2,"estimator":"history","memory":null}"#,
+            r#"{"schema":1,"estimator":"history","memory":{"schema":1,"past":{"a":{}}}}"#,
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("history");
+            fs::write(&path, damage).unwrap();
+            let mut estimator = estimate::by_name("history").unwrap();
+            assert!(HistoryFile::recall(path.clone(), &mut *estimator).is_some());
+            assert!(!path.exists(), "{damage}");
+            assert_eq!(fs::read_to_string(beside(&path, "damaged")).unwrap(), damage);
+            assert_eq!(estimator.memory(), estimate::by_name("history").unwrap().memory());
+        }
+    }
+
+    #[test]
+    fn file_of_another_estimator_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history");
+        let text = r#"{"schema":1,"estimator":"other","memory":{"x":1}}"#;
+        fs::write(&path, text).unwrap();
+        let mut estimator = estimate::by_name("history").unwrap();
+        assert!(HistoryFile::recall(path.clone(), &mut *estimator).is_none());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        let mut forgetful = estimate::by_name("linear").unwrap();
+        assert!(HistoryFile::recall(path, &mut *forgetful).is_none());
+    }
+}

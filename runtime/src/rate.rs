@@ -1,0 +1,72 @@
+//! Rates of a network as people type them: `50MB/s`, `400Mbit/s`, `1000000`.
+//!
+//! Not here: what a rate is a limit of, and keeping to it.
+
+use crate::size::parse_bytes;
+use std::num::NonZeroU64;
+
+/// A text that is not a rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text} is not a rate: write bytes in a second, at least 1, such as 50MB/s, 64MiB/s, 400Mbit/s or 1000000"
+)]
+pub struct RateError {
+    /// As given.
+    pub text: String,
+}
+
+/// Units of bits and how many there are in one, in lower case.
+const BITS: [(&str, u64); 4] = [("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000)];
+
+/// Bits of a byte.
+const BYTE_BITS: u64 = 8;
+
+/// The bytes in a second that `text` names: a size as [`parse_bytes`] reads it, or a whole number of `bit`, `Kbit`,
+/// `Mbit` or `Gbit` (powers of 1000), each with or without `/s` behind.
+///
+/// # Errors
+/// [`RateError`] for anything else, and for less than one byte in a second.
+pub fn parse_rate(text: &str) -> Result<NonZeroU64, RateError> {
+    let amount = text.strip_suffix("/s").unwrap_or(text);
+    let rate = bits(amount).map(|bits| bits / BYTE_BITS).or_else(|| parse_bytes(amount).ok());
+    rate.and_then(NonZeroU64::new).ok_or_else(|| RateError { text: text.to_owned() })
+}
+
+fn bits(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.strip_prefix(' ').unwrap_or(unit).to_ascii_lowercase();
+    let (_, factor) = BITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_in_bytes_and_in_bits_with_or_without_the_second() {
+        for (text, bytes) in [
+            ("1000000", 1_000_000),
+            ("50MB/s", 50_000_000),
+            ("50MB", 50_000_000),
+            ("64MiB/s", 64 << 20),
+            ("64 MiB/s", 64 << 20),
+            ("400Mbit/s", 50_000_000),
+            ("1Gbit", 125_000_000),
+            ("8 kbit/s", 1_000),
+            ("8bit/s", 1),
+        ] {
+            assert_eq!(parse_rate(text).map(NonZeroU64::get), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_second_and_what_is_no_rate_are_refused() {
+        for text in
+            ["", "0", "0MB/s", "7bit/s", "fast", "-1", "1.5MB/s", "50MB/min", "50MB/s/s", "99999999999Gbit/s"]
+        {
+            assert_eq!(parse_rate(text), Err(RateError { text: text.to_owned() }), "{text}");
+        }
+    }
+}

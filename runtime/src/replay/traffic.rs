@@ -1,0 +1,143 @@
+//! Map outputs on their way between workers: how long one takes that waits for no other, and what the network carries.
+//!
+//! Not here: who is told what when (`measure`).
+
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Outputs of one job on their way from one worker to another.
+#[derive(Default)]
+struct Way {
+    maps: BTreeSet<AttemptId>,
+    /// One that was announced, and when, while no other was on the way, so that it had to wait for none.
+    alone: Option<(AttemptId, Time)>,
+}
+
+/// What a worker does on the network.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Direction {
+    Takes,
+    Gives,
+}
+
+/// One direction of one worker.
+#[derive(Default)]
+struct End {
+    on_the_way: usize,
+    /// How long anything was on the way here.
+    busy: Span,
+    bytes: f64,
+}
+
+/// All of it at its present moment.
+#[derive(Default)]
+pub(super) struct Traffic {
+    /// By job, taker and giver.
+    ways: BTreeMap<(JobId, WorkerId, WorkerId), Way>,
+    ends: BTreeMap<(Direction, WorkerId), End>,
+}
+
+impl Traffic {
+    /// So much time has passed since the last call, in which nothing changed.
+    pub(super) fn pass(&mut self, span: Span) {
+        self.ends.values_mut().filter(|end| 0 < end.on_the_way).for_each(|end| end.busy += span);
+    }
+
+    /// An output may be fetched from now on.
+    pub(super) fn announced(&mut self, now: Time, map: AttemptId, from: WorkerId, to: WorkerId) {
+        let way = self.ways.entry((map.task.job, to, from)).or_default();
+        if way.maps.is_empty() {
+            way.alone = Some((map, now));
+        }
+        if way.maps.insert(map) {
+            for end in ends(to, from) {
+                self.ends.entry(end).or_default().on_the_way += 1;
+            }
+        }
+    }
+
+    /// It is there, with so many bytes, or not wanted any more, with none. Says when it was announced if it had to wait
+    /// for no other.
+    pub(super) fn arrived(
+        &mut self,
+        map: AttemptId,
+        from: WorkerId,
+        to: WorkerId,
+        bytes: f64,
+    ) -> Option<Time> {
+        let way = self.ways.get_mut(&(map.task.job, to, from))?;
+        if way.maps.remove(&map) {
+            land(&mut self.ends, ends(to, from), 1, bytes);
+        }
+        way.alone.take_if(|(alone, _)| *alone == map).map(|(_, announced)| announced)
+    }
+
+    /// Nothing comes any more of jobs, to workers and from workers of which this is true.
+    pub(super) fn dropped(&mut self, over: impl Fn(JobId, WorkerId, WorkerId) -> bool) {
+        let all = &mut self.ends;
+        self.ways.retain(|&(job, to, from), way| {
+            let stays = !over(job, to, from);
+            if !stays {
+                land(all, ends(to, from), way.maps.len(), 0.0);
+            }
+            stays
+        });
+    }
+
+    /// Bytes in a second that the end which carried most did carry while anything was on its way there; `None` if
+    /// nothing ever was.
+    pub(super) fn carried(&self) -> Option<f64> {
+        let used = self.ends.values().filter(|end| Span(0) < end.busy && 0.0 < end.bytes);
+        used.map(|end| end.bytes / end.busy.seconds()).max_by(f64::total_cmp)
+    }
+}
+
+fn ends(to: WorkerId, from: WorkerId) -> [(Direction, WorkerId); 2] {
+    [(Direction::Takes, to), (Direction::Gives, from)]
+}
+
+/// So many outputs with so many bytes are not on their way any more.
+fn land(
+    all: &mut BTreeMap<(Direction, WorkerId), End>,
+    ends: [(Direction, WorkerId); 2],
+    outputs: usize,
+    bytes: f64,
+) {
+    for end in ends {
+        if let Some(end) = all.get_mut(&end) {
+            end.on_the_way -= outputs;
+            end.bytes += bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::TaskId;
+
+    #[test]
+    fn the_busiest_end_tells_what_the_network_carries_while_anything_is_on_its_way() {
+        let mut traffic = Traffic::default();
+        let map = |index| TaskId::map(JobId(1), index).attempt(0);
+        let (one, two, three) = (WorkerId(1), WorkerId(2), WorkerId(3));
+        assert_eq!(traffic.carried(), None);
+        traffic.announced(Time(0), map(0), one, two);
+        traffic.announced(Time(0), map(1), one, two);
+        traffic.announced(Time(0), map(2), one, three);
+        traffic.pass(Span::whole_seconds(2));
+        assert_eq!(traffic.arrived(map(0), one, two, 100.0), Some(Time(0)));
+        assert_eq!(traffic.arrived(map(1), one, two, 100.0), None, "it waited for the one before");
+        traffic.pass(Span::whole_seconds(2));
+        assert_eq!(traffic.arrived(map(2), one, three, 100.0), Some(Time(0)));
+        // Nothing is on its way now.
+        traffic.pass(Span::whole_seconds(9));
+        // The second worker took 200 bytes in 2 s, the first gave 300 in 4 s.
+        assert_eq!(traffic.carried(), Some(100.0));
+        traffic.announced(Time(5), map(3), three, two);
+        traffic.dropped(|_, to, _| to == two);
+        traffic.pass(Span::whole_seconds(9));
+        assert_eq!(traffic.carried(), Some(100.0), "what was dropped keeps nobody busy");
+    }
+}

@@ -1,0 +1,159 @@
+//! `gristmill compare`: real clusters, one after the other, and the page about them.
+//!
+//! Deliberately not here: statistics and mistakes of workload files, which are tested beside their code.
+
+use crate::support::standing::Standing;
+use crate::support::{Sandbox, until};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+
+/// Six jobs that mostly sleep.
+const WORKLOAD: &str = r#"
+name = "tiny"
+seed = 5
+[cluster]
+workers = 2
+slots = 2
+[arrivals]
+kind = "poisson"
+mean-interval = "60ms"
+[[job]]
+name = "synthetic"
+label = "long"
+args = ["--maps", "4", "--map-time", "exp:80ms", "--reduce-time", "50ms", "--map-bytes", "2KiB", "--seed", "{seed}"]
+count = 2
+reduces = 2
+deadline = "5s"
+[[job]]
+name = "synthetic"
+label = "short"
+args = ["--maps", "2", "--map-time", "30ms", "--reduce-time", "20ms", "--map-bytes", "200", "--seed", "{seed}"]
+count = 4
+reduces = 1
+"#;
+
+const RUNS: [&str; 4] = ["fifo-1", "fair-1", "fair-2", "fifo-2"];
+
+fn results(sandbox: &Sandbox, run: &str) -> Value {
+    let path = sandbox.path(&format!("out/runs/{run}/results.json"));
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn two_policies_on_real_processes_give_equal_outputs_and_a_whole_report() {
+    let sandbox = Sandbox::new();
+    let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let out = sandbox.text("out");
+    let arguments = ["compare", &workload, "--policy", "fifo,fair", "--repeat", "2", "--out", &out];
+    let finished = sandbox.run_well(arguments);
+    let table = finished.stdout_text();
+    for words in ["mean flow, s", "deadlines met", "fifo", "fair", "between fair and fifo"] {
+        assert!(table.contains(words) || table.contains("than fifo by"), "{words} is missing:\n{table}");
+    }
+    let runs: Vec<Value> = RUNS.iter().map(|run| results(&sandbox, run)).collect();
+    // The second repetition begins with the second policy.
+    let places: Vec<u64> = runs.iter().map(|run| run["place"].as_u64().unwrap()).collect();
+    assert_eq!(places, [0, 1, 2, 3]);
+    let digests = |run: &Value| -> Vec<u64> {
+        run["jobs"].as_array().unwrap().iter().map(|job| job["output_digest"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(digests(&runs[0]).len(), 6);
+    for run in &runs {
+        assert_eq!(digests(run), digests(&runs[0]), "seed 5");
+        assert_eq!(run["workers"].as_array().unwrap().len(), 2);
+        // Sleeping tasks hold slots and no processor.
+        let spans = run["spans"].as_array().unwrap();
+        assert_eq!(spans.len(), 2 * (4 + 2) + 4 * (2 + 1));
+        assert!(spans.iter().filter(|span| span["busy"].as_f64().unwrap() < 0.25).count() * 2 > spans.len());
+    }
+    let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
+    for section in
+        ["result", "flow-time", "simulated", "stations", "slots-per-job", "slots-and-lanes", "real"]
+    {
+        assert!(page.contains(&format!("<h2 id=\"{section}\">")), "no section {section}");
+    }
+    let lines = fs::read_to_string(sandbox.path("out/report.csv")).unwrap();
+    assert_eq!(lines.lines().count(), 1 + RUNS.len() * 6);
+    for run in RUNS {
+        let folder = sandbox.path(&format!("out/runs/{run}"));
+        let mut files: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        assert_eq!(files, ["journal.jsonl", "results.json"], "outputs are removed, the rest is kept");
+    }
+}
+
+#[test]
+fn interrupted_comparison_goes_on_and_repeats_nothing() {
+    let sandbox = Sandbox::new();
+    let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let out = sandbox.text("out");
+    let arguments =
+        ["compare", &workload, "--policy", "fifo,fair", "--repeat", "2", "--no-warm-up", "--out", &out];
+    let running = sandbox.gristmill(arguments).start();
+    let first = sandbox.path("out/runs/fifo-1/results.json");
+    until("the first run to end", || first.exists().then_some(()));
+    // Inside the second run, whose folder appears with it.
+    until("the second run to begin", || sandbox.path("out/runs/fair-1").exists().then_some(()));
+    running.signal(Signal::INT);
+    running.finish().expect_code(130).expect_words(&["--resume goes on"]);
+    sandbox.assert_nothing_left();
+    let kept = fs::read(&first).unwrap();
+    assert!(!sandbox.path("out/runs/fifo-2").exists(), "it did not stop");
+    assert!(sandbox.path("out/report.html").exists(), "there is no report of what was done");
+    // Another cluster is refused, and so is a fresh start.
+    let other = arguments.iter().copied().chain(["--resume", "--workers", "3"]);
+    sandbox.run(other).expect_code(2).expect_words(&["clusters or workloads that differ", "workers was 2"]);
+    sandbox.run(arguments).expect_code(3).expect_words(&["exists and is not empty"]);
+    let finished = sandbox.run_well(arguments.iter().copied().chain(["--resume"]));
+    assert!(finished.stderr.contains("fifo was done before"), "{}", finished.stderr);
+    assert_eq!(fs::read(&first).unwrap(), kept, "the first run was repeated");
+    for run in RUNS {
+        assert_eq!(results(&sandbox, run)["jobs"].as_array().unwrap().len(), 6);
+    }
+}
+
+#[test]
+fn mistakes_are_told_before_anything_starts() {
+    let sandbox = Sandbox::new();
+    let out = sandbox.text("out");
+    let refused = |text: &str, policy: &str, code: i32, words: &[&str]| {
+        let workload = sandbox.write("w.toml", text);
+        let arguments = ["compare", &workload, "--policy", policy, "--out", &out];
+        sandbox.run(arguments).expect_code(code).expect_words(words);
+        assert!(!sandbox.path("out").exists());
+    };
+    refused(&WORKLOAD.replace("slots =", "slotss ="), "fifo", 2, &["line 6", "did you mean `slots`?"]);
+    refused(&WORKLOAD.replace("count = 4", "weight = 0"), "fifo", 2, &["`weight` of [[job]] is 0"]);
+    refused(&WORKLOAD.replace("\"5s\"", "\"-5s\""), "fifo", 2, &["`deadline` of [[job]]"]);
+    refused(WORKLOAD, "fifo,fiar", 2, &["did you mean `fair`?"]);
+    refused(WORKLOAD, "srpt", 2, &["can only be simulated"]);
+    refused(&WORKLOAD.replace("--map-time", "--map-tine"), "fifo", 2, &["--map-tine"]);
+    refused("[[job]]\nname = \"wordcuont\"\n", "fifo", 2, &["did you mean `wordcount`?"]);
+    let missing = "[[job]]\nname = \"wordcount\"\ninputs = [\"none.txt\"]\n";
+    refused(missing, "fifo", 4, &["none.txt: is not there", "line 1 of"]);
+    let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let checked = sandbox.run_well(["compare", &workload, "--policy", "fifo", "--check"]).stdout_text();
+    assert_eq!(checked.lines().count(), 1 + 6, "{checked}");
+}
+
+#[test]
+fn given_cluster_gets_each_policy_and_then_its_own_back() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    let policy = || sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json()["policy"].clone();
+    let before = policy();
+    let workload = sandbox.write("tiny.toml", WORKLOAD.replace("slots = 2", ""));
+    let (out, join) = (sandbox.text("out"), sandbox.text("state/join"));
+    let arguments = ["compare", &workload, "--policy", "fifo,max-srpt", "--repeat", "1", "--no-warm-up"];
+    let given = ["--join", &join, "--out", &out];
+    let finished = sandbox.gristmill(arguments.iter().copied().chain(given)).finish().expect_code(0);
+    assert!(finished.stdout_text().contains("one repetition has no interval"), "{}", finished.stdout_text());
+    assert_eq!(results(&sandbox, "fifo-1")["contender"]["policy"], "fifo");
+    assert_eq!(results(&sandbox, "max-srpt-1")["jobs"].as_array().unwrap().len(), 6);
+    assert_eq!(policy(), before);
+    standing.end();
+}

@@ -1,0 +1,224 @@
+//! The scheduler on a running master: other policies take over, everything is journalled, history is kept, and the
+//! master says why.
+//!
+//! Deliberately not here: what each policy decides (the scheduler's tests), flags (`cluster_flags`).
+
+use crate::support::data::Random;
+use crate::support::standing::Standing;
+use crate::support::{Sandbox, oracle, until};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The lines of a journal after its header.
+fn records(journal: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(journal).unwrap();
+    text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Whether this fact is in the journal, by the name of its kind.
+fn has_fact(records: &[Value], kind: &str) -> bool {
+    let facts = records.iter().filter_map(|record| record["instant"]["facts"].as_array());
+    facts.flatten().any(|fact| fact.as_str() == Some(kind) || fact.get(kind).is_some())
+}
+
+/// The journal, fed back through the scheduler, gives the orders that the master gave.
+fn assert_replays(sandbox: &Sandbox, journal: &str) {
+    sandbox.gristmill(["replay", journal]).finish().expect_code(0);
+}
+
+#[test]
+fn others_decide_from_now_on_while_jobs_run_and_the_journal_says_so() {
+    let sandbox = Sandbox::new();
+    let journal = sandbox.text("journal");
+    let standing = Standing::start_with(&sandbox, 2, &["--policy", "fifo", "--journal", &journal]);
+    let submit = |name: &str| {
+        let out = sandbox.text(name);
+        let shape = ["--maps", "12", "--reduces", "2", "--map-time", "30ms", "--reduce-time", "5ms"];
+        let arguments = [&["submit", "synthetic"], &shape[..], &["--output", &out]].concat();
+        sandbox.gristmill(arguments).start()
+    };
+    let jobs = [submit("first"), submit("second")];
+    until("two jobs that run", || {
+        let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+        (status["jobs_live"] == 2).then_some(())
+    });
+    let change = ["policy", "--policy", "max-srpt", "--placement", "pull", "--json"];
+    let status = sandbox.gristmill(change).finish().expect_code(0).json();
+    assert_eq!(status["policy"], "max-srpt");
+    for job in jobs {
+        job.finish().expect_code(0);
+    }
+    for refused in [["policy", "--policy", "srpt"], ["policy", "--placement", "pul"]] {
+        sandbox.gristmill(refused).finish().expect_code(2);
+    }
+    let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+    assert_eq!((&status["policy"], &status["placement"]), (&"max-srpt".into(), &"pull".into()));
+    assert_eq!(oracle::names(&sandbox.path("first")), oracle::names(&sandbox.path("second")));
+    standing.end();
+    let records = records(Path::new(&journal));
+    let changes: Vec<&Value> = records.iter().filter_map(|record| record.get("decide_by")).collect();
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0]["policy"], "max-srpt");
+    let names: Vec<&Value> = records.iter().filter_map(|record| record.get("job")).collect();
+    assert_eq!((names.len(), &names[0]["name"]), (2, &"synthetic".into()));
+    assert_replays(&sandbox, &journal);
+}
+
+#[test]
+fn change_that_the_master_cannot_carry_out_is_refused_by_the_master_too() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 0, &["--policy", "fifo"]);
+    let put = |body: &str| ask(&standing, "PUT", "policy", body);
+    for (body, status, words) in [
+        (r#"{"policy":"srpt"}"#, 400, "can only be simulated"),
+        (r#"{"policy":"fiffo"}"#, 400, "did you mean `fifo`?"),
+        (r#"{"placement":"pul"}"#, 400, "did you mean `pull`?"),
+        ("{", 400, "EOF"),
+    ] {
+        let (got, answer) = put(body);
+        assert_eq!(got, status, "{body}: {answer}");
+        assert!(answer.contains(words), "{body}: {answer}");
+    }
+    let (got, answer) = put(r#"{"policy":"fair"}"#);
+    assert_eq!(got, 200, "{answer}");
+    let status: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!((&status["policy"], &status["placement"]), (&"fair".into(), &"pull".into()));
+    standing.end();
+}
+
+/// A request as a stranger with the secret would send it; the status and the body of the answer.
+fn ask(standing: &Standing<'_>, method: &str, route: &str, body: &str) -> (u16, String) {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(standing.join.address).unwrap();
+    let (host, token) = (standing.join.address, &standing.join.token);
+    let head = format!(
+        "{method} /api/v1/{route} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: \
+         application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+}
+
+#[test]
+fn journal_of_a_run_in_which_a_worker_is_killed_replays() {
+    let sandbox = Sandbox::new();
+    let journal = sandbox.text("journal");
+    let text = Random::seeded(707).text(40_000, &[" ", "\n"]);
+    let (input, out) = (sandbox.write("text", &text), sandbox.text("out"));
+    sandbox.arm("map");
+    let cluster = ["--workers", "2", "--slots", "1", "--reduces", "3", "--journal", &journal];
+    let arguments =
+        [&["run", "wordcount", &input, "--split-size", "4KiB"], &cluster[..], &["--output", &out]];
+    let run = sandbox.gristmill(arguments.concat()).start();
+    sandbox.kill_at("map");
+    run.finish().expect_code(0);
+    assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("out"))) == oracle::word_counts(&text));
+    let records = records(Path::new(&journal));
+    assert!(has_fact(&records, "worker_lost"), "nobody was killed");
+    assert_eq!(records.iter().filter(|record| record.get("worker").is_some()).count(), 3, "one was replaced");
+    assert_replays(&sandbox, &journal);
+    // A journal is never written over.
+    let again = [&["run", "grep", "x", &input], &cluster[..]].concat();
+    sandbox.run(again).expect_code(2).expect_words(&["exists already"]);
+}
+
+#[test]
+fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
+    let sandbox = Sandbox::new();
+    let job = |standing: &Standing<'_>, number: &str| {
+        let shape = ["--maps", "3", "--reduces", "1", "--map-time", "20ms"];
+        let out = sandbox.text(&format!("out-{number}"));
+        let arguments = [&["submit", "synthetic"], &shape[..], &["--deadline", "300s", "--output", &out]];
+        sandbox.gristmill(arguments.concat()).finish().expect_code(0);
+        standing.job("job-1")["deadline_outlook"].clone()
+    };
+    let first = Standing::start_with(&sandbox, 1, &["--estimator", "history"]);
+    assert_eq!(job(&first, "first")["feasible"], Value::Null, "nothing can be known yet");
+    first.end();
+    let journal = sandbox.text("journal");
+    let flags = ["--estimator", "history", "--policy", "max-srpt", "--journal", &journal];
+    let second = Standing::start_with(&sandbox, 1, &flags);
+    let outlook = job(&second, "second");
+    assert_eq!(outlook["feasible"], true, "{outlook}");
+    assert!(0.0 < outlook["map_slots"].as_f64().unwrap(), "{outlook}");
+    let (got, trace) = ask(&second, "GET", "jobs/job-1/trace", "");
+    assert_eq!(got, 200, "{trace}");
+    let trace: Value = serde_json::from_str(&trace).unwrap();
+    let done: Vec<u64> = trace["estimates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|seen| seen["maps_done"].as_u64().unwrap())
+        .collect();
+    assert_eq!((done[0], done.last()), (0, Some(&3)), "from its arrival to its last map");
+    let left = |at: usize| trace["estimates"][at]["left"][0].as_f64().unwrap();
+    assert!(0.0 < left(0) && left(done.len() - 1) == 0.0, "{}", trace["estimates"]);
+    second.end();
+    // What the estimator knew from before stands at the head of the journal.
+    assert_replays(&sandbox, &journal);
+    // A file that is damaged costs what was learned, and nothing else.
+    let history = sandbox.path("state/history.json");
+    fs::write(&history, "{").unwrap();
+    let third = Standing::start_with(&sandbox, 1, &["--estimator", "history"]);
+    assert!(third.master.stderr().contains("moved aside"), "{}", third.master.stderr());
+    assert_eq!(job(&third, "third")["feasible"], Value::Null);
+    third.end();
+    assert_eq!(fs::read_to_string(sandbox.path("state/history.json.damaged")).unwrap(), "{");
+    assert!(history.exists());
+}
+
+#[test]
+fn job_for_a_pool_that_is_not_there_is_refused_with_the_nearest() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 1, &["--pools", "reports=2,adhoc=1"]);
+    let input = sandbox.write("text", "x\n");
+    let submit = |pool: &str| sandbox.gristmill(["submit", "grep", "x", &input, "--pool", pool]).finish();
+    submit("report").expect_code(2).expect_words(&["no pool `report`", "did you mean `reports`?", "adhoc"]);
+    let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
+    assert_eq!(jobs.as_array().unwrap().len(), 0, "a job that was refused began");
+    submit("reports").expect_code(0);
+    assert_eq!(standing.job("job-1")["pool"], "reports");
+    standing.end();
+}
+
+#[test]
+fn explain_says_why_a_job_waits_and_why_a_task_ran_where_it_did() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 1, &["--policy", "fifo"]);
+    let input = sandbox.write("text", "x\n");
+    let submit = |out: &str| {
+        let out = sandbox.text(out);
+        sandbox.gristmill(["submit", "wordcount", &input, "--reduces", "1", "--output", &out]).start()
+    };
+    sandbox.arm("map");
+    let first = submit("first");
+    sandbox.stopped_at("map");
+    let second = submit("second");
+    let explain = |what: &str| sandbox.gristmill(["explain", what]).finish().expect_code(0).stdout_text();
+    until("the second job", || {
+        let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
+        (jobs.as_array().unwrap().len() == 2).then_some(())
+    });
+    let waits = explain("job-2");
+    assert!(waits.contains("job-1 holds 1") && waits.contains("policy `fifo`"), "{waits}");
+    assert!(waits.contains("nothing of it has been launched"), "{waits}");
+    let runs = explain("job-1/map-0");
+    assert!(runs.starts_with("job-1/map-0.0 runs on worker-1") && runs.contains("reason: "), "{runs}");
+    let not_yet = explain("job-2/map-0");
+    assert!(not_yet.starts_with("job-2/map-0 has not been launched\n"), "{not_yet}");
+    sandbox.go_on("map");
+    first.finish().expect_code(0);
+    second.finish().expect_code(0);
+    let ran = explain("job-1/map-0");
+    assert!(ran.contains("and succeeded") && ran.contains("after the job's arrival"), "{ran}");
+    assert!(explain("job-2").contains("job-2 succeeded"));
+    for unknown in ["job-9", "job-1/map-7", "job-1/reduce-99"] {
+        sandbox.gristmill(["explain", unknown]).finish().expect_code(2);
+    }
+    standing.end();
+}

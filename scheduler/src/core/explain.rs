@@ -1,0 +1,286 @@
+//! Why a job waits, in words: what it lacks, who holds the slots, and who comes before it by the policy.
+//!
+//! The line is found by letting the policy plan on slots without end: the order of its grants is the order in which
+//! jobs would get slots now. Not here: what is known of single attempts (the driver keeps their reasons).
+
+use crate::core::Core;
+use crate::estimate::Sizes;
+use crate::estimate::completion::{Need, need};
+use crate::ids::{JobId, TaskKind};
+use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
+use crate::view::{Handle, Row, Station, View};
+use std::collections::BTreeMap;
+
+/// Slots given away to find a line; who would come later is not told apart.
+const SLOTS_MAX: u32 = 10_000;
+
+/// Jobs that are named in one sentence.
+const NAMED_MAX: usize = 3;
+
+/// What is left of a slot after rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// What a deadline needs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outlook {
+    /// Whether the cluster's slots suffice; `None` if nothing is known of the job's work.
+    pub feasible: Option<bool>,
+    /// Map slots that it needs from now on.
+    pub map_slots: f64,
+    /// Reduce slots that it needs after its maps.
+    pub reduce_slots: f64,
+    /// Slots of live workers by station, and of those the free ones.
+    pub slots: [f64; 3],
+    /// As `slots`.
+    pub free: [f64; 3],
+}
+
+impl Core {
+    /// How large a live job looks now: slot-seconds of maps, seconds of the network, slot-seconds of reduces; without
+    /// an estimator tasks and segments.
+    #[must_use]
+    pub fn sizes(&self, job: JobId) -> Option<Sizes> {
+        let handle = self.books.jobs.get(&job)?.handle?;
+        let row = self.rows.get(handle.index())?;
+        Some(Sizes { whole: row.whole, left: row.left })
+    }
+
+    /// Whether a live job can end by its goal; `None` for a job without goal.
+    #[must_use]
+    pub fn outlook(&self, id: JobId) -> Option<Outlook> {
+        let job = self.books.jobs.get(&id)?;
+        let row = self.rows.get(job.handle?.index())?;
+        let seconds = row.goal?.since(self.books.now).seconds();
+        let slots = Self::capacity(&self.books);
+        let workers = &self.books.workers;
+        let free =
+            [f64::from(workers.free_of(TaskKind::Map)), 1.0, f64::from(workers.free_of(TaskKind::Reduce))];
+        let known = self
+            .estimator
+            .as_ref()
+            .is_some_and(|estimator| estimator.knows(&super::show::facts(job, &self.books, &[])));
+        let tasks = [f64::from(row.pend[0]), f64::from(row.pend[2])];
+        let Need { map_slots, reduce_slots, possible } = need(row.left, tasks, seconds);
+        let fits = match workers.pooled {
+            true => map_slots <= slots[0] + ROUNDING && reduce_slots <= slots[2] + ROUNDING,
+            // The phases come one after the other.
+            false => map_slots.max(reduce_slots) <= slots[0] + ROUNDING,
+        };
+        Some(Outlook { feasible: known.then_some(possible && fits), map_slots, reduce_slots, slots, free })
+    }
+
+    /// Why a job waits, or what it does, in sentences, the answer first; nothing for a job that is not live.
+    pub fn explain(&mut self, id: JobId) -> Vec<String> {
+        let Some(handle) = self.books.jobs.get(&id).and_then(|job| job.handle) else { return Vec::new() };
+        let cap = Self::capacity(&self.books);
+        let unified = !self.books.workers.pooled;
+        // What this instant's own plan has launched is not in the rows that the policy saw; it is in the answer.
+        // Slots are counted as held also where the policy could take them back.
+        let mut rows = self.rows.clone();
+        let all = self.books.preempts;
+        let seen = self.books.jobs.values().filter(|job| all || self.books.dirty.contains(&job.id));
+        for job in seen {
+            if let Some(row) = job.handle.and_then(|handle| rows.get_mut(handle.index())) {
+                let seen = row.clone();
+                *row = super::show::row_of(job, seen.seq, false);
+                (row.whole, row.left, row.feed) = (seen.whole, seen.left, seen.feed);
+            }
+        }
+        let rows = &rows[..];
+        let mut listing = Listing { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() };
+        let view = View { now: self.books.now, rows, touched: &[], cap, unified, runs: &self.runs };
+        let mut plan = Plan::new(&mut listing);
+        self.policy.plan(view, &mut plan);
+        plan.finish();
+        let turns = listing.turns;
+        let mut sentences = Vec::new();
+        if self.books.workers.count() == 0 {
+            sentences.push("there is no worker".to_owned());
+            return sentences;
+        }
+        for station in [Station::Map, Station::Reduce] {
+            self.explain_station(rows, handle, station, &turns, &mut sentences);
+        }
+        self.explain_gathering(id, &mut sentences);
+        sentences.extend(self.policy.explain(view, handle));
+        if sentences.is_empty() {
+            sentences.push("it waits for nothing: all its tasks run or are done".to_owned());
+        }
+        sentences
+    }
+
+    /// What the job waits for at a station, if it does.
+    fn explain_station(
+        &self,
+        rows: &[Row],
+        handle: Handle,
+        station: Station,
+        turns: &[Turn],
+        sentences: &mut Vec<String>,
+    ) {
+        let row = &rows[handle.index()];
+        let place = station.index();
+        let kind = if station == Station::Map { TaskKind::Map } else { TaskKind::Reduce };
+        let waits = row.can[place];
+        if waits <= 0.0 {
+            return;
+        }
+        let noun = kind.to_string();
+        let workers = &self.books.workers;
+        let (slots, free) = (workers.slots_of(kind), workers.free_of(kind));
+        let holders = self.holders(rows, station);
+        let held = row.held[place];
+        let taken = if holders.is_empty() { String::new() } else { format!(" ({})", holders.join(", ")) };
+        sentences.push(format!(
+            "{waits:.0} of its {noun}s could start; it holds {held:.0} slots, and {free} of {slots} {noun} slots are \
+             free{taken}"
+        ));
+        let draws =
+            |turn: &Turn| turn.station == station || !workers.pooled && turn.station != Station::Shuffle;
+        let own = turns.iter().position(|turn| turn.job == handle && turn.station == station);
+        let Some(own) = own else {
+            sentences.push(match free {
+                0 => format!(
+                    "policy `{}` would give it no {noun} slot even if all were free",
+                    self.policy.name()
+                ),
+                _ => format!("policy `{}` leaves slots free and gives it none now", self.policy.name()),
+            });
+            return;
+        };
+        let mut before: BTreeMap<Handle, u32> = BTreeMap::new();
+        for turn in turns[..own].iter().filter(|turn| draws(turn) && turn.job != handle) {
+            *before.entry(turn.job).or_default() += turn.slots;
+        }
+        let tasks: u32 = before.values().sum();
+        let mut named: Vec<String> = before
+            .iter()
+            .take(NAMED_MAX)
+            .map(|(&job, tasks)| format!("{tasks} of {}", self.name_of(job)))
+            .collect();
+        if NAMED_MAX < before.len() {
+            named.push(format!("others of {} jobs", before.len() - NAMED_MAX));
+        }
+        let line = match tasks {
+            0 => format!("by policy `{}` it is next for a {noun} slot", self.policy.name()),
+            1 => format!("by policy `{}` one task comes before it: {}", self.policy.name(), named.join(", ")),
+            _ => format!(
+                "by policy `{}` {tasks} tasks come before it: {}",
+                self.policy.name(),
+                named.join(", ")
+            ),
+        };
+        sentences.push(format!("{line}; its own reason: {}", turns[own].reason));
+    }
+
+    /// Who holds slots of a station, most first.
+    fn holders(&self, rows: &[Row], station: Station) -> Vec<String> {
+        let both = !self.books.workers.pooled;
+        let held = |row: &Row| match both {
+            true => row.held[0] + row.held[2],
+            false => row.held[station.index()],
+        };
+        let mut holders: Vec<(f64, Handle)> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.live && 0.0 < held(row))
+            .map(|(place, row)| (held(row), Handle(place as u32)))
+            .collect();
+        holders.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let more = holders.len().saturating_sub(NAMED_MAX);
+        let mut words: Vec<String> = holders
+            .iter()
+            .take(NAMED_MAX)
+            .map(|&(held, job)| format!("{} holds {held:.0}", self.name_of(job)))
+            .collect();
+        if 0 < more {
+            words.push(format!("{more} other jobs hold the rest"));
+        }
+        words
+    }
+
+    /// Which segments its reduces wait for.
+    fn explain_gathering(&self, id: JobId, sentences: &mut Vec<String>) {
+        let Some(job) = self.books.jobs.get(&id) else { return };
+        let snapshot = crate::core::JobSnapshot::of(job, None);
+        if 0 < snapshot.reduces.pending {
+            sentences.push(format!("{} of its reduces have no home yet", snapshot.reduces.pending));
+        }
+        if 0 < snapshot.reduces.gathering {
+            let segments = job.maps.len() as u64 * job.reduces.len() as u64;
+            let maps_left = job.maps.len() as u32 - snapshot.maps.done;
+            let maps = match maps_left {
+                0 => "all its maps are done".to_owned(),
+                left => format!("{left} maps are not done"),
+            };
+            sentences.push(format!(
+                "{} of its reduces gather segments: {} of {segments} are in, and {maps}",
+                snapshot.reduces.gathering, snapshot.segments_fetched
+            ));
+        }
+    }
+
+    fn name_of(&self, job: Handle) -> String {
+        let id = self.handles.get(job.index()).copied().flatten();
+        id.map_or_else(|| "a job that has just left".to_owned(), |id| id.to_string())
+    }
+}
+
+/// One stretch of slots that a policy gave a job.
+struct Turn {
+    job: Handle,
+    station: Station,
+    slots: u32,
+    reason: Reason,
+}
+
+/// Slots without end, given away on paper.
+struct Listing<'a> {
+    rows: &'a [Row],
+    unified: bool,
+    given: BTreeMap<(Handle, usize), u32>,
+    total: u32,
+    turns: Vec<Turn>,
+}
+
+impl SlotFloor for Listing<'_> {
+    fn unified(&self) -> bool {
+        self.unified
+    }
+
+    fn left(&self, station: Station) -> f64 {
+        match station {
+            Station::Shuffle => 0.0,
+            _ => f64::from(SLOTS_MAX - self.total),
+        }
+    }
+
+    fn held(&self, job: Handle, station: Station) -> u32 {
+        let given = self.given.get(&(job, station.index())).copied().unwrap_or(0);
+        self.rows[job.index()].held[station.index()] as u32 + given
+    }
+
+    fn start(&mut self, job: Handle, station: Station, _line: Option<Line>, reason: Reason) -> bool {
+        let given = self.given.entry((job, station.index())).or_default();
+        if self.total == SLOTS_MAX || self.rows[job.index()].can[station.index()] <= f64::from(*given) {
+            return false;
+        }
+        *given += 1;
+        self.total += 1;
+        match self.turns.last_mut().filter(|turn| turn.job == job && turn.station == station) {
+            Some(turn) => turn.slots += 1,
+            None => self.turns.push(Turn { job, station, slots: 1, reason }),
+        }
+        true
+    }
+
+    fn lines(&mut self, _station: Station, _fractions: &[f64]) {}
+
+    fn line_open(&self, _station: Station, _line: Line) -> bool {
+        true
+    }
+
+    fn lane(&mut self, _job: Handle, _share: Share) -> Option<bool> {
+        Some(true)
+    }
+}

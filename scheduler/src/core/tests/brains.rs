@@ -1,0 +1,96 @@
+//! What decides in random histories: legal, and with no sense at all.
+
+use crate::ids::WorkerId;
+use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
+use crate::plan::{Plan, Reason, Share};
+use crate::policy::Policy;
+use crate::view::{Change, Handle, Station, View};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+
+/// Deals to any worker, as a number of its own has it.
+pub(super) struct Dealer {
+    pull: Pull,
+    rng: ChaCha8Rng,
+}
+
+impl Dealer {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { pull: Pull::new(), rng: ChaCha8Rng::seed_from_u64(seed) }
+    }
+}
+
+impl Placement for Dealer {
+    fn name(&self) -> &'static str {
+        "dealer"
+    }
+    fn choose(&mut self, offer: Offer<'_>) -> Option<Choice> {
+        self.pull.choose(offer)
+    }
+    fn choose_ahead(&mut self, offer: Offer<'_>, depth: u32) -> Option<Choice> {
+        self.pull.choose_ahead(offer, depth)
+    }
+    fn deal(&mut self, request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+        let workers: Vec<WorkerId> = request.usable().map(|worker| worker.id()).collect();
+        // Now and then maps are left to whoever is idle.
+        if self.rng.random_range(0..4) == 0 {
+            return None;
+        }
+        Some((0..request.maps).map(|_| workers[self.rng.random_range(0..workers.len())]).collect())
+    }
+    fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
+        self.pull.home(request)
+    }
+}
+
+/// Takes slots back for whom it fancies, and fancies another every now and then.
+pub(super) struct Moody {
+    rng: ChaCha8Rng,
+    /// Rank by job.
+    jobs: BTreeMap<Handle, u32>,
+}
+
+impl Moody {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { rng: ChaCha8Rng::seed_from_u64(seed), jobs: BTreeMap::new() }
+    }
+}
+
+impl Policy for Moody {
+    fn name(&self) -> &'static str {
+        "moody"
+    }
+    fn preempts(&self) -> bool {
+        true
+    }
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        match change {
+            Change::Left(job) => drop(self.jobs.remove(&job)),
+            Change::Arrived(job) => drop(self.jobs.insert(job, self.rng.random_range(0..10))),
+            Change::Progress | Change::Tick => {}
+        }
+        for job in view.touched {
+            assert!(self.jobs.contains_key(job), "{job:?} was touched before it arrived");
+            if self.rng.random_range(0..5) == 0 {
+                self.jobs.insert(*job, self.rng.random_range(0..10));
+            }
+        }
+    }
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let mut order: Vec<(u32, u64, Handle)> =
+            self.jobs.iter().map(|(&job, &rank)| (rank, view.row(job).seq, job)).collect();
+        order.sort_unstable();
+        for (rank, _, job) in order {
+            for station in [Station::Reduce, Station::Map, Station::Shuffle] {
+                let share = match rank % 3 {
+                    0 => Share::All,
+                    1 => Share::Weight(f64::from(1 + rank)),
+                    // Nobody must wait for ever.
+                    _ => Share::Slots(1 + rank),
+                };
+                plan.grant(job, station, share, Reason::Own("a mood"));
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Another policy or placement from now on, and another worker.
+
+use super::driver::{JOB, Table, check, map, plain, reduce};
+use crate::core::ShuffleOrder;
+use crate::event::Event;
+use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
+use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
+use crate::plan::{Line, Plan, Reason, Share};
+use crate::policy::{Fair, Fifo, Lrpt, Policy};
+use crate::units::{Span, Time};
+use crate::view::{Change, Station, View};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+const SECOND: JobId = JobId(2);
+
+/// Tells what it is shown: jobs by the order of their arrival, and ticks.
+struct Witness {
+    tells: Sender<String>,
+    wakes: Option<Time>,
+    line: bool,
+}
+
+impl Witness {
+    fn new() -> (Self, Receiver<String>) {
+        let (tells, hears) = channel();
+        (Self { tells, wakes: None, line: false }, hears)
+    }
+}
+
+impl Policy for Witness {
+    fn name(&self) -> &'static str {
+        "witness"
+    }
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        let told = match change {
+            Change::Arrived(job) => {
+                format!("arrived {} running {}", view.row(job).seq, view.row(job).held[0])
+            }
+            Change::Left(job) => format!("left {}", view.row(job).seq),
+            Change::Tick => "tick".to_owned(),
+            Change::Progress => return,
+        };
+        self.tells.send(told).expect("the test listens");
+    }
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        if let Some(wake) = self.wakes {
+            plan.wake(wake);
+        }
+        if self.line && view.rows.first().is_some_and(|row| row.live) {
+            plan.lines(Station::Map, &[1.0]);
+            plan.grant(crate::view::Handle(0), Station::Map, Share::In(Line(0)), Reason::Own("a line"));
+        }
+    }
+}
+
+#[test]
+fn a_new_policy_sees_all_live_jobs_arrive_in_their_order_and_attempts_go_on() {
+    let mut table = Table::with_workers(&[2]);
+    for maps in [1, 5, 3] {
+        table.submit(plain(maps, 0));
+    }
+    table.ask_commit(map(0, 0));
+    table.map_done(map(0, 0));
+    let (witness, seen) = Witness::new();
+    table.core.decide_by(Box::new(witness), Box::new(Pull::new()));
+    assert_eq!(table.core.audit(), Ok(()));
+    check(&table.tell(&[]), "");
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["arrived 1 running 2", "arrived 2 running 0"]);
+    assert_eq!(table.job(SECOND).maps.running, 2);
+    table.tell(&[Event::JobCancelled { job: SECOND }]);
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["left 1"]);
+}
+
+#[test]
+fn the_first_call_after_the_change_plans_by_the_new_policy() {
+    let mut table = Table::with_workers(&[1]);
+    for maps in [3, 1, 9] {
+        table.submit(plain(maps, 0));
+    }
+    table.core.decide_by(Box::new(Lrpt::default()), Box::new(Pull::new()));
+    table.ask_commit(map(0, 0));
+    check(&table.map_done(map(0, 0)), "launch job-3/map-0.0 on w1");
+}
+
+#[test]
+fn the_wake_lines_and_standing_order_of_the_old_policy_are_dropped() {
+    let wake = Time(1_000_000_000);
+    let (old, _told) = Witness::new();
+    let old = Witness { wakes: Some(wake), line: true, ..old };
+    let mut table = Table::new(old);
+    table.join(1);
+    table.submit(plain(2, 0));
+    assert_eq!(table.job(JOB).maps.running, 1);
+    let (witness, seen) = Witness::new();
+    table.core.decide_by(Box::new(witness), Box::new(Pull::new()));
+    assert_eq!(table.core.audit(), Ok(()), "the attempt that runs is in no line any more");
+    table.now = wake;
+    table.tell(&[]);
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["arrived 0 running 1"], "nobody asked for a tick");
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(2, 1));
+    table.map_done(map(0, 0));
+    assert_eq!(table.core.shuffle_order().grants.len(), 1);
+    let revision = table.core.shuffle_revision();
+    let (witness, _told) = Witness::new();
+    table.core.decide_by(Box::new(witness), Box::new(Pull::new()));
+    assert_eq!(table.core.shuffle_order(), &ShuffleOrder::default());
+    assert!(revision < table.core.shuffle_revision());
+}
+
+#[test]
+fn reduces_are_suspended_when_the_new_policy_preempts_and_resumed_when_the_next_does_not() {
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(1, 1));
+    table.submit(plain(3, 0));
+    table.map_done(map(0, 0));
+    let other = |index: u32| TaskId::map(SECOND, index).attempt(0);
+    table.fetched(1, map(0, 0), &[0]);
+    table.ask_commit(other(0));
+    check(&table.map_done(other(0)), "launch reduce-0.0 on w1");
+    table.now = table.now + Span::whole_seconds(1);
+    table.core.decide_by(Box::new(Lrpt::new(true)), Box::new(Pull::new()));
+    check(&table.tell(&[]), "suspend reduce-0.0 on w1");
+    check(&table.tell(&[Event::AttemptSuspended { attempt: reduce(0, 0) }]), "launch job-2/map-1.0 on w1");
+    table.core.decide_by(Box::new(Fair::new()), Box::new(Pull::new()));
+    table.ask_commit(other(1));
+    check(&table.map_done(other(1)), "resume reduce-0.0 on w1");
+}
+
+/// Deals all maps to the worker with the highest number.
+struct ToLast(Pull);
+
+impl Placement for ToLast {
+    fn name(&self) -> &'static str {
+        "to-last"
+    }
+    fn choose(&mut self, offer: Offer<'_>) -> Option<Choice> {
+        self.0.choose(offer)
+    }
+    fn deal(&mut self, request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+        let last = request.usable().last().expect("there is a worker").id();
+        Some(vec![last; request.maps])
+    }
+    fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
+        self.0.home(request)
+    }
+}
+
+fn running(table: &Table) -> Vec<AttemptId> {
+    table.core.attempts().map(|(attempt, _)| attempt).collect()
+}
+
+#[test]
+fn maps_that_were_dealt_and_have_not_begun_are_dealt_again_by_the_new_placement() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.core.decide_by(Box::new(Fifo::new()), Box::new(ToLast(Pull::new())));
+    check(&table.submit(plain(4, 0)), "launch map-0.0 on w2");
+    table.core.decide_by(Box::new(Fifo::new()), Box::new(Pull::new()));
+    check(&table.tell(&[]), "launch map-1.0 on w1");
+    table.core.decide_by(Box::new(Fifo::new()), Box::new(ToLast(Pull::new())));
+    table.ask_commit(map(1, 0));
+    check(&table.map_done(map(1, 0)), "");
+    assert_eq!(running(&table), [map(0, 0)], "the others wait for the second worker");
+}
+
+#[test]
+fn maps_that_were_dealt_and_have_not_begun_are_dealt_again_when_a_worker_joins() {
+    let mut table = Table::with_workers(&[1]);
+    table.core.decide_by(Box::new(Fifo::new()), Box::new(ToLast(Pull::new())));
+    check(&table.submit(plain(4, 0)), "launch map-0.0 on w1");
+    check(&table.join(2), "launch map-1.0 on w2\nlaunch map-2.0 on w2");
+}

@@ -1,0 +1,67 @@
+//! Suspending reduce attempts, letting them go on, and handing them over.
+//!
+//! Not here: how an attempt stops (`task`) and leaves its slot (`slots`).
+
+use super::{Agent, RunningAttempt, SUSPENDED_MAX, Suspension};
+use crate::agent::work::Turn;
+use crate::protocol::WorkerFrame;
+use gristmill_scheduler::ids::AttemptId;
+use std::time::Instant;
+
+impl Agent {
+    /// Asks a reduce attempt to leave its slot. One that cannot any more just ends.
+    pub(super) fn suspend(&mut self, attempt: AttemptId) {
+        let stopped = |running: &&RunningAttempt| running.suspension != Suspension::None;
+        let full = SUSPENDED_MAX <= self.running.values().filter(stopped).count();
+        let waits = self.work.withdraw_suspended(attempt);
+        let Some(running) = self.running.get_mut(&attempt) else { return };
+        if waits {
+            // It has not gone on yet.
+            running.suspension = Suspension::Suspended;
+            return self.say(&WorkerFrame::Suspended { attempt });
+        }
+        let can =
+            !running.built && running.killed_at.is_none() && running.suspension != Suspension::Suspended;
+        if can && !full && running.progress.suspend() {
+            running.suspension = Suspension::Asked;
+        }
+    }
+
+    /// Lets a suspended attempt go on.
+    pub(super) fn resume(&mut self, attempt: AttemptId) {
+        let Some(running) = self.running.get_mut(&attempt) else { return };
+        match running.suspension {
+            Suspension::None => {}
+            Suspension::Asked => {
+                if running.progress.do_not_suspend() {
+                    running.suspension = Suspension::None;
+                }
+            }
+            Suspension::Suspended => {
+                running.suspension = Suspension::None;
+                running.seen_at = Instant::now();
+                self.work.push(Turn::GoOn(attempt, running.progress.clone()));
+            }
+        }
+    }
+
+    /// Has a suspended attempt write down where it stands. It says itself if it cannot.
+    pub(super) fn hand_over(&mut self, attempt: AttemptId) {
+        let waits = self.work.withdraw_suspended(attempt);
+        let Some(running) = self.running.get_mut(&attempt) else { return };
+        if waits {
+            running.suspension = Suspension::Suspended;
+        }
+        // If it is not suspended, it runs or ends, and says so.
+        let _ = running.progress.hand_over();
+    }
+
+    pub(super) fn suspended(&mut self, attempt: AttemptId, written: u64) {
+        // What comes after this is not its own, if there is one slot.
+        let writer = (self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
+        self.forward_output(writer, written);
+        let Some(running) = self.running.get_mut(&attempt) else { return };
+        running.suspension = Suspension::Suspended;
+        self.say(&WorkerFrame::Suspended { attempt });
+    }
+}

@@ -1,0 +1,118 @@
+//! What the loop sees of its attempts from outside: signs of life, what user code writes, attempts that hang.
+//!
+//! Not here: what the master makes of it.
+
+use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
+use crate::agent::slots::KILL_GRACE;
+use crate::protocol::{AttemptProgress, AttemptReport, FailureClass, Heartbeat, WorkerFrame};
+use gristmill_scheduler::ids::AttemptId;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+impl Agent {
+    /// The attempts that have begun and are not suspended.
+    pub(super) fn begun(&self) -> impl Iterator<Item = (AttemptId, &RunningAttempt)> {
+        let waiting = self.work.waiting();
+        self.running
+            .iter()
+            .map(|(attempt, running)| (*attempt, running))
+            .filter(|(_, running)| running.suspension != Suspension::Suspended)
+            .filter(move |(attempt, _)| !waiting.contains(attempt))
+    }
+
+    /// The attempt that runs alone; `None` if none does, or several do.
+    pub(super) fn alone(&self) -> Option<AttemptId> {
+        let mut begun = self.begun().map(|(attempt, _)| attempt);
+        begun.next().filter(|_| begun.next().is_none())
+    }
+
+    pub(super) fn heartbeat(&mut self) {
+        let running = self
+            .begun()
+            .map(|(attempt, running)| AttemptProgress {
+                attempt,
+                bytes_in: running.progress.bytes_in.load(Ordering::Relaxed),
+                records_in: running.progress.records_in.load(Ordering::Relaxed),
+            })
+            .collect();
+        let disk_free_bytes = self.setting.spill.free_bytes();
+        self.say(&WorkerFrame::Heartbeat(Heartbeat {
+            running,
+            memory_bytes: memory_bytes(),
+            disk_free_bytes,
+        }));
+    }
+
+    /// Hands on what user code has written by now.
+    pub(super) fn watch_output(&mut self) {
+        let Some(mark) = &self.setting.written else { return };
+        let written = mark.now();
+        // Attempts that ended before this moment take their part first; the rest belongs to those that run.
+        self.slots_so_far();
+        self.forward_output(self.alone(), written);
+    }
+
+    /// Hands what user code has written up to this byte to the master, as written by this attempt.
+    pub(super) fn forward_output(&mut self, attempt: Option<AttemptId>, written: u64) {
+        for _ in 0..LOG_CHUNKS_MAX {
+            let Some(capture) = &mut self.config.capture else { return };
+            match capture.take(written, LOG_CHUNK_BYTES_MAX) {
+                Ok(bytes) if bytes.is_empty() => return,
+                Ok(bytes) => self.say(&WorkerFrame::Log { attempt, bytes }),
+                Err(error) => return tracing::warn!(%error, "user output could not be read"),
+            }
+        }
+    }
+
+    /// The first attempt that does not move, or does not stop, beyond its limit. Its failure is reported here.
+    pub(super) fn stuck(&mut self) -> Option<AttemptId> {
+        let now = Instant::now();
+        let mut found = None;
+        let waiting = self.work.waiting();
+        for (attempt, running) in &mut self.running {
+            let suspended = running.suspension == Suspension::Suspended && running.killed_at.is_none();
+            if suspended || waiting.contains(attempt) {
+                running.seen_at = now;
+                continue;
+            }
+            let seen = (
+                running.progress.bytes_in.load(Ordering::Relaxed),
+                running.progress.records_in.load(Ordering::Relaxed)
+                    + running.progress.records_out.load(Ordering::Relaxed),
+                // Taking over an output, and waiting because the slot is slow, are no fault of user code either.
+                running.progress.bytes_out.load(Ordering::Relaxed)
+                    + running.progress.paced_ns.load(Ordering::Relaxed),
+            );
+            if seen != running.seen || running.built {
+                (running.seen, running.seen_at) = (seen, now);
+            }
+            let hangs = running.hang < now - running.seen_at;
+            let lingers = running.killed_at.is_some_and(|killed| KILL_GRACE < now - killed);
+            if hangs || lingers {
+                found = Some((*attempt, hangs, running.hang));
+                break;
+            }
+        }
+        let (attempt, hangs, limit) = found?;
+        if hangs {
+            self.watch_output();
+            self.say(&WorkerFrame::AttemptFailed {
+                attempt,
+                class: FailureClass::Hang,
+                message: format!("no record read or written for {} s", limit.as_secs_f64()),
+                report: AttemptReport::default(),
+            });
+        }
+        Some(attempt)
+    }
+}
+
+/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not tell.
+fn memory_bytes() -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
+    };
+    (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) << 10
+}

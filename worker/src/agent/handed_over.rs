@@ -1,0 +1,154 @@
+//! What reduce attempts that were handed over have written: kept here until the job is forgotten, and brought over by
+//! the attempts that go on from there.
+//!
+//! Not here: where such an attempt stood (the master keeps that), and segments, which are gathered anew.
+
+use super::slots::{Failed, SlotSetting, clean, failed};
+use crate::answer;
+use crate::http::{self, Body, HttpError, Secret};
+use crate::output::Output;
+use crate::protocol::{Continuation, FailureClass};
+use crate::task::Progress;
+use gristmill_scheduler::ids::{AttemptId, JobId};
+use hyper::{Method, Response, StatusCode};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that are read at once to be sent.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Such chunks that wait for the socket.
+const CHUNKS_AHEAD: usize = 2;
+
+/// Under this path a worker serves what its attempts have handed over.
+const ROUTE: &str = "/suspended/";
+
+/// Where the output of this attempt is served: `/suspended/JOB/ATTEMPT`.
+fn route(attempt: AttemptId) -> String {
+    format!("{ROUTE}{}/{}", attempt.task.job, attempt.file_name())
+}
+
+/// The job and the attempt's name in such a path.
+pub(super) fn parse_route(path: &str) -> Option<(JobId, &str)> {
+    let (job, name) = path.strip_prefix(ROUTE)?.split_once('/')?;
+    Some((job.parse().ok()?, name))
+}
+
+/// Files of attempts that were handed over, by job and attempt. Cloning shares it.
+#[derive(Clone, Default)]
+pub(super) struct Shelf(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, PathBuf>>>>);
+
+impl Shelf {
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, BTreeMap<String, PathBuf>>> {
+        // Every change is one insert or one removal.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what an attempt has written.
+    pub(super) fn keep(&self, attempt: AttemptId, path: PathBuf) {
+        self.jobs().entry(attempt.task.job).or_default().insert(attempt.file_name(), path);
+    }
+
+    /// Deletes all files of a job.
+    pub(super) fn forget(&self, job: JobId) {
+        let gone = self.jobs().remove(&job);
+        for path in gone.into_iter().flat_map(BTreeMap::into_values) {
+            // In the output's `_temporary` it may be gone already.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Answers `GET /suspended/JOB/ATTEMPT` with the whole file; 404 if there is none.
+    pub(super) async fn serve(&self, job: JobId, name: &str) -> Response<Body> {
+        let path = self.jobs().get(&job).and_then(|files| files.get(name)).cloned();
+        let Some(path) = path else { return answer::status(StatusCode::NOT_FOUND) };
+        let Ok(Ok(mut file)) = tokio::task::spawn_blocking(move || File::open(path)).await else {
+            return answer::status(StatusCode::NOT_FOUND);
+        };
+        let (sender, body) = http::stream(CHUNKS_AHEAD);
+        tokio::task::spawn_blocking(move || {
+            loop {
+                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+                let got = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+                if got == 0 {
+                    return sender.finish_blocking();
+                }
+                sender.send_blocking(chunk.into())?;
+            }
+        });
+        answer::with_body(StatusCode::OK, body)
+    }
+}
+
+/// Writes into `output`, which is empty, what an earlier attempt had written, checked.
+///
+/// # Errors
+/// Bytes that cannot be had or are not those that were written: of class `Fetch`, so that the task starts from its
+/// inputs.
+pub(super) fn take_over(
+    from: &Continuation,
+    output: &mut Output,
+    progress: &Progress,
+    key: &Secret,
+    setting: &SlotSetting,
+) -> Result<(), Failed> {
+    let (attempt, endpoint, state) = (from.attempt, &from.endpoint, &from.state);
+    let fetch_failed = |why: &str| Failed {
+        class: FailureClass::Fetch,
+        message: clean(&format!("could not take over what {attempt} had written from {endpoint}: {why}")),
+    };
+    let http_failed = |source: HttpError| fetch_failed(&super::chain(&source));
+    let path = route(attempt);
+    setting.runtime.block_on(async {
+        let request = setting.pool.request(endpoint, Some(key), Method::GET, &path, http::empty());
+        let mut response = request.await.map_err(http_failed)?;
+        while let Some(chunk) = response.body_mut().chunk().await.map_err(http_failed)? {
+            if state.bytes < output.bytes() + chunk.len() as u64 {
+                return Err(fetch_failed("it is longer than it was"));
+            }
+            progress.check().map_err(|failure| failed(&failure))?;
+            // Written to disk on this thread, which is the slot's own.
+            output.write(&chunk);
+            progress.bytes_out.store(output.bytes(), Ordering::Relaxed);
+        }
+        Ok(())
+    })?;
+    let sum = output.write_out().map_err(|failure| failed(&failure))?;
+    if (sum.bytes, sum.crc32c) != (state.bytes, state.crc32c) {
+        return Err(fetch_failed("its bytes are not those that were written"));
+    }
+    output.count_records(state.records);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::TaskId;
+
+    #[test]
+    fn routes_name_the_job_and_the_attempt() {
+        let attempt = TaskId::reduce(JobId(4), 17).attempt(2);
+        assert_eq!(parse_route(&route(attempt)), Some((JobId(4), "reduce-17.2")));
+        for path in ["/suspended/job-4", "/suspended/4/reduce-1.0", "/shuffle/job-4", "/suspended/"] {
+            assert_eq!(parse_route(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_shelf_keeps_files_until_their_job_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        fs::write(&path, "some").unwrap();
+        let shelf = Shelf::default();
+        shelf.keep(TaskId::reduce(JobId(4), 0).attempt(0), path.clone());
+        shelf.forget(JobId(5));
+        assert!(path.exists());
+        shelf.forget(JobId(4));
+        assert!(!path.exists());
+    }
+}

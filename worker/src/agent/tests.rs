@@ -1,0 +1,460 @@
+//! A worker as its master meets it, without a network between them: suspending, handing over, pools, pace.
+
+use super::*;
+use crate::api::{Input, Mapper, Reducer, TaskContext, TaskError, TaskResult};
+use crate::collect::Emitter;
+use crate::http::Permissions;
+use crate::input::{FilePath, Split};
+use crate::merge::Values;
+use crate::output::Output;
+use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder};
+use crate::record::{Record, RecordFormat};
+use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
+use std::collections::VecDeque;
+use std::io::Cursor;
+use std::sync::{Condvar, Mutex};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel};
+
+const WORKER: WorkerId = WorkerId(3);
+const PARTITIONS: u32 = 2;
+const KEYS: u32 = 60;
+/// Nothing in these tests takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Holds reducers up at each group until they are let through.
+struct Gate {
+    /// For each partition, how many groups may begin.
+    let_in: Mutex<[u32; PARTITIONS as usize]>,
+    changed: Condvar,
+    /// A group of this partition wants to begin.
+    arrivals: UnboundedSender<u32>,
+}
+
+impl Gate {
+    fn enter(&self, partition: u32) {
+        let _ = self.arrivals.send(partition);
+        let mut let_in = self.let_in.lock().unwrap();
+        while let_in[partition as usize] == 0 {
+            let_in = self.changed.wait(let_in).unwrap();
+        }
+        let left = &mut let_in[partition as usize];
+        *left = left.saturating_sub(u32::from(*left != u32::MAX));
+    }
+
+    fn let_in(&self, partition: u32, groups: u32) {
+        self.let_in.lock().unwrap()[partition as usize] = groups;
+        self.changed.notify_all();
+    }
+}
+
+struct Keys;
+impl Mapper for Keys {
+    type Key = String;
+    type Value = u64;
+    fn map(&mut self, _: Record<'_>, _: &mut Emitter<String, u64>) -> TaskResult {
+        Ok(())
+    }
+    fn finish(&mut self, out: &mut Emitter<String, u64>) -> TaskResult {
+        (0..KEYS).for_each(|number| out.emit(&format!("key {number:03}"), u64::from(number)));
+        Ok(())
+    }
+}
+
+struct Numbered {
+    gate: Arc<Gate>,
+    partition: u32,
+    number: u64,
+}
+impl Reducer for Numbered {
+    type Key = String;
+    type Value = u64;
+    fn setup(&mut self, task: &TaskContext, out: &mut Output) -> TaskResult {
+        self.partition = task.task().index;
+        task.counter("parts").add(1);
+        out.line(b"begin");
+        Ok(())
+    }
+    fn reduce(&mut self, key: &str, values: &mut Values<'_, String, u64>, out: &mut Output) -> TaskResult {
+        self.gate.enter(self.partition);
+        self.number += 1;
+        out.pair(key, values.iter().sum::<u64>() + self.number);
+        Ok(())
+    }
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(self.number.to_le_bytes().to_vec())
+    }
+    fn restore(&mut self, saved: &[u8]) -> TaskResult {
+        self.number = u64::from_le_bytes(saved.try_into().map_err(|_| TaskError::new("eight bytes"))?);
+        Ok(())
+    }
+}
+
+struct Source(Arc<Gate>);
+impl JobSource for Source {
+    fn plan(&self, _: &str, _: &str) -> Result<JobPlan, PlanError> {
+        let gate = self.0.clone();
+        let reducer = move || Numbered { gate: gate.clone(), partition: 0, number: 0 };
+        Ok(JobPlan::map(Input::bare_tasks(1), || Keys).reduce(reducer))
+    }
+}
+
+/// A worker and the master's end of its connection.
+struct Hand {
+    orders: Sender<Vec<MasterFrame>>,
+    said: UnboundedReceiver<Vec<u8>>,
+    heard: VecDeque<WorkerFrame>,
+    endpoint: Endpoint,
+    gate: Arc<Gate>,
+    arrivals: UnboundedReceiver<u32>,
+    output: PathBuf,
+    _stop: tokio::sync::watch::Sender<bool>,
+    _spill: tempfile::TempDir,
+}
+
+impl Hand {
+    async fn start(slots: SlotCounts, speed: f64, output: &std::path::Path) -> Self {
+        let spill = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let endpoint = Endpoint::of_address(address, None);
+        let config = WorkerConfig {
+            master: endpoint.clone(),
+            secret: Secret::from_bytes([7; 32]),
+            slots,
+            memory: Bytes::mib(256),
+            spill_dirs: vec![spill.path().to_owned()],
+            disk_reserve: Bytes::mib(0),
+            read_in_place: true,
+            bind: Bind { address, transport: Transport::Plain, permissions: Permissions::default() },
+            advertise: None,
+            host: "here".into(),
+            build: "this".into(),
+            join_patience: PATIENCE,
+            fetch: FetchLimits::default(),
+            speed,
+            nic_bytes_per_second: None,
+            capture: None,
+        };
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let (store, shelf) = (Store::default(), Shelf::default());
+        serve_shuffle(listener, &config, store.clone(), shelf.clone(), stopped.clone());
+        let (orders, mut incoming) = channel(16);
+        let (frames, said) = unbounded_channel();
+        let (arrivals_in, arrivals) = unbounded_channel();
+        let gate = Gate { let_in: Mutex::default(), changed: Condvar::new(), arrivals: arrivals_in };
+        let gate = Arc::new(gate);
+        let source = Arc::new(Source(gate.clone()));
+        let mut agent = Agent::new(config, source, WORKER, store, shelf, Instant::now(), frames).unwrap();
+        tokio::spawn(async move {
+            agent.drive(&mut incoming, stopped, 20).await;
+            agent.leave();
+        });
+        let (output, heard) = (output.to_owned(), VecDeque::new());
+        Self { orders, said, heard, endpoint, gate, arrivals, output, _stop: stop, _spill: spill }
+    }
+
+    async fn order(&self, frames: Vec<MasterFrame>) {
+        self.orders.send(frames).await.unwrap();
+    }
+
+    /// The next frame for which `pick` has an answer; those before are forgotten.
+    async fn hears<T>(&mut self, what: &str, pick: impl Fn(&WorkerFrame) -> Option<T>) -> T {
+        let hearing = async {
+            loop {
+                while let Some(frame) = self.heard.pop_front() {
+                    if let Some(found) = pick(&frame) {
+                        return found;
+                    }
+                    assert!(
+                        !matches!(frame, WorkerFrame::AttemptFailed { .. }),
+                        "{frame:?} instead of {what}"
+                    );
+                }
+                let bytes = self.said.recv().await.unwrap();
+                let mut reader = FrameReader::new(Cursor::new(bytes), 1 << 20);
+                while let Some(frame) = reader.next().await.unwrap() {
+                    self.heard.push_back(frame);
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, hearing).await.unwrap_or_else(|_| panic!("never heard of {what}"))
+    }
+
+    /// Comes back when the worker has obeyed all orders so far.
+    async fn obeyed(&mut self) {
+        self.order(vec![MasterFrame::Ping { master_ns: 5 }]).await;
+        self.hears("a pong", |frame| matches!(frame, WorkerFrame::Pong { .. }).then_some(())).await;
+    }
+
+    fn job(&self, job: JobId) -> MasterFrame {
+        MasterFrame::Job(Box::new(JobOrder {
+            job,
+            name: "numbered".into(),
+            parameters: String::new(),
+            maps: 1,
+            partitions: PARTITIONS,
+            cuts: Vec::new(),
+            key: Secret::from_bytes([9; 32]),
+            output: FilePath::from(&*self.output),
+            output_probe: format!("probe-{job}"),
+            side: Vec::new(),
+            submitter: None,
+            peers: Vec::new(),
+            record_bytes_max: 1 << 20,
+            expansion_max: 10,
+            sync: false,
+            hang_ms: 30_000,
+        }))
+    }
+
+    /// Runs the map of a job and gathers all its partitions.
+    async fn maps(&mut self, job: JobId) {
+        let map = TaskId::map(job, 0).attempt(0);
+        let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
+        self.order(vec![self.job(job), MasterFrame::LaunchMap { attempt: map, split }]).await;
+        self.hears("a map", |frame| matches!(frame, WorkerFrame::MapFinished { .. }).then_some(())).await;
+        self.gathers(job, WORKER, self.endpoint.clone()).await;
+    }
+
+    /// Gathers all partitions of a job from this worker.
+    async fn gathers(&mut self, job: JobId, from: WorkerId, endpoint: Endpoint) {
+        let mut orders: Vec<MasterFrame> =
+            (0..PARTITIONS).map(|partition| MasterFrame::Home { job, partition }).collect();
+        let maps = vec![TaskId::map(job, 0).attempt(0)];
+        orders.push(MasterFrame::Announce { maps, from, endpoint });
+        self.order(orders).await;
+        self.hears("segments", |frame| matches!(frame, WorkerFrame::Fetched { .. }).then_some(())).await;
+    }
+
+    async fn launches(&mut self, attempt: AttemptId, resume: Option<Continuation>) {
+        self.order(vec![MasterFrame::LaunchReduce { attempt, empty: Vec::new(), resume }]).await;
+    }
+
+    /// Allows the attempt to publish, and answers its part and report.
+    async fn publishes(&mut self, attempt: AttemptId) -> (String, AttemptReport) {
+        let asks = |frame: &WorkerFrame| {
+            matches!(frame, WorkerFrame::CommitRequest { attempt: asking } if *asking == attempt)
+                .then_some(())
+        };
+        self.hears("a built part", asks).await;
+        self.order(vec![MasterFrame::CommitGranted { attempt, replace: true }]).await;
+        let (part, report) = self
+            .hears("a part", |frame| match frame {
+                WorkerFrame::PartFinished { part, report, .. } => Some((part.clone(), report.clone())),
+                _ => None,
+            })
+            .await;
+        let text = std::fs::read_to_string(self.output.join(&part.name)).unwrap();
+        assert_eq!((part.bytes, part.crc32c), (text.len() as u64, crc32c::crc32c(text.as_bytes())));
+        (text, report)
+    }
+
+    /// Suspends an attempt that has begun a group and is held up in it.
+    async fn suspends(&mut self, attempt: AttemptId) {
+        self.order(vec![MasterFrame::Suspend { attempt }]).await;
+        self.obeyed().await;
+        self.gate.let_in(attempt.task.index, 1);
+        let is_it = |frame: &WorkerFrame| {
+            matches!(frame, WorkerFrame::Suspended { attempt: stopped } if *stopped == attempt).then_some(())
+        };
+        self.hears("a suspension", is_it).await;
+    }
+
+    /// The report and message of the attempt that fails next.
+    async fn fails(&mut self, attempt: AttemptId) -> (FailureClass, String) {
+        self.hears("a failure", |frame| match frame {
+            WorkerFrame::AttemptFailed { attempt: failed, class, message, .. } if *failed == attempt => {
+                Some((*class, message.clone()))
+            }
+            _ => None,
+        })
+        .await
+    }
+
+    async fn hands_over(&mut self, attempt: AttemptId) -> HandOver {
+        self.order(vec![MasterFrame::HandOver { attempt }]).await;
+        self.hears("a handing over", |frame| match frame {
+            WorkerFrame::HandedOver { attempt: left, state, .. } if *left == attempt => Some(state.clone()),
+            _ => None,
+        })
+        .await
+    }
+}
+
+/// An output directory that workers see.
+fn output() -> tempfile::TempDir {
+    let output = tempfile::tempdir().unwrap();
+    std::fs::create_dir(output.path().join("_temporary")).unwrap();
+    for job in 1..=2 {
+        std::fs::write(output.path().join(format!("_temporary/probe-job-{job}")), "").unwrap();
+    }
+    output
+}
+
+fn reduce(job: JobId, partition: u32) -> AttemptId {
+    TaskId::reduce(job, partition).attempt(0)
+}
+
+fn counter(report: &AttemptReport) -> &[(String, u64)] {
+    &report.counters
+}
+
+#[tokio::test]
+async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let (job, [long, short]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
+    hand.maps(job).await;
+    hand.gate.let_in(0, 3);
+    hand.launches(long, None).await;
+    for _ in 0..4 {
+        assert_eq!(hand.arrivals.recv().await, Some(0));
+    }
+    hand.suspends(long).await;
+    let running = hand
+        .hears("a sign of life", |frame| match frame {
+            WorkerFrame::Heartbeat(heartbeat) => Some(heartbeat.running.len()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(running, 0, "a suspended attempt does not run");
+    hand.gate.let_in(1, u32::MAX);
+    hand.launches(short, None).await;
+    let (part, report) = hand.publishes(short).await;
+    assert_eq!(part.lines().next(), Some("begin"));
+    assert_eq!(report.suspensions, 0);
+
+    hand.gate.let_in(0, u32::MAX);
+    hand.order(vec![MasterFrame::Resume { attempt: long }]).await;
+    let (part, report) = hand.publishes(long).await;
+    assert_eq!(report.suspensions, 1);
+    assert!(0 < report.suspended_ns && report.suspended_ns < report.ended_ns - report.started_ns);
+    assert_eq!(counter(&report), [("parts".to_owned(), 1)]);
+
+    let again = JobId(2);
+    hand.maps(again).await;
+    hand.launches(reduce(again, 0), None).await;
+    let (undisturbed, _) = hand.publishes(reduce(again, 0)).await;
+    assert_eq!(part, undisturbed);
+}
+
+#[tokio::test]
+async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut other = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
+    hand.maps(job).await;
+    hand.gate.let_in(0, 6);
+    hand.launches(attempt, None).await;
+    for _ in 0..7 {
+        hand.arrivals.recv().await;
+    }
+    hand.suspends(attempt).await;
+    let state = hand.hands_over(attempt).await;
+    assert_eq!((state.groups, state.records), (7, 8));
+
+    other.order(vec![other.job(job)]).await;
+    other.gathers(job, WorkerId(4), hand.endpoint.clone()).await;
+    other.gate.let_in(0, u32::MAX);
+    let endpoint = hand.endpoint.clone();
+    let wrong = HandOver { crc32c: !state.crc32c, ..state.clone() };
+    let from = |state| Some(Continuation { attempt, endpoint: endpoint.clone(), state });
+    let next = |epoch| attempt.task.attempt(epoch);
+    other.launches(next(1), from(wrong)).await;
+    let (class, message) = other.fails(next(1)).await;
+    assert_eq!(class, FailureClass::Fetch, "{message}: then the task starts from its inputs");
+    other.launches(next(2), from(state)).await;
+    let (part, report) = other.publishes(next(2)).await;
+    assert_eq!(counter(&report), [("parts".to_owned(), 1)], "counted once, as undisturbed");
+
+    let again = JobId(2);
+    hand.gate.let_in(0, u32::MAX);
+    hand.maps(again).await;
+    hand.launches(reduce(again, 0), None).await;
+    assert_eq!(part, hand.publishes(reduce(again, 0)).await.0);
+
+    // What was handed over is kept as long as the job is known, and no longer.
+    let built = output.path().join("_temporary").join(format!("probe-{job}-{}", attempt.file_name()));
+    assert!(built.exists());
+    hand.order(vec![MasterFrame::Forget { job }]).await;
+    let gone = async {
+        while built.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("the file goes with the job");
+}
+
+#[tokio::test]
+async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
+    let (job, [first, second]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
+    hand.maps(job).await;
+    hand.launches(first, None).await;
+    hand.arrivals.recv().await;
+    hand.suspends(first).await;
+    hand.gate.let_in(1, 0);
+    hand.launches(second, None).await;
+    assert_eq!(hand.arrivals.recv().await, Some(1), "the slot was free for it");
+    // Asked to go on, it waits for the slot, and is suspended again without having had it.
+    hand.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Suspend { attempt: first }]).await;
+    hand.hears("a suspension", |frame| matches!(frame, WorkerFrame::Suspended { .. }).then_some(())).await;
+    hand.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Kill { attempt: first }]).await;
+    assert_eq!(hand.fails(first).await.0, FailureClass::Cancelled);
+    hand.gate.let_in(1, u32::MAX);
+    hand.publishes(second).await;
+    hand.gate.let_in(0, u32::MAX);
+    let next = first.task.attempt(1);
+    hand.launches(next, None).await;
+    hand.publishes(next).await;
+}
+
+#[tokio::test]
+async fn maps_run_beside_reduces_that_hold_all_slots_of_their_pool() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
+    hand.maps(JobId(1)).await;
+    hand.launches(reduce(JobId(1), 0), None).await;
+    hand.launches(reduce(JobId(1), 1), None).await;
+    assert_eq!(hand.arrivals.recv().await, Some(0));
+    hand.maps(JobId(2)).await;
+    assert!(hand.arrivals.try_recv().is_err(), "the second reduce does not take the slot for maps");
+    hand.gate.let_in(0, u32::MAX);
+    hand.gate.let_in(1, u32::MAX);
+    hand.publishes(reduce(JobId(1), 0)).await;
+    hand.publishes(reduce(JobId(1), 1)).await;
+}
+
+#[tokio::test]
+async fn a_worker_of_half_the_speed_says_how_much_its_slots_waited() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 0.5, output.path()).await;
+    hand.gate.let_in(0, u32::MAX);
+    hand.maps(JobId(1)).await;
+    hand.launches(reduce(JobId(1), 0), None).await;
+    let (_, report) = hand.publishes(reduce(JobId(1), 0)).await;
+    let took = report.ended_ns - report.started_ns;
+    assert!(0 < report.paced_ns && report.paced_ns < took, "{} of {took} ns", report.paced_ns);
+}
+
+#[tokio::test]
+async fn a_map_is_not_suspended() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let map = TaskId::map(JobId(1), 0).attempt(0);
+    assert_eq!(map.task.kind, TaskKind::Map);
+    let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
+    let launch = MasterFrame::LaunchMap { attempt: map, split };
+    hand.order(vec![hand.job(JobId(1)), launch, MasterFrame::Suspend { attempt: map }]).await;
+    let report = hand
+        .hears("a map", |frame| match frame {
+            WorkerFrame::MapFinished { report, .. } => Some(report.clone()),
+            WorkerFrame::Suspended { .. } => panic!("a map was suspended"),
+            _ => None,
+        })
+        .await;
+    assert_eq!(report.suspensions, 0);
+}

@@ -1,0 +1,555 @@
+//! Reduces that are suspended, go on, and are handed over, at random borders: nobody can tell by what they leave.
+
+use super::super::*;
+use super::runner::{Bench, JOB, Means, Memory, MemorySplit};
+use crate::api::{Combiner, Counter, Input, JobPlan, Mapper, Reducer};
+use crate::collect::Emitter;
+use crate::merge::Values;
+use crate::record::Record;
+use crate::segment::SpillCompression;
+use gristmill_scheduler::ids::TaskId;
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// What an attempt says of itself, in this order.
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    Suspended,
+    Stays,
+    Ended,
+}
+
+/// A worker that always finds another thread for a slot.
+struct Hears(Sender<Word>);
+
+impl Parking for Hears {
+    fn leave(&self, _: u32) -> bool {
+        self.0.send(Word::Suspended).is_ok()
+    }
+    fn stays(&self) {
+        let _ = self.0.send(Word::Stays);
+    }
+}
+
+/// Asks the attempt that runs to stop, when user code has been called so often since the last time.
+#[derive(Clone, Default)]
+struct Script(Arc<Mutex<Scene>>);
+
+#[derive(Default)]
+struct Scene {
+    progress: Option<Arc<Progress>>,
+    calls_left: u64,
+    draws: Option<ChaCha8Rng>,
+    calls_max: u64,
+}
+
+impl Script {
+    fn play(&self, progress: &Arc<Progress>, seed: u64, calls_max: u64) {
+        let mut scene = self.0.lock().unwrap();
+        scene.progress = Some(progress.clone());
+        scene.calls_max = calls_max;
+        let draws = scene.draws.get_or_insert_with(|| ChaCha8Rng::seed_from_u64(seed));
+        let left = draws.next_u64() % calls_max;
+        scene.calls_left = left;
+        if left == 0 {
+            progress.suspend();
+        }
+    }
+
+    fn end(&self) {
+        self.0.lock().unwrap().progress = None;
+    }
+
+    fn called(&self) {
+        let mut scene = self.0.lock().unwrap();
+        let Some(progress) = scene.progress.clone() else { return };
+        if 0 < scene.calls_left {
+            scene.calls_left -= 1;
+            return;
+        }
+        let most = scene.calls_max;
+        if let Some(draws) = &mut scene.draws {
+            scene.calls_left = draws.next_u64() % most;
+        }
+        progress.suspend();
+    }
+}
+
+/// `word number` lines: the pair as key, the number as value.
+struct Pairs;
+impl Mapper for Pairs {
+    type Key = (String, u32);
+    type Value = u64;
+    fn map(&mut self, record: Record<'_>, out: &mut Emitter<(String, u32), u64>) -> TaskResult {
+        let text = record.text();
+        let (word, number) = text.split_once(' ').unwrap();
+        let number: u32 = number.parse()?;
+        out.emit((word.to_owned(), number / 4), u64::from(number));
+        Ok(())
+    }
+}
+
+struct Add(Script);
+impl Combiner for Add {
+    type Value = u64;
+    fn combine(&mut self, total: &mut u64, value: u64) {
+        self.0.called();
+        *total += value;
+    }
+}
+
+/// Numbers the groups over all of them, and writes and counts what it sees.
+struct Number {
+    script: Script,
+    number: u64,
+    movable: bool,
+    groups: Counter,
+    long: Counter,
+}
+impl Number {
+    fn new(script: &Script, movable: bool) -> Self {
+        let (groups, long) = (Counter::default(), Counter::default());
+        Self { script: script.clone(), number: 0, movable, groups, long }
+    }
+}
+impl Reducer for Number {
+    type Key = (String, u32);
+    type Value = u64;
+    fn setup(&mut self, task: &TaskContext, out: &mut Output) -> TaskResult {
+        self.groups = task.counter("groups");
+        self.long = task.counter("long keys");
+        self.groups.add(1);
+        out.line(b"begin");
+        Ok(())
+    }
+    fn reduce(
+        &mut self,
+        key: (String, u32),
+        values: &mut Values<'_, (String, u32), u64>,
+        out: &mut Output,
+    ) -> TaskResult {
+        self.script.called();
+        self.number += 1;
+        self.groups.add(1);
+        if 15 < key.0.len() {
+            self.long.add(1);
+        }
+        out.field(format_args!("{} {}.{}", self.number, key.0, key.1));
+        // Some values are left to the engine.
+        while let Some(value) = values.next()? {
+            out.field(format_args!(" {value}"));
+            if value % 7 == 0 {
+                break;
+            }
+        }
+        out.line(b"");
+        Ok(())
+    }
+    fn finish(&mut self, out: &mut Output) -> TaskResult {
+        out.line(format!("{} groups", self.number).as_bytes());
+        Ok(())
+    }
+    fn save(&self) -> Option<Vec<u8>> {
+        self.movable.then(|| self.number.to_le_bytes().to_vec())
+    }
+    fn restore(&mut self, saved: &[u8]) -> TaskResult {
+        self.number = u64::from_le_bytes(saved.try_into().unwrap());
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Combining,
+    Grouped,
+}
+
+fn plan(kind: Kind, script: &Script, movable: bool) -> JobPlan {
+    let (script, same) = (script.clone(), script.clone());
+    let plan = JobPlan::map(Input::lines(["memory"]), || Pairs);
+    let plan = match kind {
+        Kind::Plain => plan,
+        Kind::Combining => plan.combine(move || Add(script.clone())),
+        Kind::Grouped => plan.group_by_first(),
+    };
+    plan.reduce(move || Number::new(&same, movable))
+}
+
+/// What is left of a reduce, and what befell it.
+#[derive(Debug, Default)]
+struct Left {
+    part: Vec<u8>,
+    done: Option<PartDone>,
+    records_in: u64,
+    records_out: u64,
+    suspended: u32,
+    moved: u32,
+}
+
+/// Runs a reduce whose script stops it, and lets it go on here or, each time, at a new worker, as `draws` decides.
+fn run_in_steps(
+    plan: &JobPlan,
+    script: &Script,
+    (means, partition): (Means, u32),
+    segments: &[SegmentData],
+    (seed, calls_max): (u64, u64),
+) -> Left {
+    let mut draws = ChaCha8Rng::seed_from_u64(!seed);
+    let mut left = Left::default();
+    let mut state: Option<Box<HandOver>> = None;
+    loop {
+        // What is suspended needs room.
+        let bench = Bench::new(Means { budget_bytes: 1 << 30, ..means }, 3);
+        let (words, heard) = channel();
+        let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words.clone())))));
+        progress.begin(0);
+        script.play(&progress, seed, calls_max);
+        let part = Memory::default();
+        let mut output = Output::new("part", Box::new(part.clone()));
+        if let Some(state) = &state {
+            output.write(&left.part);
+            output.count_records(state.records);
+        }
+        let attempt = TaskId::reduce(JOB, partition).attempt(left.moved);
+        let end = std::thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                let side = Arc::new(SideInputs::none());
+                let (settings, budget) = (&bench.settings, &bench.budget);
+                let segments = segments.to_vec();
+                let resume = state.as_deref();
+                let end = run_reduce_in_steps(
+                    plan, attempt, segments, side, settings, budget, &progress, output, resume,
+                );
+                let _ = words.send(Word::Ended);
+                end
+            });
+            decide(&heard, &progress, &mut draws);
+            run.join().unwrap()
+        });
+        script.end();
+        left.part = part.0.lock().unwrap().clone();
+        left.suspended += progress.suspensions.load(Relaxed);
+        let sum = |state: (u64, u32)| assert_eq!(state, (left.part.len() as u64, crc32c::crc32c(&left.part)));
+        match end.unwrap() {
+            ReduceEnd::HandedOver(stood) => {
+                sum((stood.bytes, stood.crc32c));
+                left.moved += 1;
+                state = Some(stood);
+            }
+            ReduceEnd::Part(done) => {
+                sum((done.bytes, done.crc32c));
+                left.records_in = progress.records_in.load(Relaxed);
+                left.records_out = progress.records_out.load(Relaxed);
+                left.done = Some(done);
+                return left;
+            }
+        }
+    }
+}
+
+/// Lets a reduce go on as often as it stops.
+fn decide(heard: &Receiver<Word>, progress: &Progress, draws: &mut ChaCha8Rng) {
+    loop {
+        match heard.recv().unwrap() {
+            Word::Ended => return,
+            Word::Suspended if draws.next_u64().is_multiple_of(3) => assert!(progress.hand_over()),
+            Word::Suspended | Word::Stays => assert!(progress.resume(0)),
+        }
+    }
+}
+
+/// Runs every partition undisturbed and in steps, and compares. Answers how often reduces were suspended and moved.
+fn compare(kind: Kind, splits: &[MemorySplit], means: Means, movable: bool, seed: (u64, u64)) -> (u32, u32) {
+    const PARTITIONS: u32 = 3;
+    let script = Script::default();
+    let plan = plan(kind, &script, movable);
+    let bench = Bench::new(means, PARTITIONS);
+    let maps = bench.maps(&plan, splits).unwrap();
+    let (mut suspended, mut moved) = (0, 0);
+    for partition in 0..PARTITIONS {
+        let segments: Vec<SegmentData> =
+            maps.iter().map(|done| done.output.segment(partition).unwrap()).collect();
+        let alone = Bench::new(means, PARTITIONS);
+        let (expected, done) = alone.reduce(&plan, partition, segments.clone()).unwrap();
+        let left = run_in_steps(&plan, &script, (means, partition), &segments, seed);
+        assert_eq!(String::from_utf8(left.part).unwrap(), expected, "{kind:?} {seed:?}");
+        assert_eq!(left.done, Some(done), "{kind:?} {seed:?}: sums and counters");
+        let numbers =
+            |progress: &Progress| (progress.records_in.load(Relaxed), progress.records_out.load(Relaxed));
+        assert_eq!((left.records_in, left.records_out), numbers(&alone.progress), "{kind:?} {seed:?}");
+        suspended += left.suspended;
+        moved += left.moved;
+    }
+    (suspended, moved)
+}
+
+fn splits() -> impl Strategy<Value = Vec<MemorySplit>> {
+    let word = prop_oneof![4 => "[a-c]{0,2}", 2 => "(long){3,6}[xy]{0,2}", 1 => "[a-z]{1,3}"];
+    let line = (word, 0..60u32).prop_map(|(word, number)| format!("{word} {number}\n"));
+    let block = proptest::collection::vec(line, 0..60).prop_map(|lines| lines.concat());
+    proptest::collection::vec(block, 0..5).prop_map(|blocks| {
+        blocks.into_iter().map(|block| MemorySplit { input: 0, blocks: vec![block] }).collect()
+    })
+}
+
+fn means() -> impl Strategy<Value = Means> {
+    let bytes = || prop_oneof![Just(1usize), 1..3_000usize, Just(1 << 20)];
+    (bytes(), bytes(), 2..4usize, bytes()).prop_map(
+        |(collector_bytes, merge_bytes, fan_in_max, budget_bytes)| Means {
+            collector_bytes,
+            merge_bytes,
+            fan_in_max,
+            budget_bytes,
+            compression: SpillCompression::None,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_reduce_that_is_suspended_and_moved_leaves_what_an_undisturbed_one_leaves(
+        splits in splits(),
+        means in means(),
+        kind in prop_oneof![Just(Kind::Plain), Just(Kind::Combining), Just(Kind::Grouped)],
+        movable: bool,
+        seed: u64,
+        calls_max in 2..40u64,
+    ) {
+        let (_, moved) = compare(kind, &splits, means, movable, (seed, calls_max));
+        prop_assert!(movable || moved == 0);
+    }
+}
+
+/// Lines of as many different words, twice.
+fn many_words(count: u32) -> Vec<MemorySplit> {
+    let text: String = (0..count).map(|n| format!("word{n} {n}\n")).collect();
+    vec![MemorySplit { input: 0, blocks: vec![text] }; 2]
+}
+
+#[test]
+fn reduces_of_every_kind_are_really_suspended_and_moved() {
+    for kind in [Kind::Plain, Kind::Combining, Kind::Grouped] {
+        for means in [Means::PLENTY, Means::NOTHING] {
+            let (suspended, moved) = compare(kind, &many_words(300), means, true, (7, 8));
+            assert!(
+                20 < suspended && 5 < moved,
+                "{kind:?}: {suspended} times suspended, {moved} times moved"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reduce_whose_reducer_cannot_be_saved_stays_and_says_so() {
+    let script = Script::default();
+    let plan = plan(Kind::Plain, &script, false);
+    let bench = Bench::new(Means::PLENTY, 1);
+    let maps = bench.maps(&plan, &many_words(10)).unwrap();
+    let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
+    let (words, heard) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    progress.begin(0);
+    assert!(progress.suspend());
+    let bench = Bench { progress: progress.clone(), ..bench };
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
+        assert_eq!(heard.recv(), Ok(Word::Suspended));
+        assert_eq!(progress.slot(), None, "a suspended attempt holds no slot");
+        assert!(progress.hand_over());
+        assert_eq!(heard.recv(), Ok(Word::Stays));
+        assert!(progress.resume(3));
+        assert_eq!(run.join().unwrap().unwrap().1.records, 12);
+    });
+    assert_eq!(progress.slot(), Some(3), "it went on in the slot that it was given");
+    assert_eq!(progress.suspensions.load(Relaxed), 1);
+    assert!(0 < progress.suspended_ns.load(Relaxed));
+}
+
+#[test]
+fn a_suspended_reduce_that_is_cancelled_ends_without_a_slot() {
+    let script = Script::default();
+    let plan = plan(Kind::Combining, &script, true);
+    let bench = Bench::new(Means::PLENTY, 1);
+    let maps = bench.maps(&plan, &many_words(10)).unwrap();
+    let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
+    let (words, heard) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    progress.begin(0);
+    progress.suspend();
+    let bench = Bench { progress: progress.clone(), ..bench };
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
+        assert_eq!(heard.recv(), Ok(Word::Suspended));
+        progress.cancel();
+        assert_eq!(run.join().unwrap().unwrap_err().class(), Fault::Cancelled);
+    });
+    assert_eq!(progress.slot(), None);
+    assert!(!progress.resume(1), "there is nobody who would take the slot");
+}
+
+#[test]
+fn a_reduce_with_a_table_for_which_there_is_no_room_keeps_its_slot() {
+    let script = Script::default();
+    let plan = plan(Kind::Combining, &script, true);
+    let means = Means { budget_bytes: 1 << 20, ..Means::PLENTY };
+    let bench = Bench::new(means, 1);
+    let maps = bench.maps(&plan, &many_words(10)).unwrap();
+    let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
+    let (words, heard) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    progress.begin(0);
+    progress.suspend();
+    let bench = Bench { progress: progress.clone(), ..bench };
+    let all = bench.budget.try_reserve((1 << 20) - bench.budget.used_bytes()).unwrap();
+    bench.reduce(&plan, 0, segments).unwrap();
+    drop(all);
+    assert!(heard.try_recv().is_err(), "it was not suspended");
+    assert_eq!((progress.slot(), progress.suspensions.load(Relaxed)), (Some(0), 0));
+}
+
+/// A reducer that passes time in one group, as it would between two groups.
+struct Passes;
+impl Reducer for Passes {
+    type Key = (String, u32);
+    type Value = u64;
+    fn reduce(
+        &mut self,
+        _: (String, u32),
+        _: &mut Values<'_, (String, u32), u64>,
+        out: &mut Output,
+    ) -> TaskResult {
+        STARTED.get_or_init(Instant::now);
+        while GO_ON.get().is_none() && !out.is_cancelled() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        out.line(b"passed");
+        Ok(())
+    }
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(Vec::new())
+    }
+}
+static STARTED: OnceLock<Instant> = OnceLock::new();
+static GO_ON: OnceLock<()> = OnceLock::new();
+
+#[test]
+fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted_and_cannot_move() {
+    let plan = JobPlan::map(Input::lines(["memory"]), || Pairs).reduce(|| Passes);
+    let bench = Bench::new(Means::PLENTY, 1);
+    let maps = bench.maps(&plan, &many_words(1)).unwrap();
+    let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
+    let (words, heard) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    progress.begin(0);
+    let bench = Bench { progress: progress.clone(), ..bench };
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
+        while STARTED.get().is_none() {
+            std::thread::yield_now();
+        }
+        let asked = Instant::now();
+        assert!(progress.suspend());
+        assert_eq!(heard.recv(), Ok(Word::Suspended));
+        println!("suspended within a group after {:?}", asked.elapsed());
+        assert!(progress.hand_over());
+        assert_eq!(heard.recv(), Ok(Word::Stays));
+        GO_ON.get_or_init(|| ());
+        assert!(progress.resume(0));
+        assert_eq!(run.join().unwrap().unwrap().0, "passed\n");
+    });
+}
+
+#[test]
+fn a_paced_wait_ends_as_soon_as_the_attempt_is_cancelled_or_asked_to_stop() {
+    // At this speed a millisecond of work costs a quarter of an hour.
+    let start = |parking: Option<Box<dyn Parking>>| {
+        let progress = Arc::new(Progress::new(1e-6, parking));
+        progress.begin(0);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(6) {
+            std::hint::spin_loop();
+        }
+        progress
+    };
+    let progress = start(None);
+    std::thread::scope(|scope| {
+        let wait = scope.spawn(|| progress.check());
+        progress.cancel();
+        assert!(matches!(wait.join().unwrap(), Err(TaskFailure::Cancelled)));
+    });
+    let (words, _heard) = channel();
+    let progress = start(Some(Box::new(Hears(words))));
+    std::thread::scope(|scope| {
+        let wait = scope.spawn(|| progress.check());
+        assert!(progress.suspend());
+        wait.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_slot_of_half_the_speed_takes_twice_as_long_and_says_how_much_it_waited() {
+    let progress = Progress::new(0.5, None);
+    progress.begin(0);
+    let begun = Instant::now();
+    let mut worked = Duration::ZERO;
+    while worked < Duration::from_millis(40) {
+        let slice = Instant::now();
+        while slice.elapsed() < Duration::from_millis(1) {
+            std::hint::spin_loop();
+        }
+        worked += slice.elapsed();
+        progress.check().unwrap();
+    }
+    progress.settle();
+    let (took, paced) = (begun.elapsed(), Duration::from_nanos(progress.paced_ns.load(Relaxed)));
+    assert!(
+        worked <= paced && paced <= took - worked,
+        "{worked:?} worked, {paced:?} waited, {took:?} in all"
+    );
+    let before = progress.paced_ns.load(Relaxed);
+    progress.check().unwrap();
+    progress.settle();
+    assert_eq!(progress.paced_ns.load(Relaxed), before, "what follows is not paced");
+}
+
+#[test]
+fn suspending_and_going_on_take_this_long() {
+    let script = Script::default();
+    let plan = plan(Kind::Plain, &script, true);
+    let bench = Bench::new(Means::PLENTY, 1);
+    let maps = bench.maps(&plan, &many_words(20_000)).unwrap();
+    let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
+    let (words, heard) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words.clone())))));
+    progress.begin(0);
+    let bench = Bench { progress: progress.clone(), ..bench };
+    let mut rounds = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            bench.reduce(&plan, 0, segments).unwrap();
+            let _ = words.send(Word::Ended);
+        });
+        progress.suspend();
+        // Each round: go on, reduce one group, stop.
+        while heard.recv() == Ok(Word::Suspended) && rounds.len() < 500 {
+            let asked = Instant::now();
+            assert!(progress.resume(0));
+            progress.suspend();
+            rounds.push(asked);
+        }
+        progress.do_not_suspend();
+        let _ = progress.resume(0);
+    });
+    let mut took: Vec<Duration> = rounds.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    took.sort_unstable();
+    let (middle, last) = (took[took.len() / 2], took[took.len() - 1]);
+    println!("{} times to go on, reduce a group and stop: {middle:?} each, at most {last:?}", took.len());
+}
