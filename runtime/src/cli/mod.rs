@@ -236,6 +236,9 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
         let replaceable = matches!(error, crate::paper::WriteError::NotEmpty { .. });
         return (exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite"));
     }
+    if error.is::<crate::paper::Interrupted>() {
+        return (exit::INTERRUPTED, None);
+    }
     if error.is::<files::InputError>() {
         return (exit::INPUT, None);
     }

@@ -2,10 +2,11 @@
 //!
 //! Not here: the experiments and the page ([`crate::paper`], [`crate::report`]).
 
+use super::run::watch_interruptions;
 use super::{stdout_line, usage};
 use crate::exit;
 use crate::paper::{
-    Circumstances, Context, Failure, Folder, PAPERS, Paper, REAL_PAPERS, RealContext, Run, Scale,
+    Circumstances, Context, Failure, Folder, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, Scale,
 };
 use crate::registry::Registry;
 use crate::report::Tally;
@@ -60,6 +61,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
         return run(PAPERS, flags, |experiment, context| experiment(context));
     }
     // Runs and inputs stand here while the experiments go on; what they found goes to the page.
+    let interrupted = watch_interruptions()?;
     let runs = tempfile::Builder::new().prefix("gristmill-paper-").tempdir()?;
     run(REAL_PAPERS, flags, |experiment, context| {
         experiment(&RealContext {
@@ -68,6 +70,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
             progress: context.progress,
             registry,
             folder: runs.path(),
+            interrupted: interrupted.clone(),
         })
     })
 }
@@ -102,6 +105,8 @@ fn run<E: Copy>(
         let taken = progress.end();
         match result {
             Ok(paper) => run.papers.push(paper),
+            // What was found before is not half a page: nothing is written.
+            Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => {
                 let error = crate::chain(error.as_ref());
                 eprintln!("error: {name}: {error}");

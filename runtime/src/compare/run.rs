@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Pause between looks whether all jobs have ended. Their times come from the master, so it lengthens only the run.
@@ -324,28 +323,20 @@ async fn joined(client: &Client, workers: u32) -> Result<MasterStatus, CompareEr
     }
 }
 
-/// Hands over each job at its time and gives their numbers in the order of the jobs.
+/// Hands over each job at its time, one after the other, so that jobs of one instant arrive in the order of the list
+/// under every policy, and gives their numbers in that order.
 async fn hand_over_in_time(
-    client: &Arc<Client>,
+    client: &Client,
     jobs: &[DrawnJob],
     ready: Vec<Ready>,
 ) -> Result<Vec<JobId>, CompareError> {
     let start = Instant::now() + LEAD;
-    let mut ids: Vec<Option<JobId>> = vec![None; jobs.len()];
-    let mut under_way = JoinSet::new();
-    for (place, (job, ready)) in jobs.iter().zip(ready).enumerate() {
-        let due = start + Duration::from_secs_f64(job.arrival);
-        let client = client.clone();
-        under_way.spawn(async move {
-            sleep_until(due).await;
-            (place, client.hand_over(ready).await)
-        });
+    let mut ids = Vec::with_capacity(jobs.len());
+    for (job, ready) in jobs.iter().zip(ready) {
+        sleep_until(start + Duration::from_secs_f64(job.arrival)).await;
+        ids.push(client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?);
     }
-    while let Some(done) = under_way.join_next().await {
-        let Ok((place, id)) = done else { continue };
-        ids[place] = Some(id.map_err(CompareError::client("submit a job"))?);
-    }
-    Ok(ids.into_iter().flatten().collect())
+    Ok(ids)
 }
 
 /// Waits until the master has no live job.

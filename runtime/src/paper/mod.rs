@@ -22,7 +22,7 @@ pub use model::{
     Table, Verdict,
 };
 pub use parallel::each;
-pub use real::{REAL_PAPERS, RealContext, RealExperiment};
+pub use real::{Interrupted, REAL_PAPERS, RealContext, RealExperiment};
 pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
 
 /// Runs the experiments of one paper.

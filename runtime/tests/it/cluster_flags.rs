@@ -104,17 +104,19 @@ fn slots_of_half_the_speed_take_twice_the_time() {
     let times = |speed: &str| {
         let (finished, events) = traced(&sandbox, &[&flags[..], &["--speed", speed]].concat());
         let totals = finished.json()["status"]["totals"].clone();
-        let sum = |kind: &str| stretches(&events, kind).iter().map(|(from, to, _)| to - from).sum::<f64>();
-        (sum("map"), sum("reduce"), totals, finished.stderr)
+        let least = |kind: &str| {
+            let stretches = stretches(&events, kind);
+            stretches.iter().map(|(from, to, _)| to - from).fold(f64::INFINITY, f64::min)
+        };
+        (least("map"), least("reduce"), totals, finished.stderr)
     };
-    let (maps, reduces, totals, words) = times("1");
+    let (map, reduce, totals, words) = times("1");
+    assert!(0.15 <= map && 0.3 <= reduce, "a map took {map} s, the reduce {reduce} s");
     assert_eq!(totals["paced_ns"], 0);
     assert!(words.contains("waiting (asleep") && !words.contains("paced"), "{words}");
-    let (slow_maps, slow_reduces, totals, words) = times("0.5");
-    for (kind, quick, slow) in [("map", maps, slow_maps), ("reduce", reduces, slow_reduces)] {
-        let ratio = slow / quick;
-        assert!((ratio / 2.0 - 1.0).abs() < TOLERANCE, "{kind}: {slow} s is {ratio} times {quick} s");
-    }
+    // A busy machine makes times longer, and what is paced with them; never shorter.
+    let (map, reduce, totals, words) = times("0.5");
+    assert!(0.3 <= map && 0.6 <= reduce, "a map took {map} s, the reduce {reduce} s");
     assert!(words.contains("% paced"), "{words}");
     let paced = totals["paced_ns"].as_f64().unwrap() / totals["slot_ns"].as_f64().unwrap();
     assert!((paced - 0.5).abs() < TOLERANCE, "{paced} of the time was paced");
@@ -126,16 +128,15 @@ fn listed_speeds_are_for_the_workers_in_turn() {
     let cluster = ["--workers", "2", "--speed", "1,0.5"];
     let flags = ["--maps", "8", "--map-time", "100ms", "--reduce-time", "0ms", "--reduces", "1"];
     let (_, events) = traced(&sandbox, &[&cluster[..], &flags].concat());
-    let mut longest: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut shortest: BTreeMap<u64, f64> = BTreeMap::new();
     for (from, to, worker) in stretches(&events, "map") {
-        let longest = longest.entry(worker).or_default();
-        *longest = longest.max(to - from);
+        let shortest = shortest.entry(worker).or_insert(f64::INFINITY);
+        *shortest = shortest.min(to - from);
     }
-    let mut longest: Vec<f64> = longest.into_values().collect();
-    longest.sort_by(f64::total_cmp);
-    assert_eq!(longest.len(), 2, "both workers ran maps");
-    let ratio = longest[1] / longest[0];
-    assert!((ratio / 2.0 - 1.0).abs() < 2.0 * TOLERANCE, "{longest:?}");
+    let mut shortest: Vec<f64> = shortest.into_values().collect();
+    shortest.sort_by(f64::total_cmp);
+    assert_eq!(shortest.len(), 2, "both workers ran maps");
+    assert!((0.1..0.2).contains(&shortest[0]) && 0.2 <= shortest[1], "{shortest:?}");
 }
 
 #[test]
@@ -198,7 +199,8 @@ fn reduce_without_pairs_and_job_without_reduces_take_their_measured_times() {
     assert_eq!((&status["maps"]["done"], &status["reduces"]["done"]), (&2.into(), &3.into()));
     for (kind, expected) in [("map", 0.25), ("reduce", 0.4)] {
         let sum: f64 = stretches(&events, kind).iter().map(|(from, to, _)| to - from).sum();
-        assert!(expected <= sum && sum < expected + 0.1, "{kind}s took {sum} s instead of {expected}");
+        // A busy machine makes them longer, never shorter.
+        assert!(expected <= sum, "{kind}s took {sum} s instead of {expected}");
     }
     let out = sandbox.text("out");
     let maps_only = sandbox

@@ -2,7 +2,8 @@
 //!
 //! Deliberately not here: what the experiments find (`paper` in the library), and how pages look (`report`).
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, until};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,4 +146,15 @@ fn same_seed_gives_the_same_bytes_but_for_the_circumstances() {
     assert!(!page.contains("src=\"http") && !page.contains("url("), "the page asks for something elsewhere");
     assert!(!page.contains(">NaN<") && !page.contains("\"NaN"), "a number is none");
     sandbox.assert_nothing_left();
+}
+
+#[test]
+fn interrupted_experiments_on_real_processes_write_no_page_and_leave_nothing() {
+    let sandbox = Sandbox::new();
+    let running = sandbox.gristmill(["paper", "asrpt", "--real", "--quick", "--out", "out"]).start();
+    until("workers of a run", || (!sandbox.pids_of("worker").is_empty()).then_some(()));
+    running.signal(Signal::INT);
+    running.finish().expect_code(130).expect_words(&["interrupted"]);
+    sandbox.assert_nothing_left();
+    assert!(!sandbox.path("out").exists(), "there is half a page");
 }

