@@ -13,6 +13,10 @@ use std::collections::BTreeMap;
 /// How far times of sleeping tasks may be off.
 const TOLERANCE: f64 = 0.1;
 
+/// By how much a stretch in a trace may be too short, seconds: workers' clocks are known to the master as well as a
+/// message travels.
+const CLOCKS: f64 = 0.01;
+
 /// Runs a synthetic job with these flags; answers what it said and the events of its trace.
 fn traced(sandbox: &Sandbox, flags: &[&str]) -> (Finished, Vec<Value>) {
     let trace = sandbox.text("trace.json");
@@ -111,12 +115,12 @@ fn slots_of_half_the_speed_take_twice_the_time() {
         (least("map"), least("reduce"), totals, finished.stderr)
     };
     let (map, reduce, totals, words) = times("1");
-    assert!(0.15 <= map && 0.3 <= reduce, "a map took {map} s, the reduce {reduce} s");
+    assert!(0.15 - CLOCKS <= map && 0.3 - CLOCKS <= reduce, "a map took {map} s, the reduce {reduce} s");
     assert_eq!(totals["paced_ns"], 0);
     assert!(words.contains("waiting (asleep") && !words.contains("paced"), "{words}");
     // A busy machine makes times longer, and what is paced with them; never shorter.
     let (map, reduce, totals, words) = times("0.5");
-    assert!(0.3 <= map && 0.6 <= reduce, "a map took {map} s, the reduce {reduce} s");
+    assert!(0.3 - CLOCKS <= map && 0.6 - CLOCKS <= reduce, "a map took {map} s, the reduce {reduce} s");
     assert!(words.contains("% paced"), "{words}");
     let paced = totals["paced_ns"].as_f64().unwrap() / totals["slot_ns"].as_f64().unwrap();
     assert!((paced - 0.5).abs() < TOLERANCE, "{paced} of the time was paced");
@@ -136,7 +140,8 @@ fn listed_speeds_are_for_the_workers_in_turn() {
     let mut shortest: Vec<f64> = shortest.into_values().collect();
     shortest.sort_by(f64::total_cmp);
     assert_eq!(shortest.len(), 2, "both workers ran maps");
-    assert!((0.1..0.2).contains(&shortest[0]) && 0.2 <= shortest[1], "{shortest:?}");
+    let (slow, quick) = (0.2 - CLOCKS, 0.1 - CLOCKS);
+    assert!((quick..slow).contains(&shortest[0]) && slow <= shortest[1], "{shortest:?}");
 }
 
 #[test]
@@ -200,7 +205,7 @@ fn reduce_without_pairs_and_job_without_reduces_take_their_measured_times() {
     for (kind, expected) in [("map", 0.25), ("reduce", 0.4)] {
         let sum: f64 = stretches(&events, kind).iter().map(|(from, to, _)| to - from).sum();
         // A busy machine makes them longer, never shorter.
-        assert!(expected <= sum, "{kind}s took {sum} s instead of {expected}");
+        assert!(expected - 3.0 * CLOCKS <= sum, "{kind}s took {sum} s instead of {expected}");
     }
     let out = sandbox.text("out");
     let maps_only = sandbox
