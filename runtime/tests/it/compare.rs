@@ -4,6 +4,7 @@
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, until};
+use gristmill_scheduler::{placement, policy};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -156,4 +157,119 @@ fn given_cluster_gets_each_policy_and_then_its_own_back() {
     assert_eq!(results(&sandbox, "max-srpt-1")["jobs"].as_array().unwrap().len(), 6);
     assert_eq!(policy(), before);
     standing.end();
+}
+
+/// Twenty-two jobs of five kinds: reduces that can be suspended, goals, weights, pools of slots and a paced network, so
+/// that every policy has something to decide by.
+const MANY: &str = r#"
+name = "many"
+seed = 9
+[cluster]
+workers = 3
+map-slots = 2
+reduce-slots = 1
+nic-rate = "20MB/s"
+[arrivals]
+kind = "poisson"
+mean-interval = "30ms"
+[[data]]
+name = "text"
+kind = "text"
+size = "256KiB"
+[[data]]
+name = "records"
+kind = "records"
+size = "256KiB"
+[[data]]
+name = "tables"
+kind = "tables"
+size = "64KiB"
+[[job]]
+name = "wordcount"
+inputs = ["{data}/text"]
+split-size = "64KiB"
+reduces = 2
+count = 3
+[[job]]
+name = "grep"
+args = ["-c", "ab+a"]
+inputs = ["{data}/text"]
+split-size = "64KiB"
+count = 3
+[[job]]
+name = "sort"
+inputs = ["{data}/records"]
+split-size = "64KiB"
+reduces = 2
+count = 3
+weight = 2
+[[job]]
+name = "join"
+args = ["--left", "{data}/tables/visits.csv", "--right", "{data}/tables/users.csv", "--on", "user"]
+split-size = "16KiB"
+reduces = 2
+count = 3
+[[job]]
+name = "synthetic"
+label = "long"
+args = ["--maps", "6", "--map-time", "exp:40ms", "--reduce-time", "100ms", "--map-bytes", "50KiB", "--seed", "{seed}"]
+count = 4
+reduces = 2
+deadline = "2s"
+[[job]]
+name = "synthetic"
+label = "short"
+args = ["--maps", "2", "--map-time", "20ms", "--reduce-time", "10ms", "--map-bytes", "1KiB", "--seed", "{seed}"]
+count = 6
+reduces = 1
+"#;
+
+/// Runs [`MANY`] under each contender: every run whole, outputs alike, and every journal gives its orders again.
+fn runs_alike_and_replays(policies: &[String], placements: &[&str]) {
+    let sandbox = Sandbox::new();
+    let workload = sandbox.write("many.toml", MANY);
+    let out = sandbox.text("out");
+    let (policies, placements) = (policies.join(","), placements.join(","));
+    let contenders = ["--policy", &policies, "--placement", &placements];
+    let arguments = ["compare", &workload, "--repeat", "1", "--no-warm-up", "--out", &out];
+    sandbox.run_well(arguments.iter().copied().chain(contenders));
+    let runs = fs::read_dir(sandbox.path("out/runs")).unwrap();
+    let runs: Vec<String> = runs.map(|run| run.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(runs.len(), policies.split(',').count() * placements.split(',').count(), "{runs:?}");
+    let mut digests = Vec::new();
+    for run in &runs {
+        let of_run: Vec<Option<u64>> = results(&sandbox, run)["jobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|job| job["output_digest"].as_u64())
+            .collect();
+        assert_eq!(of_run.len(), 22, "{run}");
+        assert!(of_run.iter().all(Option::is_some), "{run}: a job without an output");
+        digests.push(of_run);
+        sandbox.run_well(["replay", &sandbox.text(&format!("out/runs/{run}/journal.jsonl"))]);
+    }
+    for (run, of_run) in runs.iter().zip(&digests) {
+        assert_eq!(of_run, &digests[0], "outputs of {run} differ from those of {}", runs[0]);
+    }
+}
+
+#[test]
+fn every_feasible_policy_gives_the_same_outputs_and_a_journal_that_replays() {
+    let mut all = Vec::new();
+    for entry in policy::catalogue().into_iter().filter(|entry| entry.only_simulated.is_none()) {
+        all.push(entry.name.to_owned());
+        if entry.parameters.iter().any(|parameter| parameter.name == "preemptive") {
+            all.push(format!("{}:preemptive=yes", entry.name));
+        }
+    }
+    assert!(all.iter().any(|name| name == "asrpt:preemptive=yes"), "{all:?}");
+    runs_alike_and_replays(&all, &["pull"]);
+}
+
+#[test]
+fn every_feasible_placement_gives_the_same_outputs_and_a_journal_that_replays() {
+    let feasible = placement::catalogue().into_iter().filter(|entry| entry.only_simulated.is_none());
+    let names: Vec<&str> = feasible.map(|entry| entry.name).collect();
+    runs_alike_and_replays(&["fair".to_owned()], &names);
 }

@@ -164,7 +164,7 @@ const LONG_UNIT_SECONDS: f64 = 0.2;
 
 /// Short jobs that meet a long reduce.
 fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
-    let (workers, short) = (2, context.scaled(3, 8, 20));
+    let (workers, short) = (2, context.scaled(3, 6, 20));
     let long_units = f64::from(short) * 4.0;
     let job = |arrival: f64, maps: usize, reduces: Vec<f64>| Job {
         arrival,
@@ -184,7 +184,7 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
         .iter()
         .flat_map(|(keeping, one, interrupting, other)| [(*keeping, *one), (*interrupting, *other)])
         .collect();
-    let repetitions = context.scaled(1, 2, 8);
+    let repetitions = context.scaled(1, 3, 8);
     let comparison = context.compare(
         "asrpt-long-reduce",
         &workload,

@@ -304,7 +304,7 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
     let config = networked(4, 2, NIC);
     let stream = Stream {
         sizes: Sizes::Balanced,
-        jobs: context.scaled(6, 18, 80),
+        jobs: context.scaled(6, 15, 80),
         mean: MEAN_SECONDS,
         load,
         swing: 0.0,
@@ -326,7 +326,7 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
     let percent = (100.0 * load).round() as u32;
     let name = format!("overlap-load-{percent}");
     let workload = sleeping(&name, context.seed, &jobs, 1.0);
-    let repetitions = context.scaled(1, 2, 5);
+    let repetitions = context.scaled(1, 3, 5);
     let comparison = context.compare(&name, &workload, &config, policies(&names), repetitions)?;
     let mut section = Section {
         id: format!("section-5-load-{percent}"),

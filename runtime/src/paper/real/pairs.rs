@@ -91,11 +91,11 @@ fn compare(
 
 /// Jobs that are all there at the start, as for Table 2.
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
-    let count = context.scaled(4, 10, 20);
-    let repetitions = context.scaled(1, 2, 5);
+    let count = context.scaled(4, 8, 20);
+    let repetitions = context.scaled(1, 3, 5);
     let sizes = Sizes::Exponential.draw(count, MEAN_SECONDS, context.seed);
     let jobs = jobs_at(sizes.iter().map(|&size| (0.0, size)));
-    let contenders = policies(if count < 10 { &BATCH[3..6] } else { &BATCH });
+    let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
     let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
     let mut section = Section {
         id: "table-2".to_owned(),
@@ -133,7 +133,7 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
 /// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
-    let repetitions = context.scaled(1, 2, 5);
+    let repetitions = context.scaled(1, 3, 5);
     let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, context.seed);
     // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
     sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
@@ -167,12 +167,12 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
 fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let stream = Stream {
         sizes: Sizes::Exponential,
-        jobs: context.scaled(5, 18, 60),
+        jobs: context.scaled(5, 14, 60),
         mean: MEAN_SECONDS,
         load: 0.8,
         swing: 0.0,
     };
-    let repetitions = context.scaled(1, 2, 5);
+    let repetitions = context.scaled(1, 3, 5);
     let drawn = stream.draw(context.seed);
     let jobs =
         jobs_at(drawn.iter().map(|job| (job.arrival, Size { map: job.work[0], shuffle: job.work[1] })));

@@ -67,7 +67,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 
 fn applications(context: &RealContext<'_>) -> Vec<Application> {
     let mib = 1 << 20;
-    let bytes = context.scaled(16, 48, 128) * mib;
+    let bytes = context.scaled(16, 32, 128) * mib;
     let text =
         || vec![DataSet { name: "text".to_owned(), kind: generate::Kind::Text, bytes, seed: context.seed }];
     let records = || {
@@ -161,25 +161,27 @@ fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> W
 
 fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
     let config = config(application);
-    // How much work a job is decides how often jobs may come.
+    // How much work a job is decides how often jobs may come; its reduces take slots too.
     let alone = workload(application, context.seed, 3, 1.0);
     let pull = contenders().split_off(PLACEMENTS.len() - 1);
     let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;
-    let work = alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.work_seconds[0]);
-    let work = mean(work).unwrap_or(0.0).max(1e-3);
+    let of_phase = |phase: usize| {
+        mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.work_seconds[phase])).unwrap_or(0.0)
+    };
+    let [maps, reduces] = [of_phase(0), of_phase(1)];
     let rate: f64 = f64::from(WORKERS / 2) * application.speeds.iter().sum::<f64>();
-    let interval = work / (LOAD * rate);
-    let seconds = context.scaled(3.0, 9.0, 60.0);
+    let interval = (maps + reduces).max(1e-3) / (LOAD * rate);
+    let seconds = context.scaled(3.0, 6.0, 60.0);
     let jobs = (seconds / interval).ceil().clamp(4.0, 400.0) as u32;
-    let repetitions = context.scaled(1, 2, 5);
+    let repetitions = context.scaled(1, 3, 5);
     let workload = workload(application, context.seed, jobs, interval);
     let comparison = context.compare(application.name, &workload, &config, contenders(), repetitions)?;
     let mut section = Section {
         id: format!("chapter-6-{}", application.name),
         title: format!("Chapter 6: {}", application.title),
         text: vec![format!(
-            "{jobs} jobs, one every {interval:.2} s in the mean, each with {work:.2} s of map work at full speed; seed {}, \
-             arrivals drawn anew for each of {repetitions} repetitions.",
+            "{jobs} jobs, one every {interval:.2} s in the mean, each with {maps:.2} s of map and {reduces:.2} s of reduce \
+             work at full speed; seed {}, arrivals drawn anew for each of {repetitions} repetitions.",
             context.seed
         )],
         blocks: vec![

@@ -476,7 +476,7 @@ fn check_run(case: &Case, seen: &Seen) {
 }
 
 /// The policies that suspend reduces.
-const PREEMPTING: [&str; 2] = ["asrpt:preemptive=yes", "lrpt:preemptive=yes"];
+const PREEMPTING: [&str; 3] = ["asrpt:preemptive=yes", "lrpt:preemptive=yes", "gristmill:preemptive=yes"];
 
 fn live_policies() -> Vec<&'static str> {
     let catalogue = policy::catalogue().into_iter();

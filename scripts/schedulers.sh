@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Measures the schedulers on real execution and keeps the pages: about an hour on two cores, with nothing else running.
+#   scripts/schedulers.sh [--skip-build] [DIR]    into DIR (benches/results/DAY/schedulers)
+# Parts: the papers, loads (three of them, with simulated beside measured), busy (real work), overhead (what deciding
+# costs), hundred (workers). $PARTS names those to run, all by default. Runs and journals are kept beside the pages
+# while measuring, and then removed: pages, tables and figures stay.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [[ ${1:-} == --skip-build ]]; then
+    shift
+else
+    cargo build --release -p gristmill
+fi
+program=${CARGO_TARGET_DIR:-target}/release/gristmill
+out=${1:-benches/results/$(date +%F)/schedulers}
+parts=${PARTS:-papers loads busy overhead hundred}
+mkdir -p "$out"
+log=$out/commands.txt
+say() { echo "schedulers.sh: $*" >&2; }
+wanted() { [[ " $parts " == *" $1 "* ]]; }
+
+# Runs a command, notes it, its time and what it printed.
+noted() {
+    local begun=$SECONDS
+    {
+        echo "\$ ${*/#$program/gristmill}"
+        "$@"
+        echo "($((SECONDS - begun)) s)"
+        echo
+    } | tee -a "$log"
+}
+
+# A comparison whose page stays and whose runs go.
+compared() { # name, arguments
+    local name=$1
+    shift
+    say "$name"
+    noted "$program" compare "$@" --out "$out/$name" --quiet
+    rm -rf "${out:?}/$name/runs" "$out/$name/data"
+}
+
+if wanted papers; then
+    say "papers"
+    noted "$program" paper all --real --out "$out/papers" --overwrite
+fi
+if wanted loads; then
+    for load in 0.5:530ms 0.8:331ms 1.1:241ms; do
+        workload=$out/sleeping-${load%:*}.toml
+        sed "s/^mean-interval = .*/mean-interval = \"${load#*:}\"/" examples/workloads/sleeping.toml >"$workload"
+        compared "load-${load%:*}" "$workload" --repeat 4 \
+            --policy fair,max-srpt,asrpt:slot=100ms,gristmill,gristmill:preemptive=yes
+        rm "$workload"
+    done
+fi
+if wanted busy; then
+    compared busy examples/workloads/busy.toml --repeat 5 \
+        --policy fair,fifo,max-srpt,split-srpt,asrpt:slot=100ms,gristmill,gristmill:preemptive=yes
+fi
+if wanted overhead; then
+    compared overhead examples/workloads/standard.toml --repeat 8 \
+        --policy fifo,fair,max-srpt,k-lps,asrpt,max-scheduler,gristmill,gristmill:preemptive=yes
+fi
+if wanted hundred; then
+    say "hundred workers"
+    noted scripts/hundred.py --program "$program"
+fi
