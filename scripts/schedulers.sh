@@ -48,7 +48,7 @@ if wanted loads; then
     for load in 0.5:530ms 0.8:331ms 1.1:241ms; do
         workload=$out/sleeping-${load%:*}.toml
         sed "s/^mean-interval = .*/mean-interval = \"${load#*:}\"/" examples/workloads/sleeping.toml >"$workload"
-        compared "load-${load%:*}" "$workload" --repeat 4 \
+        compared "load-${load%:*}" "$workload" --repeat 3 \
             --policy fair,max-srpt,asrpt:slot=100ms,gristmill,gristmill:preemptive=yes
         rm "$workload"
     done
@@ -59,7 +59,7 @@ if wanted busy; then
 fi
 if wanted overhead; then
     compared overhead examples/workloads/standard.toml --repeat 8 \
-        --policy fifo,fair,max-srpt,k-lps,asrpt,max-scheduler,gristmill,gristmill:preemptive=yes
+        --policy fifo,fair,max-srpt,k-lps,gristmill:preemptive=yes
 fi
 if wanted hundred; then
     say "hundred workers"

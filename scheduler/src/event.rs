@@ -210,6 +210,12 @@ pub enum Event {
         /// The attempt.
         attempt: AttemptId,
     },
+    /// A running reduce attempt cannot be suspended, though it was asked to: its worker has no room to keep what it holds
+    /// beside the task that would get its slot, or keeps too many already. It is not asked again.
+    SuspensionRefused {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// A suspended attempt has written down where it stands and ended, so that the next attempt of its task can go
     /// on from there, on any worker.
     AttemptHandedOver {

@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A class of jobs with a fraction of a station's capacity, from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
 pub struct Line(pub u32);
 
 /// How much a grant is worth.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Share {
     /// As much as the job can use before the next grant gets any.
     All,

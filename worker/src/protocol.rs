@@ -79,6 +79,11 @@ pub enum WorkerFrame {
         /// The attempt.
         attempt: AttemptId,
     },
+    /// A reduce attempt cannot leave its slot, though the master asked: there is no room for what it holds.
+    NotSuspended {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// A suspended reduce attempt has ended, and another can go on where it stood.
     HandedOver {
         /// The attempt.

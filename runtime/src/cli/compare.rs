@@ -27,11 +27,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Run a workload under several policies on real processes and compare
-///
-/// Every policy meets the same jobs at the same times on a fresh cluster of local processes (or on the cluster of a
-/// given master), repeated in an order that changes, so that drift of the machine hits all alike. Prints a table and
-/// writes a page with figures, intervals and a verdict.
+/// What `compare` takes besides the flags of clusters and masters.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 struct CompareFlags {
@@ -53,7 +49,7 @@ struct CompareFlags {
     /// Check everything, print the arrivals, run nothing
     #[arg(long)]
     check: bool,
-    /// Also run each different job alone, for slowdown; the estimator `oracle` needs it anyway
+    /// Also run each different job alone, for slowdown; `--estimator oracle` does so where the workload tells no sizes
     #[arg(long)]
     isolated: bool,
     /// Begin without a short run that is thrown away
@@ -62,7 +58,7 @@ struct CompareFlags {
     /// Wait until outputs are on disk; they are thrown away, so it only adds the disk's noise
     #[arg(long)]
     sync: bool,
-    /// Longest time of one run
+    /// Longest time of one run; a longer one ends the comparison, and --resume goes on
     #[arg(long, value_name = "TIME", default_value = "30min")]
     limit: String,
     /// Print summaries and differences as JSON and not as a table
@@ -75,21 +71,38 @@ struct CompareFlags {
 
 const EXAMPLES: &str = "\
 Examples:
-  gristmill compare mixed.toml --policy fifo,fair,max-srpt
-  gristmill compare mixed.toml --policy fair --placement pull,push --repeat 5
-  gristmill compare mixed.toml --policy fifo,fair --out night --resume
-  gristmill compare mixed.toml --policy fifo --check";
+  gristmill compare examples/workloads/mixed.toml --policy fifo,fair,max-srpt
+  gristmill compare examples/workloads/mixed.toml --policy fair --placement pull,fair-split --repeat 5
+  gristmill compare examples/workloads/mixed.toml --policy fifo,fair --out night --resume
+  gristmill compare examples/workloads/mixed.toml --policy fifo --check
+
+The workload's [cluster] may hold the flags named \"Cluster\"; a flag that is given goes before it, and defaults are for
+what neither says.";
 
 /// The subcommand.
 pub fn command() -> Command {
     let command = CompareFlags::augment_args(Command::new("compare"));
     let command = MasterFlags::augment_args(ClusterFlags::augment_args(command));
+    // Flags that come later bring words about themselves, so the command's own stand at the end.
     command
+        .about("Run a workload under several policies on real processes and compare")
+        .long_about(
+            "Run a workload under several policies on real processes and compare\n\n\
+             Every policy meets the same jobs at the same times, on a fresh cluster of local processes for each run or \
+             on the cluster of a given master, repeated in an order that changes, so that drift of the machine hits all \
+             alike. Prints a table and verdicts, and writes report.html, report.csv, results.json and figures/ into the \
+             folder.",
+        )
         .mut_arg("policy", |flag| {
-            flag.value_name("LIST").help("Policies: NAME or NAME:PARAMETER=VALUE,..., with commas between")
+            flag.value_name("LIST").help_heading("Policies").help(
+                "Policies to compare: NAME or NAME:PARAMETER=VALUE,..., with commas between; \
+                 `gristmill sim --list` shows them [needed, unless the settings name one]",
+            )
         })
         .mut_arg("placement", |flag| {
-            flag.value_name("LIST").help("Placements, likewise; every policy runs with each [default: pull]")
+            flag.value_name("LIST")
+                .help_heading("Policies")
+                .help("Placements, likewise; every policy runs with each [default: pull]")
         })
         .mut_arg("journal", |flag| flag.hide(true))
         .mut_arg("master", |flag| {
@@ -365,6 +378,7 @@ pub fn judge(error: &anyhow::Error) -> Option<(u8, Option<&'static str>)> {
         CompareError::Store { source } => judge_store(source),
         CompareError::Client { source, .. } => judge_client(source),
         CompareError::Busy { .. } | CompareError::Missing { .. } => (exit::CLUSTER, None),
+        CompareError::Forgotten { .. } => (exit::FAILED, None),
         CompareError::Job { .. } | CompareError::Output { .. } | CompareError::Late { .. } => {
             (exit::FAILED, Some("runs that ended before are kept; --resume goes on with them"))
         }

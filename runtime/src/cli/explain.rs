@@ -12,6 +12,11 @@ use gristmill_scheduler::ids::{JobId, TaskKind};
 
 /// Say why a job waits, or why a task ran where and when it did
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gristmill explain job-7
+  gristmill explain job-7/map-12
+  gristmill explain job-7/reduce-0")]
 pub struct ExplainCommand {
     /// A job such as job-7, or a task such as job-7/map-12
     what: String,

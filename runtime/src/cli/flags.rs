@@ -42,13 +42,13 @@ pub struct ClusterFlags {
     /// How workers get segments [default: auto]
     #[arg(long, global = true, value_enum)]
     pub shuffle: Option<Shuffle>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS [default: fair]
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: fair]
     #[arg(long, global = true, value_name = "POLICY")]
     pub policy: Option<String>,
-    /// Which worker gets a task: NAME or NAME:PARAMETERS [default: pull]
+    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
     #[arg(long, global = true, value_name = "PLACEMENT")]
     pub placement: Option<String>,
-    /// How policies learn how large jobs are: NAME or NAME:PARAMETERS [default: history]
+    /// How policies learn how large jobs are; `gristmill sim --list` shows them [default: history]
     #[arg(long, global = true, value_name = "ESTIMATOR")]
     pub estimator: Option<String>,
     /// Write down every decision of the master, for `replay` and `whatif`; the file must not exist
@@ -173,10 +173,11 @@ pub struct JobFlags {
     /// What to call the job: history takes jobs of one label to be alike [default: the job's name]
     #[arg(long, global = true, value_name = "TEXT")]
     pub label: Option<String>,
-    /// Urgency, for policies that look at it; the higher the sooner
+    /// Urgency, for the policy `fifo`; the higher the sooner
     #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// Time from its arrival within which the job should end, such as 30s or 5min: a wish, not a limit
+    /// Time from its arrival within which the job should end, such as 30s or 5min: a wish that reports judge
+    /// by, and that `min-scheduler` and `max-scheduler` plan by
     #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
     pub deadline: Option<String>,
     /// For experiments: the job's work as measured before, for the estimator `oracle`
@@ -303,7 +304,7 @@ pub struct MasterFlags {
     /// File with the master's join line, `-` for standard input [default: the one in the state folder]
     #[arg(long, global = true, value_name = "FILE")]
     pub join: Option<PathBuf>,
-    /// Folder for the secret and the join line
+    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, global = true, value_name = "DIR", env = "GRISTMILL_STATE")]
     pub state: Option<PathBuf>,
 }

@@ -65,23 +65,15 @@ enum Fixed {
     Explain(explain::ExplainCommand),
     /// Show what user code wrote to stdout and stderr
     Logs(query::LogsCommand),
-    /// Feed a journal through the scheduler again and compare the orders
     Replay(replay::ReplayCommand),
-    /// Ask what the jobs of a journal would have taken under other policies
     Whatif(whatif::WhatifCommand),
-    /// Try policies on simulated jobs and machines
     Sim(Box<sim::SimCommand>),
-    /// Put waiting jobs in order
     Order(order::OrderCommand),
-    /// Split arriving tasks over workers
     Place(queues::PlaceCommand),
-    /// Choose how many workers of which kind to buy
     Size(queues::SizeCommand),
-    /// Fit a distribution to measured task times
     Fit(queues::FitCommand),
     /// Run the experiments of the papers anew and write their figures and tables
     Paper(paper::PaperCommand),
-    /// Compute worked cases and compare
     Verify(verify::VerifyCommand),
     /// Make input: text, records or tables
     Gen(crate::generate::GenerateArgs),

@@ -12,7 +12,15 @@ use crate::registry::Registry;
 use clap::Args;
 
 /// Show or change who decides on a running master
+///
+/// Without flags it only shows. Attempts that run go on; all else is decided anew. A master that is started again goes by
+/// its own flags.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gristmill policy
+  gristmill policy --policy max-srpt
+  gristmill policy --policy fair --placement m-ep")]
 pub struct PolicyCommand {
     /// Which job gets a slot from now on: NAME or NAME:PARAMETERS
     #[arg(long, value_name = "POLICY")]

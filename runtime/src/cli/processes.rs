@@ -45,19 +45,19 @@ pub struct MasterCommand {
     /// A host name under which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS [default: fair]
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: fair]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// Which worker gets a task: NAME or NAME:PARAMETERS [default: pull]
+    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
-    /// How policies learn how large jobs are: NAME or NAME:PARAMETERS [default: history]
+    /// How policies learn how large jobs are; `gristmill sim --list` shows them [default: history]
     #[arg(long, value_name = "ESTIMATOR")]
     estimator: Option<String>,
     /// File for what is learned of jobs, kept over restarts [default: history.json in the state folder]
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
-    /// Pools that jobs may name, with their weights; others are refused [default: any pool]
+    /// Pools that jobs may name, with their weights; others are refused [default: any, with the weight of its first job]
     #[arg(long, value_name = "NAME=W,...")]
     pools: Option<String>,
     /// Write down every decision, for `replay` and `whatif`; the file must not exist
@@ -65,7 +65,7 @@ pub struct MasterCommand {
     journal: Option<PathBuf>,
     #[command(flatten)]
     permissions: ListenFlags,
-    /// Folder for the secret and the join line
+    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
     state: Option<PathBuf>,
     /// For child processes of `run`: take settings from standard input

@@ -43,6 +43,10 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
         eprintln!("the journal was written by gristmill {}", journal.header().version);
     }
     say_torn(&flags.journal, replayed.torn);
+    if !replayed.ended && replayed.torn.is_none() && replayed.difference.is_none() {
+        let path = flags.journal.display();
+        eprintln!("{path}: does not say that its master ended in order, so its last instants may be missing");
+    }
     match flags.json {
         true => stdout_line(&serde_json::to_string_pretty(&as_json(&replayed))?)?,
         false => {
@@ -65,13 +69,18 @@ pub fn say_torn(path: &Path, torn: Option<u64>) {
 }
 
 fn as_text(who: &str, replayed: &Replayed) -> String {
-    let Replayed { instants, facts, orders, changes, .. } = replayed;
+    let Replayed { instants, facts, orders, shuffles, changes, .. } = replayed;
     let mut text = format!("decided by  {who}\n");
     if 0 < *changes {
         text.push_str(&format!("changed     {changes} times\n"));
     }
-    text.push_str(&format!("agree       {instants} instants, {facts} facts, {orders} orders\n"));
+    text.push_str(&format!(
+        "agree       {instants} instants, {facts} facts, {orders} orders, {shuffles} orders of the shuffle\n"
+    ));
     match &replayed.difference {
+        None if *instants == 0 => {
+            text.push_str("result      nothing to compare: the master was told nothing\n");
+        }
         None => text.push_str("result      every order is the recorded one\n"),
         Some(difference) => text.push_str(&different(difference)),
     }
@@ -81,7 +90,8 @@ fn as_text(who: &str, replayed: &Replayed) -> String {
 fn different(difference: &Difference) -> String {
     let Difference { line, at, order, recorded, replayed } = difference;
     let words = |order: &Option<Value>| order.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
-    let mut text = format!("result      order {order} of line {line}, at {at}, is another\n");
+    let which = order.map_or_else(|| "the shuffle's order".to_owned(), |order| format!("order {order}"));
+    let mut text = format!("result      {which} of line {line}, at {at}, is another\n");
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  recorded  {}\n  replayed  {}", words(recorded), words(replayed));
     text
@@ -101,9 +111,11 @@ fn as_json(replayed: &Replayed) -> Value {
         "instants": replayed.instants,
         "facts": replayed.facts,
         "orders": replayed.orders,
+        "shuffle_orders": replayed.shuffles,
         "policy_changes": replayed.changes,
         "torn_line": replayed.torn,
-        "agrees": replayed.difference.is_none(),
+        "ended": replayed.ended,
+        "agrees": 0 < replayed.instants && replayed.difference.is_none(),
         "difference": difference,
     })
 }

@@ -31,9 +31,9 @@ pub struct WhatifCommand {
     /// Journal that a master wrote
     #[arg(value_name = "JOURNAL")]
     journal: PathBuf,
-    /// Policies: NAME or NAME:PARAMETER=VALUE,..., with commas between
-    #[arg(long, value_name = "LIST", default_value = "")]
-    policy: String,
+    /// Policies to try: NAME or NAME:PARAMETER=VALUE,..., with commas between [default: only the recorded one]
+    #[arg(long, value_name = "LIST")]
+    policy: Option<String>,
     /// Placements, each with every policy [default: the recorded one]
     #[arg(long, value_name = "LIST")]
     placement: Option<String>,
@@ -64,6 +64,7 @@ const COLUMNS: [Metric; 8] = [
 struct Row {
     policy: String,
     placement: String,
+    estimator: String,
     simulated: bool,
     jobs: Vec<PredictedJob>,
     outcome: Outcome,
@@ -98,7 +99,8 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
     let estimator = flags.estimator.as_deref().unwrap_or(&measured.estimator);
     let placements = flags.placement.as_deref().map_or_else(|| vec![measured.placement.clone()], split_list);
     let mut wanted = vec![(measured.policy.clone(), measured.placement.clone(), measured.estimator.as_str())];
-    for policy in split_list(&flags.policy) {
+    let policies = flags.policy.as_deref().map_or_else(|| vec![measured.policy.clone()], split_list);
+    for policy in policies {
         for placement in &placements {
             let another = (policy.clone(), placement.clone(), estimator);
             if !wanted.contains(&another) {
@@ -106,19 +108,20 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
             }
         }
     }
-    let row = |policy: &str, placement: &str, simulated, jobs: Vec<PredictedJob>| Row {
+    let row = |[policy, placement, estimator]: [&str; 3], simulated, jobs: Vec<PredictedJob>| Row {
         policy: policy.to_owned(),
         placement: placement.to_owned(),
+        estimator: estimator.to_owned(),
         simulated,
         outcome: outcome(measured, &jobs),
         jobs,
     };
     let recorded = measured.recorded();
-    let mut rows = vec![row(&measured.policy, &measured.placement, false, recorded)];
+    let mut rows = vec![row([&measured.policy, &measured.placement, &measured.estimator], false, recorded)];
     for (policy, placement, estimator) in wanted {
         let jobs = predict(registry, measured, &policy, &placement, estimator);
         let jobs = jobs.map_err(|error| judge(&flags.journal, error))?;
-        rows.push(row(&policy, &placement, true, jobs));
+        rows.push(row([&policy, &placement, estimator], true, jobs));
     }
     Ok(rows)
 }
@@ -167,12 +170,13 @@ fn as_text(rows: &[Row]) -> String {
             unit => format!("{}, {unit}", declaration.name),
         }
     });
-    let mut header = vec!["policy".to_owned(), "placement".to_owned(), "run".to_owned()];
+    let mut header = ["policy", "placement", "estimator", "run"].map(str::to_owned).to_vec();
     header.extend(titles);
     header.push("flow vs simulated".to_owned());
     let lines = rows.iter().enumerate().map(|(place, row)| {
         let run = if row.simulated { "simulated" } else { "recorded" };
-        let mut cells = vec![row.policy.clone(), row.placement.clone(), run.to_owned()];
+        let mut cells =
+            vec![row.policy.clone(), row.placement.clone(), row.estimator.clone(), run.to_owned()];
         let value = |&metric: &Metric| row.outcome.value(metric);
         cells.extend(metrics.iter().map(|metric| value(metric).map_or("-".to_owned(), number::number)));
         let change = if place < 2 { None } else { against(row, &rows[1]) };
@@ -198,6 +202,7 @@ fn as_json(measured: &Measured, rows: &[Row]) -> Value {
         json!({
             "policy": row.policy,
             "placement": row.placement,
+            "estimator": row.estimator,
             "simulated": row.simulated,
             "metrics": metrics(row),
             "flow_against_simulated": if place < 2 { None } else { against(row, &rows[1]) },
@@ -223,16 +228,18 @@ fn as_csv(measured: &Measured, rows: &[Row]) -> String {
         false => text.to_owned(),
     };
     let mut text =
-        "policy,placement,run,job,name,arrived,started,maps_done,shuffle_done,ended,flow\n".to_owned();
+        "policy,placement,estimator,run,job,name,arrived,started,maps_done,shuffle_done,ended,flow\n"
+            .to_owned();
     for row in rows {
         let run = if row.simulated { "simulated" } else { "recorded" };
-        let (policy, placement) = (quoted(&row.policy), quoted(&row.placement));
+        let [policy, placement, estimator] =
+            [&row.policy, &row.placement, &row.estimator].map(|name| quoted(name));
         let known = measured.jobs.iter().filter(|job| job.succeeded);
         for (job, known) in row.jobs.iter().zip(known) {
             let PredictedJob { job: id, arrived, started, maps_done, shuffle_done, ended } = job;
             let (name, flow) = (quoted(&known.name), ended - arrived);
             text.push_str(&format!(
-                "{policy},{placement},{run},{id},{name},{arrived},{started},{maps_done},{shuffle_done},{ended},{flow}\n"
+                "{policy},{placement},{estimator},{run},{id},{name},{arrived},{started},{maps_done},{shuffle_done},{ended},{flow}\n"
             ));
         }
     }

@@ -32,16 +32,15 @@ pub(super) fn known(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Opt
 }
 
 /// Runs each different job alone, one after the other on one cluster; `None` if somebody interrupted. What was measured
-/// in an earlier call is taken from the folder.
+/// in an earlier call is taken from the folder, and what it lacks is run.
 pub(super) fn measure(
     runner: &Runner<'_>,
     options: &Options,
     store: &Store,
 ) -> Result<Option<Vec<Alone>>, CompareError> {
-    if let Some(alone) = store.alone()? {
-        return Ok(Some(alone));
-    }
-    let (mut seen, mut keys, mut jobs) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let mut alone = store.alone()?.unwrap_or_default();
+    let mut seen: BTreeSet<String> = alone.iter().map(|one| one.key.clone()).collect();
+    let (mut keys, mut jobs) = (Vec::new(), Vec::new());
     for repetition in 0..options.repetitions {
         for job in runner.workload.draw(repetition)? {
             let key = key(runner.workload, &job);
@@ -50,6 +49,9 @@ pub(super) fn measure(
                 keys.push(key);
             }
         }
+    }
+    if jobs.is_empty() {
+        return Ok(Some(alone));
     }
     let name = "isolated".to_owned();
     let contender = Contender { name, policy: "fifo".to_owned(), placement: "pull".to_owned() };
@@ -63,11 +65,15 @@ pub(super) fn measure(
     let ran = runner.run(&order);
     store::remove_tree(&folder)?;
     let Some(ran) = ran? else { return Ok(None) };
-    let alone: Vec<Alone> = keys
-        .into_iter()
-        .zip(&ran.traces)
-        .map(|(key, trace)| Alone { key, flow: trace.status.flow_ns() as f64 / 1e9, exact: exact(trace) })
-        .collect();
+    if let Some(index) = ran.traces.iter().position(|trace| 0 < trace.omitted) {
+        return Err(CompareError::Forgotten { index });
+    }
+    let measured = keys.into_iter().zip(&ran.traces);
+    alone.extend(measured.map(|(key, trace)| Alone {
+        key,
+        flow: trace.status.flow_ns() as f64 / 1e9,
+        exact: exact(trace),
+    }));
     store.keep_alone(&alone)?;
     Ok(Some(alone))
 }

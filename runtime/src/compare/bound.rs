@@ -38,9 +38,12 @@ pub fn total_flow(run: &RunRecord) -> Option<f64> {
     (0.0 < total).then_some(total * slot)
 }
 
-/// The total flow time as a multiple of the bound.
+/// The total flow time as a multiple of the bound; `None` also if the master has forgotten what tasks took.
 #[must_use]
 pub fn efficiency(run: &RunRecord) -> Option<f64> {
+    if 0 < run.omitted {
+        return None;
+    }
     let total: f64 = run.jobs.iter().map(super::record::JobRun::flow).sum();
     total_flow(run).map(|least| total / least)
 }

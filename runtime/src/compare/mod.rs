@@ -197,6 +197,14 @@ pub enum CompareError {
         #[source]
         source: Box<ClientError>,
     },
+    /// The master keeps the tasks of so many jobs only, and they were more.
+    #[error(
+        "the master has forgotten what tasks of job {index} took, for there were too many: measure smaller jobs alone"
+    )]
+    Forgotten {
+        /// Its place in the order of arrival.
+        index: usize,
+    },
     /// A job failed, so flow times mean nothing.
     #[error("job {index} ({job}) failed under {contender}: {reason}")]
     Job {
@@ -362,6 +370,13 @@ fn run_all(
 ) -> Result<(), CompareError> {
     let mut warm = !options.warm_up;
     if options.isolated || needs_sizes(runner.workload, options) {
+        if !warm && store.alone()?.is_none() {
+            told(Progress::WarmUp);
+            let jobs = runner.workload.draw(0)?;
+            let told: Vec<_> = jobs.iter().map(|job| runner.workload.kinds[job.kind].exact.clone()).collect();
+            warm_up(runner, store, &options.contenders[0], &jobs, &told)?;
+            warm = true;
+        }
         told(Progress::Isolated);
         let Some(alone) = alone::measure(runner, options, store)? else {
             comparison.interrupted = true;

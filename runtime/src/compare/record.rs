@@ -330,7 +330,7 @@ impl Gathering<'_> {
             index: drawn.index,
             label: self.workload.kinds[drawn.kind].label.clone(),
             job: status.job.0,
-            planned: drawn.arrival,
+            planned: drawn.arrival - self.drawn.first().map_or(0.0, |first| first.arrival),
             arrived: seconds(status.arrived_ns, base),
             started: at(status.started_ns.or(status.ended_ns)),
             maps_done: at(status.maps_done_ns.or(status.ended_ns)),

@@ -13,6 +13,7 @@ use crate::registry::{PreparedJob, Registry};
 use crate::submit::JobOptions;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::http::{Endpoint, JoinLine, Secret};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,9 @@ const JOIN_PATIENCE_PER_WORKER: Duration = Duration::from_millis(200);
 
 /// From the end of all planning to the first arrival.
 const LEAD: Duration = Duration::from_millis(20);
+
+/// Jobs handed over whose traces were not read yet, while others arrive; the master remembers some more.
+const UNREAD_MAX: usize = 200;
 
 /// What all runs share.
 pub(super) struct Runner<'a> {
@@ -164,18 +168,17 @@ impl Runner<'_> {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let ran = tokio::select! {
             ran = timeout(self.run_limit, self.carry_out(client, workers, order, outputs)) => match ran {
                 Ok(ran) => ran.map(Some),
                 Err(_) => Err(CompareError::Late { contender: order.contender.name.clone(), limit: self.run_limit }),
             },
-            () = interruption => {
-                if matches!(self.site, Site::Given(_)) {
-                    cancel_all(client).await;
-                }
-                Ok(None)
-            }
+            () = interruption => Ok(None),
+        };
+        if matches!(self.site, Site::Given(_)) && !matches!(ran, Ok(Some(_))) {
+            cancel_all(client).await;
         }
+        ran
     }
 
     async fn carry_out(
@@ -198,25 +201,28 @@ impl Runner<'_> {
             }
         }
         let before = processors();
+        let mut read = BTreeMap::new();
         let ids = if order.one_by_one {
             let mut ids = Vec::with_capacity(ready.len());
             for ready in ready {
-                ids.push(client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?);
+                let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
                 all_ended(client).await?;
+                read.insert(id, trace_of(client, id).await?);
+                ids.push(id);
             }
             ids
         } else {
-            hand_over_in_time(client, order.jobs, ready).await?
+            hand_over_in_time(client, order.jobs, ready, &mut read).await?
         };
         all_ended(client).await?;
         let busy = before.zip(processors()).map(|(before, now)| (now.0 - before.0, now.1 - before.1));
         let busy = busy.filter(|(_, all)| 0.0 < *all);
         let mut traces = Vec::with_capacity(ids.len());
         for (id, job) in ids.into_iter().zip(order.jobs) {
-            let trace: JobTrace = client
-                .get_async(&format!("{ROOT}/jobs/{id}/trace"))
-                .await
-                .map_err(CompareError::client("read a job's trace"))?;
+            let trace = match read.remove(&id) {
+                Some(trace) => trace,
+                None => trace_of(client, id).await?,
+            };
             if let Some(reason) = failure(&trace) {
                 return Err(CompareError::Job {
                     job: self.workload.kinds[job.kind].label.clone(),
@@ -323,18 +329,35 @@ async fn joined(client: &Client, workers: u32) -> Result<MasterStatus, CompareEr
     }
 }
 
+async fn trace_of(client: &Client, id: JobId) -> Result<JobTrace, CompareError> {
+    let path = format!("{ROOT}/jobs/{id}/trace");
+    client.get_async(&path).await.map_err(CompareError::client("read a job's trace"))
+}
+
 /// Hands over each job at its time, one after the other, so that jobs of one instant arrive in the order of the list
-/// under every policy, and gives their numbers in that order.
+/// under every policy, and gives their numbers in that order. Where there are many, traces of those that have ended are
+/// read on the way: the master forgets the oldest.
 async fn hand_over_in_time(
     client: &Client,
     jobs: &[DrawnJob],
     ready: Vec<Ready>,
+    read: &mut BTreeMap<JobId, JobTrace>,
 ) -> Result<Vec<JobId>, CompareError> {
     let start = Instant::now() + LEAD;
-    let mut ids = Vec::with_capacity(jobs.len());
+    let (mut ids, mut unread) = (Vec::with_capacity(jobs.len()), VecDeque::new());
     for (job, ready) in jobs.iter().zip(ready) {
         sleep_until(start + Duration::from_secs_f64(job.arrival)).await;
-        ids.push(client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?);
+        let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
+        ids.push(id);
+        unread.push_back(id);
+        if let Some(oldest) = unread.pop_front_if(|_| UNREAD_MAX < ids.len() - read.len()) {
+            let trace = trace_of(client, oldest).await?;
+            if trace.status.state.ended() {
+                read.insert(oldest, trace);
+            } else {
+                unread.push_back(oldest);
+            }
+        }
     }
     Ok(ids)
 }

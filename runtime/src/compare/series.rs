@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// fight for processors get less than they want, so it is low.
 pub const WORKING: f64 = 0.25;
 
+/// Share of all processors from which on they count as used up.
+const SATURATED: f64 = 0.9;
+
 /// When the last job ended.
 #[must_use]
 pub fn makespan(run: &RunRecord) -> f64 {
@@ -125,11 +128,33 @@ pub fn live_jobs(run: &RunRecord) -> Vec<(f64, f64)> {
     level(changes(run.jobs.iter().map(|job| (job.arrived, job.ended, 1.0))))
 }
 
-/// Processors that attempts want at once, over time: those that work and do not sleep, without what is paced.
+/// The part of the time to `end` in which slots fought for this many processors: more of them worked, or all processors
+/// were used while more slots held attempts that were not plainly asleep. What is paced does not count.
 #[must_use]
-pub fn wanted_processors(run: &RunRecord) -> Vec<(f64, f64)> {
-    let working = run.spans.iter().filter(|span| WORKING <= span.busy);
-    level(changes(working.map(|span| (span.from, span.to, 1.0 - span.paced))))
+pub fn overcommitted(run: &RunRecord, end: f64, cores: f64) -> f64 {
+    let slots: u32 = run.workers.iter().map(|worker| worker.slots).sum();
+    // Half of what each attempt gets when all slots share the processors.
+    let awake = WORKING.min(0.5 * cores / f64::from(slots.max(1)));
+    let mut changes: Vec<(f64, [f64; 3])> = Vec::with_capacity(2 * run.spans.len());
+    for span in &run.spans {
+        let height = 1.0 - span.paced;
+        let at_least = |share: f64| if share <= span.busy { height } else { 0.0 };
+        let heights = [at_least(WORKING), at_least(awake), height * span.busy];
+        changes.push((span.from, heights));
+        changes.push((span.to, heights.map(|height| -height)));
+    }
+    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut levels, mut since, mut sum) = ([0.0_f64; 3], 0.0_f64, 0.0);
+    for (time, heights) in changes.into_iter().chain([(end, [0.0; 3])]) {
+        let [working, awake, used] = levels;
+        let more = |level: f64| cores + 1e-9 < level;
+        if more(working) || more(awake) && SATURATED * cores <= used {
+            sum += (time.min(end) - since).max(0.0);
+        }
+        since = time;
+        levels = std::array::from_fn(|place| levels[place] + heights[place]);
+    }
+    if 0.0 < end { sum / end } else { 0.0 }
 }
 
 /// A row of a picture of who sat where: its name, and (job, from, to).
@@ -199,6 +224,22 @@ mod tests {
         assert_eq!(average(&steps, 4.0), 1.0);
         assert_eq!(binned(&steps, 4.0, 2), [(1.0, 1.5), (3.0, 0.5)]);
         assert_eq!(share_above(&steps, 4.0, 1.0), 0.25);
+    }
+
+    #[test]
+    fn slots_that_fight_for_processors_are_told_from_those_that_sleep() {
+        let with = |count: u32, busy: f64| {
+            let mut one = run("fifo", 0, vec![job(0, 0.0, 4.0)]);
+            let slots = |worker| SlotSpan { busy, ..span(0, worker, 0.0, 2.0) };
+            one.spans = (1..=count).map(slots).collect();
+            one.workers.truncate(1);
+            one.workers[0].slots = count;
+            overcommitted(&one, 4.0, 2.0)
+        };
+        assert_eq!(with(3, 0.6), 0.5, "three that get two thirds each");
+        assert_eq!(with(16, 0.125), 0.5, "sixteen that get an eighth each");
+        assert_eq!(with(2, 1.0), 0.0, "two on two processors");
+        assert_eq!(with(100, 0.002), 0.0, "a hundred that sleep");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Not here: curves (`series`) and how numbers are shown (`report`).
 
 use super::record::{Contender, JobRun, RunRecord};
-use super::series::{average, busy_slots, live_jobs, makespan, receiving, share_above, wanted_processors};
+use super::series::{average, busy_slots, live_jobs, makespan, overcommitted, receiving, share_above};
 use super::statistics::{Difference, Spread, difference, mean, quantile, sorted};
 use super::{Comparison, bound};
 use serde::Serialize;
@@ -158,7 +158,7 @@ pub const METRICS: &[Metric] = &[
         name: "overcommitted",
         title: "time with more working slots than cores",
         unit: "%",
-        of: |of| Some(100.0 * share_above(&wanted_processors(of.run), of.makespan, of.cores?)),
+        of: |of| Some(100.0 * overcommitted(of.run, of.makespan, of.cores?)),
     },
     Metric {
         name: "others_busy",
@@ -323,7 +323,7 @@ impl Comparison {
         let omitted: u64 = self.runs.iter().map(|run| run.omitted).sum();
         if 0 < omitted {
             words.push(format!(
-                "{omitted} attempts or transfers are missing from curves: there were too many to keep"
+                "{omitted} attempts or transfers are missing from curves and stations: there were too many to keep"
             ));
         }
         words

@@ -9,7 +9,7 @@ mod reader;
 pub use reader::{LINE_BYTES_MAX, ReadError, Reader};
 
 use gristmill_scheduler::command::Command;
-use gristmill_scheduler::core::CoreConfig;
+use gristmill_scheduler::core::{CoreConfig, ShuffleOrder};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::units::Time;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub enum Record {
         facts: Vec<Event>,
         /// The orders as JSON, in their order.
         orders: Vec<serde_json::Value>,
+        /// In which order the shuffle serves jobs from now on, as JSON; `None` if that has not changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shuffle: Option<serde_json::Value>,
     },
     /// From now on somebody else decides.
     DecideBy {
@@ -82,6 +85,8 @@ pub enum Record {
         /// What its shuffle is held to in each direction, bytes in a second.
         nic_bytes_per_second: Option<u64>,
     },
+    /// The master has ended in order. Without it the journal may lack its last instants.
+    End,
 }
 
 /// Writes a journal.
@@ -107,19 +112,27 @@ impl Journal {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn instant(&mut self, at: Time, facts: &[Event], orders: &[Command]) -> io::Result<()> {
+    pub fn instant(
+        &mut self,
+        at: Time,
+        facts: &[Event],
+        orders: &[Command],
+        shuffle: Option<&ShuffleOrder>,
+    ) -> io::Result<()> {
         #[derive(Serialize)]
         struct Instant<'a> {
             at: Time,
             facts: &'a [Event],
             orders: &'a [Command],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            shuffle: Option<&'a ShuffleOrder>,
         }
         #[derive(Serialize)]
         #[serde(rename_all = "snake_case")]
         enum Line<'a> {
             Instant(Instant<'a>),
         }
-        self.line(&Line::Instant(Instant { at, facts, orders }))
+        self.line(&Line::Instant(Instant { at, facts, orders, shuffle }))
     }
 
     /// Appends any other record.

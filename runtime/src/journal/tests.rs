@@ -57,7 +57,9 @@ fn what_was_written_is_read_with_its_lines() {
         host: HostId(1),
         slots: gristmill_scheduler::event::Slots::Unified(1),
     };
-    journal.instant(Time(9), std::slice::from_ref(&joined), &[Command::WakeAt { time: Time(11) }]).unwrap();
+    journal
+        .instant(Time(9), std::slice::from_ref(&joined), &[Command::WakeAt { time: Time(11) }], None)
+        .unwrap();
     journal.flush().unwrap();
     let mut reader = Reader::open(&path).unwrap();
     assert_eq!(reader.header(), &header());
@@ -65,7 +67,7 @@ fn what_was_written_is_read_with_its_lines() {
         assert_eq!((reader.record().unwrap(), reader.line()), (Some(record), line));
     }
     let orders = vec![serde_json::json!({"wake_at": {"time": 11}})];
-    let instant = Record::Instant { at: Time(9), facts: vec![joined], orders };
+    let instant = Record::Instant { at: Time(9), facts: vec![joined], orders, shuffle: None };
     assert_eq!((reader.record().unwrap(), reader.line()), (Some(instant), 5));
     assert_eq!((reader.record().unwrap(), reader.torn()), (None, None));
 }

@@ -54,6 +54,8 @@ pub struct Worker {
     running: BTreeMap<AttemptId, u64>,
     /// Those of them that are suspended.
     suspended: BTreeSet<AttemptId>,
+    /// Those that were told to hand over: user code of theirs runs outside slots.
+    handing_over: BTreeSet<AttemptId>,
     heartbeat: Heartbeat,
     joined: Time,
     /// When it was last heard of.
@@ -194,6 +196,7 @@ impl Books {
             lanes_told: 0,
             running: BTreeMap::new(),
             suspended: BTreeSet::new(),
+            handing_over: BTreeSet::new(),
             heartbeat: Heartbeat::default(),
             joined: now,
             heard: now,

@@ -216,7 +216,7 @@ impl Meter {
 
     fn take(&mut self, record: Record) -> Result<(), serde_json::Error> {
         match record {
-            Record::Instant { at, facts, orders } => {
+            Record::Instant { at, facts, orders, .. } => {
                 self.traffic.pass(at.since(self.now));
                 self.now = at;
                 facts.into_iter().for_each(|fact| self.fact(fact));
@@ -231,6 +231,7 @@ impl Meter {
             Record::Worker { worker, speed, nic_bytes_per_second } => {
                 self.told.insert(worker, (speed, nic_bytes_per_second));
             }
+            Record::End => {}
         }
         Ok(())
     }
@@ -252,7 +253,8 @@ impl Meter {
             Event::Fetched { job, home, map, partitions } => self.fetched(job, home, map, partitions.len()),
             Event::FetchFailed { home, map, .. } => self.not_wanted(map, home),
             Event::NetworkRate { per_worker } => self.network = per_worker,
-            Event::JobCancelled { .. }
+            Event::SuspensionRefused { .. }
+            | Event::JobCancelled { .. }
             | Event::JobFailed { .. }
             | Event::CommitRequested { .. }
             | Event::Tick => {}

@@ -30,10 +30,14 @@ pub struct Replayed {
     pub facts: u64,
     /// Their orders.
     pub orders: u64,
+    /// Changes of the order in which the shuffle serves jobs.
+    pub shuffles: u64,
     /// How often somebody else decided from then on.
     pub changes: u64,
     /// The last line, if it was cut off; it was left out.
     pub torn: Option<u64>,
+    /// Whether the journal says that its master ended in order. If not, it may lack its last instants.
+    pub ended: bool,
     /// Where the orders were others for the first time; what comes after was not looked at.
     pub difference: Option<Difference>,
 }
@@ -45,8 +49,9 @@ pub struct Difference {
     pub line: u64,
     /// When, by the master's clock.
     pub at: Time,
-    /// The first order that differs, from 1, counted within the instant.
-    pub order: usize,
+    /// The first order that differs, from 1, counted within the instant; `None` if all are alike and the order of the
+    /// shuffle is another.
+    pub order: Option<usize>,
     /// It, as recorded; `None` if there are fewer.
     pub recorded: Option<Value>,
     /// It, as replayed; `None` if there are fewer.
@@ -103,18 +108,28 @@ pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Resul
     while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
         let line = journal.line();
         match record {
-            Record::Instant { at, facts, orders } => {
+            Record::Instant { at, facts, orders, shuffle } => {
                 commands.clear();
+                let before = core.shuffle_revision();
                 enter(&mut core, at, &facts, &mut commands)
                     .map_err(|words| ReplayError::Impossible { line, words })?;
                 let again: Result<Vec<Value>, _> = commands.iter().map(serde_json::to_value).collect();
                 let again = again.map_err(|source| ReplayError::Orders { line, source })?;
                 if let Some(order) = first_difference(&orders, &again) {
                     let (recorded, again) = (orders.get(order).cloned(), again.get(order).cloned());
-                    let order = order + 1;
+                    let order = Some(order + 1);
                     replayed.difference = Some(Difference { line, at, order, recorded, replayed: again });
                     return Ok(replayed);
                 }
+                let again =
+                    (before != core.shuffle_revision()).then(|| serde_json::to_value(core.shuffle_order()));
+                let again = again.transpose().map_err(|source| ReplayError::Orders { line, source })?;
+                if shuffle != again {
+                    replayed.difference =
+                        Some(Difference { line, at, order: None, recorded: shuffle, replayed: again });
+                    return Ok(replayed);
+                }
+                replayed.shuffles += u64::from(shuffle.is_some());
                 replayed.instants += 1;
                 replayed.facts += facts.len() as u64;
                 replayed.orders += orders.len() as u64;
@@ -125,6 +140,7 @@ pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Resul
                 core.decide_by(policy, registry.make_placement(&placement).map_err(name)?);
                 replayed.changes += 1;
             }
+            Record::End => replayed.ended = true,
             Record::Job { .. } | Record::Worker { .. } => {}
         }
     }

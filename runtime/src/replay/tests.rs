@@ -123,11 +123,31 @@ fn an_order_that_is_missing_or_too_many_is_a_difference() {
     let orders = instant["instant"]["orders"].as_array_mut().unwrap();
     let (count, last) = (orders.len(), orders.pop().unwrap());
     let missing = replay_text(&text.replace(line, &instant.to_string())).unwrap().difference.unwrap();
-    assert_eq!((missing.order, missing.recorded, missing.replayed), (count, None, Some(last.clone())));
+    assert_eq!((missing.order, missing.recorded, missing.replayed), (Some(count), None, Some(last.clone())));
     let orders = instant["instant"]["orders"].as_array_mut().unwrap();
     orders.extend([last.clone(), last.clone()]);
     let extra = replay_text(&text.replace(line, &instant.to_string())).unwrap().difference.unwrap();
-    assert_eq!((extra.order, extra.recorded, extra.replayed), (count + 1, Some(last), None));
+    assert_eq!((extra.order, extra.recorded, extra.replayed), (Some(count + 1), Some(last), None));
+}
+
+#[test]
+fn another_order_of_the_shuffle_is_a_difference_even_if_all_orders_are_alike() {
+    let text = journal_of(&World::of("max-srpt", 2, 2, mix(3, 6, 0.9, 2.0, 0.05)));
+    let replayed = replay_text(&text).unwrap();
+    assert!(replayed.difference.is_none() && 0 < replayed.shuffles && replayed.ended, "{replayed:?}");
+    let other = text.replacen("\"max-srpt\"", "\"max-srpt:shuffle=head\"", 1);
+    let difference = replay_text(&other).unwrap().difference.unwrap();
+    assert_eq!(difference.order, None);
+    assert_eq!(difference.replayed.unwrap()["only"], true);
+    assert!(difference.recorded.is_none_or(|order| order["only"] == false));
+}
+
+#[test]
+fn a_journal_without_its_end_says_so() {
+    let text = journal_of(&World::of("fifo", 1, 1, mix(4, 1, 0.9, 1.0, 0.05)));
+    let header = format!("{}\n", text.lines().next().unwrap());
+    let replayed = replay_text(&header).unwrap();
+    assert_eq!((replayed.instants, replayed.ended, replayed.difference), (0, false, None));
 }
 
 #[test]
@@ -236,8 +256,12 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
     let (map, first) = (TaskId::map(job, 0).attempt(0), TaskId::reduce(job, 0).attempt(0));
     let next = TaskId::reduce(job, 0).attempt(1);
     let ms = |ms: u64| Time(ms * 1_000_000);
-    let instant =
-        |at: u64, fact: Event, orders: Vec<Value>| Record::Instant { at: ms(at), facts: vec![fact], orders };
+    let instant = |at: u64, fact: Event, orders: Vec<Value>| Record::Instant {
+        at: ms(at),
+        facts: vec![fact],
+        orders,
+        shuffle: None,
+    };
     let launch = |attempt| json!({"launch": {"attempt": attempt, "worker": worker, "reason": null}});
     let done = |at: u64, attempt, took: u64, orders: Vec<Value>| {
         let (output_bytes, took) = (Bytes(10), Span::milliseconds(took));

@@ -245,6 +245,7 @@ fn runs_alike_and_replays(policies: &[String], placements: &[&str]) {
             .map(|job| job["output_digest"].as_u64())
             .collect();
         assert_eq!(of_run.len(), 22, "{run}");
+        assert_eq!(results(&sandbox, run)["omitted"], 0, "{run}: the master has forgotten tasks");
         assert!(of_run.iter().all(Option::is_some), "{run}: a job without an output");
         digests.push(of_run);
         sandbox.run_well(["replay", &sandbox.text(&format!("out/runs/{run}/journal.jsonl"))]);

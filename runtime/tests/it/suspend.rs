@@ -6,9 +6,10 @@
 
 use crate::support::data::Random;
 use crate::support::sandbox::{Running, Sandbox};
-use crate::support::standing::Standing;
+use crate::support::standing::{Standing, start_worker};
 use crate::support::{http, oracle, process, until};
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 /// With its slots of a second: what the virtual schedule gives to maps must last longer than it takes to suspend.
 const PREEMPTIVE: &str = "asrpt:preemptive=yes";
@@ -106,5 +107,49 @@ fn suspended_reduce_whose_worker_dies_starts_again_from_its_inputs() {
     assert_eq!(long["status"]["state"], "succeeded");
     assert!(1 < long["status"]["attempts"]["launched"].as_u64().unwrap(), "{}", long["status"]["attempts"]);
     standing.end();
+    assert_eq!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("short"))), oracle::word_counts(&text));
+}
+
+#[test]
+fn suspended_reduce_goes_on_at_another_worker_where_it_stood() {
+    const WHOLE_SECONDS: f64 = 3.0;
+    let expected = {
+        let sandbox = Sandbox::new();
+        let standing = standing(&sandbox, "fifo");
+        report(submit_long(&sandbox, &standing, 0.0));
+        standing.end();
+        oracle::parts(&sandbox.path("long"))
+    };
+    let text = Random::seeded(1303).text(20_000, &[" ", "\n"]);
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", &text);
+    let mut standing = standing(&sandbox, PREEMPTIVE);
+    let long = submit_long(&sandbox, &standing, WHOLE_SECONDS);
+    // Far enough that going on can be told from starting again.
+    let running = Instant::now();
+    until("a third of the long reduce", || {
+        (Duration::from_secs_f64(WHOLE_SECONDS / 3.0) < running.elapsed()).then_some(())
+    });
+    sandbox.arm("reduce");
+    let short = submit_short(&sandbox, &input, "short", 0.02);
+    sandbox.stopped_at("reduce");
+    // The only slot is taken for as long as the short job stands still; a second one joins.
+    standing.workers.push(start_worker(&sandbox));
+    standing.await_workers(2);
+    let long = report(long);
+    sandbox.go_on("reduce");
+    report(short);
+    let attempts = trace(&standing)["attempts"].as_array().cloned().unwrap();
+    let reduces: Vec<&Value> =
+        attempts.iter().filter(|attempt| attempt["attempt"]["task"]["kind"] == "Reduce").collect();
+    let [first, second] = reduces[..] else { panic!("two attempts, not {reduces:#?}") };
+    assert!(first["end"].to_string().contains("handed_over"), "{first:#}");
+    assert_ne!(first["worker"], second["worker"]);
+    let time = |attempt: &Value, name: &str| attempt[name].as_u64().unwrap() as f64 / 1e9;
+    let rest = time(second, "ended_ns") - time(second, "started_ns");
+    assert!(rest < 0.9 * WHOLE_SECONDS, "it took {rest} s there, as if it had started again");
+    assert_eq!(long["status"]["state"], "succeeded");
+    standing.end();
+    assert!(oracle::parts(&sandbox.path("long")) == expected, "outputs are the same");
     assert_eq!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("short"))), oracle::word_counts(&text));
 }

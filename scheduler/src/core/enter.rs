@@ -35,6 +35,7 @@ impl Books {
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
             Event::AttemptSuspended { attempt } => self.suspended(*attempt),
+            Event::SuspensionRefused { attempt } => self.suspension_refused(*attempt),
             Event::AttemptHandedOver { attempt } => self.handed_over(*attempt, out),
             Event::AttemptReturned { attempt } => self.returned(*attempt, out),
             Event::Fetched { job, home, map, partitions } => {

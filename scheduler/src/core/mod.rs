@@ -95,7 +95,7 @@ impl CoreConfig {
 }
 
 /// Which jobs' segments go first, as the policy's last plan has it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct ShuffleOrder {
     /// Most urgent first, at most [`SHUFFLE_ORDER_MAX`]; jobs that are not named come after, by age.
     pub grants: Vec<(JobId, Share)>,

@@ -89,7 +89,8 @@ impl<'a> WhatIf<'a> {
                 waiting.sort_unstable_by_key(|&(id, _)| (free(id), Reverse(id)));
                 waiting
             };
-            // What a retry or a barred worker would refuse is not worth a suspension.
+            // What a retry or a barred worker would refuse is not worth a suspension. Pinned maps have one worker as a
+            // rule; one that has several counts at each, for one suspension too many at most.
             let anywhere = unified && job.barred.is_empty();
             let loose = if anywhere { job.queue.open.len() + job.queue.preferring.len() } else { 0 };
             Claim {
@@ -98,7 +99,11 @@ impl<'a> WhatIf<'a> {
                 reduces: 0,
                 loose: loose as u32,
                 looked_at: None,
-                dealt: if unified { waiting(&[&job.queue.dealt]) } else { Vec::new() },
+                dealt: match (unified, anywhere) {
+                    (true, true) => waiting(&[&job.queue.dealt, &job.queue.pinned]),
+                    (true, false) => waiting(&[&job.queue.dealt]),
+                    (false, _) => Vec::new(),
+                },
                 bound: waiting(&[&job.ready, &job.parked]),
             }
         })

@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     name: "history",
     aliases: &[],
     paper: "overlap 4.3",
-    summary: "as earlier jobs of the name, then linear",
+    summary: "as earlier jobs of the same label, then linear",
     parameters: &[],
     only_simulated: None,
     make: |_| Ok(Box::new(History::new())),

@@ -25,6 +25,8 @@ pub(crate) enum Hold {
     Suspendable,
     /// A running reduce that was told to.
     Leaving,
+    /// A running reduce that was told to and cannot.
+    Staying,
     /// Not any more. With `stays` it cannot be handed over.
     Suspended { stays: bool },
     /// Not any more, and it was told to hand over.
@@ -85,6 +87,15 @@ impl Books {
                 self.set_hold(attempt, Hold::Suspended { stays: true });
                 self.wait_for_slot(attempt);
             }
+            // It ended first, or this is old news.
+            _ => self.late(),
+        }
+    }
+
+    /// An attempt that was told to leave its slot keeps it.
+    pub(crate) fn suspension_refused(&mut self, attempt: AttemptId) {
+        match self.attempts.get(&attempt).map(|record| record.hold) {
+            Some(Hold::Leaving) => self.set_hold(attempt, Hold::Staying),
             // It ended first, or this is old news.
             _ => self.late(),
         }

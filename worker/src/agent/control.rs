@@ -73,6 +73,8 @@ enum Suspension {
     Asked,
     /// It has no slot.
     Suspended,
+    /// It has none and writes down where it stands, which is user code.
+    HandingOver,
 }
 
 /// What comes back from the tasks that fetch.
@@ -551,11 +553,15 @@ impl Agent {
                 return self.say(&WorkerFrame::CommitRequest { attempt });
             }
             SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
+            SlotEvent::NotSuspended(attempt) => return self.not_suspended(attempt),
             SlotEvent::Ended(ended) => ended,
         };
         let Ended { attempt, result, report, written } = *ended;
-        // With one slot, what was written up to its end is this attempt's and nobody else's.
-        let writer = (self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
+        // With one slot, what was written up to its end is this attempt's and nobody else's, if it had the slot.
+        let had_slot = self.running.get(&attempt).is_some_and(|running| {
+            !matches!(running.suspension, Suspension::Suspended | Suspension::HandingOver)
+        });
+        let writer = (had_slot && self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
         self.running.remove(&attempt);
         match result {
@@ -574,7 +580,12 @@ impl Agent {
                 self.say(&WorkerFrame::PartFinished { attempt, part, report });
             }
             Ok(Done::HandedOver { state, built }) => {
-                self.shelf.keep(attempt, built);
+                if self.jobs.contains_key(&attempt.task.job) {
+                    self.shelf.keep(attempt, built);
+                } else {
+                    // Nobody will come for it, and nobody forgets the job again. It may be gone with the output already.
+                    let _ = std::fs::remove_file(built);
+                }
                 self.say(&WorkerFrame::HandedOver { attempt, state: *state, report });
             }
             Err(failed) => {

@@ -108,6 +108,8 @@ pub enum SlotEvent {
         /// How much user code of this process had written by then; 0 if nobody catches that.
         written: u64,
     },
+    /// The attempt was to leave its slot and keeps it.
+    NotSuspended(AttemptId),
     /// The attempt has ended.
     Ended(Box<Ended>),
 }
@@ -255,6 +257,10 @@ impl Parking for LeaveSlot {
                 false
             }
         }
+    }
+
+    fn refuses(&self) {
+        let _ = self.setting.events.send(SlotEvent::NotSuspended(self.attempt));
     }
 
     fn stays(&self) {

@@ -13,6 +13,9 @@ pub trait Parking: Send + Sync {
     /// Answers false if there is no such thread: then the attempt goes on.
     fn leave(&self, slot: u32) -> bool;
 
+    /// The attempt was asked to stop, and cannot: it keeps its slot.
+    fn refuses(&self);
+
     /// The attempt was asked to write down where it stands, and cannot: it stays where it is.
     fn stays(&self);
 }
@@ -96,6 +99,21 @@ impl Hold {
         held.stage == Stage::Runs
     }
 
+    /// The attempt cannot stop, though it may have been asked; `taking_back` runs if so, and whoever asked is told.
+    pub fn refuse(&self, taking_back: impl FnOnce()) {
+        {
+            let mut held = self.held();
+            if !matches!(held.stage, Stage::Asked(_)) {
+                return;
+            }
+            held.stage = Stage::Runs;
+            taking_back();
+        }
+        if let Some(parking) = &self.parking {
+            parking.refuses();
+        }
+    }
+
     /// How long ago it was asked to stop.
     pub fn asked_for(&self) -> Option<Duration> {
         match self.held().stage {
@@ -150,8 +168,13 @@ impl Hold {
             _ => false,
         };
         if !left {
-            let mut held = self.held();
-            (held.stage, held.slot) = (Stage::Runs, slot);
+            {
+                let mut held = self.held();
+                (held.stage, held.slot) = (Stage::Runs, slot);
+            }
+            if let Some(parking) = &self.parking {
+                parking.refuses();
+            }
             return None;
         }
         Some(self.wait())

@@ -6,8 +6,9 @@
 use super::TaskFailure;
 use super::hold::{Hold, Parking, Wake};
 use super::pace::Pacer;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::budget::{Budget, Reservation};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The attempt ends at its next look.
@@ -48,6 +49,10 @@ pub struct Progress {
     /// Which of [`CANCELLED`], [`ASKED`] and [`PACED`] there is to look at.
     signals: AtomicU8,
     hold: Hold,
+    /// Has to have room for what the attempt holds while it is suspended: its slot then serves another one.
+    budget: OnceLock<Budget>,
+    /// What that is: bytes of its table, or of its buffers before files.
+    holds_bytes: AtomicUsize,
     pacing: Option<Pacing>,
 }
 
@@ -117,6 +122,7 @@ impl Progress {
     /// Stops, if that was asked for, where the attempt cannot be moved.
     #[cold]
     pub(crate) fn stop_here(&self) {
+        let Ok(_room) = self.room() else { return };
         let mut wake = self.park();
         while wake == Wake::Moves {
             wake = self.stay();
@@ -129,7 +135,29 @@ impl Progress {
         self.signals.load(Relaxed) & ASKED != 0
     }
 
-    /// Stops at a border, if that was asked for. `save` writes down where the attempt stands, if that is possible.
+    /// While the attempt is suspended, what it holds is to find room in this budget.
+    pub(super) fn keeps_in(&self, budget: &Budget) {
+        // An attempt has one budget.
+        let _ = self.budget.set(budget.clone());
+    }
+
+    /// From now on it holds so many bytes besides its slot's.
+    pub(super) fn holds(&self, bytes: usize) {
+        self.holds_bytes.store(bytes, Relaxed);
+    }
+
+    /// Room for what it holds; if there is none it keeps its slot, and whoever asked for that is told.
+    fn room(&self) -> Result<Option<Reservation>, ()> {
+        let Some(budget) = self.budget.get() else { return Ok(None) };
+        budget.try_reserve(self.holds_bytes.load(Relaxed)).map(Some).ok_or_else(|| {
+            self.hold.refuse(|| {
+                self.signals.fetch_and(!ASKED, Relaxed);
+            });
+        })
+    }
+
+    /// Stops at a border, if that was asked for and there is room. `save` writes down where the attempt stands, if that is
+    /// possible.
     ///
     /// # Errors
     /// [`TaskFailure::Cancelled`], and what `save` says.
@@ -137,6 +165,7 @@ impl Progress {
         &self,
         mut save: impl FnMut() -> Result<Option<T>, TaskFailure>,
     ) -> Result<Option<T>, TaskFailure> {
+        let Ok(_room) = self.room() else { return Ok(None) };
         let mut wake = self.park();
         loop {
             match wake {

@@ -40,17 +40,8 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let counters = Counters::default();
     let meter = Meter::new(run.progress.clone());
     let progress = run.progress.clone();
-    let mut groups = Groups {
-        reducer,
-        output,
-        meter,
-        progress,
-        counters,
-        budget: budget.clone(),
-        holds_bytes: 0,
-        count: 0,
-        last: None,
-    };
+    let mut groups = Groups { reducer, output, meter, progress, counters, count: 0, last: None };
+    groups.progress.keeps_in(budget);
     groups.begin(&run.context(&groups.counters), resume)?;
     let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&run, false) };
     let partition = run.attempt.task.index;
@@ -71,8 +62,9 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
         None => {
             // A merge needs none of it; together they would be too much.
             drop(run.settings.recycler.take::<SortMemory>());
+            groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(run.settings.fan_in()));
             let segments = limit_fan_in(segments, run.settings.fan_in(), partition, &setting, run.progress)?;
-            groups.holds_bytes = buffer_bytes(&segments);
+            groups.progress.holds(buffer_bytes(&segments));
             groups.reduce_merged(LoserTree::open(segments)?, plan.group)?
         }
     };
@@ -122,10 +114,6 @@ struct Groups<R> {
     meter: Meter,
     progress: Arc<Progress>,
     counters: Counters,
-    /// Has to have room for what the attempt holds while it is suspended: its slot then serves another one.
-    budget: Budget,
-    /// Bytes of its table, or of its buffers before files.
-    holds_bytes: usize,
     /// Groups that are in the output.
     count: u64,
     /// First key of the last group that an earlier attempt has reduced: up to there groups are skipped.
@@ -156,11 +144,6 @@ impl<R: Reducer> Groups<R> {
     #[inline(never)]
     fn stop(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
         let progress = self.progress.clone();
-        let Some(_room) = self.budget.try_reserve(self.holds_bytes) else {
-            // It keeps its slot. Whoever wanted that gets it when it ends.
-            progress.do_not_suspend();
-            return Ok(None);
-        };
         progress.stop_at_border(|| self.save(last))
     }
 
@@ -170,7 +153,7 @@ impl<R: Reducer> Groups<R> {
         if !self.progress.is_asked() {
             return Ok(None);
         }
-        self.holds_bytes = holds_bytes();
+        self.progress.holds(holds_bytes());
         let last = self.last.clone();
         self.stop(last.as_deref())
     }
@@ -351,7 +334,7 @@ fn reduce_table<R: Reducer>(
     table: Table<R::Value>,
     groups: &mut Groups<R>,
 ) -> Result<(TableMemory<R::Value>, Stopped), TaskFailure> {
-    groups.holds_bytes = table.bytes();
+    groups.progress.holds(table.bytes());
     let mut sorted = table.into_sorted_by_key();
     let stopped = {
         let (slots, long) = sorted.take_slots();
@@ -391,7 +374,7 @@ fn reduce_runs<R: Reducer>(
     groups: &mut Groups<R>,
 ) -> Result<Stopped, TaskFailure> {
     let own = |bytes: &[u8]| R::Value::decode(bytes).map(R::Value::own);
-    groups.holds_bytes = buffer_bytes(&runs);
+    groups.progress.holds(buffer_bytes(&runs));
     let mut tree = LoserTree::open(runs)?;
     let mut more = tree.advance()?;
     let mut key = groups.last.take().unwrap_or_default();

@@ -11,8 +11,8 @@ use std::fmt::Write;
 pub fn text() -> String {
     let mut text = String::new();
     part(&mut text, "Policies", &policy::catalogue());
-    part(&mut text, "Placements (cluster model)", &placement::catalogue());
-    part(&mut text, "Estimators (cluster model)", &estimate::catalogue());
+    part(&mut text, "Placements (live clusters and the cluster model)", &placement::catalogue());
+    part(&mut text, "Estimators (live clusters and the cluster model)", &estimate::catalogue());
     part(&mut text, "Workloads", &workload::catalogue());
     text.push_str("Metrics:\n");
     for metric in Metric::ALL {

@@ -59,7 +59,7 @@ pub struct SimCommand {
 
 const EXAMPLES: &str = "\
 Examples:
-  gristmill sim --policy fcfs,k-lps:k=100,max-srpt \\
+  gristmill sim --policy fifo,k-lps:k=100,max-srpt \\
       --workload overlap:load=0.9,jobs=100000 --seeds 5
   gristmill sim --model slotted --policy fifo,fair,asrpt --preemptive \\
       --workload asrpt:setting=exp-large --bound

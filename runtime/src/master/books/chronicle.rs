@@ -5,6 +5,7 @@
 use super::Books;
 use crate::journal::{Journal, Record};
 use gristmill_scheduler::command::Command;
+use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::units::{Span, Time};
 use std::io;
@@ -31,8 +32,8 @@ impl Chronicle {
         self.write(|journal| journal.record(&record()));
     }
 
-    fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command]) {
-        self.write(|journal| journal.instant(now, facts, orders));
+    fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
+        self.write(|journal| journal.instant(now, facts, orders, shuffle));
         if self.journal.is_some() {
             self.due.get_or_insert(now + FLUSH_PAUSE);
         }
@@ -59,9 +60,12 @@ impl Chronicle {
 }
 
 impl Books {
-    /// Writes down the facts of this instant and what the core ordered.
-    pub(super) fn write_down(&mut self, now: Time) {
-        self.chronicle.instant(now, &self.events, &self.commands);
+    /// Writes down the facts of this instant and what the core ordered; `lanes` is its count of changes to the
+    /// shuffle's order before.
+    pub(super) fn write_down(&mut self, now: Time, lanes: u64) {
+        let changed = lanes != self.core.shuffle_revision();
+        let shuffle = changed.then(|| self.core.shuffle_order());
+        self.chronicle.instant(now, &self.events, &self.commands, shuffle);
     }
 
     /// Flushes what was written a while ago, and says if the journal was given up.
@@ -77,6 +81,7 @@ impl Books {
 
     /// The master ends, and with it the journal.
     pub fn end_journal(&mut self) {
+        self.chronicle.note(|| Record::End);
         self.chronicle.write(Journal::flush);
         self.flush_journal(Time::ZERO);
     }
@@ -105,16 +110,16 @@ mod tests {
         let path = folder.path().join("journal");
         let journal = Journal::create(&path, &header).unwrap();
         let mut chronicle = Chronicle::new(Some(journal));
-        chronicle.instant(Time(7), &[Event::Tick], &[]);
+        chronicle.instant(Time(7), &[Event::Tick], &[], None);
         assert_eq!(chronicle.due(), Some(Time(7) + FLUSH_PAUSE));
         chronicle.flush(Time(8));
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1, "flushed too early");
         chronicle.flush(Time(7) + FLUSH_PAUSE);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
-        chronicle.instant(Time(9), &[Event::Tick], &[]);
+        chronicle.instant(Time(9), &[Event::Tick], &[], None);
         chronicle.write(|_| Err(io::ErrorKind::StorageFull.into()));
         assert!(chronicle.failure.take().is_some());
-        chronicle.instant(Time(10), &[Event::Tick], &[]);
+        chronicle.instant(Time(10), &[Event::Tick], &[], None);
         assert!(chronicle.failure.is_none() && chronicle.due().is_none());
     }
 }

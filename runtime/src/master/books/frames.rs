@@ -64,7 +64,13 @@ impl Books {
             WorkerFrame::Suspended { attempt } => {
                 if worker.running.contains_key(&attempt) {
                     worker.suspended.insert(attempt);
+                    worker.handing_over.remove(&attempt);
                     self.suspended(now, attempt);
+                }
+            }
+            WorkerFrame::NotSuspended { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    self.events.push(Event::SuspensionRefused { attempt });
                 }
             }
             WorkerFrame::HandedOver { attempt, state, report } => {

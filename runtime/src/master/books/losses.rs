@@ -63,7 +63,8 @@ impl Books {
         let by_itself = end.is_some_and(|end| crashed(end.signal, end.code));
         // With several attempts in one process nobody knows which of them brought it down; none that was suspended.
         let mut awake = begun.iter().copied().filter(|attempt| !gone.suspended.contains(attempt));
-        let alone = awake.next().filter(|_| awake.next().is_none());
+        let hands_over = gone.handing_over.iter().any(|attempt| gone.running.contains_key(attempt));
+        let alone = awake.next().filter(|_| awake.next().is_none() && !hands_over);
         // What had begun is not known for certain unless the process left word, or there is no choice.
         let certain = known.is_some() || gone.running.len() == 1;
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();

@@ -17,8 +17,9 @@ impl Books {
         if self.events.is_empty() {
             return;
         }
+        let lanes = self.core.shuffle_revision();
         self.core.handle(now, &self.events, &mut self.commands);
-        self.write_down(now);
+        self.write_down(now, lanes);
         self.look_at_sizes(now);
         self.events.clear();
         let mut commands = std::mem::take(&mut self.commands);
@@ -102,6 +103,10 @@ impl Books {
                 self.send(worker, attempt.task.job, &MasterFrame::Resume { attempt });
             }
             Command::HandOver { attempt, worker } => {
+                if let Some(entry) = self.workers.get_mut(&worker) {
+                    entry.suspended.remove(&attempt);
+                    entry.handing_over.insert(attempt);
+                }
                 self.send(worker, attempt.task.job, &MasterFrame::HandOver { attempt });
             }
             Command::Home { job, partition, worker } => {
@@ -122,6 +127,7 @@ impl Books {
                 let Some(entry) = self.workers.get_mut(&worker) else { return };
                 entry.gathers.remove(&job);
                 entry.suspended.retain(|attempt| attempt.task.job != job);
+                entry.handing_over.retain(|attempt| attempt.task.job != job);
                 if entry.knows.remove(&job) {
                     self.say(worker, &MasterFrame::Forget { job });
                 }

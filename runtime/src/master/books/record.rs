@@ -368,6 +368,11 @@ impl Records {
         }
     }
 
+    /// Maps, attempts and transfers that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.records.len() + self.fetches.len() + self.maps.len()
+    }
+
     /// Nobody asks for the trace of this job any more: only sums stay.
     pub(super) fn forget_trace(&mut self) {
         self.omitted += (self.records.len() + self.fetches.len()) as u64;

@@ -15,8 +15,12 @@ use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
 
-/// Ended jobs whose trace and logs are kept.
-const TRACED_JOBS_MAX: usize = 20;
+/// Maps, attempts and transfers kept of all ended jobs together, the newest first; some 200 MB. The newest is kept
+/// whole, however many it has.
+const TRACED_RECORDS_MAX: usize = 500_000;
+
+/// Ended jobs whose logs are kept.
+const LOGGED_JOBS_MAX: usize = 20;
 
 /// Ended jobs that are remembered.
 const ENDED_JOBS_MAX: usize = 1000;
@@ -99,15 +103,22 @@ impl Books {
     }
 
     fn forget_old_jobs(&mut self) {
-        let ended: Vec<JobId> =
-            self.jobs.iter().filter(|(_, job)| job.state.ended()).map(|(job, _)| *job).collect();
+        let ended = self.jobs.iter().filter(|(_, job)| job.state.ended());
+        let mut ended: Vec<(Option<Time>, JobId)> = ended.map(|(id, job)| (job.ended, *id)).collect();
+        ended.sort_unstable();
+        let ended: Vec<JobId> = ended.into_iter().map(|(_, job)| job).collect();
         for job in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
             self.jobs.remove(job);
         }
-        for job in ended.iter().take(ended.len().saturating_sub(TRACED_JOBS_MAX)) {
-            if let Some(job) = self.jobs.get_mut(job) {
-                job.records.forget_trace();
+        let mut records = 0;
+        for (newer, job) in ended.iter().rev().enumerate() {
+            let Some(job) = self.jobs.get_mut(job) else { continue };
+            if LOGGED_JOBS_MAX <= newer {
                 job.logs = Vec::new();
+            }
+            records += job.records.len();
+            if 0 < newer && TRACED_RECORDS_MAX < records {
+                job.records.forget_trace();
                 job.estimates = Default::default();
             }
         }

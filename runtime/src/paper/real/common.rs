@@ -151,29 +151,42 @@ pub(super) fn conditions(comparison: &Comparison) -> Vec<String> {
 /// Whether one contender's jobs end sooner than those of each of the others, by paired differences: holds if all
 /// intervals say so, fails if one says the contrary, else partly, or open if none says anything.
 pub(super) fn faster_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
+    judged(comparison, one, others, [Shown::Faster, Shown::Slower])
+}
+
+/// Whether one contender's jobs end later than those of each of the others, likewise.
+pub(super) fn slower_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
+    judged(comparison, one, others, [Shown::Slower, Shown::Faster])
+}
+
+fn judged(
+    comparison: &Comparison,
+    one: &str,
+    others: &[&str],
+    [claimed, contrary]: [Shown; 2],
+) -> (Verdict, String) {
     let differences = comparison.differences();
-    let found: Vec<(&str, Shown, String)> = others
+    let found: Vec<(Shown, String)> = others
         .iter()
         .filter_map(|other| {
             let (difference, shown) = oriented(&differences, one, other)?;
-            Some((*other, shown, difference.words()))
+            Some((shown, difference.words()))
         })
         .collect();
     if found.is_empty() {
         return (Verdict::Open, "Not run at this scale.".to_owned());
     }
-    let count = |wanted: Shown| found.iter().filter(|(_, shown, _)| *shown == wanted).count();
-    let verdict =
-        if found.is_empty() || count(Shown::TooFew) == found.len() || count(Shown::Nothing) == found.len() {
-            Verdict::Open
-        } else if count(Shown::Faster) == found.len() {
-            Verdict::Holds
-        } else if 0 < count(Shown::Slower) {
-            Verdict::Fails
-        } else {
-            Verdict::Partly
-        };
-    let words: Vec<String> = found.into_iter().map(|(_, _, words)| words).collect();
+    let count = |wanted: Shown| found.iter().filter(|(shown, _)| *shown == wanted).count();
+    let verdict = if count(claimed) == found.len() {
+        Verdict::Holds
+    } else if 0 < count(contrary) {
+        Verdict::Fails
+    } else if 0 < count(claimed) {
+        Verdict::Partly
+    } else {
+        Verdict::Open
+    };
+    let words: Vec<String> = found.into_iter().map(|(_, words)| words).collect();
     (verdict, format!("{}.", words.join("; ")))
 }
 

@@ -17,10 +17,7 @@ use gristmill_scheduler::workload::deadlines::{GOALS, Joins, NAMES, SLOTS, WEIGH
 /// Workers with a map slot and a reduce slot each: a third of the paper's, with a third of its maps.
 const WORKERS: u32 = 20;
 
-/// A second of the paper, in seconds here.
-const SECOND: f64 = 1.0 / 200.0;
-
-/// Policies of experiments two to four, by name and text; the schedulers look again every paper's second.
+/// Policies of the experiments with real jobs, by name and text.
 const POLICIES: [(&str, &str); 3] =
     [("min", "min-scheduler:tick=5ms"), ("max", "max-scheduler:tick=5ms"), ("fair", "fair")];
 
@@ -39,7 +36,9 @@ const FACTORS: [f64; 4] = [1.69, 2.37, 1.18, 1.18];
 /// # Errors
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    let mut sections = experiments(context)?;
+    // A second of the paper, in seconds here.
+    let second = context.scaled(1.0 / 800.0, 1.0 / 200.0, 1.0 / 100.0);
+    let mut sections = experiments(context, second)?;
     sections.push(real_jobs(context)?);
     Ok(Paper {
         name: "deadlines",
@@ -51,7 +50,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
                  processes with a map slot and a reduce slot each run their twins: tasks sleep for the paper's times, \
                  {:.0} times shorter, and there is a third of the maps for a third of the slots. Everything else is \
                  real: launches, shuffle, commits, estimates from finished maps.",
-                1.0 / SECOND
+                1.0 / second
             ),
             "The last section runs WordCount and Join on data, with slots paced so that this machine's processors \
              suffice, and a sleeping Simulator beside them; goals are the paper's multiples of each job's time alone."
@@ -77,12 +76,13 @@ fn setting(estimator: &str) -> ClusterConfig {
 }
 
 /// Experiments one to four with sleeping twins.
-fn experiments(context: &RealContext<'_>) -> anyhow::Result<Vec<Section>> {
+fn experiments(context: &RealContext<'_>, second: f64) -> anyhow::Result<Vec<Section>> {
     let repetitions = context.scaled(1, 2, 4);
-    // In a quick run the jobs are a tenth as long again.
-    let second = SECOND * context.scaled(0.25, 1.0, 2.0);
     let plain = sleeping("deadlines, section V", context.seed, &twins([1.0; 4], context.seed), second);
-    let contenders = policies(&POLICIES);
+    // The schedulers look again every second of the paper.
+    let tick = (1e6 * second).round();
+    let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
+    let contenders = policies(&[("min", &min), ("max", &max), ("fair", "fair")]);
     let comparison =
         context.compare("deadlines-goals", &plain, &setting("tasks"), contenders, repetitions)?;
     let weighted = sleeping("deadlines, weights", context.seed, &twins(WEIGHTS, context.seed), second);

@@ -309,13 +309,16 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
         load,
         swing: 0.0,
     };
-    let jobs: Vec<Job> = stream
-        .draw(context.seed)
+    let mut drawn = stream.draw(context.seed);
+    for job in &mut drawn {
+        job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));
+    }
+    // What was drawn and cut is less than what the load was for: arrivals are moved so that it holds.
+    let work = |station: usize| drawn.iter().map(|job| job.work[station]).sum::<f64>();
+    let offered = work(0).max(work(1)) / drawn.last().map_or(1.0, |job| job.arrival);
+    let jobs: Vec<Job> = drawn
         .iter()
-        .map(|job| {
-            let cut = |seconds: f64| seconds.min(LARGEST * MEAN_SECONDS);
-            two_stations(job.arrival, [cut(job.work[0]), cut(job.work[1])], &config, 0.1)
-        })
+        .map(|job| two_stations(job.arrival * offered / load, [job.work[0], job.work[1]], &config, 0.1))
         .collect();
     let names = [
         ("k-lps", "k-lps"),
@@ -334,7 +337,8 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
         text: vec![format!(
             "{} jobs, Poisson arrivals; map times log-normal with standard deviation 3.65 times the mean of \
              {MEAN_SECONDS} s, shuffle times those times the cube root of a log-normal ratio (the paper's balanced \
-             variant), cut at {LARGEST} means; maps sleep, segments are real bytes over {:.0} MB/s at each of 4 workers; \
+             variant), cut at {LARGEST} means; times between arrivals are such that the busier station has this load until the last \
+             arrival; maps sleep, segments are real bytes over {:.0} MB/s at each of 4 workers; \
              sizes known, seed {}, {repetitions} repetitions.",
             jobs.len(),
             NIC.get() as f64 / 1e6,

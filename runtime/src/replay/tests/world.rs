@@ -190,11 +190,15 @@ impl<'a> Run<'a> {
             }
             if !facts.is_empty() {
                 let mut orders = Vec::new();
+                let before = self.core.shuffle_revision();
                 self.core.handle(now, &facts, &mut orders);
-                self.journal.instant(now, &facts, &orders).unwrap();
+                let changed = before != self.core.shuffle_revision();
+                let shuffle = changed.then(|| self.core.shuffle_order());
+                self.journal.instant(now, &facts, &orders, shuffle).unwrap();
                 orders.iter().for_each(|order| self.obey(order));
             }
         }
+        self.journal.record(&Record::End).unwrap();
         self.journal.flush().unwrap();
     }
 

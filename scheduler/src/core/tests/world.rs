@@ -144,6 +144,7 @@ impl World {
             | Event::AttemptReturned { attempt }
             | Event::ReduceFinished { attempt, .. }
             | Event::AttemptSuspended { attempt }
+            | Event::SuspensionRefused { attempt }
             | Event::AttemptHandedOver { attempt }
             | Event::AttemptFailed { attempt, .. }) = event
             else {
@@ -504,10 +505,12 @@ impl World {
 
     /// An attempt that was told to suspend does so, or is faster.
     fn suspend(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
-        let border = self.chance(700);
+        let (border, room) = (self.chance(700), !self.faults || !self.chance(100));
         let hand = self.hands.get_mut(&worker).expect("picked among the live");
         let told = hand.running[&attempt] == Phase::Working && hand.asked.remove(&attempt);
-        if told && border {
+        if told && border && !room {
+            hand.outbox.push_back(Event::SuspensionRefused { attempt });
+        } else if told && border {
             self.moves[0] += 1;
             hand.running.remove(&attempt);
             hand.parked.insert(attempt);
@@ -515,7 +518,7 @@ impl World {
             assert!(hand.parked.len() <= SUSPENDED_MAX, "{worker} keeps too many suspended attempts");
             hand.begin();
         }
-        told && border
+        told && border && room
     }
 
     fn failure(&mut self) -> Failure {

@@ -22,8 +22,12 @@ impl Agent {
         }
         let can =
             !running.built && running.killed_at.is_none() && running.suspension != Suspension::Suspended;
-        if can && !full && running.progress.suspend() {
+        if !can {
+            // It ends, and says so.
+        } else if !full && running.progress.suspend() {
             running.suspension = Suspension::Asked;
+        } else {
+            self.say(&WorkerFrame::NotSuspended { attempt });
         }
     }
 
@@ -31,7 +35,7 @@ impl Agent {
     pub(super) fn resume(&mut self, attempt: AttemptId) {
         let Some(running) = self.running.get_mut(&attempt) else { return };
         match running.suspension {
-            Suspension::None => {}
+            Suspension::None | Suspension::HandingOver => {}
             Suspension::Asked => {
                 if running.progress.do_not_suspend() {
                     running.suspension = Suspension::None;
@@ -53,7 +57,18 @@ impl Agent {
             running.suspension = Suspension::Suspended;
         }
         // If it is not suspended, it runs or ends, and says so.
-        let _ = running.progress.hand_over();
+        if running.progress.hand_over() {
+            running.suspension = Suspension::HandingOver;
+            running.seen_at = Instant::now();
+        }
+    }
+
+    /// An attempt that was to leave its slot has no room to wait in.
+    pub(super) fn not_suspended(&mut self, attempt: AttemptId) {
+        let Some(running) = self.running.get_mut(&attempt) else { return };
+        tracing::debug!(%attempt, "not suspended: there is no room for what it holds");
+        running.suspension = Suspension::None;
+        self.say(&WorkerFrame::NotSuspended { attempt });
     }
 
     pub(super) fn suspended(&mut self, attempt: AttemptId, written: u64) {

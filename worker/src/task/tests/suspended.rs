@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, PartialEq, Eq)]
 enum Word {
     Suspended,
+    Refuses,
     Stays,
     Ended,
 }
@@ -30,6 +31,9 @@ struct Hears(Sender<Word>);
 impl Parking for Hears {
     fn leave(&self, _: u32) -> bool {
         self.0.send(Word::Suspended).is_ok()
+    }
+    fn refuses(&self) {
+        let _ = self.0.send(Word::Refuses);
     }
     fn stays(&self) {
         let _ = self.0.send(Word::Stays);
@@ -260,6 +264,8 @@ fn decide(heard: &Receiver<Word>, progress: &Progress, draws: &mut ChaCha8Rng) {
             Word::Ended => return,
             Word::Suspended if draws.next_u64().is_multiple_of(3) => assert!(progress.hand_over()),
             Word::Suspended | Word::Stays => assert!(progress.resume(0)),
+            // It goes on in its slot.
+            Word::Refuses => {}
         }
     }
 }
@@ -411,6 +417,7 @@ fn a_reduce_with_a_table_for_which_there_is_no_room_keeps_its_slot() {
     let all = bench.budget.try_reserve((1 << 20) - bench.budget.used_bytes()).unwrap();
     bench.reduce(&plan, 0, segments).unwrap();
     drop(all);
+    assert_eq!(heard.try_recv(), Ok(Word::Refuses), "whoever asked is told");
     assert!(heard.try_recv().is_err(), "it was not suspended");
     assert_eq!((progress.slot(), progress.suspensions.load(Relaxed)), (Some(0), 0));
 }
