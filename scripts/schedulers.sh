@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Measures the schedulers on real execution and keeps the pages: about an hour on two cores, with nothing else running.
+# Measures the schedulers on real execution and keeps the pages: 70 minutes on two cores, with nothing else running.
 #   scripts/schedulers.sh [--skip-build] [DIR]    into DIR (benches/results/DAY/schedulers)
-# Parts: the papers, loads (three of them, with simulated beside measured), busy (real work), overhead (what deciding
-# costs), hundred (workers). $PARTS names those to run, all by default. Runs and journals are kept beside the pages
-# while measuring, and then removed: pages, tables and figures stay.
+# Parts: papers, loads (three of them, with simulated beside measured), busy (real work, many policies), default (real
+# work, the default policy and its nearest rivals, often), overhead (what deciding costs), hundred (workers). $PARTS
+# names those to run, all by default. Of each comparison its page and a line for each job stay, of the papers the page,
+# its numbers and the claims.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ else
 fi
 program=${CARGO_TARGET_DIR:-target}/release/gristmill
 out=${1:-benches/results/$(date +%F)/schedulers}
-parts=${PARTS:-papers loads busy overhead hundred}
+parts=${PARTS:-papers loads busy default overhead hundred}
 mkdir -p "$out"
 log=$out/commands.txt
 say() { echo "schedulers.sh: $*" >&2; }
@@ -37,12 +38,13 @@ compared() { # name, arguments
     shift
     say "$name"
     noted "$program" compare "$@" --out "$out/$name" --quiet
-    rm -rf "${out:?}/$name/runs" "$out/$name/data"
+    rm -rf "${out:?}/$name"/{runs,data,isolated,figures,compare.json,isolated.json,results.json}
 }
 
 if wanted papers; then
     say "papers"
     noted "$program" paper all --real --out "$out/papers" --overwrite
+    find "$out/papers" -mindepth 2 -type f ! -name '*-claims.csv' -delete
 fi
 if wanted loads; then
     for load in 0.5:530ms 0.8:331ms 1.1:241ms; do
@@ -56,6 +58,10 @@ fi
 if wanted busy; then
     compared busy examples/workloads/busy.toml --repeat 5 \
         --policy fair,fifo,max-srpt,split-srpt,asrpt:slot=100ms,gristmill,gristmill:preemptive=yes
+fi
+if wanted default; then
+    compared default examples/workloads/busy.toml --repeat 12 --isolated \
+        --policy gristmill,fair,max-srpt,split-srpt,asrpt:slot=100ms
 fi
 if wanted overhead; then
     compared overhead examples/workloads/standard.toml --repeat 8 \

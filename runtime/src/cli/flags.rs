@@ -42,7 +42,7 @@ pub struct ClusterFlags {
     /// How workers get segments [default: auto]
     #[arg(long, global = true, value_enum)]
     pub shuffle: Option<Shuffle>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: fair]
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: gristmill]
     #[arg(long, global = true, value_name = "POLICY")]
     pub policy: Option<String>,
     /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
@@ -72,7 +72,7 @@ impl ClusterFlags {
             workers,
             slots: shape.slots,
             memory_bytes: memory(self.memory.as_ref().or(settings.memory.as_ref()))?,
-            policy: policy(self.policy.as_ref(), settings),
+            policy: policy(self.policy.as_ref(), settings, false),
             placement: placement(self.placement.as_ref(), settings),
             spill_dirs: match self.spill_dir.is_empty() {
                 true => settings.spill_dir.clone().unwrap_or_default(),
@@ -89,9 +89,16 @@ impl ClusterFlags {
     }
 }
 
-/// The policy of a flag or the settings, or the default.
-pub fn policy(flag: Option<&String>, settings: &Settings) -> String {
-    flag.or(settings.policy.as_ref()).cloned().unwrap_or_else(|| "fair".to_owned())
+/// Who decides if nobody says otherwise. `benches/results` has the comparison that speaks for it.
+const DEFAULT_POLICY: &str = "gristmill";
+
+/// Who decides where pools were named, if nobody says otherwise: it shares by them.
+const DEFAULT_POLICY_OF_POOLS: &str = "fair";
+
+/// The policy of a flag or the settings, or the default of a master with or without `pools`.
+pub fn policy(flag: Option<&String>, settings: &Settings, pools: bool) -> String {
+    let default = if pools { DEFAULT_POLICY_OF_POOLS } else { DEFAULT_POLICY };
+    flag.or(settings.policy.as_ref()).cloned().unwrap_or_else(|| default.to_owned())
 }
 
 /// The placement of a flag or the settings, or the default.
@@ -164,10 +171,10 @@ pub struct JobFlags {
     /// Bytes of input of one map task [default: 64MiB]
     #[arg(long, global = true, value_name = "SIZE")]
     pub split_size: Option<String>,
-    /// Share relative to other jobs under a fair policy
+    /// Weight beside other jobs, for policies that share or order by it: `fair`, `gristmill`, `ps`, `k-lps`
     #[arg(long, global = true, value_name = "W", default_value_t = 1.0)]
     pub weight: f64,
-    /// Pool under a fair policy [default: one of its own]
+    /// Pool under the policy `fair` [default: one of its own]
     #[arg(long, global = true, value_name = "NAME")]
     pub pool: Option<String>,
     /// What to call the job: history takes jobs of one label to be alike [default: the job's name]

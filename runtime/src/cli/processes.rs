@@ -45,7 +45,8 @@ pub struct MasterCommand {
     /// A host name under which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: fair]
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default:
+    /// gristmill; with --pools fair]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
     /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
@@ -145,7 +146,8 @@ fn log_to(stderr: Option<OwnedFd>, default: &str) {
 
 /// `gristmill master`.
 pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
-    let policy_name = policy(flags.policy.as_ref(), settings);
+    let pools = pools(flags.pools.as_deref(), settings)?;
+    let policy_name = policy(flags.policy.as_ref(), settings, !pools.is_empty());
     let placement_name = placement(flags.placement.as_ref(), settings);
     let (policy, placement) = (
         registry.make_policy(&policy_name).map_err(usage)?,
@@ -156,7 +158,6 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     // What a parent does not name it does not want, whatever the settings say: it may start many masters.
     let of_settings = if flags.from_parent { &Settings::default() } else { settings };
     let journal = journal(flags.journal.as_ref(), of_settings)?;
-    let pools = pools(flags.pools.as_deref(), settings)?;
     let (runtime, stop, stopping) = runtime()?;
     let (secret, bind, state, remove_at_end) = match flags.from_parent {
         true => {

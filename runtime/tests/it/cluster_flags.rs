@@ -250,7 +250,8 @@ fn workers_and_jobs_are_listed_with_what_they_were_made_to_be() {
         assert_eq!(worker["nic_bytes_per_second"], 1_000_000);
     }
     let text = status(&[]).stdout_text();
-    for words in ["estimator tasks", "2 map + 1 reduce", "976.6 KiB/s", "0.5"] {
+    // Who names pools wants them looked at.
+    for words in ["policy fair", "estimator tasks", "2 map + 1 reduce", "976.6 KiB/s", "0.5"] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     let job = ["submit", "synthetic", "--maps", "1", "--map-time", "1ms", "--reduce-time", "1ms"];
@@ -273,10 +274,13 @@ fn policy_of_a_running_master_is_shown_and_changed() {
     let standing = Standing::start(&sandbox, 1);
     let policy = |flags: &[&str]| sandbox.gristmill([&["policy"], flags].concat()).finish();
     let shown = policy(&[]).expect_code(0).stdout_text();
-    assert_eq!(shown, "policy fair, placement pull, estimator history\n");
+    assert_eq!(shown, "policy gristmill, placement pull, estimator history\n");
     let changed = policy(&["--policy", "fifo", "--json"]).expect_code(0).json();
     assert_eq!((&changed["policy"], &changed["placement"]), (&"fifo".into(), &"pull".into()));
     assert_eq!(policy(&[]).expect_code(0).stdout_text(), "policy fifo, placement pull, estimator history\n");
+    let pooled = ["submit", "synthetic", "--maps", "2", "--map-time", "1ms", "--pool", "a"];
+    let pooled = sandbox.gristmill(pooled).finish().expect_code(0);
+    pooled.expect_words(&["the policy `fifo` does not look at pools; `fair` does"]);
     policy(&["--policy", "srpt"]).expect_code(2).expect_words(&["can only be simulated"]);
     policy(&["--placement", "pul"]).expect_code(2).expect_words(&["did you mean `pull`"]);
     sandbox.gristmill(["submit", "synthetic", "--maps", "2", "--map-time", "1ms"]).finish().expect_code(0);

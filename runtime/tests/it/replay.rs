@@ -34,14 +34,14 @@ fn journal_of_a_run_replays_to_its_orders_and_predicts_its_job() {
     assert!(shown.contains("every order is the recorded one"), "{shown}");
 
     let csv = sandbox.text("jobs.csv");
-    let asked = ["whatif", &journal, "--policy", "fair,fifo,k-lps:k=2", "--json", "--csv", &csv];
+    let asked = ["whatif", &journal, "--policy", "gristmill,fifo,k-lps:k=2", "--json", "--csv", &csv];
     let asked = sandbox.gristmill(asked).finish().expect_code(0).json();
     let rows = asked["rows"].as_array().unwrap();
     let names: Vec<(&str, bool)> = rows
         .iter()
         .map(|row| (row["policy"].as_str().unwrap(), row["simulated"].as_bool().unwrap()))
         .collect();
-    assert_eq!(names, [("fair", false), ("fair", true), ("fifo", true), ("k-lps:k=2", true)]);
+    assert_eq!(names, [("gristmill", false), ("gristmill", true), ("fifo", true), ("k-lps:k=2", true)]);
     // Five waves of maps and one of reduces; what one task more or less in a row makes is left room for.
     let error = asked["simulator_flow_error"].as_f64().unwrap();
     assert!(error.abs() < 0.25, "{asked:#}");

@@ -20,17 +20,15 @@ fn standing<'a>(sandbox: &'a Sandbox, policy: &str) -> Standing<'a> {
 }
 
 /// Submits a synthetic job whose reduce takes so long, and waits until it runs.
-fn submit_long(sandbox: &Sandbox, standing: &Standing<'_>, seconds: f64) -> Running {
+fn submit_long(sandbox: &Sandbox, seconds: f64) -> Running {
+    sandbox.arm("reduce");
     let work = format!(r#"{{"map_seconds":[0.02],"shuffle_bytes":1000,"reduce_seconds":[{seconds}]}}"#);
     let work = sandbox.write("long.json", work);
     let out = sandbox.text("long");
     let arguments = ["submit", "synthetic", "--times", &work, "--exact", &work, "--json", "--output", &out];
     let running = sandbox.gristmill(arguments).start();
-    until("a long reduce that runs", || {
-        let attempts = trace(standing)["attempts"].as_array().cloned().unwrap_or_default();
-        let reduces = attempts.iter().any(|attempt| attempt["attempt"]["task"]["kind"] == "Reduce");
-        reduces.then_some(())
-    });
+    sandbox.stopped_at("reduce");
+    sandbox.go_on("reduce");
     running
 }
 
@@ -64,7 +62,7 @@ fn long_reduce_makes_way_for_short_jobs_and_all_outputs_are_those_of_fifo() {
         let sandbox = Sandbox::new();
         let input = sandbox.write("text", &text);
         let standing = standing(&sandbox, policy);
-        let long = submit_long(&sandbox, &standing, 3.0);
+        let long = submit_long(&sandbox, 3.0);
         let short = ["a", "b"].map(|name| submit_short(&sandbox, &input, name, 0.02));
         let ends = short.map(|job| report(job)["status"]["ended_ns"].as_u64().unwrap());
         let long = report(long);
@@ -93,7 +91,7 @@ fn suspended_reduce_whose_worker_dies_starts_again_from_its_inputs() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", &text);
     let standing = standing(&sandbox, PREEMPTIVE);
-    let long = submit_long(&sandbox, &standing, 3.0);
+    let long = submit_long(&sandbox, 3.0);
     sandbox.arm("reduce");
     let short = submit_short(&sandbox, &input, "short", 0.02);
     let pid = sandbox.stopped_at("reduce");
@@ -116,7 +114,7 @@ fn suspended_reduce_goes_on_at_another_worker_where_it_stood() {
     let expected = {
         let sandbox = Sandbox::new();
         let standing = standing(&sandbox, "fifo");
-        report(submit_long(&sandbox, &standing, 0.0));
+        report(submit_long(&sandbox, 0.0));
         standing.end();
         oracle::parts(&sandbox.path("long"))
     };
@@ -124,7 +122,7 @@ fn suspended_reduce_goes_on_at_another_worker_where_it_stood() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", &text);
     let mut standing = standing(&sandbox, PREEMPTIVE);
-    let long = submit_long(&sandbox, &standing, WHOLE_SECONDS);
+    let long = submit_long(&sandbox, WHOLE_SECONDS);
     // Far enough that going on can be told from starting again.
     let running = Instant::now();
     until("a third of the long reduce", || {

@@ -295,6 +295,12 @@ impl Core {
         self.books.preempts
     }
 
+    /// Whether the policy looks at the pools of jobs.
+    #[must_use]
+    pub fn knows_pools(&self) -> bool {
+        self.policy.knows_pools()
+    }
+
     /// The name of the policy.
     #[must_use]
     pub fn policy_name(&self) -> &str {

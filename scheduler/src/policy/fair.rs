@@ -113,6 +113,10 @@ impl Policy for Fair {
         true
     }
 
+    fn knows_pools(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, view: View<'_>, change: Change) {
         if self.sharings.is_empty() {
             self.draw_up(view.unified);

@@ -8,8 +8,8 @@
 //!    than `stretch` times what it would have been there gets slots up to its equal part before all others do (`aging`).
 //! 2. *Pilot.* A job of which no map has finished gets one map at once: from then on estimators know it (`pilot`).
 //! 3. *Nearest to the end.* All else goes by the seconds that the job would still need with the whole cluster to itself,
-//!    `max(maps, shuffle) + reduces`, least first, ties to the older; in a job ready reduces before maps. Lanes serve
-//!    jobs in the same order, those that are due first.
+//!    `max(maps, shuffle) + reduces`, over its weight, least first, ties to the older; in a job ready reduces before maps.
+//!    Lanes serve jobs in the same order, those that are due first.
 //! 4. *Make way.* With `preemptive`, a running reduce is suspended for a job that comes before its own.
 //!
 //! It must know: nothing. It goes by what the estimator says at the moment, and rules 1 and 2 bound what errors cost.
@@ -17,7 +17,7 @@
 //! rule 1. No slot idles that anybody could use.
 //! Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each ingredient can be switched off by itself.
 //! On the fluid model, which knows neither tasks nor slots, rule 3 is left.
-//! It is not: aware of goals, weights, pools or workers, and not fair before a job is due.
+//! It is not: aware of goals, pools or workers, and not fair before a job is due.
 
 mod fair_run;
 
@@ -110,8 +110,13 @@ impl Gristmill {
         map.max(shuffle) + if self.reduces { reduce } else { 0.0 }
     }
 
+    /// Those seconds over the job's weight.
+    fn distance(&self, view: View<'_>, job: Handle) -> f64 {
+        self.seconds(view, job) / view.row(job).weight
+    }
+
     fn key(&self, view: View<'_>, job: Handle) -> Key {
-        (order_of(self.seconds(view, job)), view.row(job).seq)
+        (order_of(self.distance(view, job)), view.row(job).seq)
     }
 
     /// Puts a job at its places.
@@ -192,8 +197,8 @@ impl Gristmill {
     }
 
     fn reason(&self, view: View<'_>, job: Handle) -> Reason {
-        let what = "time to its end with the whole cluster to itself, in seconds";
-        Reason::Smallest { what, value: self.seconds(view, job) }
+        let what = "time to its end with the whole cluster to itself over its weight, in seconds";
+        Reason::Smallest { what, value: self.distance(view, job) }
     }
 }
 

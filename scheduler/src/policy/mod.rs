@@ -84,6 +84,11 @@ pub trait Policy: Send {
         false
     }
 
+    /// Whether it looks at the pools of jobs.
+    fn knows_pools(&self) -> bool {
+        false
+    }
+
     /// Whether it would have running maps suspended too, which only the slotted model does.
     fn suspends_maps(&self) -> bool {
         false

@@ -40,7 +40,7 @@ impl Books {
     pub fn submit(
         &mut self,
         now: Time,
-        submission: Submission,
+        mut submission: Submission,
     ) -> Result<(JobId, watch::Receiver<bool>), ApiError> {
         if submission.schema != SCHEMA {
             return Err(refuse("schema", format!("schema {} is not {SCHEMA}", submission.schema)));
@@ -66,6 +66,11 @@ impl Books {
                 "not_shared",
                 "the master does not see the output directory of a detached job",
             ));
+        }
+        if submission.pool.is_some() && !self.core.knows_pools() {
+            let policy = self.core.policy_name();
+            let words = format!("the policy `{policy}` does not look at pools; `fair` does");
+            submission.remarks.push(words);
         }
         let pools = self.pools.len() as u32;
         spec.pool = submission.pool.as_ref().map(|name| *self.pools.entry(name.clone()).or_insert(pools));

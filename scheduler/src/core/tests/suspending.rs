@@ -187,6 +187,32 @@ fn a_reduce_that_asks_to_publish_before_it_hears_the_order_simply_ends() {
 }
 
 #[test]
+fn a_reduce_that_has_no_room_to_wait_in_keeps_its_slot_and_another_is_asked() {
+    let mut table = Table::new(Ruthless::default());
+    table.join(2);
+    table.submit(plain(1, 2));
+    table.map_done(map(0, 0));
+    table.fetched(1, map(0, 0), &[0, 1]);
+    table.now = table.now + Span::whole_seconds(1);
+    check(&table.submit(urgent(1, 0)), "suspend reduce-1.0 on w1");
+    let refused = Event::SuspensionRefused { attempt: reduce(1, 0) };
+    check(&table.tell(&[refused]), "suspend reduce-0.0 on w1");
+    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
+    check(&table.submit(urgent(1, 0)), "");
+    check(&table.ask_commit(reduce(1, 0)), "grant reduce-1.0");
+    assert_eq!(table.core.late_events(), 0);
+}
+
+#[test]
+fn a_map_that_is_pinned_to_a_worker_takes_a_slot_back_there() {
+    let mut table = with_reduce_running(&[1]);
+    let mut job = urgent(1, 0);
+    (job.maps[0].preferred, job.maps[0].pinned) = (vec![WorkerId(1)], true);
+    check(&table.submit(job), "suspend reduce-0.0 on w1");
+    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
+}
+
+#[test]
 fn a_reduce_that_may_publish_is_left_alone() {
     let mut table = with_reduce_running(&[1]);
     table.ask_commit(reduce(0, 0));

@@ -14,7 +14,16 @@ use proptest::prelude::*;
 
 /// A job with so much left at the three stations in seconds of a slot (of the network), and so many tasks to start.
 fn row(seq: u64, left: [f64; 3], can: [u32; 3]) -> Row {
-    Row { seq, whole: left, left, can: can.map(f64::from), done: 1, live: true, ..Row::default() }
+    Row {
+        seq,
+        whole: left,
+        left,
+        can: can.map(f64::from),
+        done: 1,
+        live: true,
+        weight: 1.0,
+        ..Row::default()
+    }
 }
 
 /// With jobs due when they are there twice as long as under equal sharing.
@@ -76,6 +85,12 @@ fn the_job_with_the_least_time_to_its_end_goes_first_with_reduces_before_maps() 
     ];
     let mut table = Table::new(Gristmill::new(), 4, rows);
     assert_eq!(table.plan(0, 4).0, [[4, 0], [0, 0], [0, 0]]);
+    // Thrice the weight, a third of the distance.
+    table.rows[2].weight = 3.0;
+    table.tell(0, &[2], Change::Progress);
+    assert_eq!(table.plan(0, 3).0, [[0, 0], [0, 0], [2, 1]]);
+    table.rows[2].weight = 1.0;
+    table.tell(0, &[2], Change::Progress);
     table.rows[0].can = [1.0, 0.0, 0.0];
     table.tell(0, &[0], Change::Progress);
     assert_eq!(table.plan(0, 4), (vec![[1, 0], [0, 0], [2, 1]], vec![2, 1]));
