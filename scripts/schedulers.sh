@@ -32,6 +32,11 @@ noted() {
     } | tee -a "$log"
 }
 
+# Figures are in the pages; their files go, and the links to them.
+alone() { # page
+    sed --in-place --regexp-extended 's|<span class="files">( <a [^>]*>[A-Z]+</a>)*</span>||g' "$1"
+}
+
 # A comparison whose page stays and whose runs go.
 compared() { # name, arguments
     local name=$1
@@ -39,12 +44,14 @@ compared() { # name, arguments
     say "$name"
     noted "$program" compare "$@" --out "$out/$name" --quiet
     rm -rf "${out:?}/$name"/{runs,data,isolated,figures,compare.json,isolated.json,results.json}
+    alone "$out/$name/report.html"
 }
 
 if wanted papers; then
     say "papers"
     noted "$program" paper all --real --out "$out/papers" --overwrite
     find "$out/papers" -mindepth 2 -type f ! -name '*-claims.csv' -delete
+    alone "$out/papers/index.html"
 fi
 if wanted loads; then
     for load in 0.5:530ms 0.8:331ms 1.1:241ms; do

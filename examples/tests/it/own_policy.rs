@@ -34,7 +34,7 @@ fn order_under(policy: &str) -> Vec<&'static str> {
         let submit = format!("submit {options} wordcount {name}.txt --output {name}");
         (name, stage.print(PROGRAM, &submit).trim().to_owned(), 0)
     });
-    let worker = stage.command(PROGRAM, "worker --state state --slots 1 --memory 64MiB");
+    let worker = stage.command(PROGRAM, "worker --state state --workers 1 --slots 1 --memory 64MiB");
     let _worker = Running({ worker }.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     for (name, job, started_ns) in &mut jobs {
         let status = stage.print(PROGRAM, &format!("wait {job} --json --quiet --state state"));
@@ -44,6 +44,8 @@ fn order_under(policy: &str) -> Vec<&'static str> {
     }
     assert_eq!(stage.parts("long"), ["many\t300\nso\t300\nwords\t300\n"]);
     assert_eq!(stage.parts("short"), ["few\t1\nwords\t1\n"]);
+    // Shown if the test fails.
+    println!("started: {jobs:?}");
     jobs.sort_by_key(|(_, _, started_ns)| *started_ns);
     jobs.map(|(name, ..)| name).to_vec()
 }

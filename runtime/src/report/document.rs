@@ -176,7 +176,9 @@ impl Document<'_> {
             "<section class=\"summary\" aria-labelledby=\"summary\">\n<h2 id=\"summary\">Summary</h2>\n",
         );
         out.push_str("<div class=\"cards\">\n");
-        card("Numbers beside printed ones", "agree", &all.numbers, blocks::of_number, out);
+        if 0 < all.numbers.total() {
+            card("Numbers beside printed ones", "agree", &all.numbers, blocks::of_number, out);
+        }
         card("Claims of the papers", "hold", &all.claims, blocks::of_claim, out);
         out.push_str("</div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"By paper\"><table class=\"papers\">");
         out.push_str("<thead><tr><th scope=\"col\" rowspan=\"2\">paper</th><th scope=\"colgroup\" colspan=\"4\">numbers</th>");

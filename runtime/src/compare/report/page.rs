@@ -169,6 +169,9 @@ fn flow(comparison: &Comparison) -> Section {
     section("flow-time", "Flow time", &["All jobs of all repetitions."], blocks)
 }
 
+/// Share of the flow time from which on a phase's relative error is shown.
+const PHASE_WORTH: f64 = 0.01;
+
 /// Flow time and its parts, in their order.
 const PHASES: [&str; 5] = ["flow time", "waiting", "maps", "shuffle after maps", "reduces"];
 
@@ -203,7 +206,10 @@ fn simulated(comparison: &Comparison, summaries: &[Summary]) -> Section {
                 Some(phase) => phases[phase],
             };
             let (real, simulated) = (of(&summary.phases), summary.predicted.as_ref().map(of));
-            let error = simulated.filter(|_| 0.0 < real).map(|simulated| 100.0 * (simulated - real) / real);
+            // The relative error of next to nothing says nothing.
+            let whole: f64 = summary.phases.iter().sum();
+            let worth = 0.0 < real && PHASE_WORTH * whole <= real;
+            let error = simulated.filter(|_| worth).map(|simulated| 100.0 * (simulated - real) / real);
             let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
             let row = [name.clone(), Cell::text(*what), Cell::number(real), number(simulated), number(error)];
             table.rows.push(row.to_vec());
