@@ -15,7 +15,7 @@ else
 fi
 program=${CARGO_TARGET_DIR:-target}/release/gristmill
 out=${1:-benches/results/$(date +%F)/schedulers}
-parts=${PARTS:-papers loads busy default overhead hundred}
+parts=${PARTS:-papers loads busy default overhead hundred decisions}
 mkdir -p "$out"
 log=$out/commands.txt
 say() { echo "schedulers.sh: $*" >&2; }
@@ -77,4 +77,8 @@ fi
 if wanted hundred; then
     say "hundred workers"
     noted scripts/hundred.py --program "$program"
+fi
+if wanted decisions; then
+    say "decisions"
+    noted cargo bench --quiet -p gristmill-scheduler --bench events
 fi
