@@ -2,9 +2,9 @@
 # Measures the schedulers on real execution and keeps the pages: 70 minutes on two cores, with nothing else running.
 #   scripts/schedulers.sh [--skip-build] [DIR]    into DIR (benches/results/DAY/schedulers)
 # Parts: papers, loads (three of them, with simulated beside measured), busy (real work, many policies), default (real
-# work, the default policy and its nearest rivals, often), overhead (what deciding costs), hundred (workers). $PARTS
-# names those to run, all by default. Of each comparison its page and a line for each job stay, of the papers the page,
-# its numbers and the claims.
+# work, the default policy and its nearest rivals, often), overhead (what deciding costs), hundred (workers), decisions
+# (what one costs the core). $PARTS names those to run, all by default. Of each comparison its page and a line for each
+# job stay, of the papers the page, its numbers and the claims.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
