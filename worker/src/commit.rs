@@ -12,6 +12,18 @@ use std::path::Path;
 /// Name of the folder inside the output directory in which parts are built.
 pub const TEMPORARY: &str = "_temporary";
 
+/// Digits in the name of a part, at least.
+const PART_DIGITS_MIN: usize = 5;
+
+/// The name of a part of so many: with as many digits as the last one needs, at least five, so that the order of names
+/// is that of parts however many there are.
+#[must_use]
+pub fn part_name(index: u32, parts: u32) -> String {
+    let last = parts.saturating_sub(1).max(index);
+    let digits = last.checked_ilog10().map_or(1, |log| log as usize + 1).max(PART_DIGITS_MIN);
+    format!("part-{index:0digits$}")
+}
+
 /// Moves `built` to `published`. With `replace`, an earlier part of that name goes; without, it is an error of
 /// kind [`io::ErrorKind::AlreadyExists`].
 ///
@@ -43,6 +55,22 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn part_names_are_in_the_order_of_parts_for_any_number_of_them() {
+        for parts in [1, 2, 10, 99_999, 100_000, 100_001, 999_999, 1_000_000, 1_000_001, 1 << 20, u32::MAX] {
+            // Around every change of the number of digits, and at the end.
+            let borders = (0..10).map(|power| 10_u32.pow(power)).chain([parts]);
+            let around = borders.flat_map(|border| border.saturating_sub(2)..border.saturating_add(2));
+            let mut indices: Vec<u32> = around.filter(|index| *index < parts).collect();
+            indices.sort_unstable();
+            indices.dedup();
+            let names: Vec<String> = indices.iter().map(|index| part_name(*index, parts)).collect();
+            assert!(names.is_sorted(), "of {parts} parts: {names:?}");
+        }
+        assert_eq!([part_name(0, 1), part_name(99_999, 100_000)], ["part-00000", "part-99999"]);
+        assert_eq!(part_name(7, 100_001), "part-000007");
+    }
 
     #[test]
     fn publish_refuses_to_replace_a_part_unless_told_to() {

@@ -11,7 +11,6 @@ use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::output::Output;
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
-use gristmill_scheduler::ids::AttemptId;
 use hyper::{Method, StatusCode};
 use std::fs;
 use std::io::Read;
@@ -24,8 +23,10 @@ const PART_CHUNK_BYTES: usize = 512 << 10;
 const PART_CHUNKS_AHEAD: usize = 2;
 
 /// The name under which a task's part is published.
-fn part_name(attempt: AttemptId) -> String {
-    format!("part-{:05}", attempt.task.index)
+fn part_name(assignment: &Assignment) -> String {
+    let order = &assignment.job.order;
+    let parts = if order.partitions == 0 { order.maps } else { order.partitions };
+    commit::part_name(assignment.attempt.task.index, parts)
 }
 
 fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
@@ -85,7 +86,7 @@ pub(super) fn finish_part(
     stats: &mut TaskStats,
 ) -> Result<Done, Failed> {
     *stats = done.stats;
-    let name = part_name(assignment.attempt);
+    let name = part_name(assignment);
     let part = Part { name, bytes: done.bytes, records: done.records, crc32c: done.crc32c };
     let job = &assignment.job;
     let shared = matches!(destination(job)?, Destination::Shared(_));

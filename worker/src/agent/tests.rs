@@ -108,6 +108,8 @@ struct Hand {
     gate: Arc<Gate>,
     arrivals: UnboundedReceiver<u32>,
     output: PathBuf,
+    /// As many parts its jobs have, of which some are made.
+    parts: u32,
     _stop: tokio::sync::watch::Sender<bool>,
     _spill: tempfile::TempDir,
 }
@@ -151,7 +153,18 @@ impl Hand {
             agent.leave();
         });
         let (output, heard) = (output.to_owned(), VecDeque::new());
-        Self { orders, said, heard, endpoint, gate, arrivals, output, _stop: stop, _spill: spill }
+        Self {
+            orders,
+            said,
+            heard,
+            endpoint,
+            gate,
+            arrivals,
+            output,
+            parts: PARTITIONS,
+            _stop: stop,
+            _spill: spill,
+        }
     }
 
     async fn order(&self, frames: Vec<MasterFrame>) {
@@ -193,7 +206,7 @@ impl Hand {
             name: "numbered".into(),
             parameters: String::new(),
             maps: 1,
-            partitions: PARTITIONS,
+            partitions: self.parts,
             cuts: Vec::new(),
             key: Secret::from_bytes([9; 32]),
             output: FilePath::from(&*self.output),
@@ -457,4 +470,25 @@ async fn a_map_is_not_suspended() {
         })
         .await;
     assert_eq!(report.suspensions, 0);
+}
+
+#[tokio::test]
+async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_listed_in_their_order() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    hand.parts = 100_001;
+    // What it makes of two parts, with the last one as another worker has named it.
+    std::fs::write(output.path().join("part-100000"), "the last one").unwrap();
+    hand.maps(JobId(1)).await;
+    for partition in 0..PARTITIONS {
+        hand.gate.let_in(partition, u32::MAX);
+        hand.launches(reduce(JobId(1), partition), None).await;
+        hand.publishes(reduce(JobId(1), partition)).await;
+    }
+    let listed = crate::input::list::list_local(&FilePath::from(output.path())).unwrap();
+    let names: Vec<String> = listed
+        .iter()
+        .map(|file| file.path.to_path().file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names, ["part-000000", "part-000001", "part-100000"]);
 }
