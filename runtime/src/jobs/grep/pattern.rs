@@ -8,13 +8,15 @@
 //! for the Unicode assertions that never hold beside a byte that is not UTF-8 (`\B` and the halves of `\b`), which
 //! read such a byte together with the line break in front of it. Patterns with those are searched line by line.
 //!
+//! The syntax tree itself is compiled, never its text: printed and parsed again, a tree may mean something else.
+//!
 //! Not here: what is done with matching lines.
 
 use memchr::memmem::Finder;
-use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::meta::{BuildError, Regex};
 use regex_syntax::hir::{
-    Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
-    Repetition,
+    Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition,
 };
 use std::ops::Range;
 
@@ -28,8 +30,8 @@ pub(super) enum PatternError {
     LineBreak,
     #[error("{source}")]
     Syntax { source: Box<regex_syntax::Error> },
-    #[error("{source}")]
-    Compile { source: regex::Error },
+    #[error("{}", compile_reason(.source))]
+    Compile { source: BuildError },
 }
 
 /// How the text of a pattern is read.
@@ -62,7 +64,7 @@ impl LinePattern {
             let search = Search::Text(Box::new(Finder::new(pattern.as_bytes()).into_owned()));
             return Ok(Self { search, line_by_line: false });
         }
-        let escaped = options.fixed_strings.then(|| regex::escape(pattern));
+        let escaped = options.fixed_strings.then(|| regex_syntax::escape(pattern));
         let hir = regex_syntax::ParserBuilder::new()
             .multi_line(true)
             .utf8(false)
@@ -77,9 +79,10 @@ impl LinePattern {
                 .into_iter()
                 .any(|look| looks.contains(look));
         let hir = without_line_breaks(hir)?;
-        let regex = RegexBuilder::new(&hir.to_string())
-            .size_limit(PATTERN_BYTES_MAX)
-            .build()
+        let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(PATTERN_BYTES_MAX));
+        let regex = Regex::builder()
+            .configure(config)
+            .build_from_hir(&hir)
             .map_err(|source| PatternError::Compile { source })?;
         Ok(Self { search: Search::Regex(regex), line_by_line })
     }
@@ -115,7 +118,7 @@ impl LinePattern {
                 finder.find_iter(line).for_each(|start| with_piece(&line[start..start + length]));
             }
             Search::Regex(regex) => {
-                let pieces = regex.find_iter(line).map(|found| found.as_bytes());
+                let pieces = regex.find_iter(line).map(|found| &line[found.range()]);
                 pieces.filter(|piece| !piece.is_empty()).for_each(with_piece);
             }
         }
@@ -136,7 +139,7 @@ impl LinePattern {
         let found = match &self.search {
             Search::Text(finder) => at + finder.find(&lines[at..])?,
             // Not a slice: what is before `at` tells whether a line or a word starts there.
-            Search::Regex(regex) => regex.find_at(lines, at)?.start(),
+            Search::Regex(regex) => regex.search(&Input::new(lines).range(at..))?.start(),
         };
         // An empty match behind the last line break is in no line.
         if found == lines.len() && lines.last() == Some(&b'\n') {
@@ -160,7 +163,16 @@ fn line_from(lines: &[u8], at: usize) -> Range<usize> {
     at..memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |line_break| at + line_break)
 }
 
-/// The same expression, except that none of its classes contains a line break.
+/// What a person can do about a pattern that does not compile.
+fn compile_reason(error: &BuildError) -> String {
+    match error.size_limit() {
+        Some(limit) => format!("compiled, the pattern takes more than {limit} bytes; lower its repetitions"),
+        None => error.to_string(),
+    }
+}
+
+/// The same expression, except that none of its classes contains a line break, and without its captures, which
+/// nobody reads.
 fn without_line_breaks(hir: Hir) -> Result<Hir, PatternError> {
     let all = |subs: Vec<Hir>| subs.into_iter().map(without_line_breaks).collect::<Result<Vec<Hir>, _>>();
     Ok(match hir.into_kind() {
@@ -181,9 +193,7 @@ fn without_line_breaks(hir: Hir) -> Result<Hir, PatternError> {
             let sub = Box::new(without_line_breaks(*sub)?);
             Hir::repetition(Repetition { min, max, greedy, sub })
         }
-        HirKind::Capture(Capture { index, name, sub }) => {
-            Hir::capture(Capture { index, name, sub: Box::new(without_line_breaks(*sub)?) })
-        }
+        HirKind::Capture(capture) => without_line_breaks(*capture.sub)?,
         HirKind::Concat(subs) => Hir::concat(all(subs)?),
         HirKind::Alternation(subs) => Hir::alternation(all(subs)?),
     })

@@ -87,10 +87,21 @@ fn patterns() -> impl Strategy<Value = String> {
         Just(r"\W"),
         Just(r"\x00"),
     ];
-    let repeated = (atom, prop_oneof![Just(""), Just(""), Just("*"), Just("+?"), Just("{0,2}")])
-        .prop_map(|(atom, repeat)| format!("(?:{atom}){repeat}"));
-    let branch = proptest::collection::vec(repeated, 0..4).prop_map(|parts| parts.concat());
-    proptest::collection::vec(branch, 1..3).prop_map(|branches| branches.join("|"))
+    let repeats = ["*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}", "{2,3}?", "{0}"];
+    let repeat = move || proptest::sample::select(repeats.to_vec());
+    let atom = atom.prop_map(str::to_owned);
+    // Depth, nodes and branches: small enough to be searched at once, large enough to nest what a printer could
+    // get wrong.
+    atom.prop_recursive(5, 24, 4, move |inner| {
+        prop_oneof![
+            4 => (inner.clone(), repeat()).prop_map(|(sub, repeat)| format!("(?:{sub}){repeat}")),
+            1 => (inner.clone(), repeat()).prop_map(|(sub, repeat)| format!("({sub}){repeat}")),
+            4 => proptest::collection::vec(inner.clone(), 0..4).prop_map(|parts| parts.concat()),
+            2 => proptest::collection::vec(inner.clone(), 1..4)
+                .prop_map(|parts| format!("(?:{})", parts.join("|"))),
+            1 => inner.prop_map(|sub| format!("(?i:{sub})")),
+        ]
+    })
 }
 
 /// Text of few different characters, with empty lines, CRLF, bytes that are not UTF-8, and any last line.
@@ -114,8 +125,13 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// How many random cases: `PROPTEST_CASES`, or as many as take about a second.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn block_search_finds_the_lines_that_a_search_of_each_line_finds(
@@ -133,6 +149,24 @@ proptest! {
         ignore_case in any::<bool>(),
     ) {
         check(&pattern, PatternOptions { ignore_case, fixed_strings: true }, &text);
+    }
+}
+
+#[test]
+fn repetitions_of_repetitions_mean_what_their_groups_say() {
+    let cases: [(&str, &[u8]); 7] = [
+        ("x(?:a+)?b", b"xb\nxab\nxaab\nx\nb\n"),
+        (r"^(?:[0-9]+)?[.][0-9]+$", b".5\n0.5\n12.25\n12.\nx.5\n"),
+        ("(?:a{2})?b", b"b\nab\naab\na\n"),
+        ("(?:a*)?", b"aaa\nb\nbaab\n\n"),
+        ("(?:a{2}){3}b", b"aaab\naaaaaab\naab\n"),
+        ("(?:a?){2,3}?b", b"b\naaab\naaaab\n"),
+        ("(?:(?:a|b+)*?)+c", b"c\nabbc\nab\n"),
+    ];
+    for (pattern, text) in cases {
+        for ignore_case in [false, true] {
+            check(pattern, PatternOptions { ignore_case, fixed_strings: false }, text);
+        }
     }
 }
 

@@ -65,6 +65,23 @@ fn grep_prints_matching_lines_in_input_order() {
 }
 
 #[test]
+fn grep_keeps_the_groups_of_nested_repetitions() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.write("text", "xb\nxab\nxaab\n.5\n0.5\nab\n");
+    let cases: [(&[&str], &str); 5] = [
+        (&["x(?:a+)?b"], "xb\nxab\nxaab\n"),
+        (&["-v", "^(?:[0-9]+)?[.][0-9]+$"], "xb\nxab\nxaab\nab\n"),
+        (&["-c", "^(?:a{1})?b|x(?:a{2})?b"], "3\n"),
+        (&["-o", "(?:a*)?"], "a\naa\na\n"),
+        (&["--count-matches", "(?:a{2})?b"], "3\tb\n1\taab\n"),
+    ];
+    for (flags, expected) in cases {
+        let finished = sandbox.run_well([&["run", "grep"], flags, &[text.as_str()]].concat());
+        assert_eq!(finished.stdout_text(), expected, "{flags:?}");
+    }
+}
+
+#[test]
 fn grep_counts_lines_of_each_file() {
     let sandbox = Sandbox::new();
     let (one, two) = (sandbox.write("one", "tea\nmilk\ntea tea\n"), sandbox.write("two", "milk\n"));
