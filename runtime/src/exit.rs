@@ -34,4 +34,14 @@ pub mod worker {
     pub const REFUSED: i32 = 78;
     /// Its secret is not the master's.
     pub const UNAUTHORISED: i32 = 79;
+    /// Start another process: somebody other than its parent has told this one to end.
+    pub const TERMINATED: i32 = 80;
+    /// Start another process: the engine's own code has panicked.
+    pub const BROKEN: i32 = 81;
+
+    /// Whether a worker process ends with this code of its own accord, rather than by an `exit` in user code.
+    #[must_use]
+    pub fn is_own(code: i32) -> bool {
+        (RENEW..=BROKEN).contains(&code)
+    }
 }

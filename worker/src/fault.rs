@@ -3,7 +3,7 @@
 //! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
 //! after the place, such as `commit.before`. Whoever reaches the place takes the token (so a fault fires exactly as
 //! often as there are tokens, over all processes), leaves `PLACE.hit` with its process id in it, and waits until
-//! that file is gone. In release builds this is nothing. Not here: what tests do with it.
+//! that file is gone. A token that says `panic` makes it panic instead. In release builds this is nothing. Not here: what tests do with it.
 
 /// Stops here if a test wants it.
 #[cfg(debug_assertions)]
@@ -16,10 +16,13 @@ pub fn place(name: &str) {
     static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let directory = DIRECTORY.get_or_init(|| std::env::var_os("GRISTMILL_FAULTS").map(PathBuf::from));
     let Some(directory) = directory else { return };
+    let token = directory.join(name);
+    let panics = fs::read(&token).is_ok_and(|text| text == b"panic");
     // The removal succeeds in one process only, however many try.
-    if fs::remove_file(directory.join(name)).is_err() {
+    if fs::remove_file(&token).is_err() {
         return;
     }
+    assert!(!panics, "a test wants the engine to panic at {name}");
     let (built, hit) = (directory.join(format!("{name}.new")), directory.join(format!("{name}.hit")));
     let told = fs::write(&built, std::process::id().to_string()).and_then(|()| fs::rename(&built, &hit));
     while told.is_ok() && hit.exists() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -458,6 +458,8 @@ pub enum FailureClass {
     Cancelled,
     /// The output directory could not be written.
     Output,
+    /// The engine's own code panicked: a mistake in this program, not in user code.
+    Engine,
 }
 
 /// All a worker must know of a job.

@@ -13,6 +13,21 @@ const PARENT_GONE_PATIENCE: Duration = Duration::from_secs(5);
 /// Longest line of settings, bytes.
 const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 
+/// Whoever started this process.
+pub struct Parent(Option<rustix::process::Pid>);
+
+impl Parent {
+    /// The parent of now.
+    pub fn current() -> Self {
+        Self(rustix::process::getppid())
+    }
+
+    /// Whether it still lives: the children of a process that has died get another parent.
+    pub fn lives(&self) -> bool {
+        self.0.is_some() && self.0 == rustix::process::getppid()
+    }
+}
+
 /// Reads the settings, and from then on turns `stop` true when the parent's end of the pipe closes.
 ///
 /// # Errors

@@ -27,6 +27,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -110,24 +111,36 @@ pub struct WorkerCommand {
 }
 
 /// A runtime, and a switch that turns when this process is asked to end.
-fn runtime() -> anyhow::Result<(tokio::runtime::Runtime, watch::Sender<bool>, watch::Receiver<bool>)> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (stop, stopping) = watch::channel(false);
-    let asked = stop.clone();
-    runtime.spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        let _ = asked.send(true);
-    });
-    Ok((runtime, stop, stopping))
+struct Stoppable {
+    runtime: tokio::runtime::Runtime,
+    stop: watch::Sender<bool>,
+    stopping: watch::Receiver<bool>,
+    /// It was a signal that turned it.
+    signalled: Arc<AtomicBool>,
+}
+
+impl Stoppable {
+    fn start() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopping) = watch::channel(false);
+        let signalled = Arc::new(AtomicBool::new(false));
+        let (asked, by_signal) = (stop.clone(), signalled.clone());
+        runtime.spawn(async move {
+            let (Ok(mut interrupt), Ok(mut terminate)) =
+                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+            else {
+                return;
+            };
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            by_signal.store(true, Ordering::Relaxed);
+            let _ = asked.send(true);
+        });
+        Ok(Self { runtime, stop, stopping, signalled })
+    }
 }
 
 /// Sends the program's own log to stderr, or to where stderr was before user output took its place.
@@ -158,7 +171,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     // What a parent does not name it does not want, whatever the settings say: it may start many masters.
     let of_settings = if flags.from_parent { &Settings::default() } else { settings };
     let journal = journal(flags.journal.as_ref(), of_settings)?;
-    let (runtime, stop, stopping) = runtime()?;
+    let Stoppable { runtime, stop, stopping, .. } = Stoppable::start()?;
     let (secret, bind, state, remove_at_end) = match flags.from_parent {
         true => {
             log_to(None, "warn");
@@ -307,7 +320,7 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
         journal: None,
     };
     let config = cluster.config(settings)?;
-    let (runtime, _, stopping) = runtime()?;
+    let Stoppable { runtime, stopping, .. } = Stoppable::start()?;
     // What the listeners of the children would refuse is refused here, once.
     worker_bind(&runtime, flags, &line.endpoint)?.validate(rustix::process::geteuid().is_root())?;
     // What is named is one worker's; what is not is a share of the machine, for all of them.
@@ -358,7 +371,8 @@ impl WorkerCommand {
 
 /// One worker process, a child of `run` or of `worker`.
 fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u8> {
-    let (runtime, stop, stopping) = runtime()?;
+    let Stoppable { runtime, stop, stopping, signalled } = Stoppable::start()?;
+    let parent = child::Parent::current();
     let child = child::settings(stop)?;
     let secret = parse_secret(&child)?;
     let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
@@ -366,7 +380,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         child.spill_dirs.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
-    slots::install_panic_hook();
+    slots::install_panic_hook(exit::worker::BROKEN);
     let config = WorkerConfig {
         bind: worker_bind(&runtime, flags, &master)?,
         master,
@@ -385,7 +399,18 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         nic_bytes_per_second: child.nic_bytes_per_second,
         capture: Some(capture),
     };
-    let code = match runtime.block_on(agent::run(config, Arc::new(registry), stopping)) {
+    let running = || runtime.block_on(agent::run(config, Arc::new(registry), stopping));
+    let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
+        // The hook has said what. Left to itself, it would look like an exit code of user code.
+        std::process::exit(exit::worker::BROKEN);
+    };
+    let code = match ended {
+        // Its parent asks by closing a pipe, and the master by a word. The kernel's signal when the parent dies is no
+        // third party's either.
+        Ok(WorkerExit::Shutdown) if signalled.load(Ordering::Relaxed) && parent.lives() => {
+            tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
+            exit::worker::TERMINATED
+        }
         Ok(WorkerExit::Shutdown) => exit::worker::ASKED,
         // Another process tries to join again; only one that cannot for a while gives up.
         Ok(WorkerExit::MasterGone) => {
@@ -396,6 +421,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
             tracing::warn!(%attempt, "user code does not stop; ending this process");
             exit::worker::RENEW
         }
+        Ok(WorkerExit::Broken) => exit::worker::BROKEN,
         Err(error) => {
             // The error cannot go to stderr as usual: that is where user output goes.
             tracing::error!("{}", crate::chain(&error));

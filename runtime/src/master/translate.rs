@@ -26,7 +26,8 @@ pub fn failure(class: FailureClass) -> Failure {
         FailureClass::Input => Failure::Input,
         FailureClass::Config => Failure::Config,
         // A full output directory also ends the job; see `Books::attempt_failed`.
-        FailureClass::Worker | FailureClass::Output => Failure::Worker,
+        // What the engine does wrong it may do right elsewhere.
+        FailureClass::Worker | FailureClass::Output | FailureClass::Engine => Failure::Worker,
         FailureClass::Fetch => Failure::Fetch,
         FailureClass::Corrupt => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
@@ -45,6 +46,7 @@ pub fn class_word(class: FailureClass) -> &'static str {
         FailureClass::Corrupt => "corrupt",
         FailureClass::Cancelled => "cancelled",
         FailureClass::Output => "output",
+        FailureClass::Engine => "engine",
     }
 }
 

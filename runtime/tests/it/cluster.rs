@@ -281,3 +281,37 @@ fn state_folder_is_closed_to_others() {
     let finished = sandbox.gristmill(["master", "--state", open.to_str().unwrap()]).finish().expect_code(3);
     finished.expect_words(&["0755"]);
 }
+
+/// The worker processes themselves, without the processes that started them.
+fn worker_processes(sandbox: &Sandbox) -> Vec<u32> {
+    let all = sandbox.processes().into_iter();
+    all.filter(|found| found.command.contains("--from-parent")).map(|found| found.pid).collect()
+}
+
+#[test]
+fn worker_process_that_somebody_ends_by_a_signal_is_replaced_and_nobody_is_charged() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    let out = sandbox.text("out");
+    sandbox.arm("map");
+    // One charged failure would be the end of the job.
+    let arguments = ["submit", "wordcount", &input, "--attempts", "1", "--reduces", "1", "--output", &out];
+    let client = sandbox.gristmill(arguments).start();
+    let held = sandbox.stopped_at("map");
+    assert_eq!(worker_processes(&sandbox), [held]);
+    process::signal(held, Signal::TERM);
+    client.finish().expect_code(0).expect_words(&["1 lost with a worker", "succeeded"]);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t2\nb\t1\n");
+    let replaced = worker_processes(&sandbox);
+    assert!(replaced.len() == 1 && replaced != [held], "{held} was followed by {replaced:?}");
+    sandbox.go_on("map");
+    // The same signal to whoever started it is a person's word to all.
+    let mut standing = standing;
+    let worker = standing.workers.remove(0);
+    worker.signal(Signal::TERM);
+    worker.finish().expect_code(0);
+    assert_eq!(worker_processes(&sandbox), [0; 0], "the worker outlives whoever started it");
+    assert!(oracle::names(&sandbox.path("tmp")).is_empty(), "it left its spill folder");
+    standing.end();
+}

@@ -150,3 +150,23 @@ fn user_code_that_prints_without_end_harms_nobody() {
     assert!(!finished.stderr.contains('\x1b'), "control characters reached the terminal");
     assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes());
 }
+
+#[test]
+fn engine_that_panics_in_a_slot_is_noticed_at_once_and_user_code_is_not_charged() {
+    // In the middle of an attempt, and outside of it, where nothing but the thread itself sees it.
+    for (place, words) in
+        [("map", "src/fault.rs"), ("reduce", "src/fault.rs"), ("slot", "the thread of a slot has died")]
+    {
+        let sandbox = Sandbox::new();
+        let input = sandbox.write("text", "b\na\n");
+        let out = sandbox.text("out");
+        sandbox.arm_panic(place);
+        // One charged failure would be the end of the job, and a hang would be noticed after ten minutes.
+        let arguments = ["run", "wordcount", &input, "--workers", "1", "--attempts", "1"];
+        let finished = sandbox.run_well([&arguments[..], &["--reduces", "1", "--output", &out]].concat());
+        assert!(sandbox.has_fired(place), "nobody came to {place}");
+        let finished = finished.expect_words(&["failed (engine)", "a mistake of the engine", words]);
+        assert!(!finished.stderr.contains("failed in user code"), "{place}:\n{}", finished.stderr);
+        assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t1\nb\t1\n");
+    }
+}

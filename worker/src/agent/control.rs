@@ -113,6 +113,8 @@ pub(super) struct Agent {
     recycler: Recycler,
     slot_bytes: usize,
     kept_in_files: Budget,
+    /// A slot's thread has died.
+    broken: bool,
 }
 
 impl Agent {
@@ -175,6 +177,7 @@ impl Agent {
             recycler: Recycler::default(),
             slot_bytes: shares.slot_bytes,
             kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
+            broken: false,
         })
     }
 
@@ -251,6 +254,9 @@ impl Agent {
             }
             self.start_fetches();
             self.flush();
+            if self.broken {
+                return WorkerExit::Broken;
+            }
         }
     }
 
@@ -544,6 +550,14 @@ impl Agent {
         self.plan.ended(fetch.id);
     }
 
+    fn slot_broke(&mut self, attempt: Option<AttemptId>, message: String) {
+        tracing::error!(?attempt, message, "the thread of a slot has died; ending this process");
+        self.broken = true;
+        if let Some(attempt) = attempt.filter(|attempt| self.running.remove(attempt).is_some()) {
+            self.refuse(attempt, FailureClass::Engine, &message);
+        }
+    }
+
     fn slot(&mut self, event: SlotEvent) {
         let ended = match event {
             SlotEvent::WantsCommit(attempt) => {
@@ -554,6 +568,7 @@ impl Agent {
             }
             SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
             SlotEvent::NotSuspended(attempt) => return self.not_suspended(attempt),
+            SlotEvent::Broken { attempt, message } => return self.slot_broke(attempt, message),
             SlotEvent::Ended(ended) => ended,
         };
         let Ended { attempt, result, report, written } = *ended;

@@ -99,6 +99,8 @@ pub enum WorkerExit {
     MasterGone,
     /// User code hangs in a thread that nothing can stop: the process must be replaced.
     Stuck(AttemptId),
+    /// A slot's thread has died in the engine's own code: the process must be replaced.
+    Broken,
 }
 
 /// Why a worker could not run.

@@ -23,7 +23,7 @@ use crate::task::{self, Fault, Parking, Progress, ReduceEnd, TaskFailure, TaskSe
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_scheduler::units::Bytes;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -112,6 +112,13 @@ pub enum SlotEvent {
     NotSuspended(AttemptId),
     /// The attempt has ended.
     Ended(Box<Ended>),
+    /// The thread of a slot has died outside user code: this process is not sound any more.
+    Broken {
+        /// What it ran, if anything.
+        attempt: Option<AttemptId>,
+        /// What it said.
+        message: String,
+    },
 }
 
 /// The end of an attempt.
@@ -175,20 +182,56 @@ pub struct SlotSetting {
     pub memory_peak: Arc<MemoryPeak>,
 }
 
-thread_local! {
-    /// What the panic hook saw last on this thread.
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+/// A panic as the hook saw it.
+struct Panicked {
+    /// Its place and message.
+    words: String,
+    /// It happened in this crate's own code.
+    in_engine: bool,
 }
 
-/// Remembers the message and place of a panic for the thread it happens on, and says it on stderr.
-pub fn install_panic_hook() {
+thread_local! {
+    /// What the panic hook saw last on this thread.
+    static PANIC: RefCell<Option<Panicked>> = const { RefCell::new(None) };
+    /// Whether this thread serves a slot, and so notices its own panics.
+    static SERVES_SLOT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a source file, as the compiler names it, is one of this crate. The place of a panic is the caller's where
+/// the caller is to blame, so a panic here is a mistake made here, whoever called.
+fn is_engine_source(file: &str) -> bool {
+    file!().strip_suffix("agent/slots.rs").is_some_and(|sources| file.starts_with(sources))
+}
+
+/// Remembers the message and place of a panic for the thread it happens on, and says it on stderr. A panic of the
+/// engine on a thread that serves no slot ends the process with the code `broken`: half of what drives a worker is of
+/// no use, and nobody would notice.
+pub fn install_panic_hook(broken: i32) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         let text = info.payload_as_str().unwrap_or("(no message)");
         let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-        PANIC.with_borrow_mut(|last| *last = Some(format!("panicked{place}: {text}")));
+        let in_engine = info.location().is_some_and(|at| is_engine_source(at.file()));
+        PANIC.with_borrow_mut(|last| {
+            *last = Some(Panicked { words: format!("panicked{place}: {text}"), in_engine })
+        });
         before(info);
+        if in_engine && !SERVES_SLOT.get() {
+            std::process::exit(broken);
+        }
     }));
+}
+
+/// What is made of a panic that was caught on this thread, and whose mistake it is.
+fn panicked() -> Failed {
+    match PANIC.with_borrow_mut(Option::take) {
+        Some(Panicked { words, in_engine: true }) => {
+            let message = clean(&format!("{words} (a mistake of the engine, not of user code)"));
+            Failed { class: FailureClass::Engine, message }
+        }
+        Some(Panicked { words, .. }) => Failed { class: FailureClass::User, message: clean(&words) },
+        None => Failed { class: FailureClass::User, message: "panicked".to_owned() },
+    }
 }
 
 /// Starts a thread for each slot. They take work until the line is closed.
@@ -203,17 +246,30 @@ pub(super) fn start(slots: SlotCounts, work: &Work, setting: &SlotSetting) -> st
 fn serve(slot: u32, work: &Work, setting: &SlotSetting) -> std::io::Result<()> {
     let (work, setting) = (work.clone(), setting.clone());
     let name = format!("slot-{slot}");
-    std::thread::Builder::new().name(name).spawn(move || take_turns(slot, &work, &setting)).map(drop)
+    let serving = move || {
+        SERVES_SLOT.set(true);
+        let runs = Cell::new(None);
+        let turns = std::panic::catch_unwind(AssertUnwindSafe(|| take_turns(slot, &work, &setting, &runs)));
+        if turns.is_err() {
+            let message = panicked().message;
+            let _ = setting.events.send(SlotEvent::Broken { attempt: runs.get(), message });
+        }
+    };
+    std::thread::Builder::new().name(name).spawn(serving).map(drop)
 }
 
-/// Serves a slot, which may become another one, until the thread has none or there is no more work.
-fn take_turns(mut slot: u32, work: &Work, setting: &SlotSetting) {
+/// Serves a slot, which may become another one, until the thread has none or there is no more work. `runs` is what has
+/// begun and has not been reported.
+fn take_turns(mut slot: u32, work: &Work, setting: &SlotSetting, runs: &Cell<Option<AttemptId>>) {
     while let Some(turn) = work.next(slot) {
         match turn {
             Turn::Begin(assignment) => {
+                runs.set(Some(assignment.attempt));
+                fault::place("slot");
                 setting.begun.note(slot, assignment.attempt);
                 assignment.progress.begin(slot);
                 run(&assignment, setting);
+                runs.set(None);
                 match assignment.progress.slot() {
                     Some(now) => slot = now,
                     None => return,
@@ -275,10 +331,7 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
     let mut stats = TaskStats::default();
     PANIC.with_borrow_mut(|last| *last = None);
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(assignment, setting, &mut stats)));
-    let result = result.unwrap_or_else(|_| {
-        let message = PANIC.with_borrow_mut(Option::take).unwrap_or_else(|| "panicked".to_owned());
-        Err(Failed { class: FailureClass::User, message: clean(&message) })
-    });
+    let result = result.unwrap_or_else(|_| Err(panicked()));
     let handed_over = matches!(result, Ok(Done::HandedOver { .. }));
     if (assignment.attempt.task.kind == TaskKind::Reduce && !handed_over) || result.is_err() {
         remove_built(assignment, setting);

@@ -70,6 +70,12 @@ impl Books {
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
         let how = match end {
             Some(WorkerEnded { signal: Some(signal), .. }) => format!("ended by {}", signal_name(*signal)),
+            Some(WorkerEnded { code: Some(exit::worker::TERMINATED), .. }) => {
+                "ended by SIGTERM or SIGINT from outside".to_owned()
+            }
+            Some(WorkerEnded { code: Some(exit::worker::BROKEN), .. }) => {
+                "ended by a mistake of the engine".to_owned()
+            }
             Some(WorkerEnded { code: Some(code), .. }) => format!("ended with exit code {code}"),
             _ => "lost: its connection closed".to_owned(),
         };
@@ -122,7 +128,7 @@ fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
         // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
         (Some(signal), _) => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
         // A worker ends itself with codes of its own alone: user code has called `exit`.
-        (None, Some(code)) => !(exit::worker::RENEW..=exit::worker::UNAUTHORISED).contains(&code),
+        (None, Some(code)) => !exit::worker::is_own(code),
         (None, None) => false,
     }
 }

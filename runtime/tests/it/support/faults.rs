@@ -12,6 +12,16 @@ impl Sandbox {
         fs::write(self.path(&format!("faults/{place}")), "").unwrap();
     }
 
+    /// Lays out one token for a place: the next worker that gets there takes it and panics, in the engine's own code.
+    pub fn arm_panic(&self, place: &str) {
+        fs::write(self.path(&format!("faults/{place}")), "panic").unwrap();
+    }
+
+    /// Whether the token of a place has been taken.
+    pub fn has_fired(&self, place: &str) -> bool {
+        !self.path(&format!("faults/{place}")).exists()
+    }
+
     /// Waits until a worker has stopped at a place; answers its process id.
     pub fn stopped_at(&self, place: &str) -> u32 {
         let hit = self.path(&format!("faults/{place}.hit"));
