@@ -6,6 +6,7 @@
 
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
+use crate::scratch;
 use gristmill_worker::agent::{begun, capture};
 use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
 use gristmill_worker::protocol::SlotCounts;
@@ -181,6 +182,7 @@ pub struct Cluster {
     stop: watch::Sender<bool>,
     supervisors: Vec<tokio::task::JoinHandle<()>>,
     folders: Vec<PathBuf>,
+    _holds: Vec<scratch::Hold>,
 }
 
 impl Cluster {
@@ -190,8 +192,8 @@ impl Cluster {
     /// Whatever keeps the processes from starting; nothing is left behind then.
     pub async fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
         let secret = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
-        let folders = private_folders(&config.spill_dirs, &secret)?;
-        match Self::start_in(config, secret, folders.clone()).await {
+        let (folders, holds) = private_folders(&config.spill_dirs, &secret)?;
+        match Self::start_in(config, secret, folders.clone(), holds).await {
             Ok(cluster) => Ok(cluster),
             Err(error) => {
                 remove_folders(&folders);
@@ -204,6 +206,7 @@ impl Cluster {
         config: &ClusterConfig,
         secret: Secret,
         folders: Vec<PathBuf>,
+        holds: Vec<scratch::Hold>,
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
         let mut child = command(master_arguments(config)).stdout(Stdio::piped()).spawn().map_err(failed)?;
@@ -233,6 +236,7 @@ impl Cluster {
             stop,
             supervisors: Vec::new(),
             folders,
+            _holds: holds,
         };
         let workers = Workers {
             count: config.workers,
@@ -319,7 +323,7 @@ impl Workers {
     /// Answers the exit code of the last that did, 0 after a stop.
     pub async fn run(self, stopping: watch::Receiver<bool>) -> Result<u8, ClusterError> {
         let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
-        let folders = private_folders(&self.spill_dirs, &nonce)?;
+        let (folders, _holds) = private_folders(&self.spill_dirs, &nonce)?;
         let result = self.run_in(&folders, &stopping).await;
         remove_folders(&folders);
         result
@@ -569,40 +573,46 @@ async fn first_line(child: &mut Child) -> io::Result<String> {
     if line.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
 }
 
-/// A folder of our own, 0700, in each of these places.
-fn private_folders(places: &[PathBuf], secret: &Secret) -> Result<Vec<PathBuf>, ClusterError> {
+/// A folder of our own, 0700, in each of these places, and what keeps it. What the dead have left there is removed.
+fn private_folders(
+    places: &[PathBuf],
+    secret: &Secret,
+) -> Result<(Vec<PathBuf>, Vec<scratch::Hold>), ClusterError> {
     let places = match places {
         [] => vec![std::env::temp_dir()],
         places => places.to_vec(),
     };
-    // Part of a hash of the secret: nobody can guess the name and make the folder first.
-    let name = format!("gristmill-{}", &secret.derive("spill folder").to_text()[..16]);
-    let mut made = Vec::with_capacity(places.len());
+    let name = scratch::name("", secret);
+    let (mut made, mut holds) = (Vec::with_capacity(places.len()), Vec::with_capacity(places.len()));
     for place in places {
+        scratch::sweep(&place);
         let path = place.join(&name);
-        if let Err(source) = fs::DirBuilder::new().mode(0o700).create(&path) {
-            remove_folders(&made);
-            return Err(ClusterError::Folder { path, source });
+        match scratch::make(&path) {
+            Ok(hold) => {
+                made.push(path);
+                holds.push(hold);
+            }
+            Err(source) => {
+                remove_folders(&made);
+                return Err(ClusterError::Folder { path, source });
+            }
         }
-        made.push(path);
     }
-    Ok(made)
+    Ok((made, holds))
 }
 
-/// Removes a worker's folders, and what they lie in if that was the last of them.
-pub(crate) fn leave_folders(folders: &[PathBuf]) {
+/// Removes a worker's folders, and what they lie in if whoever made that is dead and nobody else uses it.
+pub(crate) fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::Hold>) {
     remove_folders(folders);
+    drop(holds);
     for parent in folders.iter().filter_map(|folder| folder.parent()) {
-        // Others may still be in there.
-        let _ = fs::remove_dir(parent);
+        scratch::sweep_folder(parent);
     }
 }
 
 pub(crate) fn remove_folders(folders: &[PathBuf]) {
     for folder in folders {
-        if let Err(error) = fs::remove_dir_all(folder)
-            && error.kind() != io::ErrorKind::NotFound
-        {
+        if let Err(error) = scratch::remove(folder) {
             tracing::warn!(folder = %folder.display(), %error, "a temporary folder could not be removed");
         }
     }

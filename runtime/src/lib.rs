@@ -214,6 +214,7 @@ pub mod registry;
 pub mod replay;
 pub mod report;
 mod sample;
+mod scratch;
 pub mod size;
 pub mod submit;
 pub mod submitter;

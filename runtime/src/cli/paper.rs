@@ -10,6 +10,7 @@ use crate::paper::{
 };
 use crate::registry::Registry;
 use crate::report::Tally;
+use crate::scratch::Scratch;
 use clap::Args;
 use gristmill_scheduler::catalogue::nearest;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -62,7 +63,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     }
     // Runs and inputs stand here while the experiments go on; what they found goes to the page.
     let interrupted = watch_interruptions()?;
-    let runs = tempfile::Builder::new().prefix("gristmill-paper-").tempdir()?;
+    let runs = Scratch::new("paper-")?;
     run(REAL_PAPERS, flags, |experiment, context| {
         experiment(&RealContext {
             scale: context.scale,

@@ -378,6 +378,8 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
     let first =
         child.spill_dirs.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
+    let parents = child.spill_dirs.iter().filter_map(|folder| folder.parent());
+    let holds = parents.map(crate::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
     slots::install_panic_hook(exit::worker::BROKEN);
@@ -434,7 +436,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     };
     if code == exit::worker::ASKED {
         // The parent does this too, unless it was killed.
-        crate::cluster::leave_folders(&child.spill_dirs);
+        crate::cluster::leave_folders(&child.spill_dirs, holds);
     }
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(code)

@@ -9,11 +9,12 @@ use crate::client::{Client, ClientError, JobReport};
 use crate::cluster::Cluster;
 use crate::exit;
 use crate::registry::{PreparedJob, Registry};
+use crate::scratch::Scratch;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -57,26 +58,6 @@ fn with_jobs(command: Command, registry: &Registry) -> Command {
 /// The name and flags of the job that was typed.
 fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
     flags.subcommand().ok_or_else(|| usage("no job was named".to_owned()))
-}
-
-/// Where `submit` puts results if no output directory is named: a private one whose parts are printed.
-struct Printed(PathBuf);
-
-impl Printed {
-    fn new() -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        let secret = gristmill_worker::http::Secret::generate().map_err(io::Error::other)?;
-        let name = format!("gristmill-output-{}", &secret.derive("output").to_text()[..16]);
-        let path = std::env::temp_dir().join(name);
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Printed {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// `gristmill run JOB`.
@@ -132,9 +113,10 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     }
     let printed = match &job.output {
         Some(_) => None,
-        None => Some(Printed::new()?),
+        // A private one whose parts are printed.
+        None => Some(Scratch::new("output-")?),
     };
-    let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.0.join("output")));
+    let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let options = job.options(settings, output.unwrap_or_default())?;
     work.carry_out(&mut client, &options, &job, Shown { print: printed.is_some(), cores: None })
 }

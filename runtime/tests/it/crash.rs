@@ -4,6 +4,7 @@
 //! its own process down (`user_code`).
 
 use crate::support::sandbox::{ORPHAN_PATIENCE, PROGRAM, Running};
+use crate::support::standing::Standing;
 use crate::support::{Finished, Sandbox, data::Random, oracle, process, until, until_within};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -234,4 +235,90 @@ fn run_ends_with_the_code_of_a_lost_cluster_when_its_master_is_killed() {
     running.finish().expect_code(5).expect_words(&["error: ", "master"]);
     sandbox.assert_nothing_left();
     assert!(!sandbox.path("out").exists());
+}
+
+/// Kills everything in the sandbox at one moment, as the end of a container or a loss of power does: nobody gets to
+/// clean up.
+fn kill_all_at_once(sandbox: &Sandbox) {
+    let all = sandbox.processes();
+    for signal in [Signal::STOP, Signal::KILL] {
+        all.iter().for_each(|found| process::signal(found.pid, signal));
+    }
+    until("all to be dead", || sandbox.processes().is_empty().then_some(()));
+}
+
+#[test]
+fn spill_folders_of_processes_that_all_died_at_once_are_removed_by_the_next_start() {
+    let sandbox = Sandbox::new();
+    let running = held_in_a_map(&sandbox, None);
+    kill_all_at_once(&sandbox);
+    running.finish();
+    let left = oracle::names(&sandbox.path("tmp"));
+    assert_eq!(left.len(), 1, "nobody was there to clean up: {left:?}");
+    let input = sandbox.write("small", "b\na\n");
+    // Nothing may be left after this one, of itself or of the dead.
+    sandbox.run_well(["run", "sort", &input, "--output", &sandbox.text("sorted")]);
+    std::fs::remove_file(sandbox.path("faults/map.hit")).unwrap();
+}
+
+#[test]
+fn spill_folders_of_the_living_are_left_to_them_by_the_next_start() {
+    let sandbox = Sandbox::new();
+    let out = sandbox.text("out");
+    let running = held_in_a_map(&sandbox, Some(&out));
+    let held = oracle::names(&sandbox.path("tmp"));
+    let input = sandbox.write("small", "b\na\n");
+    sandbox.gristmill(["run", "sort", &input, "--output", &sandbox.text("sorted")]).finish().expect_code(0);
+    assert_eq!(oracle::names(&sandbox.path("tmp")), held, "a stranger's folder is gone");
+    sandbox.go_on("map");
+    running.finish().expect_code(0);
+    sandbox.assert_nothing_left();
+}
+
+#[test]
+fn printed_output_of_a_submit_that_was_killed_is_removed_by_the_next_one() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b\na\n");
+    let before = oracle::names(&sandbox.path("tmp"));
+    sandbox.arm("map");
+    let client = sandbox.gristmill(["submit", "sort", &input]).start();
+    sandbox.stopped_at("map");
+    client.signal(Signal::KILL);
+    client.finish();
+    sandbox.go_on("map");
+    assert_eq!(oracle::names(&sandbox.path("tmp")).len(), before.len() + 1, "it left nothing to remove");
+    let printed = sandbox.gristmill(["submit", "sort", &input]).finish().expect_code(0);
+    assert_eq!(printed.stdout_text(), "a\nb\n");
+    assert_eq!(oracle::names(&sandbox.path("tmp")), before);
+    standing.end();
+}
+
+#[test]
+fn spill_folders_of_workers_that_all_died_are_removed_by_a_worker_of_another_master() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    kill_all_at_once(&sandbox);
+    standing.master.finish();
+    standing.workers.into_iter().for_each(|worker| drop(worker.finish()));
+    let left = oracle::names(&sandbox.path("tmp"));
+    assert_eq!(left.len(), 1, "nobody was there to clean up: {left:?}");
+    std::fs::remove_file(sandbox.path("state/join")).unwrap();
+    let standing = Standing::start(&sandbox, 1);
+    assert!(!sandbox.path(&format!("tmp/{}", left[0])).exists(), "{} is still there", left[0]);
+    standing.end();
+}
+
+#[test]
+fn worker_processes_remove_their_folders_when_whoever_started_them_is_killed() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let workers = sandbox.gristmill(["worker", "--workers", "3", "--slots", "1"]).start();
+    standing.await_workers(3);
+    workers.signal(Signal::KILL);
+    workers.finish();
+    until_within("the folders to be removed", ORPHAN_PATIENCE, || {
+        oracle::names(&sandbox.path("tmp")).is_empty().then_some(())
+    });
+    standing.end();
 }

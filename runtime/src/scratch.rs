@@ -1,0 +1,315 @@
+//! Private folders of this process for what does not outlive it, and the sweeping of those whose owners have died.
+//!
+//! Each such folder holds a file that names its owner: host, boot, process and when that began. Whoever uses the folder,
+//! the owner and its child processes, holds a lock on that file, which goes with the last of them however they die. So a
+//! folder whose lock is free, and whose owner does not live, belongs to nobody; a later start removes it. A folder
+//! without such a file is not ours, or its owner could not lock it, and stays. Not here: what is in the folders.
+
+use gristmill_worker::http::Secret;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// How the names of all such folders begin.
+pub(crate) const PREFIX: &str = "gristmill-";
+
+/// Name of the file that names the owner.
+const OWNER: &str = "owner";
+
+/// Longest such file, bytes.
+const OWNER_BYTES_MAX: u64 = 4096;
+
+/// Entries of a place that are looked at in search of folders to sweep.
+const ENTRIES_MAX: usize = 100_000;
+
+/// A process, so that another one can tell whether it still lives.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+struct Owner {
+    /// The machine's name, and its id where it has one.
+    host: String,
+    /// The kernel's name for the time since it was started.
+    boot: String,
+    pid: u32,
+    /// When the process began, in ticks since the boot: process ids are used again.
+    began_ticks: u64,
+}
+
+impl Owner {
+    /// This process.
+    fn current() -> io::Result<Self> {
+        let pid = std::process::id();
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        Ok(Self {
+            host: format!("{name} {}", machine.trim()).trim_end().to_owned(),
+            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
+            pid,
+            began_ticks: began_ticks(pid).ok_or(io::ErrorKind::NotFound)?,
+        })
+    }
+
+    /// Whether this process is dead for certain, as far as `here`, the one that asks, can tell without its lock.
+    fn is_dead(&self, here: &Owner) -> bool {
+        match self.boot == here.boot {
+            true => began_ticks(self.pid) != Some(self.began_ticks),
+            // Nothing of that machine lives that was started before it was.
+            false => self.host == here.host,
+        }
+    }
+}
+
+/// When a process began; `None` if there is none, or only what is left of it until its parent takes notice.
+fn began_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name, in brackets, and may hold anything; the third is the state, the 22nd the time.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let alive = !matches!(fields.next()?, "Z" | "X");
+    fields.nth(18)?.parse().ok().filter(|_| alive)
+}
+
+/// A folder in the system's for temporary files, removed when dropped.
+pub(crate) struct Scratch {
+    path: PathBuf,
+    _hold: Hold,
+}
+
+impl Scratch {
+    /// A new one, whose name says what it is for, after what the dead have left there is gone.
+    ///
+    /// # Errors
+    /// A folder that cannot be made.
+    pub(crate) fn new(what: &str) -> io::Result<Self> {
+        let place = std::env::temp_dir();
+        sweep(&place);
+        let path = place.join(name(what, &Secret::generate().map_err(io::Error::other)?));
+        let hold = make(&path)?;
+        Ok(Self { path, _hold: hold })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(folder = %self.path.display(), %error, "a temporary folder could not be removed");
+        }
+    }
+}
+
+/// Keeps a folder from being swept for as long as it, or that of another process, exists.
+#[derive(Debug, Default)]
+pub(crate) struct Hold(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
+
+/// Makes a folder, 0700, that belongs to this process.
+///
+/// # Errors
+/// A folder that cannot be made, or is there already.
+pub(crate) fn make(folder: &Path) -> io::Result<Hold> {
+    DirBuilder::new().mode(0o700).create(folder)?;
+    match sign(folder) {
+        Ok(lock) => Ok(Hold(Some(lock))),
+        Err(error) => {
+            // Without word of its owner nobody sweeps it; all else is as it should be.
+            tracing::debug!(folder = %folder.display(), %error, "the folder could not be marked as owned");
+            let _ = fs::remove_file(folder.join(OWNER));
+            Ok(Hold(None))
+        }
+    }
+}
+
+/// Leaves word of this process, and takes the lock before anybody can read it.
+fn sign(folder: &Path) -> io::Result<File> {
+    let text = serde_json::to_vec(&Owner::current()?)?;
+    let built = folder.join("owner.new");
+    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
+    file.try_lock_shared().map_err(io::Error::from)?;
+    file.write_all(&text)?;
+    // It is needed most after the power has failed.
+    file.sync_data()?;
+    fs::rename(&built, folder.join(OWNER))?;
+    Ok(file)
+}
+
+/// Keeps a folder that another process has made from being swept when that process dies.
+///
+/// # Errors
+/// Somebody is sweeping it: its owner is dead.
+pub(crate) fn hold(folder: &Path) -> io::Result<Hold> {
+    match open_owner(folder) {
+        Ok(file) => match file.try_lock_shared() {
+            Err(error @ TryLockError::WouldBlock) => Err(error.into()),
+            // Where there are no locks nothing is swept either.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Hold(Some(file))),
+        },
+        Err(_) => Ok(Hold(None)),
+    }
+}
+
+fn open_owner(folder: &Path) -> io::Result<File> {
+    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).custom_flags(no_link).open(folder.join(OWNER))
+}
+
+/// Removes the folders in a place whose owners have died.
+pub(crate) fn sweep(place: &Path) {
+    let Ok(entries) = fs::read_dir(place) else { return };
+    for entry in entries.take(ENTRIES_MAX).flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            sweep_folder(&entry.path());
+        }
+    }
+}
+
+/// Removes a folder if its owner has died and nobody else holds it.
+pub(crate) fn sweep_folder(folder: &Path) {
+    match try_sweep(folder) {
+        Ok(Some(owner)) => {
+            tracing::info!(folder = %folder.display(), pid = owner.pid, "removed what a dead process had left");
+        }
+        Ok(None) => {}
+        Err(error) => tracing::debug!(folder = %folder.display(), %error, "not swept"),
+    }
+}
+
+/// The owner whose folder was removed; `None` if it is not to be.
+fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
+    let about = fs::symlink_metadata(folder)?;
+    let ours = rustix::process::geteuid().as_raw() == about.uid();
+    // Nobody else can write into such a folder, so what is in it is the word of our own processes.
+    if !about.is_dir() || !ours || about.mode() & 0o077 != 0 {
+        return Ok(None);
+    }
+    let here = Owner::current()?;
+    let file = open_owner(folder)?;
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    (&file).take(OWNER_BYTES_MAX).read_to_end(&mut text)?;
+    let owner: Owner = serde_json::from_slice(&text)?;
+    if !owner.is_dead(&here) {
+        return Ok(None);
+    }
+    remove(folder)?;
+    Ok(Some(owner))
+}
+
+/// Removes a folder with all that is in it, the word of its owner last: what is interrupted, a later start goes on with.
+///
+/// # Errors
+/// What the file system says; a folder that is not there is none.
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    let gone = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return gone(Err(error)),
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        gone(match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path()),
+            false => fs::remove_file(entry.path()),
+        })?;
+    }
+    gone(fs::remove_file(folder.join(OWNER)))?;
+    gone(fs::remove_dir(folder))
+}
+
+/// The name of a folder that nobody can guess and make first: it is part of a hash of the secret.
+pub(crate) fn name(what: &str, secret: &Secret) -> PathBuf {
+    PathBuf::from(format!("{PREFIX}{what}{}", &secret.derive("folder").to_text()[..16]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A folder with something in it whose owner was not this process.
+    fn left_by(place: &Path, name: &str, change: impl FnOnce(&mut Owner)) -> PathBuf {
+        let folder = place.join(name);
+        drop(make(&folder).unwrap());
+        let mut owner = Owner::current().unwrap();
+        change(&mut owner);
+        fs::write(folder.join(OWNER), serde_json::to_vec(&owner).unwrap()).unwrap();
+        fs::create_dir(folder.join("worker-1-7")).unwrap();
+        fs::write(folder.join("worker-1-7/run-0.spill"), "some bytes").unwrap();
+        folder
+    }
+
+    #[test]
+    fn folders_of_the_dead_are_swept() {
+        let place = tempfile::tempdir().unwrap();
+        // The same process id, but of a process that began at another time.
+        let used_again = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
+        let rebooted = left_by(place.path(), "gristmill-b", |owner| owner.boot = "another".to_owned());
+        sweep(place.path());
+        assert!(!used_again.exists() && !rebooted.exists());
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn folders_that_are_held_are_not_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let own = place.path().join("gristmill-own");
+        let held = make(&own).unwrap();
+        // Its owner is dead, but a child of it lives.
+        let orphaned = left_by(place.path(), "gristmill-orphaned", |owner| owner.began_ticks += 1);
+        let child = hold(&orphaned).unwrap();
+        sweep(place.path());
+        assert!(own.exists() && orphaned.join("worker-1-7/run-0.spill").exists());
+        drop(child);
+        sweep(place.path());
+        assert!(!orphaned.exists(), "nobody holds it any more");
+        // Without its lock, the living process itself is proof.
+        drop(held);
+        sweep(place.path());
+        assert!(own.exists(), "its owner is this process");
+        remove(&own).unwrap();
+        assert!(!own.exists());
+    }
+
+    #[test]
+    fn folders_that_may_be_somebody_elses_are_not_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let dead = |owner: &mut Owner| owner.began_ticks += 1;
+        let elsewhere = left_by(place.path(), "gristmill-elsewhere", |owner| {
+            (owner.boot, owner.host) = ("another".to_owned(), "another".to_owned());
+        });
+        let unsigned = left_by(place.path(), "gristmill-unsigned", dead);
+        fs::remove_file(unsigned.join(OWNER)).unwrap();
+        let garbled = left_by(place.path(), "gristmill-garbled", dead);
+        fs::write(garbled.join(OWNER), "{\"pid\":").unwrap();
+        let open = left_by(place.path(), "gristmill-open", dead);
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+        let other_name = left_by(place.path(), "other", dead);
+        let other_place = tempfile::tempdir().unwrap();
+        let target = left_by(other_place.path(), "target", dead);
+        symlink(&target, place.path().join("gristmill-link")).unwrap();
+        sweep(place.path());
+        for folder in [elsewhere, unsigned, garbled, open, other_name, target] {
+            assert!(folder.join("worker-1-7/run-0.spill").exists(), "{} was swept", folder.display());
+        }
+    }
+
+    #[test]
+    fn folder_whose_removal_was_interrupted_is_still_known_to_be_the_deads() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
+        fs::remove_dir_all(folder.join("worker-1-7")).unwrap();
+        sweep(place.path());
+        assert!(!folder.exists());
+    }
+}
