@@ -1,0 +1,159 @@
+"""What the parts of scripts/differential.py share: cases, their files, and what an answer is compared with.
+
+Each other file here is one job: what flags it has, how its cases are drawn, and what its output should be.
+"""
+import dataclasses
+import gzip
+import pathlib
+import struct
+import subprocess
+import zlib
+
+# A value that stands for a flag without one.
+ON = True
+
+
+@dataclasses.dataclass
+class File:
+    """A file of a case. `packed` is the ending of its compressed form, or nothing."""
+    name: str
+    data: bytes
+    packed: str = ""
+
+    def path(self) -> str:
+        return f"{self.name}.{self.packed}" if self.packed else self.name
+
+    def stored(self) -> bytes:
+        half = len(self.data) // 2
+        if self.packed == "gz":  # two members
+            return b"".join(gzip.compress(piece, 1, mtime=0) for piece in (self.data[:half], self.data[half:]))
+        if self.packed == "zst":  # two frames
+            return zstd_frame(self.data[:half]) + zstd_frame(self.data[half:])
+        return self.data
+
+
+def zstd_frame(data: bytes) -> bytes:
+    """A frame of blocks that are not compressed: all that a reader of frames needs, and no program."""
+    blocks = [data[at:at + (1 << 16)] for at in range(0, len(data), 1 << 16)] or [b""]
+    heads = [struct.pack("<I", len(block) << 3 | (number == len(blocks) - 1))[:3] for number, block in enumerate(blocks)]
+    frame = b"".join(head + block for head, block in zip(heads, blocks))
+    return b"\x28\xb5\x2f\xfd" + struct.pack("<BI", 0b1010_0000, len(data)) + frame
+
+
+@dataclasses.dataclass
+class Case:
+    """One run of the program, as plain data, so that it can be made smaller."""
+    job: str
+    options: dict          # the job's own flags
+    inputs: dict           # paths as they are typed, by role ("" for inputs without a flag)
+    files: list
+    general: dict          # flags that all jobs have
+    cluster: dict | None   # flags of `run`; None: on the standing cluster
+    output: str            # "print", "parts" or "detach"
+    pattern: object = None # grep: the tree of the pattern
+
+    def read(self, role: str) -> list:
+        """Name and contents of each file of an input that is not empty, in the order of the input."""
+        found = []
+        for typed in self.inputs[role]:
+            of_file = [file for file in self.files if file.path() == typed]
+            inside = [file for file in self.files if file.path().startswith(typed + "/")]
+            inside.sort(key=lambda file: file.path().encode("utf-8", "surrogateescape"))
+            if not of_file and not inside:
+                raise Invalid(f"there is no {typed}")
+            for file in of_file or inside:
+                if not file.path().rsplit("/", 1)[-1].startswith(("_", ".")) or of_file:
+                    if file.stored():
+                        found.append((file.path(), file.data))
+        return found
+
+
+class Invalid(Exception):
+    """A case that means nothing, as can happen on the way to a smaller one."""
+
+
+class Dispute(Exception):
+    """Two oracles give different answers."""
+
+
+@dataclasses.dataclass
+class Refused:
+    """The program must end with this code and no output."""
+    code: int
+    reason: str
+
+
+class Exactly:
+    """All parts one after another are these bytes."""
+
+    def __init__(self, whole: bytes):
+        self.whole = whole
+
+    def difference(self, parts: list, _borders: bool) -> str | None:
+        return first_difference(b"".join(parts), self.whole)
+
+
+def first_difference(found: bytes, expected: bytes) -> str | None:
+    if found == expected:
+        return None
+    ours, theirs = found.split(b"\n"), expected.split(b"\n")
+    at = next((at for at, (a, b) in enumerate(zip(ours, theirs)) if a != b), min(len(ours), len(theirs)))
+    show = lambda lines: repr(lines[at])[:200] if at < len(lines) else "the end"
+    return (f"{len(ours) - 1} lines of {len(found)} bytes, expected {len(theirs) - 1} of {len(expected)}; "
+            f"line {at + 1} is {show(ours)}, expected {show(theirs)}")
+
+
+def lines_of(data: bytes) -> list:
+    """Lines without their line feed; the last one may lack it."""
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def too_long(case: Case, role: str, length_max: int | None) -> bool:
+    """Whether a line is longer than --max-record allows."""
+    return length_max is not None and any(
+        length_max < len(line) for _, data in case.read(role) for line in lines_of(data))
+
+
+def record_max(case: Case) -> int | None:
+    return int(case.general["--max-record"]) if "--max-record" in case.general else None
+
+
+def run(command: list, folder: pathlib.Path, stdin: bytes = b"", codes=(0,)) -> bytes:
+    """What an oracle prints."""
+    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, env=C_LOCALE)
+    if done.returncode not in codes:
+        raise Dispute(f"{command[0]} ended with code {done.returncode}: {done.stderr.decode(errors='replace')}")
+    return done.stdout
+
+
+C_LOCALE = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin", "RIPGREP_CONFIG_PATH": ""}
+
+# Names that a shell, a sort or a parser may stumble over.
+NAMES = ["a", "b", "Z", "a b", "ä", "x'y", "-v", "new\nline", "tab\there", "c:d", "é%41", "$HOME", "*", "\\n"]
+
+
+def draw_files(draw, contents: list) -> tuple:
+    """Files of these contents, and the paths by which an input names them."""
+    names = draw.sample(NAMES, len(contents)) if draw.random() < 0.3 else [f"f{n}" for n in range(len(contents))]
+    in_folder = 0.15 > draw.random()
+    files = []
+    for name, data in zip(names, contents):
+        packed = draw.choice(["gz", "zst"]) if draw.random() < 0.12 else ""
+        # A file name that begins with - is not a flag: inputs are typed behind --, values of flags are not.
+        name = f"in/{name}" if in_folder else f"./{name}" if name.startswith("-") else name
+        files.append(File(name, data, packed))
+    if in_folder:
+        # Neither belongs to the input.
+        files += [File("in/_SUCCESS", b"hidden,1\n"), File("in/.part", b"hidden,2\n")]
+        return files, ["in"]
+    paths = [file.path() for file in files]
+    if draw.random() < 0.05:
+        paths.append(draw.choice(paths))  # named twice, read twice
+    return files, paths
+
+
+def checksum(data: bytes) -> int:
+    return zlib.crc32(data)

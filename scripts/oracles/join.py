@@ -1,0 +1,396 @@
+"""join: all types and strategies, against a parser and a join of our own, and for what comes out of them sqlite.
+
+The rule of quotes, as `worker/src/input/border.rs` has it: a quote opens a quoted part only as the first byte of a field;
+inside, two stand for one and a single one ends it; what follows up to the next delimiter is literal. Outside quotes a row
+ends at a line feed, and one carriage return before it belongs to the line end. Blank lines are no rows. A mark of the byte
+order at the beginning of a file belongs to no row. Every file ends with itself.
+(The csv module of python is no oracle: it reads bare carriage returns as line ends.)
+"""
+import collections
+import itertools
+import sqlite3
+
+from . import Case, Dispute, Exactly, Invalid, ON, Refused, draw_files, first_difference, lines_of
+
+FLAGS = ["--left", "--right", "--on", "--type", "--columns", "--header", "--delimiter", "--strategy", "--broadcast-max",
+         "--group-max"]
+TYPES = ["inner", "left", "right", "full", "semi", "anti"]
+# What a row of the held side takes beside its bytes; --group-max counts it.
+HELD_ROW_BYTES = 8
+
+
+def combinations() -> list:
+    return list(itertools.product(TYPES, ["auto", "repartition", "broadcast"], [None, "yes", "no"], ["names", "numbers"],
+                                  [False, True]))
+
+
+FIELDS = [b"", b"a", b"b", b"ab", b"1", b"2", b"10", b" ", b"\r", b"a\r", b"\ra", b"\n", b"a\nb", b"\r\n", b'"', b'a"b', b'""',
+          b",", b";", b"x,y", b"\t", "é".encode(), b"\xff", b"\0", b"longer text here", b"\\", b"'"]
+PLAIN = [b"", b"a", b"b", b"ab", b"1", b"2", b"10", b" ", "é".encode(), b"\xff", b"\0", b"longer text here", b"'"]
+
+
+def draw(random, combination, big: bool = False) -> Case:
+    kind, strategy, header, naming, with_columns = combination
+    delimiter = random.choice([",", ",", ";", "\\t", "a"])
+    byte = delimiter.replace("\\t", "\t").encode()
+    named = header == "yes" or header is None and naming == "names"
+    fields = random.choice([FIELDS, FIELDS, PLAIN])
+    if byte == b"a":
+        fields = [field for field in fields if b"a" not in field]
+    keys = random.sample(fields, random.randint(1, min(8, len(fields))))
+    key_columns = random.choice([1, 1, 1, 2, 3])
+    sides, inputs, files = {}, {}, []
+    for side in ("left", "right"):
+        width = random.randint(1, 4)
+        names = [f"{letter}{side[0] if random.random() < 0.3 else ''}" for letter in random.sample("abkxyz", width)]
+        if byte == b"a":
+            names = [name.replace("a", "q") for name in names]
+        names = [random.choice([name, f"{name} {name}", f'{name}"', f"{name}é"]) if random.random() < 0.1 else name
+                 for name in names]
+        if byte == b"a":
+            names = [name.replace("a", "q") for name in names]
+        on = [random.randrange(width) for _ in range(key_columns)]
+        contents = []
+        for number in range(random.choice([1, 1, 2, 3, 5])):
+            order = list(range(width))
+            if named and number and random.random() < 0.3 and width > 1:
+                random.shuffle(order)
+            rows = []
+            for _ in range(8000 if big else random.choice([0, 1, 2, 8, 30])):
+                row = [random.choice(keys) if place in on else random.choice(fields) for place in range(width)]
+                if big:
+                    row[on[0]] += b"%d" % random.randrange(20_000)
+                rows.append([row[place] for place in order])
+            if named:
+                rows.insert(0, [names[place].encode() for place in order])
+            contents.append(draw_table(random, rows, byte, plain=fields is PLAIN))
+        of_side, paths = draw_files(random, contents)
+        for file in of_side:  # both sides may have a file of one name
+            file.name = f"{side}-{file.name}".replace(f"{side}-./", f"./{side}")
+        inputs[f"--{side}"] = [f"{side}-{path}".replace(f"{side}-./", f"./{side}") for path in paths]
+        files += of_side
+        sides[side] = (names, on)
+    if random.random() < 0.01 and files[0].data:
+        files[0].data += random.choice([byte, b'"open', byte + b'"never closed'])
+
+    def column(side, place):
+        names = sides[side][0]
+        if named and (naming == "names" and random.random() < 0.8) and safe(names[place]):
+            return names[place]
+        return str(place + 1)
+
+    pairs = []
+    for left, right in zip(sides["left"][1], sides["right"][1]):
+        one, other = column("left", left), column("right", right)
+        pairs.append(one if one == other and random.random() < 0.5 else f"{one}={other}")
+    options = {"--on": ",".join(pairs)}
+    if kind != "inner" or random.random() < 0.5:
+        options["--type"] = kind
+    if with_columns:
+        choices = [(side, place) for side in ("left", "right") for place in range(len(sides[side][0]))]
+        if kind in ("semi", "anti"):
+            choices = [choice for choice in choices if choice[0] == "left"]
+        wanted = random.choices(choices, k=random.randint(1, 5))
+        options["--columns"] = ",".join(f"{side}.{column(side, place)}" for side, place in wanted)
+    if header:
+        options["--header"] = header
+    if delimiter != "," or random.random() < 0.2:
+        options["--delimiter"] = delimiter
+    if strategy != "repartition" or random.random() < 0.5:
+        options["--strategy"] = strategy
+    if random.random() < 0.15:
+        options["--broadcast-max"] = random.choice(["0", "50", "1KiB", "1GiB"])
+    if random.random() < 0.15:
+        options["--group-max"] = random.choice(["1GiB", "1MiB", "60", "400"])
+    return Case("join", options, inputs, files, {}, None, "print")
+
+
+def safe(name: str) -> bool:
+    """Whether a name can be written in --on and --columns."""
+    return not set(name) & set(",=.") and not name.isdigit()
+
+
+def draw_table(random, rows: list, delimiter: bytes, plain: bool) -> bytes:
+    """CSV of these rows: with quotes where they are needed and sometimes elsewhere, with all kinds of line ends."""
+    out = [b"\xef\xbb\xbf"] if random.random() < 0.05 else []
+    ends = random.choice([[b"\n"], [b"\r\n"], [b"\n", b"\r\n"], [b"\n", b"\r\n", b"\n\n", b"\n\r\n"]]) if not plain else [b"\n"]
+    zeal = random.choice([0, 0, 0.2, 1])
+    for row in rows:
+        cells = []
+        for number, field in enumerate(row):
+            # A carriage return may stand bare where no line feed follows it, a quote where it is not the first byte.
+            last = number == len(row) - 1
+            needed = delimiter in field or b"\n" in field or field.startswith(b'"') or (last and field.endswith(b"\r"))
+            if needed or (not plain and random.random() < zeal) or (len(row) == 1 and not field.strip(b"\r\n")):
+                cells.append(b'"' + field.replace(b'"', b'""') + b'"')
+                if random.random() < 0.03 and not plain:
+                    cells[-1] += b"tail"
+            else:
+                cells.append(field)
+        out += [delimiter.join(cells), random.choice(ends)]
+    if rows and random.random() < 0.4:
+        out.pop()  # no last line end
+        if not plain and random.random() < 0.4:
+            out.append(b"\r")  # a lone one: it belongs to the last field, or stands behind its quote
+    return b"".join(out)
+
+
+class Unclosed(Exception):
+    """A quote that is never closed."""
+
+
+def parse(data: bytes, delimiter: bytes) -> list:
+    """The rows of one file, byte by byte."""
+    at = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    rows, row, field, begin = [], [], bytearray(), at
+    field_begins = True
+
+    def end_row(content_end):
+        nonlocal row, field
+        row.append(bytes(field))
+        if begin < content_end:
+            rows.append(row)
+        row, field = [], bytearray()
+
+    while at < len(data):
+        byte = data[at:at + 1]
+        if byte == b'"' and field_begins:
+            opened = at
+            at += 1
+            while True:
+                close = data.find(b'"', at)
+                if close < 0:
+                    raise Unclosed(opened)
+                field += data[at:close]
+                at = close + 1
+                if data[at:at + 1] != b'"':
+                    break
+                field += b'"'
+                at += 1
+            field_begins = False
+            continue
+        at += 1
+        if byte == delimiter:
+            row.append(bytes(field))
+            field, field_begins = bytearray(), True
+        elif byte == b"\n" or (byte == b"\r" and data[at:at + 1] == b"\n"):
+            content_end = at - 1
+            at += byte == b"\r"
+            end_row(content_end)
+            begin, field_begins = at, True
+        else:
+            field += byte
+            field_begins = False
+    if begin < at:
+        end_row(at)
+    return rows
+
+
+def quoted(field: bytes, delimiter: bytes) -> bytes:
+    if any(byte in field for byte in (b'"', delimiter, b"\n", b"\r")):
+        return b'"' + field.replace(b'"', b'""') + b'"'
+    return field
+
+
+def line(fields: list, delimiter: bytes) -> bytes:
+    return delimiter.join(quoted(field, delimiter) for field in fields) or b'""'
+
+
+class Table:
+    """The rows of all files of one side, each with its columns in the order of the first header."""
+
+    def __init__(self, case: Case, side: str, delimiter: bytes, header: bool):
+        self.stored_bytes = sum(len(file.stored()) * case.inputs[f"--{side}"].count(file.path()) for file in case.files)
+        if any(file.path().startswith("%s/" % path) for file in case.files for path in case.inputs[f"--{side}"]):
+            self.stored_bytes = sum(len(file.stored()) for file in case.files if file.path().startswith(f"{side}-in/")
+                                    and not file.path().rsplit("/", 1)[-1].startswith(("_", ".")))
+        self.names, self.rows, self.width, self.odd = None, [], None, None
+        for path, data in case.read(f"--{side}"):
+            rows = parse(data, delimiter)
+            if not rows:
+                continue
+            if self.width is None:
+                self.width = len(rows[0])
+            order = None
+            if header:
+                names = [name.decode("utf-8", "replace") for name in rows.pop(0)]
+                if self.names is None:
+                    self.names = names
+                if names != self.names:
+                    if sorted(names) != sorted(self.names) or len(set(names)) != len(names):
+                        self.odd = f"the header of {path} is another one"
+                        continue
+                    order = [names.index(name) for name in self.names]
+            for row in rows:
+                if len(row) != self.width:
+                    self.odd = f"a row of {path} has {len(row)} fields"
+                elif order:
+                    row = [row[place] for place in order]
+                self.rows.append(row)
+        if header and self.names is None:
+            self.odd = "no header"
+
+    def place(self, word: str) -> int | None:
+        if word.isdigit():
+            if self.width is not None and not 1 <= int(word) <= self.width:
+                return None
+            return int(word) - 1
+        if self.names is None or self.names.count(word) != 1:
+            return None
+        return self.names.index(word)
+
+
+def expected(case: Case, folder):
+    options = case.options
+    delimiter = options.get("--delimiter", ",").replace("\\t", "\t").encode()
+    on = [(pair.split("=", 1) * 2)[:2] for pair in options["--on"].split(",")]
+    wanted = [word.split(".", 1) for word in options["--columns"].split(",")] if "--columns" in options else None
+    named = not all(word.isdigit() for pair in on for word in pair) or any(not word.isdigit() for _, word in wanted or [])
+    header = {"yes": True, "no": False}.get(options.get("--header"), named)
+    if named and not header:
+        return Refused(2, "columns are named, and there is no header")
+    try:
+        tables = {side: Table(case, side, delimiter, header) for side in ("left", "right")}
+    except Unclosed:
+        return Refused(4, "a quote is never closed")
+    left, right = tables["left"], tables["right"]
+    if header and (left.names is None or right.names is None):
+        return Refused(4, "a table has no header")
+    keys = {"left": [left.place(word) for word, _ in on], "right": [right.place(word) for _, word in on]}
+    if None in keys["left"] + keys["right"]:
+        return Refused(2, "there is no such column")
+    for side, table in tables.items():
+        if table.width is None:
+            table.width = 1 + max(keys[side])
+    kind, strategy = options.get("--type", "inner"), options.get("--strategy", "repartition")
+    held = held_side(kind, strategy, left, right, size(options.get("--broadcast-max", "64MiB")))
+    if isinstance(held, Refused):
+        return held
+    held, broadcast = held
+    if wanted is not None:
+        places = [(side, tables[side].place(word)) for side, word in wanted]
+        if any(place is None for _, place in places) or kind in ("semi", "anti") and any(side == "right" for side, _ in places):
+            return Refused(2, "there is no such column of the output")
+    else:
+        places = [(side, place) for side in ("left", "right") for place in range(tables[side].width)
+                  if side == "left" or kind not in ("semi", "anti")]
+    for table in (left, right):
+        if table.odd:
+            return Refused(4, table.odd)
+    if not broadcast and group_is_too_large(kind, tables[held], keys[held], [place for side, place in places if side == held],
+                                            delimiter, size(options.get("--group-max", "256MiB"))):
+        return Refused(2, "the rows of one key take more than --group-max")
+    ordered = join(kind, tables, keys, held, broadcast)
+    text = [line([(one if side == "left" else other)[place] if (one if side == "left" else other) else b""
+                  for side, place in places], delimiter) for one, other in ordered]
+    compare_with_sqlite(kind, tables, keys, places, delimiter, text)
+    return Exactly(b"".join(row + b"\n" for row in text)) if broadcast else Rows(text, case.general.get("--reduces") == "1")
+
+
+def size(text: str) -> int:
+    for ending, factor in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)):
+        if text.endswith(ending):
+            return int(text[:-3]) * factor
+    return int(text)
+
+
+def held_side(kind: str, strategy: str, left: Table, right: Table, broadcast_max: int):
+    """The side that is held, and whether it is broadcast."""
+    if strategy != "repartition":
+        smaller = "left" if left.stored_bytes < right.stored_bytes else "right"
+        side = {"inner": smaller, "right": "left", "full": None}.get(kind, "right")
+        if side and {"left": left, "right": right}[side].stored_bytes <= broadcast_max:
+            return side, True
+        if strategy == "broadcast":
+            return Refused(2, "it cannot be a broadcast")
+    return "right" if kind in ("semi", "anti") or right.stored_bytes < left.stored_bytes else "left", False
+
+
+def group_is_too_large(kind, table: Table, keys: list, written: list, delimiter: bytes, group_max: int) -> bool:
+    sizes = collections.Counter()
+    for row in table.rows:
+        key = tuple(row[place] for place in keys)
+        if kind in ("semi", "anti"):
+            sizes[key] = HELD_ROW_BYTES
+            continue
+        text = delimiter.join(quoted(row[place], delimiter) for place in written)
+        if len(written) == table.width and not text and written == list(range(table.width)):
+            text = b'""'
+        sizes[key] += HELD_ROW_BYTES + len(text)
+    return any(group_max < taken for taken in sizes.values())
+
+
+def join(kind: str, tables: dict, keys: dict, held: str, broadcast: bool) -> list:
+    """Pairs of rows, one of them perhaps missing, in the order of the output: of the rows that stream if the other side is
+    broadcast, else of keys, and within a key again of the rows that stream."""
+    streamed = "right" if held == "left" else "left"
+    key_of = lambda side, row: tuple(row[place] for place in keys[side])
+    of_key = collections.defaultdict(list)
+    for row in tables[held].rows:
+        of_key[key_of(held, row)].append(row)
+    keeps = {"left": ("left",), "right": ("right",), "full": ("left", "right")}.get(kind, ())
+
+    def partners(row):
+        found = of_key.get(key_of(streamed, row), [])
+        if kind in ("semi", "anti"):
+            return [(row, None)] if bool(found) == (kind == "semi") else []
+        pairs = [(row, other) for other in found] or ([(row, None)] if streamed in keeps else [])
+        return [(one, other) if streamed == "left" else (other, one) for one, other in pairs]
+
+    if broadcast:
+        return [pair for row in tables[streamed].rows for pair in partners(row)]
+    groups = collections.defaultdict(list)
+    seen = set()
+    for row in tables[streamed].rows:
+        seen.add(key_of(streamed, row))
+        groups[key_of(streamed, row)] += partners(row)
+    if held in keeps:
+        for key, rows in of_key.items():
+            if key not in seen:
+                groups[key] += [(row, None) if held == "left" else (None, row) for row in rows]
+    return [pair for key in sorted(groups) for pair in groups[key]]
+
+
+def compare_with_sqlite(kind, tables: dict, keys: dict, places: list, delimiter: bytes, text: list) -> None:
+    """The second oracle: the same rows in any order."""
+    if 2000 < len(text):
+        return
+    database = sqlite3.connect(":memory:")
+    for side in ("left", "right"):
+        width = tables[side].width
+        database.execute(f'create table "{side}" ({", ".join(f"c{place} blob" for place in range(width))})')
+        database.executemany(f'insert into "{side}" values ({", ".join("?" * width)})', tables[side].rows)
+    on = " and ".join(f'"left".c{one} = "right".c{other}' for one, other in zip(keys["left"], keys["right"]))
+    columns = ", ".join(f'"{side}".c{place}' for side, place in places)
+    if kind in ("semi", "anti"):
+        negated = "" if kind == "semi" else "not"
+        query = f'select {columns} from "left" where {negated} exists (select 1 from "right" where {on})'
+    elif kind in ("right", "full") and sqlite3.sqlite_version_info < (3, 39):
+        return
+    else:
+        query = f'select {columns} from "left" {kind} join "right" on {on}'
+    found = sorted(line([field or b"" for field in row], delimiter) for row in database.execute(query))
+    if found != sorted(text):
+        raise Dispute(f"sqlite has {len(found)} rows, we have {len(text)}: {query}")
+
+
+class Rows:
+    """Rows by key; which part has which keys is not said, but each part is in the order of the whole."""
+
+    def __init__(self, text: list, single: bool):
+        self.text, self.single = text, single
+
+    def difference(self, parts: list, borders: bool) -> str | None:
+        whole = b"".join(row + b"\n" for row in self.text)
+        if self.single:
+            return first_difference(b"".join(parts), whole)
+        # Rows hold quoted line breaks: compare what rows become when all lines are put in order.
+        found = b"".join(parts)
+        if sorted(found.split(b"\n")) != sorted(whole.split(b"\n")):
+            return first_difference(b"\n".join(sorted(found.split(b"\n"))), b"\n".join(sorted(whole.split(b"\n"))))
+        if borders:
+            for number, part in enumerate(parts):
+                rest = iter(lines_of(whole))
+                if not all(any(row == other for other in rest) for row in lines_of(part)):
+                    return f"part {number} is not in the order of the keys"
+        return None
