@@ -179,7 +179,7 @@
 //!   and knows its file and offset. [`text`](prelude::text) has tokenisers, field splitters and number parsers.
 //! * **Several inputs**: further `.map(input, mapper)` calls, all with the same key and value type.
 //! * **Side inputs**: `.side(input)`, then [`TaskContext::side`](prelude::TaskContext::side) in `setup` with what is to
-//!   be made of the bytes; it is made once for each worker process.
+//!   be made of the files, a block of records each; it is made once for each worker process.
 //! * **Whole blocks**: [`Mapper::block`](prelude::Mapper::block) for mappers that do not care where lines end.
 //! * **Errors**: `?` takes any error, and the task is tried again up to `--attempts` times.
 //!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: the input will not get better. A panic is an

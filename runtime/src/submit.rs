@@ -14,7 +14,9 @@ use gristmill_worker::api::{Input, JobPlan, Order, PlanError, Submitter, TaskErr
 use gristmill_worker::collect::PARTITIONS_MAX;
 use gristmill_worker::http::{Endpoint, HttpError, Pool, Secret, full};
 use gristmill_worker::input::list::{ListedFile, Listing, list_local};
-use gristmill_worker::input::plan::{SplitRules, first_record, input_bytes, plan_side, plan_splits};
+use gristmill_worker::input::plan::{
+    FirstRecord, SplitRules, first_records, input_bytes, plan_side, plan_splits,
+};
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::task::TaskFailure;
@@ -245,9 +247,9 @@ impl Submitter for ClusterSubmitter<'_> {
         input_bytes(input, &ClusterListing(self.0)).map_err(|error| unusable(input, &error))
     }
 
-    fn first_record(&self, input: &Input) -> Result<Vec<u8>, PlanError> {
-        let record = first_record(input, &ClusterListing(self.0), &self.0.files(), &self.1);
-        record.map_err(|error| unusable(input, &error))
+    fn first_records(&self, input: &Input) -> Result<Vec<FirstRecord>, PlanError> {
+        let records = first_records(input, &ClusterListing(self.0), &self.0.files(), &self.1);
+        records.map_err(|error| unusable(input, &error))
     }
 }
 

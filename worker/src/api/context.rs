@@ -4,6 +4,7 @@
 //! must not depend on it.
 
 use crate::input::SideInputs;
+use crate::record::Block;
 use gristmill_scheduler::ids::TaskId;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -45,15 +46,16 @@ impl TaskContext {
         self.counters.get(name)
     }
 
-    /// What `build` makes of the bytes of the plan's side input `index` (in the order of
-    /// `JobPlan::side` calls). Built once on each worker for each job and then shared by its tasks.
+    /// What `build` makes of the plan's side input `index` (in the order of `JobPlan::side` calls): it gets one
+    /// block for each file, with all its records. Built once on each worker for each job and then shared by its
+    /// tasks.
     ///
     /// # Errors
     /// A side input that cannot be read, or the error of `build`.
     pub fn side<T: Any + Send + Sync>(
         &self,
         index: usize,
-        build: impl FnOnce(&[u8]) -> super::TaskResult<T>,
+        build: impl FnOnce(&[Block<'_>]) -> super::TaskResult<T>,
     ) -> super::TaskResult<Arc<T>> {
         self.side.get(index, build)
     }

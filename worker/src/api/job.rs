@@ -4,6 +4,7 @@
 
 use super::error::PlanError;
 use super::plan::{Input, JobPlan};
+use crate::input::plan::FirstRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -52,9 +53,9 @@ pub trait Submitter {
     /// A path that is missing or unreadable.
     fn size(&self, input: &Input) -> Result<u64, PlanError>;
 
-    /// The first record of the first file of an input, without its line end; empty if there is none.
+    /// The first record of each file of an input that has one, without its line end, in input order.
     ///
     /// # Errors
     /// A path that is missing or unreadable, or a first record over the limit.
-    fn first_record(&self, input: &Input) -> Result<Vec<u8>, PlanError>;
+    fn first_records(&self, input: &Input) -> Result<Vec<FirstRecord>, PlanError>;
 }

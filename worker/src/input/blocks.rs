@@ -6,7 +6,7 @@
 //!
 //! Not here: where records end (`border`), how bytes come (`window`, `compressed`).
 
-use super::border::{first_record, whole_records};
+use super::border::{first_record, unclosed_quote, whole_records};
 use super::compressed::Decoded;
 use super::local::MappedFile;
 use super::path::FilePath;
@@ -227,7 +227,8 @@ impl PieceBlocks {
         }
         let (seen, whole) = (bytes.len(), whole_records(self.format, bytes));
         let found = if seen < length {
-            self.check_last(whole, seen)?;
+            let quote = unclosed_quote(self.format, &bytes[whole..]).map(|quote| whole + quote);
+            self.check_last(whole, seen, quote)?;
             seen
         } else if 0 < whole {
             whole
@@ -250,25 +251,31 @@ impl PieceBlocks {
             match ended {
                 Some(ended) if !too_long => return Ok(ended.length),
                 None if seen < length && !too_long => {
-                    self.check_last(0, seen)?;
+                    let quote = unclosed_quote(self.format, bytes);
+                    self.check_last(0, seen, quote)?;
                     return Ok(seen);
                 }
                 None if seen == length && length < length_max => {
                     length = length.saturating_mul(2).min(length_max);
                 }
                 _ => {
-                    return Err(InputError::RecordTooLong {
-                        path: self.name.clone(),
-                        offset: self.at,
-                        limit: self.record_max,
-                    });
+                    let quote = unclosed_quote(self.format, bytes).map(|quote| self.at + quote as u64);
+                    let (path, offset, limit) = (self.name.clone(), self.at, self.record_max);
+                    return Err(InputError::RecordTooLong { path, offset, limit, quote });
                 }
             }
         }
     }
 
-    /// Whether the file may end `seen` bytes behind `at`, of which `whole` are ended records.
-    fn check_last(&self, whole: usize, seen: usize) -> Result<(), InputError> {
+    /// Whether the file may end `seen` bytes behind `at`, of which `whole` are ended records, and with a quote
+    /// left open `quote` bytes behind `at`.
+    fn check_last(&self, whole: usize, seen: usize, quote: Option<usize>) -> Result<(), InputError> {
+        if let Some(quote) = quote {
+            return Err(InputError::UnclosedQuote {
+                path: self.name.clone(),
+                offset: self.at + quote as u64,
+            });
+        }
         match self.format {
             RecordFormat::Fixed { length } if whole < seen => {
                 Err(InputError::FixedLength { path: self.name.clone(), size: self.at + seen as u64, length })

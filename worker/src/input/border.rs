@@ -4,7 +4,7 @@
 //! quotes stand for one, and a single quote ends the quoted part; what follows up to the next delimiter is
 //! literal, as is a quote anywhere else in an unquoted field. Outside quotes a row ends at `\n`, and one `\r`
 //! before it belongs to the line end; any other `\r` is literal. Blank lines are no rows. A quote that is
-//! never closed runs to the end of the file.
+//! never closed would run to the end of the file: such a file is refused.
 //!
 //! Not here: reading (`blocks`), cutting files into pieces (`plan`), taking fields apart (`text`).
 
@@ -40,6 +40,19 @@ pub(crate) fn first_record(format: RecordFormat, bytes: &[u8]) -> Option<Ended> 
         RecordFormat::Fixed { length } => {
             let length = length as usize;
             (length <= bytes.len()).then_some(Ended { length, content: length })
+        }
+    }
+}
+
+/// Where a quote opens that is not closed within `bytes`, which begin with a record.
+pub(crate) fn unclosed_quote(format: RecordFormat, bytes: &[u8]) -> Option<usize> {
+    let RecordFormat::Csv { delimiter, .. } = format else { return None };
+    let mut at = 0;
+    loop {
+        let open = opening_quote(bytes, at, delimiter)?;
+        match after_quoted(bytes, open + 1) {
+            Some(after) => at = after,
+            None => return Some(open),
         }
     }
 }
@@ -108,6 +121,8 @@ pub(crate) struct RowCuts {
     state: State,
     /// The last byte outside quotes; decides whether a quote opens a field.
     previous: u8,
+    /// Where the last quote that opened a field lies.
+    opened: u64,
     /// Whether something that is no line end has been seen.
     content: bool,
     /// Bytes fed so far.
@@ -134,11 +149,17 @@ impl RowCuts {
             split_bytes,
             state: State::Outside,
             previous: b'\n',
+            opened: first,
             content: false,
             fed: first,
             wanted: split_bytes,
             cuts: Vec::new(),
         }
+    }
+
+    /// Where a quote opens that is not closed in what was fed.
+    pub fn unclosed(&self) -> Option<u64> {
+        (self.state == State::Quoted).then_some(self.opened)
     }
 
     /// Takes the next bytes of the file.
@@ -188,6 +209,7 @@ impl RowCuts {
         }
         if open.is_some() {
             self.state = State::Quoted;
+            self.opened = self.fed + end as u64;
             self.content = true;
             end + 1
         } else {

@@ -72,8 +72,19 @@ pub enum InputError {
         /// Now; `None` if it is gone or whoever serves it did not say.
         now: Option<FileStamp>,
     },
+    /// A quote that opens a field of CSV and is never closed: all that follows would belong to that field.
+    #[error("the quote that opens a field at {path}:{offset} is never closed; close it or remove it")]
+    UnclosedQuote {
+        /// As the user named it.
+        path: FilePath,
+        /// Position of the quote, after decompression.
+        offset: u64,
+    },
     /// A record longer than the limit.
-    #[error("record of more than {limit} bytes at {path}:{offset} (the limit is --max-record)")]
+    #[error(
+        "record of more than {limit} bytes at {path}:{offset}{} (the limit is --max-record)",
+        quote_text(.quote)
+    )]
     RecordTooLong {
         /// As the user named it.
         path: FilePath,
@@ -81,6 +92,8 @@ pub enum InputError {
         offset: u64,
         /// Bytes a record may have.
         limit: u64,
+        /// Position of a quote in it that is not closed within the limit, if there is one.
+        quote: Option<u64>,
     },
     /// A compressed file that is damaged or cut short.
     #[error("compressed input {path} is damaged or cut short near byte {offset} of the compressed file")]
@@ -201,6 +214,10 @@ impl InputError {
 
 fn now_text(now: &Option<FileStamp>) -> String {
     now.map_or_else(|| "gone or different".to_owned(), |stamp| stamp.to_string())
+}
+
+fn quote_text(quote: &Option<u64>) -> String {
+    quote.map_or_else(String::new, |at| format!(", with a quote at byte {at} that is not closed"))
 }
 
 fn count(total: usize) -> String {

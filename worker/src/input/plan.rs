@@ -28,6 +28,9 @@ const SPLITS_MAX: usize = 1_000_000;
 /// How much a compressed file counts for when files are packed: text commonly shrinks to a quarter.
 const EXPANSION_TYPICAL: u64 = 4;
 
+/// Bytes of a file that are looked at for its first record; more only if they are blank.
+const HEAD_BYTES: u64 = 64 << 10;
+
 /// Bytes read at once when a CSV file is searched for rows.
 const SCAN_BYTES: usize = 256 << 10;
 
@@ -99,28 +102,57 @@ pub fn input_bytes(input: &Input, listing: &dyn Listing) -> Result<u64, InputErr
     Ok(list_input(input, listing)?.iter().map(|piece| piece.length).sum())
 }
 
-/// The first record of an input without its line end, also if it is a header; empty if there is none.
+/// The first record of each file of an input that has one, without its line end, also if it is a header.
 ///
 /// # Errors
-/// As [`plan_splits`], and what reading that record may bring.
-pub fn first_record(
+/// As [`plan_splits`], and what reading those records may bring.
+pub fn first_records(
     input: &Input,
     listing: &dyn Listing,
     access: &dyn FileAccess,
     limits: &InputLimits,
-) -> Result<Vec<u8>, InputError> {
+) -> Result<Vec<FirstRecord>, InputError> {
     let format = match input.format {
         RecordFormat::Csv { delimiter, .. } => RecordFormat::Csv { delimiter, header: false },
         other => other,
     };
-    let split = Split { input: 0, format, pieces: list_input(input, listing)? };
-    let mut blocks = open_split(&split, access, limits);
-    while let Some(block) = blocks.next_block()? {
-        if let Some(record) = block.records().next() {
-            return Ok(record.bytes().to_vec());
+    let mut records = Vec::new();
+    for piece in list_input(input, listing)? {
+        let path = piece.name.clone();
+        if let Some(bytes) = first_of(piece, format, access, limits)? {
+            records.push(FirstRecord { path, bytes });
         }
     }
-    Ok(Vec::new())
+    Ok(records)
+}
+
+/// The first record of a file, without its line end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FirstRecord {
+    /// The file as the user named it.
+    pub path: FilePath,
+    /// What the record holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Looks into the head of the file, and into the whole of it if that is blank.
+fn first_of(
+    whole: Piece,
+    format: RecordFormat,
+    access: &dyn FileAccess,
+    limits: &InputLimits,
+) -> Result<Option<Vec<u8>>, InputError> {
+    let head = Piece { length: whole.length.min(HEAD_BYTES), ..whole.clone() };
+    for piece in [head, whole] {
+        let split = Split { input: 0, format, pieces: vec![piece] };
+        let mut blocks = open_split(&split, access, limits);
+        while let Some(block) = blocks.next_block()? {
+            if let Some(record) = block.records().next() {
+                return Ok(Some(record.bytes().to_vec()));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn list_all(inputs: &[Input], listing: &dyn Listing) -> Result<Vec<Vec<Piece>>, InputError> {
@@ -216,16 +248,19 @@ impl Packing<'_> {
 fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, InputError> {
     let failed = |source| InputError::from_io(&file.name, source);
     let open = File::open(file.path.to_path()).map_err(failed)?;
-    let cuts = if holds_quotes(&open, file.length).map_err(failed)? {
-        scan_rows(&open, delimiter, split_bytes).map_err(failed)?
+    let (cuts, unclosed) = if holds_quotes(&open, file.length).map_err(failed)? {
+        let rows = scan_rows(&open, delimiter, split_bytes).map_err(failed)?;
+        let unclosed = rows.unclosed();
+        (rows.cuts, unclosed)
     } else {
-        plain_cuts(&open, file.length, split_bytes).map_err(failed)?
+        (plain_cuts(&open, file.length, split_bytes).map_err(failed)?, None)
     };
     let now = FileStamp::of(&open.metadata().map_err(failed)?);
-    if now == file.stamp {
-        Ok(cuts)
-    } else {
-        Err(InputError::Changed { path: FilePath::clone(&file.name), was: file.stamp, now: Some(now) })
+    let path = FilePath::clone(&file.name);
+    match unclosed {
+        _ if now != file.stamp => Err(InputError::Changed { path, was: file.stamp, now: Some(now) }),
+        Some(offset) => Err(InputError::UnclosedQuote { path, offset }),
+        None => Ok(cuts),
     }
 }
 
@@ -304,8 +339,8 @@ fn read_some_at(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<usiz
     }
 }
 
-/// The cuts of a CSV file read from its beginning.
-pub(super) fn scan_rows(mut file: impl Read, delimiter: u8, split_bytes: u64) -> std::io::Result<Vec<u64>> {
+/// The rows of a CSV file read from its beginning to its end.
+pub(super) fn scan_rows(mut file: impl Read, delimiter: u8, split_bytes: u64) -> std::io::Result<RowCuts> {
     let mut first = Vec::with_capacity(BYTE_ORDER_MARK.len());
     file.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut first)?;
     let mut rows = if first == BYTE_ORDER_MARK {
@@ -318,7 +353,7 @@ pub(super) fn scan_rows(mut file: impl Read, delimiter: u8, split_bytes: u64) ->
     let mut chunk = vec![0; SCAN_BYTES];
     loop {
         match file.read(&mut chunk) {
-            Ok(0) => return Ok(rows.cuts),
+            Ok(0) => return Ok(rows),
             Ok(count) => rows.feed(&chunk[..count]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

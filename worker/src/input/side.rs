@@ -6,8 +6,9 @@
 
 use super::{Blocks, FileAccess, InputError, InputLimits, Split, open_split};
 use crate::api::{FailureKind, TaskError, TaskResult};
-use crate::record::RecordFormat;
+use crate::record::{Block, Source};
 use std::any::Any;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes a side input may have after decompression: it is held in memory.
@@ -40,9 +41,9 @@ impl SideInputs {
         Self { inputs: Vec::new(), access: None, limits: InputLimits::default() }
     }
 
-    /// What `build` makes of the records of side input `index`: their bytes with line ends, header rows left
-    /// out, a line end added between files where one lacks it. Built by the first caller; others wait. If
-    /// that fails, the next caller tries again.
+    /// What `build` makes of the files of side input `index`, in input order: one block for each with all its
+    /// records, the header left out; files without records are left out. Built by the first caller; others wait.
+    /// If that fails, the next caller tries again.
     ///
     /// # Errors
     /// An index the plan does not have, a type that differs from the one built, input that cannot be read or
@@ -50,7 +51,7 @@ impl SideInputs {
     pub fn get<T: Any + Send + Sync>(
         &self,
         index: usize,
-        build: impl FnOnce(&[u8]) -> TaskResult<T>,
+        build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
     ) -> TaskResult<Arc<T>> {
         let (Some(input), Some(access)) = (self.inputs.get(index), &self.access) else {
             let count = self.inputs.len();
@@ -63,8 +64,8 @@ impl SideInputs {
         let whole = match &*built {
             Some(whole) => whole.clone(),
             None => {
-                let bytes = read_all(&input.files, &**access, &self.limits).map_err(task_error)?;
-                let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&bytes)?);
+                let files = Contents::read(&input.files, &**access, &self.limits).map_err(task_error)?;
+                let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&files.blocks(&input.files))?);
                 *built = Some(whole.clone());
                 whole
             }
@@ -76,21 +77,63 @@ impl SideInputs {
     }
 }
 
-fn read_all(files: &Split, access: &dyn FileAccess, limits: &InputLimits) -> Result<Vec<u8>, InputError> {
-    let fixed = matches!(files.format, RecordFormat::Fixed { .. });
-    let mut bytes = Vec::new();
-    let mut blocks = open_split(files, access, limits);
-    while let Some(block) = blocks.next_block()? {
-        if SIDE_BYTES_MAX - bytes.len() <= block.bytes().len() {
-            let path = block.source().path.as_str().into();
-            return Err(InputError::SideTooLarge { path, limit: SIDE_BYTES_MAX as u64 });
+/// All files of a side input. Each ends with itself: what a file's last record lacks is not made up by the next.
+#[derive(Default)]
+struct Contents {
+    bytes: Vec<u8>,
+    files: Vec<SideFile>,
+}
+
+/// One file in them.
+struct SideFile {
+    source: Source,
+    /// Where its first record lies in the file.
+    offset: u64,
+    /// Where its records lie in the bytes of all files.
+    range: Range<usize>,
+}
+
+impl Contents {
+    fn read(side: &Split, access: &dyn FileAccess, limits: &InputLimits) -> Result<Self, InputError> {
+        let mut contents = Self::default();
+        for piece in &side.pieces {
+            let file = Split { pieces: vec![piece.clone()], ..*side };
+            contents.read_file(&file, access, limits)?;
         }
-        if !fixed && bytes.last().is_some_and(|&last| last != b'\n') {
-            bytes.push(b'\n');
-        }
-        bytes.extend_from_slice(block.bytes());
+        Ok(contents)
     }
-    Ok(bytes)
+
+    fn read_file(
+        &mut self,
+        file: &Split,
+        access: &dyn FileAccess,
+        limits: &InputLimits,
+    ) -> Result<(), InputError> {
+        let begin = self.bytes.len();
+        let mut first = None;
+        let mut blocks = open_split(file, access, limits);
+        while let Some(block) = blocks.next_block()? {
+            if SIDE_BYTES_MAX - self.bytes.len() <= block.bytes().len() {
+                let path = block.source().path.as_str().into();
+                return Err(InputError::SideTooLarge { path, limit: SIDE_BYTES_MAX as u64 });
+            }
+            if first.is_none() {
+                first = Some((block.source().clone(), block.offset()));
+            }
+            self.bytes.extend_from_slice(block.bytes());
+        }
+        if let Some((source, offset)) = first {
+            self.files.push(SideFile { source, offset, range: begin..self.bytes.len() });
+        }
+        Ok(())
+    }
+
+    fn blocks(&self, side: &Split) -> Vec<Block<'_>> {
+        let files = self.files.iter();
+        files
+            .map(|file| Block::new(&self.bytes[file.range.clone()], file.offset, side.format, &file.source))
+            .collect()
+    }
 }
 
 fn task_error(error: InputError) -> TaskError {

@@ -31,7 +31,7 @@ pub(super) enum PatternError {
     #[error("{source}")]
     Syntax { source: Box<regex_syntax::Error> },
     #[error("{}", compile_reason(.source))]
-    Compile { source: BuildError },
+    Compile { source: Box<BuildError> },
 }
 
 /// How the text of a pattern is read.
@@ -83,7 +83,7 @@ impl LinePattern {
         let regex = Regex::builder()
             .configure(config)
             .build_from_hir(&hir)
-            .map_err(|source| PatternError::Compile { source })?;
+            .map_err(|source| PatternError::Compile { source: Box::new(source) })?;
         Ok(Self { search: Search::Regex(regex), line_by_line })
     }
 

@@ -22,7 +22,6 @@ pub(super) fn plan(join: &Join, prepared: &Prepared, held: Side) -> JobPlan {
             let reader = |side| RowReader::new(prepared.table(side), delimiter, prepared.selected(side));
             BroadcastJoin {
                 delimiter,
-                held,
                 reader: reader(streamed),
                 emission: Emission::new(join_type, delimiter, &prepared, streamed),
                 held_reader: reader(held),
@@ -35,7 +34,6 @@ pub(super) fn plan(join: &Join, prepared: &Prepared, held: Side) -> JobPlan {
 
 struct BroadcastJoin {
     delimiter: u8,
-    held: Side,
     reader: RowReader,
     emission: Emission,
     held_reader: RowReader,
@@ -65,8 +63,8 @@ impl Batch<'_> {
 
 impl MapOnly for BroadcastJoin {
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
-        let (delimiter, held, reader) = (self.delimiter, self.held, &mut self.held_reader);
-        self.table = task.side(0, |bytes| HeldTable::build(bytes, delimiter, held, reader))?;
+        let (delimiter, reader) = (self.delimiter, &mut self.held_reader);
+        self.table = task.side(0, |files| HeldTable::build(files, delimiter, reader))?;
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 use super::Join;
 use crate::prelude::*;
+use gristmill_worker::input::plan::FirstRecord;
 use std::fmt;
 
 /// One of the two tables.
@@ -176,13 +177,14 @@ pub(super) fn find(
     // The header is a row like any other here.
     let input = join.input(side, false);
     let bytes = submitter.size(&input)?;
-    let first_row = submitter.first_record(&input)?;
-    let fields: Vec<String> = if first_row.is_empty() {
-        Vec::new()
-    } else {
-        let name = |field: std::borrow::Cow<'_, [u8]>| String::from_utf8_lossy(&field).into_owned();
-        text::csv_fields(&first_row, join.delimiter).map(name).collect()
+    let first_rows = submitter.first_records(&input)?;
+    let fields = match first_rows.first() {
+        Some(first) => names(&first.bytes, join.delimiter),
+        None => Vec::new(),
     };
+    if header {
+        refuse_other_columns(side, &first_rows, join.delimiter)?;
+    }
     if header && fields.is_empty() {
         let path = input.paths.first().cloned().unwrap_or_default();
         return Err(PlanError::Input { path, reason: "it is empty and has no header row".to_owned() });
@@ -202,6 +204,33 @@ pub(super) fn find(
     // A table without rows is as wide as its join columns need: nobody will miss further empty fields.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
     Ok(Table { keys, width, names: header.then_some(fields), bytes })
+}
+
+/// The fields of a row as text.
+fn names(row: &[u8], delimiter: u8) -> Vec<String> {
+    text::csv_fields(row, delimiter).map(|field| String::from_utf8_lossy(&field).into_owned()).collect()
+}
+
+/// Refuses a table whose files do not all have the same columns in the same order: rows are read by the places that
+/// the first header gives.
+fn refuse_other_columns(side: Side, headers: &[FirstRecord], delimiter: u8) -> Result<(), PlanError> {
+    let Some(first) = headers.first() else { return Ok(()) };
+    let fields = |header: &FirstRecord| -> Vec<Vec<u8>> {
+        text::csv_fields(&header.bytes, delimiter).map(std::borrow::Cow::into_owned).collect()
+    };
+    let expected = fields(first);
+    let Some(other) = headers.iter().find(|header| fields(header) != expected) else { return Ok(()) };
+    let listed = |header: &FirstRecord| names(&header.bytes, delimiter).join(", ");
+    Err(PlanError::Input {
+        path: other.path.to_string(),
+        reason: format!(
+            "its header has the columns {}, but that of {}, the first file of the {side} table, has {}; \
+             give all files of a table the same columns in the same order",
+            listed(other),
+            first.path,
+            listed(first)
+        ),
+    })
 }
 
 /// Finds the columns of the output.

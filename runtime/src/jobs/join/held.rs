@@ -4,12 +4,10 @@
 //! accesses for a lookup, and both can be begun before they are needed. Not here: the join itself
 //! ([`broadcast`](super::broadcast)).
 
-use super::columns::Side;
 use super::rows::RowReader;
 use crate::prelude::*;
 use gristmill_worker::memory::use_huge_pages;
 use gristmill_worker::prefetch::prefetch;
-use gristmill_worker::record::{RecordFormat, Source};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What an index entry that leads nowhere says.
@@ -52,36 +50,17 @@ pub(super) struct HeldTable {
 const AHEAD: usize = 16;
 
 impl HeldTable {
-    /// Reads whole rows without a header.
-    pub(super) fn build(bytes: &[u8], delimiter: u8, side: Side, reader: &mut RowReader) -> TaskResult<Self> {
-        let source = Source { path: format!("the {side} table"), input: 0 };
-        let format = RecordFormat::Csv { delimiter, header: false };
-        let block = Block::new(bytes, 0, format, &source);
-        let count = memchr::memchr_iter(b'\n', bytes).count() + 1;
+    /// Reads the rows of all files, in order.
+    pub(super) fn build(files: &[Block<'_>], delimiter: u8, reader: &mut RowReader) -> TaskResult<Self> {
+        // The last row of a file may lack its line break.
+        let rows = |file: &Block<'_>| memchr::memchr_iter(b'\n', file.bytes()).count() + 1;
+        let count: usize = files.iter().map(rows).sum();
+        let bytes: usize = files.iter().map(|file| file.bytes().len()).sum();
         let mut building = Building { rows: Vec::new(), entered: Vec::with_capacity(count) };
-        building.rows.reserve(bytes.len() + count * (HEAD_BYTES + ALIGNMENT));
+        building.rows.reserve(bytes + count * (HEAD_BYTES + ALIGNMENT));
         use_huge_pages(&building.rows);
-        match reader.plain_key(&block) {
-            Some(key) => {
-                let mut text = Vec::new();
-                text::for_each_plain_row(bytes, delimiter, |row| {
-                    text.clear();
-                    let mut first = true;
-                    reader.plain_row(row, &block, |piece| {
-                        if !std::mem::take(&mut first) {
-                            text.push(delimiter);
-                        }
-                        text.extend_from_slice(piece);
-                    })?;
-                    building.add(row.field(key), &text)
-                })?;
-            }
-            None => {
-                for record in block.records() {
-                    let row = reader.read(record)?;
-                    building.add(row.key, row.text)?;
-                }
-            }
+        for file in files {
+            building.add_file(file, delimiter, reader)?;
         }
         Ok(building.into_table())
     }
@@ -95,6 +74,27 @@ struct Building {
 }
 
 impl Building {
+    fn add_file(&mut self, file: &Block<'_>, delimiter: u8, reader: &mut RowReader) -> TaskResult {
+        let Some(key) = reader.plain_key(file) else {
+            return file.records().try_for_each(|record| {
+                let row = reader.read(record)?;
+                self.add(row.key, row.text)
+            });
+        };
+        let mut text = Vec::new();
+        text::for_each_plain_row(file.bytes(), delimiter, |row| {
+            text.clear();
+            let mut first = true;
+            reader.plain_row(row, file, |piece| {
+                if !std::mem::take(&mut first) {
+                    text.push(delimiter);
+                }
+                text.extend_from_slice(piece);
+            })?;
+            self.add(row.field(key), &text)
+        })
+    }
+
     fn add(&mut self, key: &[u8], text: &[u8]) -> TaskResult {
         let too_large = || TaskError::config("the table to broadcast has over 32 GiB, or a field over 4 GiB");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| too_large());

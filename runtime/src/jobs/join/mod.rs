@@ -56,8 +56,8 @@ pub struct Join {
     #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
     #[serde(default)]
     pub columns: Vec<OutputColumn>,
-    /// Whether each file begins with a header row; by default if a column is
-    /// named
+    /// Whether each file begins with a header row, which must be the same in all
+    /// files of a table; by default if a column is named
     #[arg(long, value_enum)]
     pub header: Option<Header>,
     /// What stands between fields

@@ -4,10 +4,12 @@ use super::held::HeldTable;
 use super::rows::RowReader;
 use super::*;
 use clap::{Args, FromArgMatches};
-use gristmill_worker::record::Source;
+use gristmill_worker::input::plan::FirstRecord;
+use gristmill_worker::record::{RecordFormat, Source};
 use proptest::prelude::*;
 
-/// Tables as a submitter would see them: the first row and the size of each side.
+/// Tables as a submitter would see them: the first row and the size of each side. A second file of the left table
+/// begins behind a `|`.
 struct Tables {
     left: (&'static str, u64),
     right: (&'static str, u64),
@@ -20,8 +22,13 @@ impl Submitter for Tables {
         Ok(if input.paths == ["l"] { self.left.1 } else { self.right.1 })
     }
 
-    fn first_record(&self, input: &Input) -> Result<Vec<u8>, PlanError> {
-        Ok(if input.paths == ["l"] { self.left.0 } else { self.right.0 }.as_bytes().to_vec())
+    fn first_records(&self, input: &Input) -> Result<Vec<FirstRecord>, PlanError> {
+        let rows = if input.paths == ["l"] { self.left.0 } else { self.right.0 };
+        let record = |(number, row): (usize, &str)| FirstRecord {
+            path: format!("{}{number}", input.paths[0]).as_str().into(),
+            bytes: row.as_bytes().to_vec(),
+        };
+        Ok(rows.split('|').filter(|row| !row.is_empty()).enumerate().map(record).collect())
     }
 }
 
@@ -71,6 +78,23 @@ fn columns_that_do_not_exist_are_refused_with_those_that_do() {
         // A name may hold `=` only on the right side, where it is part of the name.
         assert!(flags == "--on a=b=" || parse(flags).is_err(), "{flags}");
     }
+}
+
+#[test]
+fn files_of_a_table_with_other_columns_or_another_order_are_refused_by_name() {
+    for (rows, listed) in [("user,name|name,user", "name, user"), ("user,name|user,name|user", "user")] {
+        let tables = Tables { left: (rows, 9), right: ("user", 9) };
+        let number = rows.matches('|').count();
+        let error = reason(places("--on user", &tables));
+        let expected =
+            format!("cannot use input l{number}: its header has the columns {listed}, but that of l0");
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.contains("the first file of the left table, has user, name;"), "{error}");
+        assert!(places("--on 1 --header yes", &tables).is_err(), "columns by number, with a header");
+        assert!(places("--on 1", &tables).is_ok(), "without a header a first row is a row");
+    }
+    let same = Tables { left: ("user,name|\"user\",name|user,name", 9), right: ("user", 9) };
+    assert_eq!(places("--on user", &same).unwrap(), (vec![0], vec![0]));
 }
 
 #[test]
@@ -176,8 +200,11 @@ fn keys_of_several_columns_do_not_run_together() {
 
 #[test]
 fn a_held_table_gives_the_partners_of_a_key_in_its_order() {
-    let table = HeldTable::build(b"a,1\nb,2\r\na,3\n", b',', Side::Right, &mut reader(&[0], 2)).unwrap();
-    assert_eq!(table.partners(b"a").collect::<Vec<_>>(), [b"a,1", b"a,3"]);
+    let source = Source { path: "file".to_owned(), input: 0 };
+    let format = RecordFormat::Csv { delimiter: b',', header: false };
+    let files = [&b"a,1\nb,2\r\na,3"[..], b"a,4\n"].map(|bytes| Block::new(bytes, 0, format, &source));
+    let table = HeldTable::build(&files, b',', &mut reader(&[0], 2)).unwrap();
+    assert_eq!(table.partners(b"a").collect::<Vec<_>>(), [b"a,1", b"a,3", b"a,4"]);
     assert_eq!(table.partners(b"b").collect::<Vec<_>>(), [b"b,2"]);
     assert_eq!(table.partners(b"c").count(), 0);
 }
@@ -201,7 +228,7 @@ fn output_columns_are_found_and_refused_with_the_reason() {
 #[test]
 fn plain_rows_and_rows_read_one_by_one_have_the_same_keys_and_text() {
     let source = Source { path: "file".to_owned(), input: 0 };
-    let format = gristmill_worker::record::RecordFormat::Csv { delimiter: b',', header: false };
+    let format = RecordFormat::Csv { delimiter: b',', header: false };
     let bytes = b"1,x,\n,y,2\n\n3,,z";
     for selected in [None, Some(vec![2, 0]), Some(vec![])] {
         let table = columns::Table { keys: vec![1], width: 3, names: None, bytes: 0 };
@@ -240,7 +267,10 @@ proptest! {
             let end = if quoted { "\r\n" } else { "\n" };
             bytes.extend_from_slice(format!("{line}{end}").as_bytes());
         }
-        let table = HeldTable::build(&bytes, b',', Side::Left, &mut reader(&[0], 2)).unwrap();
+        let source = Source { path: "file".to_owned(), input: 0 };
+        let format = RecordFormat::Csv { delimiter: b',', header: false };
+        let file = Block::new(&bytes, 0, format, &source);
+        let table = HeldTable::build(&[file], b',', &mut reader(&[0], 2)).unwrap();
         for key in (0..45).map(|key| format!("k{key}").into_bytes()) {
             let found: Vec<Vec<u8>> = table.partners(&key).map(<[u8]>::to_vec).collect();
             prop_assert_eq!(found, oracle.remove(&key).unwrap_or_default());

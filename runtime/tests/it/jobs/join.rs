@@ -1,7 +1,7 @@
 //! `join` equals what sqlite answers for all six types, and nested loops on small tables with quotes in them.
 
 use crate::support::Sandbox;
-use crate::support::data::{Random, shared, tool};
+use crate::support::data::{Random, rounds, shared, tool};
 use crate::support::oracle::{self, csv_rows};
 
 type Row = Vec<Vec<u8>>;
@@ -143,6 +143,91 @@ fn join_of_quoted_rows_equals_nested_loops() {
             ]);
             assert_eq!(sorted(csv_rows(&finished.stdout)), expected, "{join_type} {strategy}");
         }
+    }
+}
+
+/// The rows as several files with the same header, cut anywhere. Each file has line breaks of its own kind, and its
+/// last row may lack the break or end in a carriage return that stands alone. Answers the paths, and the rows with
+/// those that were added.
+fn to_files(sandbox: &Sandbox, random: &mut Random, rows: &[Row], name: &str) -> (Vec<String>, Vec<Row>) {
+    let (mut paths, mut read) = (Vec::new(), Vec::new());
+    let mut rest = rows;
+    while !rest.is_empty() {
+        let (here, behind) = rest.split_at(1 + random.below(rest.len()));
+        rest = behind;
+        let (mark, line_break) =
+            (*random.pick(&["", "\u{feff}", "\n", "\r\n"]), *random.pick(&["\n", "\r\n"]));
+        let line = |row: &Row| to_csv(std::slice::from_ref(row)).strip_suffix('\n').unwrap().to_owned();
+        let lines: Vec<String> = here.iter().map(line).collect();
+        let end = match random.below(3) {
+            0 => "",
+            1 => line_break,
+            _ => &format!("{line_break}{name}-last,k1,open\r"),
+        };
+        let body = lines.join(line_break) + end;
+        read.extend(csv_rows(body.as_bytes()));
+        let text = format!("{mark}id,\"key\",text{line_break}{body}");
+        paths.push(sandbox.write(&format!("{name}-{}.csv", paths.len()), text));
+    }
+    (paths, read)
+}
+
+#[test]
+fn join_of_tables_in_several_files_equals_nested_loops() {
+    let sandbox = Sandbox::new();
+    for round in 0..rounds() {
+        let mut random = Random::seeded(33 + round);
+        let (left, right) = (table(&mut random, 40, "l"), table(&mut random, 15, "r"));
+        let (left_files, left) = to_files(&sandbox, &mut random, &left, "left");
+        let (right_files, right) = to_files(&sandbox, &mut random, &right, "right");
+        let split_size = *random.pick(&["40", "300", "1MiB"]);
+        for (join_type, strategies) in TYPES {
+            let expected = sorted(nested_loops(&left, &right, join_type));
+            for strategy in strategies.iter().filter(|strategy| **strategy != "auto") {
+                let flags = ["run", "join", "--on", "key", "--type", join_type, "--strategy", strategy];
+                let flags = flags.into_iter().chain(["--split-size", split_size, "--left"]);
+                let flags = flags.chain(left_files.iter().map(String::as_str)).chain(["--right"]);
+                let finished = sandbox.run_well(flags.chain(right_files.iter().map(String::as_str)));
+                assert_eq!(
+                    sorted(csv_rows(&finished.stdout)),
+                    expected,
+                    "{join_type} {strategy} {split_size}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn join_refuses_a_quote_that_is_never_closed_whichever_table_has_it() {
+    let sandbox = Sandbox::new();
+    let rows: String = (0..2000).map(|number| format!("{number},x\n")).collect();
+    let good = sandbox.write("good.csv", &rows);
+    let bad = sandbox.write("bad.csv", rows.replacen("1000,x", "1000,\"x", 1));
+    let at = rows.find("1000,x").unwrap() + "1000,".len();
+    let named = format!("{bad}:{at} is never closed");
+    for strategy in ["repartition", "broadcast"] {
+        for split_size in ["2KiB", "1MiB"] {
+            for (left, right) in [(&good, &bad), (&bad, &good)] {
+                let right = [&good, right, &good];
+                let flags = ["run", "join", "--on", "1", "--strategy", strategy, "--split-size", split_size];
+                let flags = flags.into_iter().chain(["--left", left, "--right"]);
+                let flags = flags.chain(right.into_iter().map(String::as_str));
+                sandbox.run(flags).expect_code(4).expect_words(&[&named]);
+            }
+        }
+    }
+}
+
+#[test]
+fn join_refuses_files_of_one_table_whose_columns_differ() {
+    let sandbox = Sandbox::new();
+    let (one, two) = (sandbox.write("1.csv", "user,name\n1,a\n"), sandbox.write("2.csv", "name,user\nb,2\n"));
+    let other = sandbox.write("other.csv", "user\n1\n2\n");
+    for strategy in ["repartition", "broadcast"] {
+        let flags = ["run", "join", "--on", "user", "--strategy", strategy, "--left", &one, &two];
+        let finished = sandbox.run(flags.into_iter().chain(["--right", &other])).expect_code(4);
+        finished.expect_words(&[&one, &two, "name, user", "user, name", "left table"]);
     }
 }
 

@@ -7,6 +7,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
 
+/// How many seeds a random comparison tries: `GRISTMILL_ROUNDS`, or one.
+pub fn rounds() -> u64 {
+    std::env::var("GRISTMILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
 /// Random numbers of a seed, which is printed so that a failure can be repeated.
 pub struct Random(ChaCha8Rng);
 

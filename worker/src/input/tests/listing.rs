@@ -128,11 +128,28 @@ fn input_of_empty_files_has_no_splits() {
 }
 
 #[test]
-fn first_record_is_the_first_row_that_is_not_blank() {
+fn first_records_are_the_first_rows_that_are_not_blank() {
     let files = Files::new();
     let paths = [files.write("empty", "\n\r\n"), files.write("b", "\"a\nb\",c\r\n1,2\n")];
     let table = input(&paths, RecordFormat::Csv { delimiter: b',', header: true });
-    let first = plan::first_record(&table, &LocalListing, &LocalFiles, &InputLimits::default()).unwrap();
-    assert_eq!(first, b"\"a\nb\",c");
+    let first = plan::first_records(&table, &LocalListing, &LocalFiles, &InputLimits::default()).unwrap();
+    let expected = plan::FirstRecord { path: FilePath::from(&*paths[1]), bytes: b"\"a\nb\",c".to_vec() };
+    assert_eq!(first, [expected]);
     assert_eq!(plan::input_bytes(&table, &LocalListing).unwrap(), 16);
+}
+
+#[test]
+fn first_records_are_those_of_each_file_however_long_or_late() {
+    let files = Files::new();
+    let (blank, long) = ("\n".repeat(100_000), "x".repeat(100_000));
+    let texts = ["a,b\n1,2\n".to_owned(), blank.clone() + "c\n", long.clone() + "\r\n3\n", blank];
+    let paths: Vec<String> =
+        texts.iter().enumerate().map(|(number, text)| files.write(&format!("{number}"), text)).collect();
+    let table = input(&paths, RecordFormat::Csv { delimiter: b',', header: true });
+    for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
+        let first = plan::first_records(&table, &LocalListing, access, &InputLimits::default()).unwrap();
+        let bytes: Vec<&[u8]> = first.iter().map(|record| &record.bytes[..]).collect();
+        assert_eq!(bytes, [b"a,b", &b"c"[..], long.as_bytes()]);
+        assert_eq!(first[2].path.to_text(), paths[2]);
+    }
 }

@@ -3,6 +3,7 @@
 use super::plan::plan_side;
 use super::*;
 use crate::api::{FailureKind, TaskError};
+use crate::record::Block;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -19,10 +20,45 @@ fn side(files: &Files) -> SideInputs {
 fn side_input_is_all_records_without_headers() {
     let files = Files::new();
     let side = side(&files);
-    let text = |index| side.get(index, |bytes| Ok(bytes.to_vec())).unwrap();
-    assert_eq!(*text(0), b"1,2\n3,4\n");
-    assert_eq!(*text(1), b"k,v\n1,2\nk,v\n3,4\n");
-    assert_eq!(*text(2), b"");
+    let text = |index| {
+        let whole = |file: &Block<'_>| (file.offset(), file.bytes().to_vec());
+        side.get(index, |blocks| Ok(blocks.iter().map(whole).collect::<Vec<_>>())).unwrap()
+    };
+    assert_eq!(*text(0), [(4, b"1,2".to_vec()), (4, b"3,4\n".to_vec())]);
+    assert_eq!(*text(1), [(0, b"k,v\n1,2".to_vec()), (0, b"k,v\n3,4\n".to_vec())]);
+    assert_eq!(*text(2), []);
+}
+
+#[test]
+fn side_input_files_end_with_themselves_however_they_end() {
+    let files = Files::new();
+    let ends = ["1,x\r", "2,y", "3,\"z\r\n\"", "4,w\r\n", "\u{feff}5,v\r"];
+    let paths: Vec<String> =
+        ends.iter().enumerate().map(|(number, text)| files.write(&format!("{number}"), text)).collect();
+    let table = input(&paths, RecordFormat::Csv { delimiter: b',', header: false });
+    let planned = plan_side(&[table], &LocalListing).unwrap();
+    for block_bytes in [1, 3, 1 << 20] {
+        let side = SideInputs::new(planned.clone(), Arc::new(LocalFiles), limits(block_bytes));
+        let rows = side.get(0, |blocks| {
+            let records = blocks.iter().flat_map(|block| block.records());
+            Ok(records.map(|row| (row.source().path.clone(), row.text().into_owned())).collect::<Vec<_>>())
+        });
+        let expected = ["1,x\r", "2,y", "3,\"z\r\n\"", "4,w", "5,v\r"].map(str::to_owned);
+        let expected: Vec<(String, String)> = paths.iter().cloned().zip(expected).collect();
+        assert_eq!(*rows.unwrap(), expected, "blocks of {block_bytes}");
+    }
+}
+
+#[test]
+fn side_input_with_an_unclosed_quote_is_the_inputs_fault_and_named() {
+    let files = Files::new();
+    let paths = [files.write("a", "1,\"x\n2,y\n"), files.write("b", "3,\"z\"\n")];
+    let planned =
+        plan_side(&[input(&paths, RecordFormat::Csv { delimiter: b',', header: false })], &LocalListing);
+    let side = SideInputs::new(planned.unwrap(), Arc::new(LocalFiles), InputLimits::default());
+    let error = side.get(0, |blocks| Ok(blocks.len())).unwrap_err();
+    assert_eq!(error.kind, FailureKind::Input);
+    assert!(error.chain().contains(&format!("{}:2 is never closed", paths[0])), "{error}");
 }
 
 #[test]
@@ -34,11 +70,11 @@ fn side_input_is_built_once_for_all_threads() {
         for _ in 0..4 {
             scope.spawn(|| {
                 barrier.wait();
-                let length = side.get(0, |bytes| {
+                let count = side.get(0, |blocks| {
                     built.fetch_add(1, Ordering::Relaxed);
-                    Ok(bytes.len())
+                    Ok(blocks.len())
                 });
-                assert_eq!(*length.unwrap(), 8);
+                assert_eq!(*count.unwrap(), 2);
             });
         }
     });
@@ -72,7 +108,7 @@ fn side_input_that_cannot_be_read_is_the_inputs_fault() {
     let files = Files::new();
     let side = side(&files);
     std::fs::remove_file(files.path("b")).unwrap();
-    let error = side.get(0, |bytes| Ok(bytes.len())).unwrap_err();
+    let error = side.get(0, |blocks| Ok(blocks.len())).unwrap_err();
     assert_eq!(error.kind, FailureKind::Input);
     assert!(error.chain().contains("does not exist"), "{error}");
 }

@@ -100,13 +100,13 @@ const CSV_HEADER: RecordFormat = RecordFormat::Csv { delimiter: b',', header: tr
 
 fn nasty_tables() -> Vec<Vec<u8>> {
     [
-        "a,b\r\n1,\"two\nlines\"\r\n\"\"\"q\"\"\n\",x\n\n3,\"\"\r\n\"a\"b\"\n\",c\nlast,\"\n\n\"",
+        "a,b\r\n1,\"two\nlines\"\r\n\"\"\"q\"\"\n\",x\n\n3,\"\"\r\n\"a\"b\"\n\",c\nlast,\"\n\n\"z\n\"",
         "\n\r\nh,\"e\na\"\n\"d\",er\n1,2",
         "\u{feff}\"h\n1\",h2\nx,y\n\"\n\",z\n",
-        "a\"b\n\"c\"\"\n\"\"d\"\ne,\"\",\"\n\"\"\"\n\"never closed\n\n,",
-        "\r\r\n\rx\"\n\"y\"\r\n\"\"\"\"\n,\n,,\"\n\n",
+        "a\"b\n\"c\"\"\n\"\"d\"\ne,\"\",\"\n\"\"\"\n\"closed\n\n,\"",
+        "\r\r\n\rx\"\n\"y\"\r\n\"\"\"\"\n,\n,,\"\n\n\"",
         "\n\n\n",
-        "\"",
+        "\"\"",
     ]
     .map(|text| text.as_bytes().to_vec())
     .to_vec()
@@ -114,10 +114,41 @@ fn nasty_tables() -> Vec<Vec<u8>> {
 
 /// Fields of each row as they come out of splits of this size.
 fn rows(path: &str, format: RecordFormat, split_bytes: u64, block_bytes: usize) -> Vec<Vec<Vec<u8>>> {
-    let splits = plan(&input(&[path.to_owned()], format), split_bytes).unwrap();
-    let seen = read(&splits, &LocalFiles, &limits(block_bytes)).unwrap();
-    assert_eq!(seen, read(&splits, &AsRemote, &limits(block_bytes)).unwrap());
-    seen.iter().map(|(_, row)| csv_fields(row, b',').map(std::borrow::Cow::into_owned).collect()).collect()
+    try_rows(path, format, split_bytes, block_bytes).unwrap()
+}
+
+/// The same, or where a quote opens that is never closed.
+fn try_rows(
+    path: &str,
+    format: RecordFormat,
+    split_bytes: u64,
+    block_bytes: usize,
+) -> Result<Vec<Vec<Vec<u8>>>, u64> {
+    let unclosed = |error| match error {
+        InputError::UnclosedQuote { path: named, offset } if named.to_text() == path => offset,
+        other => panic!("{other}"),
+    };
+    let splits = plan(&input(&[path.to_owned()], format), split_bytes).map_err(unclosed)?;
+    let seen = read(&splits, &LocalFiles, &limits(block_bytes)).map_err(unclosed);
+    assert_eq!(seen, read(&splits, &AsRemote, &limits(block_bytes)).map_err(unclosed));
+    let fields = |row: &[u8]| csv_fields(row, b',').map(std::borrow::Cow::into_owned).collect();
+    Ok(seen?.iter().map(|(_, row)| fields(row)).collect())
+}
+
+/// Where a quote opens that is never closed, found byte by byte.
+fn unclosed_quote(bytes: &[u8]) -> Option<u64> {
+    let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+    let (mut opened, mut field_begins) = (None, true);
+    let mut rest = bytes.iter().enumerate().skip(mark).peekable();
+    while let Some((at, byte)) = rest.next() {
+        match (opened, byte) {
+            (Some(_), b'"') if rest.next_if(|(_, next)| **next == b'"').is_none() => opened = None,
+            (None, b'"') if field_begins => opened = Some(at as u64),
+            _ => {}
+        }
+        field_begins = matches!(byte, b',' | b'\n');
+    }
+    opened
 }
 
 /// The same rows as another implementation reads them.
@@ -147,6 +178,44 @@ fn csv_rows_are_read_once_whatever_the_split_size() {
             }
         }
     }
+}
+
+#[test]
+fn csv_refuses_a_quote_that_is_never_closed_whatever_the_split_size() {
+    let files = Files::new();
+    let text = "a,b\n1,\"x\"\n2,\"y\n3,z\n\n4,zz\n";
+    let path = files.write("table", text);
+    let error = InputError::UnclosedQuote { path: FilePath::from(&*path), offset: 12 };
+    let expected =
+        format!("the quote that opens a field at {path}:12 is never closed; close it or remove it");
+    assert_eq!(error.to_string(), expected);
+    assert!(error.is_input_fault());
+    for split_bytes in 1..=text.len() as u64 + 1 {
+        for block_bytes in [1, 2, 5, 1 << 20] {
+            assert_eq!(
+                try_rows(&path, CSV, split_bytes, block_bytes),
+                Err(12),
+                "{split_bytes} {block_bytes}"
+            );
+            assert_eq!(try_rows(&path, CSV_HEADER, split_bytes, block_bytes), Err(12));
+        }
+    }
+    for (text, offset) in [("\"", 0), ("\u{feff}\"", 3), ("a\n\"\"\"", 2), ("a,\"b\"\"\n", 2)] {
+        assert_eq!(try_rows(&files.write("short", text), CSV, 1 << 20, 1 << 20), Err(offset), "{text:?}");
+    }
+}
+
+#[test]
+fn csv_record_over_the_limit_names_the_quote_that_it_does_not_close() {
+    let files = Files::new();
+    let tight = InputLimits { record_max: 10, block_bytes: 4, ..InputLimits::default() };
+    let path = files.write("table", "ab\nc,\"swallowed\nall\nthe\nrest");
+    let splits = plan(&input(std::slice::from_ref(&path), CSV), 1 << 20).unwrap();
+    let error = read(&splits, &LocalFiles, &tight).unwrap_err();
+    let expected = format!(
+        "record of more than 10 bytes at {path}:3, with a quote at byte 5 that is not closed (the limit is --max-record)"
+    );
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -203,8 +272,8 @@ proptest! {
     ) {
         let files = Files::new();
         let path = files.write("table", &bytes);
-        let expected = oracle(&bytes, csv::Terminator::CRLF);
-        prop_assert_eq!(rows(&path, CSV, split_bytes, block_bytes), expected);
+        let expected = unclosed_quote(&bytes).map_or_else(|| Ok(oracle(&bytes, csv::Terminator::CRLF)), Err);
+        prop_assert_eq!(try_rows(&path, CSV, split_bytes, block_bytes), expected);
     }
 
     /// A `\r` that is not before `\n` is literal, which that crate does when only `\n` ends a row.
@@ -216,8 +285,9 @@ proptest! {
     ) {
         let files = Files::new();
         let path = files.write("table", &bytes);
-        let expected = oracle(&bytes, csv::Terminator::Any(b'\n'));
-        prop_assert_eq!(rows(&path, CSV, split_bytes, block_bytes), expected);
+        let terminator = csv::Terminator::Any(b'\n');
+        let expected = unclosed_quote(&bytes).map_or_else(|| Ok(oracle(&bytes, terminator)), Err);
+        prop_assert_eq!(try_rows(&path, CSV, split_bytes, block_bytes), expected);
     }
 
     #[test]
@@ -234,7 +304,10 @@ proptest! {
             }
         }
         let at_once = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap();
-        prop_assert_eq!(plan::scan_rows(Chunks(&bytes, chunk), b',', split_bytes).unwrap(), at_once);
+        let in_chunks = plan::scan_rows(Chunks(&bytes, chunk), b',', split_bytes).unwrap();
+        prop_assert_eq!(&in_chunks.cuts, &at_once.cuts);
+        prop_assert_eq!(in_chunks.unclosed(), at_once.unclosed());
+        prop_assert_eq!(at_once.unclosed(), unclosed_quote(&bytes));
     }
 
     #[test]
@@ -244,7 +317,7 @@ proptest! {
     ) {
         let files = Files::new();
         let file = std::fs::File::open(files.write("table", &bytes)).unwrap();
-        let expected = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap();
+        let expected = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap().cuts;
         prop_assert_eq!(plan::plain_cuts(&file, bytes.len() as u64, split_bytes).unwrap(), expected);
     }
 }
