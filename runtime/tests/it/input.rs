@@ -5,6 +5,7 @@
 use crate::support::oracle::{self, counts_of_parts, word_counts};
 use crate::support::{Sandbox, data::Random, say_skipped};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -70,6 +71,35 @@ fn pipes_are_refused_and_never_waited_for() {
     sandbox.write("in/file", "x\n");
     fifo(&sandbox.path("in/pipe"));
     refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/pipe is a pipe"]);
+}
+
+/// A sort of one map whose input changes while a worker stands at `place`, behind that map.
+fn refused_when_changed_at(place: &str, flags: &[&str]) {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(84).text(200_000, &[" ", "\n"]));
+    let out = sandbox.text("out");
+    sandbox.arm(place);
+    let job = ["run", "sort", &input, "--workers", "1", "--reduces", "1", "--output", &out];
+    let running = sandbox.gristmill([&job[..], flags].concat()).start();
+    sandbox.stopped_at(place);
+    // Of the same size, so that nobody who has mapped it is hurt.
+    fs::OpenOptions::new().write(true).open(&input).unwrap().write_all(b"changed").unwrap();
+    sandbox.go_on(place);
+    let finished = running.finish().expect_code(4).expect_words(&[&input, "input changed during the job"]);
+    sandbox.assert_nothing_left();
+    let failures = finished.stderr.matches(" failed (").count();
+    assert_eq!(failures, 1, "attempts that failed:\n{}", finished.stderr);
+    assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
+}
+
+#[test]
+fn input_that_changes_behind_its_map_is_refused_when_pairs_are_read_in_place() {
+    refused_when_changed_at("reduce", &[]);
+}
+
+#[test]
+fn input_that_changes_behind_its_map_is_refused_when_pairs_are_served() {
+    refused_when_changed_at("fetch", &["--shuffle", "http"]);
 }
 
 #[test]

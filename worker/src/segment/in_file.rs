@@ -2,9 +2,10 @@
 //!
 //! For sorts: a pair without a value whose key lies in a mapped file need not be copied to become a map output. A
 //! merge on this worker reads the keys where they are. A worker that sees the same files is sent the order alone and
-//! maps the file itself; for others the very bytes that a segment in memory would have are made as they are sent. Whoever has read such a segment to its end checks that the file is still
-//! the one that the map read, as the map itself does; if not, the segment counts as damaged and the map runs
-//! again, which then finds out.
+//! maps the file itself; for others the very bytes that a segment in memory would have are made as they are sent.
+//! Whoever has read such a segment to its end checks that the file is still the one that the map read, as the map
+//! itself does. If not, the job fails for its input: a reduce that reads in place says so at once, and a worker that
+//! serves does not have the output any more, so that the map runs again and says so.
 //!
 //! Not here: which pairs may stay in their file (`collect::sort`), and how many bytes of files may be relied on
 //! (`task::TaskSettings::kept_in_files`).

@@ -55,7 +55,7 @@ pub enum TaskFailure {
         #[source]
         source: io::Error,
     },
-    /// A segment or run that is damaged or cannot be read.
+    /// A segment or run that is damaged or cannot be read, or lies in an input that has changed.
     #[error("could not merge the segment{}", of_map(*.map))]
     Corrupt {
         /// Index of the map it came from, if that could be read; this attempt's own runs have one too.
@@ -105,7 +105,12 @@ impl TaskFailure {
             Self::Config { .. } => Fault::Config,
             Self::Spill { .. } => Fault::Worker,
             Self::Output { .. } => Fault::Output,
-            Self::Corrupt { source: SegmentError::Read { .. }, .. } => Fault::Worker,
+            Self::Corrupt { source: SegmentError::Changed { source, .. }, .. } if source.is_input_fault() => {
+                Fault::Input
+            }
+            Self::Corrupt { source: SegmentError::Read { .. } | SegmentError::Changed { .. }, .. } => {
+                Fault::Worker
+            }
             Self::Corrupt { .. } => Fault::Corrupt,
             Self::Cancelled => Fault::Cancelled,
         }

@@ -156,7 +156,7 @@ fn pairs_are_copied_where_the_file_may_not_be_relied_on() {
 }
 
 #[test]
-fn a_file_that_changed_since_the_map_read_it_makes_its_segments_damaged() {
+fn a_file_that_changed_since_the_map_read_it_is_the_inputs_fault() {
     let setup = setup(1 << 30, 1);
     let outputs = setup.maps();
     let mut changed = lines();
@@ -165,4 +165,5 @@ fn a_file_that_changed_since_the_map_read_it_makes_its_segments_damaged() {
     let failure = setup.parts(&outputs).unwrap_err();
     let TaskFailure::Corrupt { source, .. } = &failure else { panic!("{failure}") };
     assert!(matches!(source, crate::segment::SegmentError::Changed { .. }), "{source}");
+    assert_eq!(failure.class(), Fault::Input);
 }
