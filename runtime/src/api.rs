@@ -153,7 +153,7 @@ pub struct TaskCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
     /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `workers_lost`,
-    /// `workers_unfit`, `no_workers`, `client_lost`, `limit`, `internal`.
+    /// `workers_unfit`, `no_workers`, `client_lost`, `master_lost`, `limit`, `internal`.
     pub code: String,
     /// One sentence with the task.
     pub message: String,

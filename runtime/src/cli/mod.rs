@@ -289,7 +289,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             Some("user_code") => (exit::FAILED, None),
             Some("input") => (exit::INPUT, None),
             Some("config") => (exit::USAGE, None),
-            Some("no_workers" | "workers_lost" | "client_lost") => (exit::CLUSTER, None),
+            Some("no_workers" | "workers_lost" | "client_lost" | "master_lost") => (exit::CLUSTER, None),
             Some("output" | "workers_unfit") => {
                 (exit::RESOURCES, Some("free some space, or choose other folders"))
             }

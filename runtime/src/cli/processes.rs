@@ -37,6 +37,9 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 /// Name of the file in the state folder with what the master has learned of jobs.
 const HISTORY_FILE: &str = "history.json";
 
+/// Name of the file in the state folder by which numbers of jobs go on over restarts.
+const REGISTER_FILE: &str = "jobs";
+
 /// Start a master
 #[derive(Args)]
 pub struct MasterCommand {
@@ -205,6 +208,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         pools,
         journal,
         history: flags.history(settings, state.as_deref()),
+        register: state.as_ref().map(|state| state.join(REGISTER_FILE)),
     };
     let prepared = Prepared::new(config)?;
     match &state {

@@ -18,7 +18,9 @@ mod submit;
 
 pub use deciders::Deciders;
 pub use explain::TaskName;
+pub use submit::ENDED_JOBS_MAX;
 
+use super::register::Register;
 use super::translate;
 use crate::api::{JobFailure, JobStatus, JobTrace, LogEntry, WorkerStatus};
 use crate::journal::{Journal, Record};
@@ -89,6 +91,19 @@ pub struct Setting {
     pub pools: BTreeMap<String, f64>,
     /// Where facts and orders are written down.
     pub journal: Option<Journal>,
+    /// Numbers for jobs, and what became of those of earlier masters.
+    pub register: Register,
+}
+
+/// Why there is nothing to say of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Absence {
+    /// An earlier master had it, and only its end is known.
+    Past,
+    /// It was there, and is not remembered any more.
+    Forgotten,
+    /// No job has had this number.
+    Unknown,
 }
 
 /// Everything the master knows.
@@ -105,7 +120,7 @@ pub struct Books {
     /// What each worker's shuffle is held to, as the core was told.
     network: Option<Bytes>,
     next_worker: u32,
-    next_job: u32,
+    register: Register,
     events: Vec<Event>,
     commands: Vec<Command>,
     /// Outputs to be announced, by home, source and job.
@@ -138,7 +153,7 @@ impl Books {
             pool_weights: setting.pools,
             network: None,
             next_worker: 1,
-            next_job: 1,
+            register: setting.register,
             events: Vec::new(),
             commands: Vec::new(),
             announced: BTreeMap::new(),
@@ -324,7 +339,7 @@ impl Books {
         self.learned = true;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.followed {
-            return job.end(now, outcome);
+            return self.end(now, id, outcome);
         }
         job.closing = Some(outcome);
         let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
@@ -336,17 +351,32 @@ impl Books {
 
     /// The output of a job has been finished or abandoned.
     pub fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
-        let Some(job) = self.jobs.get_mut(&job) else { return };
-        let Some(outcome) = job.closing.take() else { return };
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        let Some(outcome) = entry.closing.take() else { return };
         match failed {
-            None => job.end(now, outcome),
+            None => self.end(now, job, outcome),
             Some(reason) => {
                 let message = "the output could not be finished".to_owned();
-                job.failure = Some(JobFailure { code: "output".to_owned(), message, detail: Some(reason) });
+                entry.failure = Some(JobFailure { code: "output".to_owned(), message, detail: Some(reason) });
                 let cause = Cause::External { cause: External::OutputUnavailable };
-                job.end(now, Outcome::Failed { cause });
+                self.end(now, job, Outcome::Failed { cause });
             }
         }
+    }
+
+    /// A job has ended, and stays so; the register knows.
+    fn end(&mut self, now: Time, id: JobId, outcome: Outcome) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.end(now, outcome);
+        let told = job.told.get();
+        let status = job.status(now, id, Around::default());
+        job.told.set(told);
+        self.register.ended(|| Some(status));
+    }
+
+    /// The master ends in order, and everything that it had in hand has been given up.
+    pub fn rest(&mut self) {
+        self.register.rest();
     }
 
     /// Outputs of jobs that will not end any more because the master does.
@@ -357,13 +387,27 @@ impl Books {
 
     /// How a job stands; `None` if there is no such job.
     pub fn status(&self, now: Time, id: JobId) -> Option<JobStatus> {
-        self.look(now, id, true)
+        self.look(now, id, true).or_else(|| self.register.past(id).cloned())
+    }
+
+    /// What is said of a job that is not there.
+    pub fn absence(&self, id: JobId) -> Absence {
+        match (self.register.past(id), self.register.has_given(id)) {
+            (Some(_), _) => Absence::Past,
+            (None, true) => Absence::Forgotten,
+            (None, false) => Absence::Unknown,
+        }
+    }
+
+    /// Whether it is a job of this master.
+    pub fn has(&self, id: JobId) -> bool {
+        self.jobs.contains_key(&id)
     }
 
     /// How a job stands, for somebody who follows it: parts are listed once it has ended.
     pub fn glance(&self, now: Time, id: JobId) -> Option<JobStatus> {
-        let parts = self.jobs.get(&id)?.state.ended();
-        self.look(now, id, parts)
+        let Some(job) = self.jobs.get(&id) else { return self.register.past(id).cloned() };
+        self.look(now, id, job.state.ended())
     }
 
     fn look(&self, now: Time, id: JobId, parts: bool) -> Option<JobStatus> {
@@ -379,14 +423,18 @@ impl Books {
         Some(job.status(now, id, Around { running, bytes_in_flight, workers, slots, parts }))
     }
 
-    /// All jobs, oldest first.
+    /// All jobs, oldest first, without their parts.
     pub fn statuses(&self, now: Time) -> Vec<JobStatus> {
-        self.jobs.keys().filter_map(|job| self.status(now, *job)).collect()
+        let present = self.jobs.keys().filter_map(|job| self.look(now, *job, false));
+        self.register.all_past().cloned().chain(present).collect()
     }
 
     /// Where the changes of a job are announced.
     pub fn watch(&self, job: JobId) -> Option<watch::Receiver<bool>> {
-        self.jobs.get(&job).map(|job| job.changed.subscribe())
+        match self.jobs.get(&job) {
+            Some(job) => Some(job.changed.subscribe()),
+            None => self.register.past(job).map(|_| watch::channel(true).1),
+        }
     }
 
     /// Everything that happened to a job.
@@ -444,4 +492,4 @@ fn shift(worker_ns: u64, offset_ns: i64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

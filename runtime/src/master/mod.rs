@@ -5,6 +5,7 @@
 
 mod books;
 mod history;
+mod register;
 mod routes;
 mod translate;
 
@@ -25,6 +26,7 @@ use gristmill_worker::protocol::{
 };
 use history::HistoryFile;
 use hyper::Method;
+use register::Register;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -87,6 +89,8 @@ pub struct MasterConfig {
     pub journal: Option<PathBuf>,
     /// Where what the estimator has learned is kept between runs.
     pub history: Option<PathBuf>,
+    /// Where the numbers and ends of jobs are kept, so that none comes twice; `None`: numbers begin at 1.
+    pub register: Option<PathBuf>,
 }
 
 /// Why a master cannot begin.
@@ -96,6 +100,15 @@ pub enum MasterError {
     /// The journal's file could not be made; one that exists is not touched.
     #[error("could not begin the journal {path}")]
     Journal {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The register of jobs could not be read or written: numbers of jobs might come twice.
+    #[error("could not open the register of jobs {path}")]
+    Register {
         /// Which.
         path: PathBuf,
         /// Why.
@@ -189,7 +202,7 @@ impl Prepared {
     /// Recalls what an earlier master has learned and begins the journal.
     ///
     /// # Errors
-    /// A journal that cannot be begun. A history that cannot be read is no error: it is moved aside with a warning.
+    /// A journal that cannot be begun, a register that cannot be opened. A history that cannot be read is no error: it is moved aside with a warning.
     pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
         let MasterConfig { mut estimator, estimator_name, .. } = config;
         let history = match (&mut estimator, config.history) {
@@ -217,6 +230,11 @@ impl Prepared {
             Journal::create(&path, &header).map_err(|source| MasterError::Journal { path, source })
         });
         let journal = journal.transpose()?;
+        let register = match config.register {
+            None => Register::volatile(),
+            Some(path) => Register::open(&path, books::ENDED_JOBS_MAX)
+                .map_err(|source| MasterError::Register { path, source })?,
+        };
         let core = Core::new(core_config, config.policy, config.placement);
         let core = match estimator {
             Some(estimator) => core.with_estimator(estimator),
@@ -228,6 +246,7 @@ impl Prepared {
             deciders,
             pools: config.pools,
             journal,
+            register,
         };
         Ok(Self {
             bind: config.bind,
@@ -276,6 +295,7 @@ impl Prepared {
         let _ = handle.shutdown.send(true);
         let unfinished = master.books.unfinished();
         master.books.end_journal();
+        master.books.rest();
         if let Some(history) = &mut master.history {
             history.keep_at_end(master.books.memory()).await;
         }

@@ -16,7 +16,7 @@
 //! | `PUT /api/v1/policy` | others decide from now on; answers the status |
 //! | `POST /api/v1/shutdown` | end the master |
 
-use super::books::TaskName;
+use super::books::{Absence, TaskName};
 use super::{Books, Handle, Input, Lease, attend};
 use crate::api::{
     ApiError, Explanation, JobStatus, MasterStatus, PolicyChange, ROOT, SCHEMA, SUBMISSION_BYTES_MAX,
@@ -125,10 +125,19 @@ async fn find<T: Send + 'static>(
     job: &str,
     look: impl FnOnce(&Books, Time, JobId) -> Option<T> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let unknown = |message| Refusal::new(StatusCode::NOT_FOUND, "job", message);
-    let id: JobId = job.parse().map_err(|wrong| unknown(format!("{wrong}")))?;
-    let found = handle.query(move |books, now| look(books, now, id)).await.ok_or_else(Refusal::ending)?;
-    found.ok_or_else(|| unknown(format!("there is no {id}")))
+    let refusal = |code, message| Refusal::new(StatusCode::NOT_FOUND, code, message);
+    let id: JobId = job.parse().map_err(|wrong| refusal("job", format!("{wrong}")))?;
+    let found = handle.query(move |books, now| look(books, now, id).ok_or_else(|| books.absence(id)));
+    let found = found.await.ok_or_else(Refusal::ending)?;
+    found.map_err(|absence| match absence {
+        Absence::Unknown => refusal("job", format!("there is no {id}")),
+        Absence::Forgotten => {
+            refusal("job_forgotten", format!("{id} ended too long ago: how is not remembered any more"))
+        }
+        Absence::Past => {
+            refusal("job_past", format!("{id} was run by an earlier master, and only its end is kept"))
+        }
+    })
 }
 
 async fn about_job<T: Serialize + Send + 'static>(
@@ -168,7 +177,7 @@ async fn cancel(handle: &Handle, job: &str) -> Answered {
 }
 
 async fn explain(handle: &Handle, job: &str, query: Option<&str>) -> Answered {
-    let job = find(handle, job, |books, _, job| books.watch(job).map(|_| job)).await?;
+    let job = find(handle, job, |books, _, job| books.has(job).then_some(job)).await?;
     let unknown =
         |what: &str| Refusal::new(StatusCode::NOT_FOUND, "task", format!("{job} has no task `{what}`"));
     let named = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("task=")));

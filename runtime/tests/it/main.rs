@@ -2,7 +2,7 @@
 //!
 //! A guided tour: `jobs` compares the standard jobs with plain programs; `formats` reads what files can look like;
 //! `input` and `output` refuse what cannot be used; `shuffle` measures how far it overlaps with the maps;
-//! `lanes` whose bytes come first on a network that is paced; `suspend` which reduces make way; `crash` kills processes wherever it hurts, `disk` fills
+//! `lanes` whose bytes come first on a network that is paced; `suspend` which reduces make way; `crash` kills processes wherever it hurts, `restart` masters, `disk` fills
 //! disks, `user_code` lets user code misbehave; `cli` is the command line, `cluster` a master and workers that a person starts, `cluster_flags` what those are made to be; `sim` and
 //! `verify` need neither; `security` knocks at every door, and `network` puts hosts into network namespaces. `walls`
 //! reads the sources: who may import whom. What the others share is in `support`.
@@ -25,6 +25,7 @@ mod network;
 mod output;
 mod paper;
 mod replay;
+mod restart;
 mod security;
 mod shuffle;
 mod sim;

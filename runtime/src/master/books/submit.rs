@@ -4,7 +4,7 @@
 
 use super::super::translate;
 use super::Books;
-use super::job::Job;
+use super::job::{Around, Job};
 use crate::api::{ApiError, SCHEMA, Submission};
 use crate::journal::Record;
 use crate::output_dir::OutputDirectory;
@@ -22,8 +22,8 @@ const TRACED_RECORDS_MAX: usize = 500_000;
 /// Ended jobs whose logs are kept.
 const LOGGED_JOBS_MAX: usize = 20;
 
-/// Ended jobs that are remembered.
-const ENDED_JOBS_MAX: usize = 1000;
+/// Ended jobs that are remembered, those of earlier masters included.
+pub const ENDED_JOBS_MAX: usize = 1000;
 
 /// Names of pools that are told apart, where any name is a pool.
 const POOLS_MAX: usize = 10_000;
@@ -75,15 +75,21 @@ impl Books {
         let pools = self.pools.len() as u32;
         spec.pool = submission.pool.as_ref().map(|name| *self.pools.entry(name.clone()).or_insert(pools));
         spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pool_weights.get(name).copied());
-        let job = JobId(self.next_job);
-        self.next_job += 1;
+        let job = self.register.take().map_err(|error| {
+            refuse(
+                "register",
+                format!("no number could be reserved for the job in the state folder: {error}"),
+            )
+        })?;
         self.chronicle.note(|| Record::Job {
             job,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
         });
         let (changed, receiver) = watch::channel(false);
-        self.jobs.insert(job, Job::new(submission, key, cuts, now, changed));
+        let entry = Job::new(submission, key, cuts, now, changed);
+        self.register.came(|| Some(entry.status(now, job, Around::default())));
+        self.jobs.insert(job, entry);
         self.events.push(Event::JobArrived { job, spec });
         self.forget_old_jobs();
         Ok((job, receiver))
@@ -114,6 +120,12 @@ impl Books {
         let ended: Vec<JobId> = ended.into_iter().map(|(_, job)| job).collect();
         for job in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
             self.jobs.remove(job);
+            self.register.forget(*job);
+        }
+        // Those of earlier masters go first.
+        let past = self.register.all_past().len();
+        for _ in 0..past.min((past + ended.len()).saturating_sub(ENDED_JOBS_MAX)) {
+            self.register.forget_oldest();
         }
         let mut records = 0;
         for (newer, job) in ended.iter().rev().enumerate() {

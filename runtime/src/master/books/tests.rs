@@ -79,6 +79,7 @@ impl Scene {
             },
             pools: pools.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect(),
             journal: None,
+            register: Register::volatile(),
         };
         let core = core.with_estimator(estimate::by_name("linear").unwrap());
         Self { books: Books::new(core, setting), inboxes: BTreeMap::new(), now: Time(1) }
@@ -202,6 +203,13 @@ fn submission() -> Submission {
         remarks: Vec::new(),
         columns: None,
     }
+}
+
+/// How a job that has just come stands.
+pub fn status_of(job: JobId) -> JobStatus {
+    let key = Secret::generate().unwrap();
+    let (changed, _) = watch::channel(false);
+    Job::new(submission(), key, Vec::new(), Time(1), changed).status(Time(1), job, Around::default())
 }
 
 fn map(job: JobId) -> AttemptId {

@@ -1,0 +1,358 @@
+//! The register of jobs: a file in the state folder by which job numbers go on from one master to the next, and by
+//! which a master can say what became of jobs that an earlier one had.
+//!
+//! One line of JSON for each thing noted, appended; written anew when it has grown. Numbers are reserved in blocks
+//! that are synced to disk before the first of them is given out, so that no end of a master, however sudden, makes a
+//! number come twice. Not here: how jobs stand (`books`). The master of a `run` keeps no register.
+
+use crate::api::{JobFailure, JobState, JobStatus};
+use gristmill_scheduler::ids::JobId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Numbers reserved at once; after a sudden end so many at most are left out.
+const BLOCK: u32 = 100;
+
+/// Lines after which the file is written anew with what is still needed.
+const LINES_MAX: usize = 10_000;
+
+/// The word for a job whose master ended before it.
+const LOST: &str = "master_lost";
+
+/// One line, as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Note<'a> {
+    /// Numbers below this one may have been given out.
+    Reserved(u32),
+    /// The master has ended in order, and this is the next number.
+    Rest(u32),
+    /// A job has come.
+    Came(&'a JobStatus),
+    /// A job has ended.
+    Ended(&'a JobStatus),
+}
+
+/// One line, as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Reserved(u32),
+    Rest(u32),
+    Came(Box<JobStatus>),
+    Ended(Box<JobStatus>),
+}
+
+/// The register of one master.
+pub struct Register {
+    file: Option<(PathBuf, File)>,
+    next: u32,
+    reserved: u32,
+    /// Jobs of earlier masters, as they ended.
+    past: BTreeMap<JobId, JobStatus>,
+    /// The last line of each job that is remembered, for writing the file anew.
+    lines: BTreeMap<JobId, Vec<u8>>,
+    written: usize,
+    /// A failure has been told of.
+    failing: bool,
+}
+
+impl Register {
+    /// Numbers from 1, written nowhere: for a master that goes with its jobs.
+    pub fn volatile() -> Self {
+        Self {
+            file: None,
+            next: 1,
+            reserved: u32::MAX,
+            past: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            written: 0,
+            failing: false,
+        }
+    }
+
+    /// Goes on where the last master with this file stopped. Jobs that it did not bring to an end are lost. At most
+    /// `jobs_max` jobs are remembered.
+    ///
+    /// # Errors
+    /// A file that can be neither read nor written.
+    pub fn open(path: &Path, jobs_max: usize) -> io::Result<Self> {
+        let mut register = Self::volatile();
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        register.recall(&text, path);
+        register.reserved = register.next;
+        while jobs_max < register.past.len() {
+            register.past.pop_first();
+        }
+        for (job, status) in &register.past {
+            register.lines.insert(*job, line(&Note::Ended(status))?);
+        }
+        register.file =
+            Some((path.to_owned(), File::options().append(true).create(true).mode(0o600).open(path)?));
+        register.reserve()?;
+        Ok(register)
+    }
+
+    /// Takes in what the file says.
+    fn recall(&mut self, text: &[u8], path: &Path) {
+        let mut damaged = 0_u32;
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice(line) {
+                Ok(Line::Reserved(below)) => self.next = self.next.max(below),
+                Ok(Line::Rest(next)) => self.next = next,
+                Ok(Line::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
+                Ok(Line::Ended(status)) => drop(self.past.insert(status.job, *status)),
+                Err(_) => damaged += 1,
+            }
+        }
+        if 0 < damaged {
+            // What cannot be read may have reserved numbers.
+            self.next = self.next.saturating_add(BLOCK);
+            tracing::warn!(path = %path.display(), damaged, "lines of the register of jobs cannot be read");
+        }
+        let after = self.past.last_key_value().map_or(1, |(job, _)| job.0.saturating_add(1));
+        self.next = self.next.max(after);
+    }
+
+    /// A number that no job has had.
+    ///
+    /// # Errors
+    /// A reservation that cannot be written, or no number that is left.
+    pub fn take(&mut self) -> io::Result<JobId> {
+        if self.next == self.reserved {
+            self.reserve()?;
+        }
+        let job = JobId(self.next);
+        self.next += 1;
+        Ok(job)
+    }
+
+    /// Whether this number was given out at some time.
+    pub fn has_given(&self, job: JobId) -> bool {
+        0 < job.0 && job.0 < self.next
+    }
+
+    /// How a job of an earlier master ended.
+    pub fn past(&self, job: JobId) -> Option<&JobStatus> {
+        self.past.get(&job)
+    }
+
+    /// All of them, oldest first.
+    pub fn all_past(&self) -> impl ExactSizeIterator<Item = &JobStatus> {
+        self.past.values()
+    }
+
+    /// A job has come.
+    pub fn came(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
+        if self.file.is_some()
+            && let Some(status) = status()
+        {
+            self.note(status.job, &Note::Came(&status));
+        }
+    }
+
+    /// A job has ended.
+    pub fn ended(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
+        if self.file.is_some()
+            && let Some(status) = status()
+        {
+            self.note(status.job, &Note::Ended(&status));
+        }
+    }
+
+    /// A job need not be remembered any more.
+    pub fn forget(&mut self, job: JobId) {
+        self.past.remove(&job);
+        self.lines.remove(&job);
+    }
+
+    /// The oldest job of an earlier master need not be remembered any more.
+    pub fn forget_oldest(&mut self) {
+        if let Some((job, _)) = self.past.pop_first() {
+            self.lines.remove(&job);
+        }
+    }
+
+    /// The master ends in order: its successor goes on with the very next number.
+    pub fn rest(&mut self) {
+        let next = self.next;
+        let result = line(&Note::Rest(next)).and_then(|line| self.append(&line));
+        self.tell(result);
+    }
+
+    fn note(&mut self, job: JobId, note: &Note<'_>) {
+        let result = line(note).and_then(|line| {
+            let result = self.append(&line);
+            self.lines.insert(job, line);
+            result
+        });
+        self.tell(result);
+        if LINES_MAX <= self.written {
+            let result = self.write_anew();
+            self.tell(result);
+        }
+    }
+
+    /// A register that cannot be written costs memories, no job.
+    fn tell(&mut self, result: io::Result<()>) {
+        let failed = result.err();
+        if let Some(error) = failed.as_ref().filter(|_| !self.failing) {
+            tracing::warn!(%error, "the register of jobs could not be written: a later master will not know of all jobs");
+        }
+        self.failing = failed.is_some();
+    }
+
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let Some((_, file)) = &mut self.file else { return Ok(()) };
+        if self.failing {
+            // What was written last may lack its end.
+            file.write_all(b"\n")?;
+        }
+        file.write_all(line)?;
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Reserves a block of numbers, and begins the file anew with it.
+    fn reserve(&mut self) -> io::Result<()> {
+        let none_left = || io::Error::other("all numbers for jobs have been given out");
+        let below = self.next.checked_add(BLOCK).ok_or_else(none_left)?;
+        let before = std::mem::replace(&mut self.reserved, below);
+        let result = match self.written {
+            0 => self.write_anew(),
+            _ => line(&Note::Reserved(below)).and_then(|line| {
+                self.append(&line)?;
+                self.file.as_ref().map_or(Ok(()), |(_, file)| file.sync_data())
+            }),
+        };
+        if result.is_err() {
+            self.reserved = before;
+        }
+        result
+    }
+
+    /// Writes what is needed under another name and puts it in place.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let Some((path, _)) = &self.file else { return Ok(()) };
+        let path = path.clone();
+        let fresh = path.with_extension("new");
+        let mut text = line(&Note::Reserved(self.reserved))?;
+        for line in self.lines.values() {
+            text.extend_from_slice(line);
+        }
+        let options = || {
+            let mut options = File::options();
+            options.create(true).mode(0o600);
+            options
+        };
+        let mut file = options().write(true).truncate(true).open(&fresh)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&fresh, &path)?;
+        if let Some(folder) = path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+        self.file = Some((path.clone(), options().append(true).open(&path)?));
+        self.written = self.lines.len() + 1;
+        Ok(())
+    }
+}
+
+fn line(note: &Note<'_>) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(note)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// What is said of a job whose master ended before it.
+fn lost(mut status: JobStatus) -> JobStatus {
+    status.state = JobState::Failed;
+    status.ended_ns = None;
+    status.failure = Some(JobFailure {
+        code: LOST.to_owned(),
+        message: "was lost: the master that ran it ended before the job did".to_owned(),
+        detail: None,
+    });
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(job: JobId, state: JobState) -> JobStatus {
+        JobStatus { state, ..crate::master::books::tests::status_of(job) }
+    }
+
+    #[test]
+    fn number_never_comes_twice_however_a_master_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let mut last = 0;
+        for (jobs, in_order) in [(3, true), (0, false), (250, false), (BLOCK, false), (1, true), (2, true)] {
+            let mut register = Register::open(&path, 10).unwrap();
+            for _ in 0..jobs {
+                let job = register.take().unwrap().0;
+                assert!(last < job && job <= last + BLOCK + 1, "{job} after {last}");
+                last = job;
+            }
+            if in_order {
+                register.rest();
+                assert_eq!(Register::open(&path, 10).unwrap().next, last + 1);
+                // What was opened to look has ended suddenly.
+                last = last.max(Register::open(&path, 10).unwrap().next - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn jobs_of_an_earlier_master_are_told_as_they_ended_and_those_that_did_not_as_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let mut register = Register::open(&path, 10).unwrap();
+        let [first, second, third] = [(); 3].map(|()| register.take().unwrap());
+        for job in [first, second, third] {
+            register.came(|| Some(status(job, JobState::Waiting)));
+        }
+        register.ended(|| Some(status(second, JobState::Succeeded)));
+        register.forget(third);
+        // A line that was cut off by the end of power.
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"{\"ended\":{\"sche").unwrap();
+        let register = Register::open(&path, 2).unwrap();
+        assert_eq!(register.all_past().len(), 2, "only so many are remembered");
+        assert_eq!(register.past(second).unwrap().state, JobState::Succeeded);
+        assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, LOST);
+        assert!(register.has_given(first) && register.past(first).is_none());
+        assert!(!register.has_given(JobId(register.next)));
+    }
+
+    #[test]
+    fn file_stays_small_however_many_jobs_come() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let mut register = Register::open(&path, 10).unwrap();
+        let mut longest = 0;
+        for _ in 0..LINES_MAX {
+            let job = register.take().unwrap();
+            register.came(|| Some(status(job, JobState::Waiting)));
+            register.ended(|| Some(status(job, JobState::Succeeded)));
+            if let Some(old) = job.0.checked_sub(5) {
+                register.forget(JobId(old));
+            }
+            longest = longest.max(register.written);
+        }
+        assert_eq!(longest, LINES_MAX);
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert_eq!(lines, register.written);
+        assert!(lines < LINES_MAX, "{lines}");
+    }
+}
