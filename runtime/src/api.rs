@@ -25,6 +25,10 @@ pub const SUBMISSION_BYTES_MAX: usize = 256 << 20;
 pub struct Submission {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Identifies the submitting program, as [`MasterStatus::build`] does the cluster's: user functions are compiled
+    /// in, so the two must be the same.
+    #[serde(default)]
+    pub build: String,
     /// Name of the job in the registry.
     pub name: String,
     /// Its parameters as JSON text.

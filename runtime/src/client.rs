@@ -383,6 +383,11 @@ impl Client {
         attached: bool,
     ) -> Result<(Planned, ClusterView), ClientError> {
         let master: MasterStatus = self.get_async(&format!("{ROOT}/status")).await?;
+        let build = gristmill_worker::build_id();
+        if master.build != build {
+            // The master would refuse it too, but not before all of it is planned.
+            return Err(ClientError::OtherBuild { own: build, cluster: master.build });
+        }
         let (cluster, options) = (self.cluster_view(master), options.clone());
         let planning = tokio::task::spawn_blocking(move || {
             let planned = plan(&mut *job, &options, &cluster, attached);

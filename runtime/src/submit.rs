@@ -300,6 +300,7 @@ pub(crate) fn plan(
         files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
     let mut submission = Submission {
         schema: SCHEMA,
+        build: gristmill_worker::build_id(),
         name: job.name().to_owned(),
         parameters: job.parameters().map_err(refuse)?,
         label: options.label.clone(),

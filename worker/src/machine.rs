@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 /// Bytes at the start of an executable in which headers and the build note lie.
 const HEAD_BYTES: usize = 64 << 10;
@@ -13,6 +14,11 @@ const HEAD_BYTES: usize = 64 << 10;
 /// User functions are compiled in, so two processes with different ids may compute different things.
 #[must_use]
 pub fn build_id() -> String {
+    static KNOWN: OnceLock<String> = OnceLock::new();
+    KNOWN.get_or_init(read_build_id).clone()
+}
+
+fn read_build_id() -> String {
     let read = || -> std::io::Result<String> {
         let file = File::open("/proc/self/exe")?;
         let mut head = vec![0; HEAD_BYTES];

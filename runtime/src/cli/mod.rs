@@ -300,7 +300,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Refused { error }
             if matches!(
                 error.code.as_str(),
-                "task" | "policy" | "placement" | "pool" | "deadline" | "exact" | "spec"
+                "task" | "job_name" | "policy" | "placement" | "pool" | "deadline" | "exact" | "spec"
             ) =>
         {
             (exit::USAGE, None)
@@ -308,6 +308,10 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Refused { error } if error.code == "job" => {
             (exit::USAGE, Some("`gristmill jobs` lists them"))
         }
+        ClientError::OtherBuild { .. } => (
+            exit::ENVIRONMENT,
+            Some("submit with the executable that master and workers run, or start them anew with this one"),
+        ),
         ClientError::Refused { .. } | ClientError::NotShared { .. } | ClientError::Serve { .. } => {
             (exit::ENVIRONMENT, None)
         }

@@ -35,6 +35,16 @@ pub enum ClientError {
         /// Its words.
         error: ApiError,
     },
+    /// The cluster runs another program than this one.
+    #[error(
+        "this program (build {own}) is not the cluster's (build {cluster}), which would run other code under the job's name"
+    )]
+    OtherBuild {
+        /// This program.
+        own: String,
+        /// Master and workers.
+        cluster: String,
+    },
     /// The master said something that this program does not understand.
     #[error("the master's answer could not be read")]
     Answer {

@@ -101,6 +101,34 @@ fn attached_job_is_given_up_when_its_client_is_killed() {
 }
 
 #[test]
+fn submission_of_another_build_is_refused_naming_both_before_anything_is_touched() {
+    let sandbox = Sandbox::new();
+    let faulty = crate::user_code::faulty_program();
+    let master = sandbox.program(&faulty, ["master"]).start();
+    crate::support::standing::await_join_line(&master);
+    let worker = sandbox.program(&faulty, ["worker", "--workers", "1"]).start();
+    let input = sandbox.write("text", "a\n");
+    let cluster = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+    let cluster = cluster["build"].as_str().unwrap();
+    let out = sandbox.text("out");
+    for flags in [&["--output", &out][..], &["--output", &out, "--detach"], &[]] {
+        let arguments = [&["submit", "wordcount", &input], flags].concat();
+        let refused = sandbox.gristmill(arguments).finish().expect_code(3).expect_words(&[cluster]);
+        let hexadecimal =
+            |word: &&str| word.len() == cluster.len() && word.bytes().all(|b| b.is_ascii_hexdigit());
+        let builds: Vec<&str> = refused.stderr.split([' ', ')']).filter(hexadecimal).collect();
+        assert!(builds.len() == 2 && builds[0] != builds[1], "{}", refused.stderr);
+        assert!(refused.stdout.is_empty() && !sandbox.path("out").exists());
+    }
+    let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
+    assert_eq!(jobs.as_array().unwrap().len(), 0);
+    sandbox.program(&faulty, ["submit", "wordcount", &input]).finish().expect_code(0);
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
+    worker.finish();
+}
+
+#[test]
 fn logs_show_what_user_code_wrote_attempt_by_attempt() {
     let sandbox = Sandbox::new();
     let faulty = crate::user_code::faulty_program();

@@ -45,6 +45,7 @@ impl Books {
         if submission.schema != SCHEMA {
             return Err(refuse("schema", format!("schema {} is not {SCHEMA}", submission.schema)));
         }
+        self.check_program(&submission)?;
         let key: Secret =
             submission.key.parse().map_err(|_| refuse("key", "the job's key is not a secret"))?;
         let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
@@ -93,6 +94,33 @@ impl Books {
         self.events.push(Event::JobArrived { job, spec });
         self.forget_old_jobs();
         Ok((job, receiver))
+    }
+
+    /// The cluster runs its own code under the names that it knows: a submitter of other code would get results that
+    /// are not its own.
+    fn check_program(&self, submission: &Submission) -> Result<(), ApiError> {
+        if submission.build != self.build {
+            let its = match submission.build.as_str() {
+                "" => "not named",
+                build => build,
+            };
+            return Err(refuse(
+                "build",
+                format!(
+                    "the submitting program differs from the cluster's (build {its} instead of {}): user functions \
+                     are compiled in, so submit with the executable that master and workers run",
+                    self.build
+                ),
+            ));
+        }
+        let jobs = &self.deciders.registry.jobs;
+        if jobs.contains_key(submission.name.as_str()) {
+            return Ok(());
+        }
+        let near = nearest(&submission.name, jobs.keys().copied());
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let words = format!("no job `{}` is registered in the cluster's program{near}", submission.name);
+        Err(refuse("job_name", words))
     }
 
     /// Where there are certain pools, no other is known.

@@ -72,7 +72,7 @@ impl Scene {
             build: "build".to_owned(),
             heartbeat_ms: 500,
             deciders: Deciders {
-                registry: Registry::new(),
+                registry: Registry::standard(),
                 policy: "ruthless".to_owned(),
                 placement: "pull".to_owned(),
                 estimator: "linear".to_owned(),
@@ -176,7 +176,8 @@ fn submission() -> Submission {
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
     Submission {
         schema: SCHEMA,
-        name: "job".to_owned(),
+        build: "build".to_owned(),
+        name: "wordcount".to_owned(),
         parameters: "{}".to_owned(),
         label: None,
         splits: vec![split],
@@ -403,6 +404,17 @@ fn submission_that_makes_no_sense_is_refused_before_anything_starts() {
             "pool",
             "did you mean `reports`?",
             Box::new(|submission| submission.pool = Some("report".to_owned())),
+        ),
+        (
+            "build",
+            "build other instead of build",
+            Box::new(|submission| submission.build = "other".to_owned()),
+        ),
+        ("build", "build not named", Box::new(|submission| submission.build = String::new())),
+        (
+            "job_name",
+            "did you mean `wordcount`?",
+            Box::new(|submission| submission.name = "word-count".to_owned()),
         ),
         ("key", "not a secret", Box::new(|submission| submission.key = "x".to_owned())),
     ];
