@@ -21,6 +21,7 @@ mod run;
 mod settings;
 mod shape;
 mod sim;
+mod state;
 mod summary;
 mod text_table;
 mod tools;
@@ -243,6 +244,7 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     let environment = error.is::<ClusterError>()
         || error.is::<BindError>()
         || error.is::<MasterError>()
+        || error.is::<state::StateError>()
         || error.is::<SecretError>()
         || error.is::<IdentityError>()
         || error.is::<std::io::Error>();

@@ -6,6 +6,7 @@ use super::flags::{
 };
 use super::settings::Settings;
 use super::shape::ShapeFlags;
+use super::state::StateFolder;
 use super::{stdout_line, usage};
 use crate::cluster::{ChildConfig, MasterReady, Shuffle, Workers};
 use crate::exit;
@@ -24,7 +25,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,7 @@ const REGISTER_FILE: &str = "jobs";
 /// Start a master
 #[derive(Args)]
 pub struct MasterCommand {
-    /// Address to listen on; port 0 lets the system choose
+    /// Address to listen on; port 0 is the port of the last master in the state folder, or one that the system chooses
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// A host name under which the master is reached; several allowed
@@ -184,15 +185,22 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         false => {
             log_to(None, "info");
             let master = MasterFlags { master: None, join: None, state: flags.state.clone() };
-            let state = master.state_dir(settings)?;
-            fs::DirBuilder::new().mode(0o700).recursive(true).create(&state)?;
-            let secret = Secret::load_or_create(&state.join("secret"))?;
-            (secret, bind(flags, &state)?, Some(state), Vec::new())
+            let state = StateFolder::take(master.state_dir(settings)?)?;
+            let secret = Secret::load_or_create(&state.path().join("secret"))?;
+            (secret, bind(flags, state.path())?, Some(state), Vec::new())
         }
     };
+    let mut held = state;
     warn_as_root(&bind, flags.from_parent);
-    let listener = runtime.block_on(bind.listen())?;
-    let address = listener.local_addr()?;
+    let (listener, address) = match &mut held {
+        Some(held) => runtime.block_on(held.listen(&bind))?,
+        None => {
+            let listener = runtime.block_on(bind.listen())?;
+            let address = listener.local_addr()?;
+            (listener, address)
+        }
+    };
+    let state = held.as_ref().map(StateFolder::path);
     let config = MasterConfig {
         bind: bind.clone(),
         host_names: flags.allow_host.clone(),
@@ -207,11 +215,11 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         registry: registry.clone(),
         pools,
         journal,
-        history: flags.history(settings, state.as_deref()),
-        register: state.as_ref().map(|state| state.join(REGISTER_FILE)),
+        history: flags.history(settings, state),
+        register: state.map(|state| state.join(REGISTER_FILE)),
     };
     let prepared = Prepared::new(config)?;
-    match &state {
+    match state {
         None => {
             stdout_line(&serde_json::to_string(&MasterReady { port: address.port() })?)?;
             io::stdout().flush()?;
@@ -219,7 +227,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         Some(state) => announce(&bind, address, &secret, state)?,
     }
     runtime.block_on(prepared.run(listener, stopping));
-    if let Some(state) = &state {
+    if let Some(state) = state {
         // The secret stays, so that workers can come back; the address does not.
         let _ = fs::remove_file(state.join(JOIN_FILE));
     }

@@ -2,9 +2,10 @@
 //!
 //! Deliberately not here: workers that end (`crash`), clients that do (`cluster`).
 
-use crate::support::standing::Standing;
+use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Finished, Sandbox};
 use rustix::process::Signal;
+use std::net::TcpListener;
 
 /// Submits a job that comes back at once; gives its name.
 fn submit_detached(sandbox: &Sandbox, input: &str, output: &str) -> String {
@@ -62,4 +63,56 @@ fn job_numbers_go_on_without_a_gap_when_the_master_has_ended_in_order() {
         wait(&sandbox, job).expect_code(0);
         standing.end();
     }
+}
+
+#[test]
+fn workers_come_back_when_a_killed_master_is_started_anew() {
+    let sandbox = Sandbox::new();
+    let Standing { master, workers, join, .. } = Standing::start(&sandbox, 1);
+    master.signal(Signal::KILL);
+    master.finish();
+    let master = sandbox.gristmill(["master"]).start();
+    let again = await_join_line(&master);
+    assert_eq!(again.text, join.text);
+    let standing = Standing::of(&sandbox, master, workers, again);
+    standing.await_workers(1);
+    let input = sandbox.write("text", "b a\na\n");
+    let printed = sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    assert_eq!(printed.stdout_text(), "a\t2\nb\t1\n");
+    standing.end();
+}
+
+#[test]
+fn second_master_in_a_state_folder_is_refused_naming_the_first() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let holder = format!("process {}", standing.master.pid());
+    let address = standing.join.address.to_string();
+    for flags in [&["master"][..], &["master", "--listen", "127.0.0.1:0"]] {
+        let refused = sandbox.gristmill(flags).finish();
+        refused.expect_code(3).expect_words(&[&holder, &address, &sandbox.text("state")]);
+    }
+    let told = std::fs::read_to_string(sandbox.path("state/join")).unwrap();
+    assert_eq!(told, standing.join.text, "the first master's address");
+    standing.end();
+}
+
+#[test]
+fn master_whose_port_is_taken_says_so_and_what_to_do() {
+    let sandbox = Sandbox::new();
+    let master = sandbox.gristmill(["master"]).start();
+    let address = await_join_line(&master).address;
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
+    let taken = TcpListener::bind(address).unwrap();
+    let words = [&*address.to_string(), "another process listens", "--listen", "state/port"];
+    sandbox.gristmill(["master"]).finish().expect_code(3).expect_words(&words);
+    let named = address.to_string();
+    let arguments = ["master", "--listen", &named];
+    sandbox.gristmill(arguments).finish().expect_code(3).expect_words(&[&named, "another process listens"]);
+    drop(taken);
+    let master = sandbox.gristmill(["master"]).start();
+    assert_eq!(await_join_line(&master).address, address);
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
 }

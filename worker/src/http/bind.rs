@@ -70,7 +70,7 @@ pub enum BindError {
         address: SocketAddr,
     },
     /// Another process listens there.
-    #[error("cannot listen on {address}: address in use")]
+    #[error("cannot listen on {address}: another process listens there; end it, or name another port")]
     InUse {
         /// The address asked for.
         address: SocketAddr,

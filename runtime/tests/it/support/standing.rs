@@ -61,6 +61,11 @@ impl<'a> Standing<'a> {
         standing
     }
 
+    /// A master and workers that were started otherwise.
+    pub fn of(sandbox: &'a Sandbox, master: Running, workers: Vec<Running>, join: JoinLine) -> Self {
+        Self { sandbox, master, workers, join }
+    }
+
     /// Waits until this many worker processes have joined.
     pub fn await_workers(&self, count: usize) {
         until(&format!("{count} workers"), || {

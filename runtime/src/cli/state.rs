@@ -1,0 +1,145 @@
+//! The state folder of a master that a person starts: who holds it, and the port by which its workers know it.
+//!
+//! A lock that the system drops with the process keeps a second master out: it would overwrite the first one's
+//! address and give out its numbers of jobs. Not here: what lies in the folder otherwise (`processes`).
+
+use gristmill_worker::http::{Bind, BindError};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use tokio::net::TcpListener;
+
+/// Name of the file that is locked while a master runs, and says which.
+const LOCK_FILE: &str = "lock";
+
+/// Name of the file with the port of the last master.
+const PORT_FILE: &str = "port";
+
+/// Longest description of a holder that is read, bytes.
+const HOLDER_BYTES_MAX: u64 = 256;
+
+/// Why a master cannot work in its state folder.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// Another master is at work there.
+    #[error("the state folder {} is held by another master, {holder}", path.display())]
+    Held {
+        /// The folder.
+        path: PathBuf,
+        /// Which, in words.
+        holder: String,
+    },
+    /// An operation of the file system failed.
+    #[error("could not {action} {}", path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The port of the last master is taken.
+    #[error(
+        "cannot listen on {address}: another process listens on the port of this state folder's last master, by which \
+         its workers come back; end that process, name another address with --listen, or remove {}",
+        file.display()
+    )]
+    PortTaken {
+        /// The address.
+        address: SocketAddr,
+        /// What keeps it.
+        file: PathBuf,
+    },
+    /// The address asked for cannot be listened on.
+    #[error(transparent)]
+    Bind {
+        /// Why.
+        #[from]
+        source: BindError,
+    },
+}
+
+/// A state folder that this process holds.
+pub struct StateFolder {
+    path: PathBuf,
+    lock: File,
+}
+
+impl StateFolder {
+    /// Makes the folder if need be and takes hold of it, for as long as this value lives.
+    ///
+    /// # Errors
+    /// A folder that cannot be used, or that another master holds.
+    pub fn take(path: PathBuf) -> Result<Self, StateError> {
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
+        made.map_err(failed("make the state folder", &path))?;
+        let file = path.join(LOCK_FILE);
+        let opened =
+            File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
+        let mut lock = opened.map_err(failed("open", &file))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let read = (&lock).take(HOLDER_BYTES_MAX).read_to_string(&mut holder);
+                let known = read.is_ok() && !holder.is_empty();
+                let holder = if known { holder } else { "which has not said who it is".to_owned() };
+                return Err(StateError::Held { path, holder });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(StateError::Io { action: "lock", path: file, source });
+            }
+        }
+        let words = format!("process {} on {}", std::process::id(), gristmill_worker::host_name());
+        let said =
+            lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(words.as_bytes()));
+        said.map_err(failed("write", &file))?;
+        Ok(Self { path, lock })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Listens; port 0 stands for the port of the last master here, or for any if there was none. Keeps the port.
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, or a port that cannot be kept.
+    pub async fn listen(&mut self, bind: &Bind) -> Result<(TcpListener, SocketAddr), StateError> {
+        let file = self.path.join(PORT_FILE);
+        let kept = match bind.address.port() {
+            0 => fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u16>().ok()),
+            _ => None,
+        };
+        let mut bind = bind.clone();
+        bind.address.set_port(kept.unwrap_or(bind.address.port()));
+        let listener = bind.listen().await.map_err(|error| match error {
+            BindError::InUse { address } if kept.is_some() => {
+                StateError::PortTaken { address, file: file.clone() }
+            }
+            source => StateError::Bind { source },
+        })?;
+        let address = listener.local_addr().map_err(failed("ask for the address of", &file))?;
+        let write = || {
+            let fresh = file.with_extension("new");
+            let mut kept =
+                File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+            writeln!(kept, "{}", address.port())?;
+            fs::rename(&fresh, &file)
+        };
+        write().map_err(failed("write", &file))?;
+        let words = format!(", which listens on {address}");
+        self.lock.write_all(words.as_bytes()).map_err(failed("write", &self.path.join(LOCK_FILE)))?;
+        Ok((listener, address))
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StateError {
+    let path = path.to_owned();
+    move |source| StateError::Io { action, path, source }
+}
