@@ -16,6 +16,7 @@ use crate::submitter;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::Job;
+use gristmill_worker::fault;
 use gristmill_worker::http::{
     Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Secret, Timeouts,
     Transport, empty, full,
@@ -34,6 +35,10 @@ const ANSWER_BYTES_MAX: usize = 1 << 30;
 
 /// Longest line of status, bytes.
 const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// How long a master may be silent before it is taken for gone, in time that this process has really lived through:
+/// what passes while it is stopped or its machine sleeps does not count. Masters say something twice in a second.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
 /// take their time to start.
@@ -94,7 +99,10 @@ impl Client {
             runtime,
             master,
             secret,
-            pool: Pool::new(Timeouts::default()),
+            pool: Pool::new(Timeouts {
+                stall: fault::span("client.silence", SILENCE_MAX),
+                ..Timeouts::default()
+            }),
             interrupted: None,
             options: JobOptions::new("output"),
             permissions: Permissions::default(),

@@ -1,4 +1,4 @@
-//! Places where a test can stop a worker process, to kill it there or to let it go on.
+//! Places where a test can stop a worker process, to kill it there or to let it go on, and spans that it can shorten.
 //!
 //! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
 //! after the place, such as `commit.before`. Whoever reaches the place takes the token (so a fault fires exactly as
@@ -34,3 +34,21 @@ pub fn place(name: &str) {
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn place(_name: &str) {}
+
+/// How long something takes: as usual, unless a test has left a file of this name with other milliseconds.
+#[cfg(debug_assertions)]
+#[must_use]
+pub fn span(name: &str, usual: std::time::Duration) -> std::time::Duration {
+    let named = std::env::var_os("GRISTMILL_FAULTS").map(|folder| std::path::Path::new(&folder).join(name));
+    let text = named.and_then(|path| std::fs::read_to_string(path).ok());
+    let milliseconds = text.and_then(|text| text.trim().parse().ok());
+    milliseconds.map_or(usual, std::time::Duration::from_millis)
+}
+
+/// As usual, in a release build.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+#[must_use]
+pub fn span(_name: &str, usual: std::time::Duration) -> std::time::Duration {
+    usual
+}

@@ -19,6 +19,7 @@ use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::placement::Placement;
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::fault;
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
     CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
@@ -33,7 +34,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -49,6 +50,14 @@ const END_PATIENCE: Duration = Duration::from_millis(300);
 
 /// How long workers and clients may take to hear that the master ends.
 const END_PATIENCE_ALL: Duration = Duration::from_secs(2);
+
+/// How long a client may take nothing of what it is told and keep its attached job: it may be stopped, or its machine
+/// asleep. About as long as the system itself tries to reach a machine that is silent. A client whose process ends is
+/// noticed at once.
+const CLIENT_STALL_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// What a worker that is given up was told last may take so long to go out.
+const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a connection may take to introduce itself.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -267,6 +276,7 @@ impl Prepared {
             Handle { inputs, shutdown: Arc::new(shutdown), _attended: attended, build: self.build.clone() };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();
+        server.limits.stall = fault::span("master.stall", CLIENT_STALL_MAX);
         let doors = Arc::new(MasterDoors(self.secret.clone()));
         let asked = handle.clone();
         let answer = move |request| routes::respond(asked.clone(), request);
@@ -529,25 +539,17 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
         Err(_) => return,
     };
     reader.set_limit(FRAME_BYTES_MAX);
-    let writing = tokio::spawn(async move {
-        while let Some(mut batch) = to_write.recv().await {
-            while batch.len() < WRITE_BATCH_BYTES
-                && let Ok(more) = to_write.try_recv()
-            {
-                batch.extend_from_slice(&more);
-            }
-            if writer.write_all(&batch).await.is_err() || writer.flush().await.is_err() {
-                return;
-            }
-        }
-        // The books have dropped this worker: end the connection, so that it notices.
-        let _ = writer.shutdown().await;
-    });
+    let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
     let mut goodbye = false;
     let mut shutdown = handle.shutdown.subscribe();
     loop {
         let first = tokio::select! {
             first = reader.next() => first,
+            // The worker is lost, or takes nothing: it may never close its end.
+            _ = &mut writing => {
+                let _ = handle.inputs.send(Input::Gone { worker, goodbye });
+                return;
+            }
             _ = shutdown.wait_for(|end| *end) => break,
         };
         let Ok(Some(first)) = first else { break };
@@ -565,4 +567,32 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
     let _ = handle.inputs.send(Input::Gone { worker, goodbye });
     // Frames that are queued, such as the order to end, still go out; the handle is held until then.
     let _ = writing.await;
+}
+
+/// Writes frames until the books have dropped the worker, several at once when they queue up; then the connection
+/// ends, so that the worker notices. One that takes nothing any more cannot keep it open.
+async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut UnboundedReceiver<Vec<u8>>) {
+    while let Some(mut batch) = frames.recv().await {
+        while batch.len() < WRITE_BATCH_BYTES
+            && let Ok(more) = frames.try_recv()
+        {
+            batch.extend_from_slice(&more);
+        }
+        let write = async {
+            writer.write_all(&batch).await?;
+            writer.flush().await
+        };
+        let given_up = async {
+            while !frames.is_closed() {
+                tokio::time::sleep(HEARTBEAT).await;
+            }
+            tokio::time::sleep(LAST_WORDS_PATIENCE).await;
+        };
+        tokio::select! {
+            biased;
+            written = write => if written.is_err() { return },
+            () = given_up => return,
+        }
+    }
+    let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, writer.shutdown()).await;
 }

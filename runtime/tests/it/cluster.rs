@@ -101,6 +101,27 @@ fn attached_job_is_given_up_when_its_client_is_killed() {
 }
 
 #[test]
+fn job_of_a_client_that_was_suspended_longer_than_its_patience_goes_on() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    // Milliseconds; the master speaks every 500.
+    sandbox.write("faults/client.silence", "1000");
+    sandbox.arm("map");
+    let client = sandbox.gristmill(["submit", "wordcount", &input]).start();
+    sandbox.stopped_at("map");
+    client.signal(Signal::STOP);
+    let clock = || sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json()["now_ns"].as_u64();
+    let stopped = clock().unwrap();
+    until("twice its patience", || (stopped + 2_000_000_000 < clock()?).then_some(()));
+    client.signal(Signal::CONT);
+    sandbox.go_on("map");
+    let finished = client.finish().expect_code(0);
+    assert_eq!(finished.stdout_text(), "a\t2\nb\t1\n");
+    standing.end();
+}
+
+#[test]
 fn submission_of_another_build_is_refused_naming_both_before_anything_is_touched() {
     let sandbox = Sandbox::new();
     let faulty = crate::user_code::faulty_program();

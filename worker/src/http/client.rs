@@ -6,7 +6,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tracing::debug;
 
@@ -28,12 +29,13 @@ use super::endpoint::Endpoint;
 use super::limits::{
     CONNECT_TIME, ERROR_BODY_BYTES_MAX, HEAD_BYTES_MAX, HEAD_FIELDS_MAX, RESPONSE_TIME, STALL_TIME,
 };
+use super::lived::{lived, step};
 use super::pool::Home;
 use super::secret::Secret;
 use super::tls::{client_config, is_pin_mismatch, server_name};
 use super::upgrade::{Duplex, duplex, names_protocol};
 
-/// How long a client waits.
+/// How long a client waits, in time that its own process has lived through.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// For the connection, name lookup and TLS included.
@@ -193,10 +195,13 @@ impl Connection {
     /// `Connect`, `Tls`, `PinMismatch` or `Timeout`.
     pub async fn open(endpoint: &Endpoint, timeouts: Timeouts) -> Result<Self, HttpError> {
         let limit = timeouts.connect;
-        let opening = Connection::open_unlimited(endpoint, timeouts);
-        timeout(limit, opening).await.unwrap_or_else(|_| {
-            Err(HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Connect, limit })
-        })
+        tokio::select! {
+            biased;
+            opened = Connection::open_unlimited(endpoint, timeouts) => opened,
+            () = lived(limit) => {
+                Err(HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Connect, limit })
+            }
+        }
     }
 
     async fn open_unlimited(endpoint: &Endpoint, timeouts: Timeouts) -> Result<Self, HttpError> {
@@ -334,21 +339,24 @@ impl Connection {
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<Incoming>, Box<ExchangeFailure>> {
-        let progress = Progress::new();
+        let progress = Progress::default();
         let request = request.map(|inner| Tracked { inner, progress: progress.clone() }.boxed());
         let limit = self.timeouts.head;
         let sent = self.sender.try_send_request(request);
         tokio::pin!(sent);
+        let (mut seen, mut left) = (progress.pieces(), limit);
         loop {
-            let deadline = progress.last() + limit;
             tokio::select! {
+                biased;
                 result = sent.as_mut() => return result.map_err(|mut failure| {
                     let unsent = failure.take_message();
                     Box::new(ExchangeFailure { error: exchange_error(&self.peer, failure.into_error()), unsent })
                 }),
-                () = tokio::time::sleep_until(deadline) => {
+                step = step(left) => {
                     // A large request may take longer than any answer; only silence counts.
-                    if progress.last() + limit <= deadline {
+                    let before = std::mem::replace(&mut seen, progress.pieces());
+                    left = if before == seen { left.saturating_sub(step) } else { limit };
+                    if left.is_zero() {
                         let error = HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Head, limit };
                         return Err(Box::new(ExchangeFailure { error, unsent: None }));
                     }
@@ -439,9 +447,13 @@ impl Answer {
     /// `Truncated` if the connection ended before the body did, `Timeout` if nothing came for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
-            let Ok(frame) = timeout(self.stall, self.body.frame()).await else {
-                let (peer, limit) = (self.peer.clone(), self.stall);
-                return Err(HttpError::Timeout { peer, phase: Phase::Body, limit });
+            let frame = tokio::select! {
+                biased;
+                frame = self.body.frame() => frame,
+                () = lived(self.stall) => {
+                    let (peer, limit) = (self.peer.clone(), self.stall);
+                    return Err(HttpError::Timeout { peer, phase: Phase::Body, limit });
+                }
             };
             match frame {
                 None => {
@@ -483,21 +495,17 @@ impl Answer {
     }
 }
 
-/// When a request last moved.
-#[derive(Clone)]
-struct Progress(Arc<Mutex<Instant>>);
+/// Pieces of a request that have been taken.
+#[derive(Clone, Default)]
+struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    fn new() -> Self {
-        Progress(Arc::new(Mutex::new(Instant::now())))
-    }
-
     fn mark(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn last(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pieces(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -18,6 +18,7 @@ mod client;
 mod endpoint;
 mod gate;
 pub mod limits;
+mod lived;
 mod pool;
 mod private_file;
 mod secret;

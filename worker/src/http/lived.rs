@@ -1,0 +1,50 @@
+//! Time that this process has really lived through: what passes while it is stopped, or its machine sleeps, counts
+//! as one short step at most.
+//!
+//! A peer must not be given up for a silence that was our own: what it has sent in the meantime is still unread. Not
+//! here: whose patience it is.
+
+use std::time::Duration;
+
+/// Time that can pass unseen in one piece and still counts.
+const STEP: Duration = Duration::from_millis(250);
+
+/// Ends when the process has lived through this span.
+pub(super) async fn lived(span: Duration) {
+    let mut left = span;
+    while !left.is_zero() {
+        left = left.saturating_sub(step(left).await);
+    }
+}
+
+/// Lives through one step of what is left; gives its length, however long it took.
+pub(super) async fn step(left: Duration) -> Duration {
+    let step = left.min(STEP);
+    tokio::time::sleep(step).await;
+    step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Poll;
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_of_a_process_that_stood_still_does_not_count() {
+        let waiting = lived(Duration::from_secs(30));
+        tokio::pin!(waiting);
+        for _ in 0..10 {
+            assert!(
+                std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context)))
+                    .await
+                    .is_pending()
+            );
+            // The process is stopped for an hour: the clock jumps, and timers are late.
+            tokio::time::advance(Duration::from_secs(3600)).await;
+        }
+        let start = tokio::time::Instant::now();
+        waiting.await;
+        let lived = start.elapsed();
+        assert!(Duration::from_secs(27) < lived && lived < Duration::from_secs(31), "{lived:?}");
+    }
+}
