@@ -307,6 +307,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         {
             (exit::USAGE, None)
         }
+        ClientError::Refused { error } if error.code == "ending" => (exit::CLUSTER, None),
         ClientError::Refused { error } if error.code == "job" => {
             (exit::USAGE, Some("`gristmill jobs` lists them"))
         }

@@ -130,12 +130,11 @@ impl Stoppable {
         let (stop, stopping) = watch::channel(false);
         let signalled = Arc::new(AtomicBool::new(false));
         let (asked, by_signal) = (stop.clone(), signalled.clone());
+        // From now on, not from when the runtime first runs: by then others may know that this process is there.
+        let signals =
+            runtime.block_on(async { (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) });
         runtime.spawn(async move {
-            let (Ok(mut interrupt), Ok(mut terminate)) =
-                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-            else {
-                return;
-            };
+            let (Ok(mut interrupt), Ok(mut terminate)) = signals else { return };
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}

@@ -11,6 +11,7 @@ mod frames;
 mod handed_over;
 mod job;
 mod lanes;
+mod logs;
 mod losses;
 mod orders;
 mod record;
@@ -111,8 +112,12 @@ pub struct Books {
     core: Core,
     deciders: Deciders,
     workers: BTreeMap<WorkerId, Worker>,
+    /// Slots of all of them.
+    slots: u32,
     hosts: BTreeMap<String, HostId>,
     jobs: BTreeMap<JobId, Job>,
+    /// Those of them that have ended, by when.
+    ended: BTreeSet<(Time, JobId)>,
     /// Numbers of the pools that were named.
     pools: BTreeMap<String, u32>,
     /// The pools that there are, unless every name is one.
@@ -147,8 +152,10 @@ impl Books {
             core,
             deciders: setting.deciders,
             workers: BTreeMap::new(),
+            slots: 0,
             hosts: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            ended: BTreeSet::new(),
             pools,
             pool_weights: setting.pools,
             network: None,
@@ -218,6 +225,7 @@ impl Books {
             offset_ns,
             round_trip_ns: u64::MAX,
         };
+        self.slots += entry.hello.slots.total();
         self.workers.insert(worker, entry);
         self.learn_network();
         self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms: self.heartbeat_ms });
@@ -368,6 +376,7 @@ impl Books {
     fn end(&mut self, now: Time, id: JobId, outcome: Outcome) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.end(now, outcome);
+        self.ended.insert((now, id));
         let told = job.told.get();
         let status = job.status(now, id, Around::default());
         job.told.set(told);
@@ -412,15 +421,10 @@ impl Books {
 
     fn look(&self, now: Time, id: JobId, parts: bool) -> Option<JobStatus> {
         let job = self.jobs.get(&id)?;
-        let of_job =
-            |(attempt, _): &(&AttemptId, &u64)| attempt.task.job == id && attempt.task.kind == TaskKind::Map;
-        let running = self.workers.values().flat_map(|worker| &worker.running);
-        let bytes_in_flight = running.filter(of_job).map(|(_, bytes)| *bytes).sum();
         let in_core = self.core.job(id).filter(|_| !job.state.ended());
         let running = in_core.map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
-        let slots = self.workers.values().map(|worker| worker.hello.slots.total()).sum();
-        let workers = self.workers.len() as u32;
-        Some(job.status(now, id, Around { running, bytes_in_flight, workers, slots, parts }))
+        let (workers, slots) = (self.workers.len() as u32, self.slots);
+        Some(job.status(now, id, Around { running, workers, slots, parts }))
     }
 
     /// All jobs, oldest first, without their parts.
@@ -448,7 +452,7 @@ impl Books {
 
     /// User output of a job.
     pub fn logs(&self, job: JobId) -> Option<Vec<LogEntry>> {
-        self.jobs.get(&job).map(|job| job.logs.clone())
+        self.jobs.get(&job).map(|job| job.logs.entries())
     }
 
     /// Live workers.
@@ -482,7 +486,24 @@ impl Books {
 
     /// Jobs that have not ended.
     pub fn jobs_live(&self) -> u32 {
-        self.jobs.values().filter(|job| !job.state.ended()).count() as u32
+        (self.jobs.len() - self.ended.len()) as u32
+    }
+
+    /// An attempt does not run on this worker any more; says whether it did.
+    fn stopped_there(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
+        let bytes = self.workers.get_mut(&worker).and_then(|worker| worker.running.remove(&attempt));
+        let Some(bytes) = bytes else { return false };
+        self.read_in_flight(attempt, bytes, 0);
+        true
+    }
+
+    /// A running attempt has read so much, and had read so much before.
+    fn read_in_flight(&mut self, attempt: AttemptId, before: u64, bytes: u64) {
+        if attempt.task.kind == TaskKind::Map
+            && let Some(job) = self.jobs.get_mut(&attempt.task.job)
+        {
+            job.bytes_in_flight = (job.bytes_in_flight + bytes).saturating_sub(before);
+        }
     }
 }
 

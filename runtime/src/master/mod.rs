@@ -20,6 +20,7 @@ use gristmill_scheduler::placement::Placement;
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::fault;
+use gristmill_worker::http::limits::REFUSALS_MAX;
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
     CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
@@ -28,6 +29,7 @@ use gristmill_worker::protocol::{
 use history::HistoryFile;
 use hyper::Method;
 use register::Register;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -55,6 +57,12 @@ const END_PATIENCE_ALL: Duration = Duration::from_secs(2);
 /// asleep. About as long as the system itself tries to reach a machine that is silent. A client whose process ends is
 /// noticed at once.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// Most descriptors that a master asks for.
+const DESCRIPTORS_MAX: u64 = 65_536;
+
+/// Descriptors that are not for connections: files, the listener, what the runtime needs.
+const DESCRIPTORS_KEPT: u64 = 48;
 
 /// What a worker that is given up was told last may take so long to go out.
 const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
@@ -276,6 +284,7 @@ impl Prepared {
             Handle { inputs, shutdown: Arc::new(shutdown), _attended: attended, build: self.build.clone() };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();
+        server.limits.connections_max = connections_max();
         server.limits.stall = fault::span("master.stall", CLIENT_STALL_MAX);
         let doors = Arc::new(MasterDoors(self.secret.clone()));
         let asked = handle.clone();
@@ -293,6 +302,7 @@ impl Prepared {
             fed,
             inputs: handle.inputs.clone(),
             start: Instant::now(),
+            silence_max: fault::span("master.silence", SILENCE_MAX),
             gone: BTreeMap::new(),
             ended: Vec::new(),
         };
@@ -330,6 +340,7 @@ struct Master {
     fed: UnboundedReceiver<Input>,
     inputs: UnboundedSender<Input>,
     start: Instant,
+    silence_max: Duration,
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
     gone: BTreeMap<WorkerId, Instant>,
     /// Processes that ended before their connection did.
@@ -370,7 +381,7 @@ impl Master {
                         self.books.excuse_silence(now);
                     }
                     self.books.ping(now);
-                    for worker in self.books.silent_since(now - Span(SILENCE_MAX.as_nanos() as u64)) {
+                    for worker in self.books.silent_since(now - Span(self.silence_max.as_nanos() as u64)) {
                         self.books.lost(now, worker, None);
                     }
                 }
@@ -496,6 +507,8 @@ impl Master {
             }
             None => self.books.lost(now, worker, None),
         }
+        // Of workers that were given up before their connection closed.
+        self.ended.retain(|end| self.books.worker_of_process(&end.host, end.pid).is_some());
     }
 
     fn process_ended(&mut self, now: Time, end: WorkerEnded) {
@@ -507,6 +520,20 @@ impl Master {
             self.ended.push(end);
         }
     }
+}
+
+/// As many connections as this process can have descriptors for: its limit is raised as far as it may be.
+fn connections_max() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let wanted = hard.min(DESCRIPTORS_MAX);
+    let mut descriptors = limit.current.unwrap_or(u64::MAX);
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+    if descriptors < wanted && setrlimit(Resource::Nofile, raised).is_ok() {
+        descriptors = wanted;
+    }
+    let kept = DESCRIPTORS_KEPT + REFUSALS_MAX as u64;
+    descriptors.min(DESCRIPTORS_MAX).saturating_sub(kept).max(1) as usize
 }
 
 /// Greets a worker on a fresh connection and carries its frames until it is gone.

@@ -2,11 +2,15 @@
 //!
 //! Deliberately not here: several machines (`network`), strangers (`security`).
 
-use crate::support::sandbox::ORPHAN_PATIENCE;
-use crate::support::standing::Standing;
-use crate::support::{Sandbox, data::Random, oracle, process, until, until_within};
+use crate::support::sandbox::{ORPHAN_PATIENCE, PROGRAM};
+use crate::support::standing::{JoinLine, Standing, await_join_line};
+use crate::support::{PATIENCE, Sandbox, data::Random, oracle, process, until, until_within};
 use rustix::process::Signal;
-use std::os::unix::fs::MetadataExt;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 #[test]
 fn job_that_is_submitted_runs_on_the_workers_that_are_there() {
@@ -121,32 +125,117 @@ fn job_of_a_client_that_was_suspended_longer_than_its_patience_goes_on() {
     standing.end();
 }
 
+/// Follows a job over a connection of its own; the answer has begun. `None`: it was refused for lack of room.
+fn follow(join: &JoinLine, job: &str) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(join.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!(
+        "GET /api/v1/jobs/{job}/watch HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        join.address, join.token
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).unwrap();
+    assert!(head.starts_with(b"HTTP/1.1 200") || head.starts_with(b"HTTP/1.1 503"), "{head:?}");
+    head.ends_with(b" OK").then_some(stream)
+}
+
+#[test]
+fn followers_of_one_address_are_served_however_many_they_are() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    sandbox.arm("map");
+    let client = sandbox.gristmill(["submit", "wordcount", &input]).start();
+    sandbox.stopped_at("map");
+    let followers: Vec<TcpStream> = (0..300).map(|_| follow(&standing.join, "job-1").unwrap()).collect();
+    let other = sandbox.gristmill(["wait", "job-1", "--quiet"]).start();
+    sandbox.go_on("map");
+    client.finish().expect_code(0);
+    other.finish().expect_code(0);
+    drop(followers);
+    standing.end();
+}
+
+#[test]
+fn client_beyond_the_masters_descriptors_is_told_so() {
+    let sandbox = Sandbox::new();
+    let words = ["-c", "ulimit -n 96 && exec \"$0\" master", PROGRAM];
+    let master = sandbox.program(Path::new("/bin/sh"), words).start();
+    let join = await_join_line(&master);
+    let arguments = ["submit", "synthetic", "--maps", "1"];
+    let client = sandbox.gristmill(arguments).start();
+    until("a job", || standing_state(&sandbox));
+    let mut followers = Vec::new();
+    let refused = until("a refusal", || {
+        let status = sandbox.gristmill(["status"]).finish();
+        if status.status.success() {
+            followers.extend(follow(&join, "job-1"));
+            return None;
+        }
+        Some(status)
+    });
+    refused.expect_code(3).expect_words(&["there is no room for another connection", "ulimit -n"]);
+    drop(followers);
+    until("room", || sandbox.gristmill(["status"]).finish().status.success().then_some(()));
+    client.signal(Signal::TERM);
+    client.finish().expect_code(130);
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
+}
+
+#[test]
+fn connection_of_a_worker_that_is_given_up_for_its_silence_is_closed() {
+    let sandbox = Sandbox::new();
+    // Milliseconds; workers speak every 500.
+    sandbox.write("faults/master.silence", "1200");
+    let standing = Standing::start(&sandbox, 1);
+    let worker = sandbox.pids_of("worker --from-parent")[0];
+    let connections = || process::connections(standing.master.pid());
+    process::signal(worker, Signal::STOP);
+    standing.await_workers(0);
+    until("its connection to be closed", || (connections() == 0).then_some(()));
+    process::signal(worker, Signal::CONT);
+    standing.await_workers(1);
+    standing.end();
+}
+
+/// The program as another build of it: the same but for what identifies it.
+fn other_build(sandbox: &Sandbox) -> PathBuf {
+    /// Head of the note with the build: lengths of name and content, type, name.
+    const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
+    let mut bytes = fs::read(PROGRAM).unwrap();
+    if let Some(note) = bytes.windows(NOTE.len()).position(|window| window == NOTE) {
+        bytes[note + NOTE.len()] ^= 1;
+    }
+    // Where the linker leaves no note, the whole file identifies it.
+    bytes.push(0);
+    let path = PathBuf::from(sandbox.write("other-build", bytes));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
 #[test]
 fn submission_of_another_build_is_refused_naming_both_before_anything_is_touched() {
     let sandbox = Sandbox::new();
-    let faulty = crate::user_code::faulty_program();
-    let master = sandbox.program(&faulty, ["master"]).start();
-    crate::support::standing::await_join_line(&master);
-    let worker = sandbox.program(&faulty, ["worker", "--workers", "1"]).start();
+    let standing = Standing::start(&sandbox, 1);
     let input = sandbox.write("text", "a\n");
     let cluster = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
     let cluster = cluster["build"].as_str().unwrap();
-    let out = sandbox.text("out");
+    let (other, out) = (other_build(&sandbox), sandbox.text("out"));
     for flags in [&["--output", &out][..], &["--output", &out, "--detach"], &[]] {
         let arguments = [&["submit", "wordcount", &input], flags].concat();
-        let refused = sandbox.gristmill(arguments).finish().expect_code(3).expect_words(&[cluster]);
-        let hexadecimal =
+        let refused = sandbox.program(&other, arguments).finish().expect_code(3).expect_words(&[cluster]);
+        let is_build =
             |word: &&str| word.len() == cluster.len() && word.bytes().all(|b| b.is_ascii_hexdigit());
-        let builds: Vec<&str> = refused.stderr.split([' ', ')']).filter(hexadecimal).collect();
+        let builds: Vec<&str> = refused.stderr.split([' ', ')']).filter(is_build).collect();
         assert!(builds.len() == 2 && builds[0] != builds[1], "{}", refused.stderr);
         assert!(refused.stdout.is_empty() && !sandbox.path("out").exists());
     }
     let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
     assert_eq!(jobs.as_array().unwrap().len(), 0);
-    sandbox.program(&faulty, ["submit", "wordcount", &input]).finish().expect_code(0);
-    master.signal(Signal::TERM);
-    master.finish().expect_code(0);
-    worker.finish();
+    sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    standing.end();
 }
 
 #[test]
@@ -318,7 +407,9 @@ fn state_folder_is_closed_to_others() {
     for name in oracle::names(&sandbox.path("tmp")) {
         assert_eq!(mode(&format!("tmp/{name}")), 0o700, "{name}");
         for inner in oracle::names(&sandbox.path(&format!("tmp/{name}"))) {
-            assert_eq!(mode(&format!("tmp/{name}/{inner}")), 0o700, "{name}/{inner}");
+            let path = format!("tmp/{name}/{inner}");
+            let closed = if sandbox.path(&path).is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode(&path), closed, "{path}");
         }
     }
     standing.end();

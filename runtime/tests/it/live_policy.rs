@@ -135,18 +135,18 @@ fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
         let out = sandbox.text(&format!("out-{number}"));
         let arguments = [&["submit", "synthetic"], &shape[..], &["--deadline", "300s", "--output", &out]];
         sandbox.gristmill(arguments.concat()).finish().expect_code(0);
-        standing.job("job-1")["deadline_outlook"].clone()
+        standing.job(&format!("job-{number}"))["deadline_outlook"].clone()
     };
     let first = Standing::start_with(&sandbox, 1, &["--estimator", "history"]);
-    assert_eq!(job(&first, "first")["feasible"], Value::Null, "nothing can be known yet");
+    assert_eq!(job(&first, "1")["feasible"], Value::Null, "nothing can be known yet");
     first.end();
     let journal = sandbox.text("journal");
     let flags = ["--estimator", "history", "--policy", "max-srpt", "--journal", &journal];
     let second = Standing::start_with(&sandbox, 1, &flags);
-    let outlook = job(&second, "second");
+    let outlook = job(&second, "2");
     assert_eq!(outlook["feasible"], true, "{outlook}");
     assert!(0.0 < outlook["map_slots"].as_f64().unwrap(), "{outlook}");
-    let (got, trace) = ask(&second, "GET", "jobs/job-1/trace", "");
+    let (got, trace) = ask(&second, "GET", "jobs/job-2/trace", "");
     assert_eq!(got, 200, "{trace}");
     let trace: Value = serde_json::from_str(&trace).unwrap();
     let done: Vec<u64> = trace["estimates"]
@@ -166,7 +166,7 @@ fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
     fs::write(&history, "{").unwrap();
     let third = Standing::start_with(&sandbox, 1, &["--estimator", "history"]);
     assert!(third.master.stderr().contains("moved aside"), "{}", third.master.stderr());
-    assert_eq!(job(&third, "third")["feasible"], Value::Null);
+    assert_eq!(job(&third, "3")["feasible"], Value::Null);
     third.end();
     assert_eq!(fs::read_to_string(sandbox.path("state/history.json.damaged")).unwrap(), "{");
     assert!(history.exists());

@@ -42,8 +42,14 @@ pub(super) async fn join(
         if matches!(source, HttpError::Unauthorized { .. }) {
             return Err(WorkerError::Unauthorised { master });
         }
-        if !matches!(source, HttpError::Connect { .. } | HttpError::Timeout { .. } | HttpError::Closed { .. })
-        {
+        let for_now = matches!(
+            source,
+            HttpError::Connect { .. }
+                | HttpError::Timeout { .. }
+                | HttpError::Closed { .. }
+                | HttpError::Crowded { .. }
+        );
+        if !for_now {
             let reason = chain(&source);
             return Err(WorkerError::Refused { master, reason });
         }

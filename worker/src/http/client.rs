@@ -126,6 +126,18 @@ pub enum HttpError {
         /// The start of the answer's body, made printable.
         message: String,
     },
+    /// The peer has as many connections as it can have.
+    #[error("{peer} has no room for {method} {path}: {message}")]
+    Crowded {
+        /// The peer.
+        peer: String,
+        /// The method.
+        method: Method,
+        /// The path.
+        path: String,
+        /// The start of the answer's body, made printable.
+        message: String,
+    },
     /// The connection ended before an answer; whether the request had an effect is unknown.
     #[error("{peer} closed the connection before it answered")]
     Closed {
@@ -407,6 +419,9 @@ pub(super) async fn expect_success(
     // The status says what went wrong; its body only explains, so a failure to read it is no news.
     let body = response.body_mut().collect(ERROR_BODY_BYTES_MAX).await.unwrap_or_default();
     let message = String::from_utf8_lossy(&body).trim_end().escape_debug().to_string();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        return Err(HttpError::Crowded { peer, method, path, message });
+    }
     Err(HttpError::Status { peer, method, path, status, message })
 }
 

@@ -29,9 +29,11 @@ pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 pub const HEAD_FIELDS_MAX: usize = 64;
 /// Open connections of one server.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Open connections from one address.
+/// Open connections from one address that have not shown a secret.
 pub const CONNECTIONS_PER_PEER_MAX: usize = 256;
-/// Connections from one address that have not shown a secret yet; further ones wait their turn.
+/// Connections beyond [`CONNECTIONS_MAX`] that are open to be told so.
+pub const REFUSALS_MAX: usize = 16;
+/// Connections from one address that have not shown a secret yet and are listened to; further ones wait their turn.
 pub const STRANGERS_PER_PEER_MAX: usize = 16;
 /// Wrong secrets from one address in one [`GUESS_WINDOW`] before the answer becomes 429.
 pub const GUESSES_MAX: u32 = 10;

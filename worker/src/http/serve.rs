@@ -4,12 +4,15 @@
 //! ([`super::Bind`]) and the moment to stop come from the caller. It is not a router.
 //!
 //! Invariant: a connection is counted from its acceptance until its socket closes, upgrades
-//! included, so that the limits hold for everything that occupies a file descriptor.
+//! included, so that the limits hold for everything that occupies a file descriptor. One address is held to few
+//! connections that have shown no secret; those that have are limited by the descriptors there are, and a request
+//! beyond that is told so.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::body::Incoming;
@@ -27,10 +30,10 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 use super::bind::Transport;
-use super::body::{Body, empty, read_limited};
+use super::body::{Body, empty, json, read_limited};
 use super::gate::{Arrival, Doors, Gate, Verdict};
 use super::limits::{
-    ACCEPT_PAUSE, REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits, WARNING_INTERVAL,
+    ACCEPT_PAUSE, REFUSALS_MAX, REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits, WARNING_INTERVAL,
 };
 use super::watch::{HeadTimer, Heard, Watched};
 
@@ -149,13 +152,13 @@ struct Census {
 
 #[derive(Default)]
 struct Counts {
-    /// Invariant: the sum of `open` over `peers`.
     total: usize,
     peers: HashMap<IpAddr, Peer>,
 }
 
 struct Peer {
-    open: usize,
+    /// Connections that have not shown a secret.
+    unknown: usize,
     /// One permit for each connection that may be open without having shown a secret.
     strangers: Arc<Semaphore>,
 }
@@ -164,20 +167,32 @@ impl Census {
     fn admit(self: &Arc<Self>, ip: IpAddr) -> Option<Admission> {
         let ip = ip.to_canonical();
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.limits.connections_max <= counts.total {
+        if self.limits.connections_max + REFUSALS_MAX <= counts.total {
             return None;
         }
+        let crowded = self.limits.connections_max <= counts.total;
         let peer = counts.peers.entry(ip).or_insert_with(|| Peer {
-            open: 0,
+            unknown: 0,
             strangers: Arc::new(Semaphore::new(self.limits.strangers_per_peer_max)),
         });
-        if self.limits.connections_per_peer_max <= peer.open {
+        if self.limits.connections_per_peer_max <= peer.unknown {
             return None;
         }
-        peer.open += 1;
+        peer.unknown += 1;
         let strangers = Arc::clone(&peer.strangers);
         counts.total += 1;
-        Some(Admission { census: Arc::clone(self), ip, strangers })
+        Some(Admission { census: Arc::clone(self), ip, strangers, known: AtomicBool::new(false), crowded })
+    }
+}
+
+impl Counts {
+    fn one_unknown_less(&mut self, ip: IpAddr) {
+        if let Some(peer) = self.peers.get_mut(&ip) {
+            peer.unknown -= 1;
+            if peer.unknown == 0 {
+                self.peers.remove(&ip);
+            }
+        }
     }
 }
 
@@ -186,17 +201,28 @@ struct Admission {
     census: Arc<Census>,
     ip: IpAddr,
     strangers: Arc<Semaphore>,
+    /// It has shown a secret.
+    known: AtomicBool,
+    /// It is one too many, and is only told so.
+    crowded: bool,
+}
+
+impl Admission {
+    /// The connection has shown a secret: its address is not held to it any more.
+    fn show_secret(&self) {
+        if !self.known.swap(true, Ordering::Relaxed) {
+            let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.one_unknown_less(self.ip);
+        }
+    }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
         let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.total -= 1;
-        if let Some(peer) = counts.peers.get_mut(&self.ip) {
-            peer.open -= 1;
-            if peer.open == 0 {
-                counts.peers.remove(&self.ip);
-            }
+        if !*self.known.get_mut() {
+            counts.one_unknown_less(self.ip);
         }
     }
 }
@@ -235,6 +261,7 @@ where
             debug!(%peer, %error, "could not set a connection to send at once");
         }
         let arrival = Arrival { peer, local };
+        let admission = Arc::new(admission);
         let stranger = Arc::new(Mutex::new(Some(permit)));
         match self.acceptor.clone() {
             None => self.http(stream, arrival, admission, stranger, stopping).await,
@@ -250,7 +277,7 @@ where
         self: Arc<Self>,
         stream: S,
         arrival: Arrival,
-        admission: Admission,
+        admission: Arc<Admission>,
         stranger: Stranger,
         mut stopping: watch::Receiver<()>,
     ) where
@@ -258,10 +285,11 @@ where
     {
         let heard = Heard::default();
         let builder = self.builder(heard.clone());
-        let io = TokioIo::new(Watched::new(stream, heard, self.limits.stall, admission));
+        let io = TokioIo::new(Watched::new(stream, heard, self.limits.stall, Arc::clone(&admission)));
         let service = service_fn(move |request| {
             let (server, stranger) = (Arc::clone(&self), Arc::clone(&stranger));
-            async move { Ok::<_, Infallible>(server.answer(request, arrival, &stranger).await) }
+            let admission = Arc::clone(&admission);
+            async move { Ok::<_, Infallible>(server.answer(request, arrival, &stranger, &admission).await) }
         });
         let connection = builder.serve_connection(io, service).with_upgrades();
         tokio::pin!(connection);
@@ -294,15 +322,24 @@ where
         mut request: Request<Incoming>,
         arrival: Arrival,
         stranger: &Stranger,
+        admission: &Admission,
     ) -> Response<Body> {
         let verdict = self.gate.judge(&request, arrival, Instant::now());
         let mut response = match verdict {
             Verdict::Pass { authenticated } => {
                 if authenticated {
                     stranger.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    admission.show_secret();
                 }
-                request.extensions_mut().insert(PeerAddress(arrival.peer));
-                (self.handler)(request).await
+                if admission.crowded {
+                    let mut response = refuse(request, StatusCode::SERVICE_UNAVAILABLE).await;
+                    *response.body_mut() = crowded(self.limits.connections_max);
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                    response
+                } else {
+                    request.extensions_mut().insert(PeerAddress(arrival.peer));
+                    (self.handler)(request).await
+                }
             }
             Verdict::Refuse(status) => {
                 let path = request.uri().path().escape_debug().to_string();
@@ -321,6 +358,15 @@ where
         }
         response
     }
+}
+
+/// What a request on a connection too many is told.
+fn crowded(connections_max: usize) -> Body {
+    let message = format!(
+        "there is no room for another connection: {connections_max} are open, as many as this process has \
+         descriptors for; end some clients, or raise its limit of open files (ulimit -n)"
+    );
+    json(&serde_json::json!({"code": "crowded", "message": message})).unwrap_or_else(|_| empty())
 }
 
 /// A refusal, after reading a little of the body: closing a socket with bytes unread resets it, and

@@ -32,7 +32,7 @@ impl Books {
                 }
             }
             WorkerFrame::MapFinished { attempt, report } => {
-                if worker.running.remove(&attempt).is_none() {
+                if !self.stopped_there(from, attempt) {
                     return;
                 }
                 let (output_bytes, took) = (Bytes(report.bytes_out), took(&report));
@@ -40,7 +40,7 @@ impl Books {
                 self.events.push(Event::MapFinished { attempt, output_bytes, took });
             }
             WorkerFrame::PartFinished { attempt, part, report } => {
-                if worker.running.remove(&attempt).is_none() {
+                if !self.stopped_there(from, attempt) {
                     return;
                 }
                 let (output_bytes, took) = (Bytes(part.bytes), took(&report));
@@ -52,12 +52,12 @@ impl Books {
                 self.events.push(event);
             }
             WorkerFrame::AttemptFailed { attempt, class, message, report } => {
-                if worker.running.remove(&attempt).is_some() {
+                if self.stopped_there(from, attempt) {
                     self.attempt_failed(now, from, attempt, class, &message, report);
                 }
             }
             WorkerFrame::Returned { attempt } => {
-                if worker.running.remove(&attempt).is_some() {
+                if self.stopped_there(from, attempt) {
                     self.returned(now, attempt);
                 }
             }
@@ -74,7 +74,7 @@ impl Books {
                 }
             }
             WorkerFrame::HandedOver { attempt, state, report } => {
-                if worker.running.remove(&attempt).is_some() {
+                if self.stopped_there(from, attempt) {
                     self.handed_over(now, from, attempt, state, report);
                 }
             }
@@ -90,13 +90,15 @@ impl Books {
             WorkerFrame::CommitRequest { attempt } => self.events.push(Event::CommitRequested { attempt }),
             WorkerFrame::Log { attempt, bytes } => {
                 // Output that no single attempt wrote is kept with every job that runs there.
-                let jobs: BTreeSet<JobId> = match attempt {
-                    Some(attempt) => [attempt.task.job].into(),
+                let mut jobs: Vec<JobId> = match attempt {
+                    Some(attempt) => vec![attempt.task.job],
                     None => worker.running.keys().map(|attempt| attempt.task.job).collect(),
                 };
+                // They are in order.
+                jobs.dedup();
                 for job in jobs {
                     if let Some(job) = self.jobs.get_mut(&job) {
-                        job.log(attempt, from, &bytes);
+                        job.logs.add(attempt, from, &bytes);
                     }
                 }
             }
@@ -113,13 +115,18 @@ impl Books {
 
     fn heartbeat(&mut self, from: WorkerId, heartbeat: Heartbeat) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
+        let mut moved = Vec::new();
         for progress in &heartbeat.running {
             if let Some(bytes) = worker.running.get_mut(&progress.attempt) {
-                *bytes = progress.bytes_in;
+                let before = std::mem::replace(bytes, progress.bytes_in);
+                moved.push((progress.attempt, before, progress.bytes_in));
             }
         }
         let jobs: BTreeSet<JobId> = heartbeat.running.iter().map(|p| p.attempt.task.job).collect();
         worker.heartbeat = heartbeat;
+        for (attempt, before, bytes) in moved {
+            self.read_in_flight(attempt, before, bytes);
+        }
         for job in jobs {
             if let Some(job) = self.jobs.get_mut(&job) {
                 job.touch();

@@ -5,34 +5,26 @@
 use super::super::translate;
 use super::estimates::Estimates;
 use super::handed_over::HandedOver;
+use super::logs::Logs;
 use super::record::Records;
 use crate::api::{
-    AttemptCounts, INCIDENTS_MAX, JobFailure, JobState, JobStatus, LogEntry, Outlook, SCHEMA, Submission,
-    TaskCounts,
+    AttemptCounts, INCIDENTS_MAX, JobFailure, JobState, JobStatus, Outlook, SCHEMA, Submission, TaskCounts,
 };
 use gristmill_scheduler::command::Outcome;
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
-use gristmill_worker::input::Split;
+use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::Part;
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::watch;
-
-/// User output kept for one attempt, bytes.
-const LOG_BYTES_PER_ATTEMPT_MAX: usize = 64 << 10;
-
-/// User output kept for one job, bytes.
-const LOG_BYTES_PER_JOB_MAX: usize = 4 << 20;
 
 /// What a status says beside the job's own numbers.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Around {
     /// Attempts that hold a slot, by kind.
     pub(super) running: [u32; 2],
-    /// What running maps have read so far.
-    pub(super) bytes_in_flight: u64,
     /// Live workers and their slots.
     pub(super) workers: u32,
     pub(super) slots: u32,
@@ -46,6 +38,10 @@ pub(super) struct Job {
     pub(super) submission: Submission,
     pub(super) maps: u32,
     pub(super) input_bytes: u64,
+    /// What running maps have read so far.
+    pub(super) bytes_in_flight: u64,
+    /// The workers on which input of it is named.
+    pub(super) named: Vec<WorkerId>,
     pub(super) key: Secret,
     pub(super) cuts: Vec<Vec<u8>>,
     pub(super) state: JobState,
@@ -62,8 +58,7 @@ pub(super) struct Job {
     pub(super) incidents_omitted: u64,
     pub(super) last_failure: BTreeMap<TaskId, String>,
     pub(super) failure: Option<JobFailure>,
-    pub(super) logs: Vec<LogEntry>,
-    pub(super) log_bytes: usize,
+    pub(super) logs: Logs,
     /// Whether the job has ended; sent at a change that nobody was told of yet.
     pub(super) changed: watch::Sender<bool>,
     /// Followers were told of a change and have not looked since: they need not be told again.
@@ -94,6 +89,8 @@ impl Job {
         Self {
             maps,
             input_bytes,
+            bytes_in_flight: 0,
+            named: named_workers(&submission),
             submission,
             key,
             cuts,
@@ -111,8 +108,7 @@ impl Job {
             incidents_omitted: 0,
             last_failure: BTreeMap::new(),
             failure: None,
-            logs: Vec::new(),
-            log_bytes: 0,
+            logs: Logs::default(),
             changed,
             told: Cell::new(false),
             followed,
@@ -130,6 +126,7 @@ impl Job {
         self.submission.exact = None;
         self.handed_over = HandedOver::default();
         self.cuts = Vec::new();
+        self.named = Vec::new();
         self.state = match outcome {
             Outcome::Succeeded => JobState::Succeeded,
             Outcome::Failed { .. } => JobState::Failed,
@@ -141,6 +138,7 @@ impl Job {
             failure.detail = task.and_then(|task| self.last_failure.get(&task).cloned());
             self.failure = Some(failure);
         }
+        self.last_failure = BTreeMap::new();
         self.touch();
     }
 
@@ -158,27 +156,6 @@ impl Job {
         }
         let since = now.since(self.arrived).seconds();
         self.incidents.push_back(format!("{since:.3} s: {text}"));
-    }
-
-    pub(super) fn log(&mut self, attempt: Option<AttemptId>, worker: WorkerId, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
-        }
-        let same = |entry: &LogEntry| entry.attempt == attempt && entry.worker == worker;
-        let at = match self.logs.iter().rposition(same) {
-            Some(at) => at,
-            None => {
-                self.logs.push(LogEntry { attempt, worker, text: String::new(), omitted_bytes: 0 });
-                self.logs.len() - 1
-            }
-        };
-        let room = LOG_BYTES_PER_JOB_MAX.saturating_sub(self.log_bytes);
-        let entry = &mut self.logs[at];
-        let room = room.min(LOG_BYTES_PER_ATTEMPT_MAX.saturating_sub(entry.text.len()));
-        let kept = bytes.len().min(room);
-        entry.text.push_str(&String::from_utf8_lossy(&bytes[..kept]));
-        entry.omitted_bytes += (bytes.len() - kept) as u64;
-        self.log_bytes += kept;
     }
 
     /// How the job stands. Costs the same however many tasks it has, but for the parts.
@@ -204,7 +181,7 @@ impl Job {
             },
             segments_total: u64::from(self.maps) * u64::from(submission.reduces),
             input_bytes: self.input_bytes,
-            input_bytes_read: records.sums.map_bytes_in + around.bytes_in_flight,
+            input_bytes_read: records.sums.map_bytes_in + self.bytes_in_flight,
             arrived_ns: self.arrived.0,
             started_ns: self.started.map(|at| at.0),
             maps_done_ns: self.maps_done.map(|at| at.0),
@@ -229,4 +206,15 @@ impl Job {
             deadline_outlook: self.outlook.clone(),
         }
     }
+}
+
+fn named_workers(submission: &Submission) -> Vec<WorkerId> {
+    let pieces = submission.splits.iter().chain(&submission.side).flat_map(|split| &split.pieces);
+    let named: BTreeSet<WorkerId> = pieces
+        .filter_map(|piece| match piece.place {
+            Place::Worker(worker) => Some(worker),
+            Place::Submitter => None,
+        })
+        .collect();
+    named.into_iter().collect()
 }

@@ -30,6 +30,10 @@ impl Books {
     /// A worker's connection is gone. `end` says how its process ended, if whoever started it told.
     pub fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
         let Some(gone) = self.workers.remove(&worker) else { return };
+        self.slots -= gone.hello.slots.total();
+        for (&attempt, &bytes) in &gone.running {
+            self.read_in_flight(attempt, bytes, 0);
+        }
         let loss = self.inquire(worker, &gone, end);
         // A mapped file that is cut short while it is read ends the process with SIGBUS.
         if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.and_then(|end| end.signal))
@@ -99,7 +103,7 @@ impl Books {
         job.last_failure.insert(attempt.task, format!("{attempt} on {worker}: {}", loss.reason));
         if loss.culprit == Some(attempt) {
             job.attempts.failed_user += 1;
-            job.log(Some(attempt), worker, loss.last_words.as_bytes());
+            job.logs.add(Some(attempt), worker, loss.last_words.as_bytes());
         } else {
             job.attempts.lost += 1;
         }

@@ -7,9 +7,8 @@ use crate::api::JobState;
 use gristmill_scheduler::command::{Command, LaunchReason};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
-use gristmill_worker::input::{Place, Split};
+use gristmill_worker::input::Split;
 use gristmill_worker::protocol::{JobOrder, MasterFrame, push_frame};
-use std::collections::BTreeSet;
 
 impl Books {
     /// Enters all facts since the last call and carries out what the core orders.
@@ -168,19 +167,10 @@ impl Books {
             return Some(None);
         }
         let submission = &job.submission;
-        let named: BTreeSet<WorkerId> = submission
-            .splits
+        let peers = job
+            .named
             .iter()
-            .flat_map(|split| &split.pieces)
-            .chain(submission.side.iter().flat_map(|side| &side.pieces))
-            .filter_map(|piece| match piece.place {
-                Place::Worker(worker) => Some(worker),
-                Place::Submitter => None,
-            })
-            .collect();
-        let peers = named
-            .into_iter()
-            .filter_map(|worker| Some((worker, self.workers.get(&worker)?.endpoint.clone())))
+            .filter_map(|worker| Some((*worker, self.workers.get(worker)?.endpoint.clone())))
             .collect();
         Some(Some(JobOrder {
             job: id,

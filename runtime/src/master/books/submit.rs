@@ -15,9 +15,9 @@ use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
 
-/// Maps, attempts and transfers kept of all ended jobs together, the newest first; some 200 MB. The newest is kept
+/// Maps, attempts, transfers and parts kept of all ended jobs together, the newest first; some 200 MB. The newest is kept
 /// whole, however many it has.
-const TRACED_RECORDS_MAX: usize = 500_000;
+pub(super) const TRACED_RECORDS_MAX: usize = 500_000;
 
 /// Ended jobs whose logs are kept.
 const LOGGED_JOBS_MAX: usize = 20;
@@ -141,30 +141,34 @@ impl Books {
         Err(refuse("pool", format!("there is no pool `{pool}`; {near}There is {}", known.join(", "))))
     }
 
+    /// Cuts down what is kept of jobs that have ended. Whoever still follows one gets it whole.
     fn forget_old_jobs(&mut self) {
-        let ended = self.jobs.iter().filter(|(_, job)| job.state.ended());
-        let mut ended: Vec<(Option<Time>, JobId)> = ended.map(|(id, job)| (job.ended, *id)).collect();
-        ended.sort_unstable();
-        let ended: Vec<JobId> = ended.into_iter().map(|(_, job)| job).collect();
-        for job in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
-            self.jobs.remove(job);
-            self.register.forget(*job);
-        }
         // Those of earlier masters go first.
         let past = self.register.all_past().len();
-        for _ in 0..past.min((past + ended.len()).saturating_sub(ENDED_JOBS_MAX)) {
+        for _ in 0..past.min((past + self.ended.len()).saturating_sub(ENDED_JOBS_MAX)) {
             self.register.forget_oldest();
         }
-        let mut records = 0;
-        for (newer, job) in ended.iter().rev().enumerate() {
-            let Some(job) = self.jobs.get_mut(job) else { continue };
-            if LOGGED_JOBS_MAX <= newer {
-                job.logs = Vec::new();
+        let too_many = self.ended.len().saturating_sub(ENDED_JOBS_MAX);
+        let jobs = &mut self.jobs;
+        let followed = |job: &Job| 0 < job.changed.receiver_count();
+        for (at, id) in self.ended.iter().copied().take(too_many).collect::<Vec<_>>() {
+            if !jobs.get(&id).is_some_and(followed) {
+                jobs.remove(&id);
+                self.ended.remove(&(at, id));
+                self.register.forget(id);
             }
-            records += job.records.len();
-            if 0 < newer && TRACED_RECORDS_MAX < records {
+        }
+        let mut records = 0;
+        for (newer, (_, id)) in self.ended.iter().rev().enumerate() {
+            let Some(job) = jobs.get_mut(id) else { continue };
+            if LOGGED_JOBS_MAX <= newer {
+                job.logs = Default::default();
+            }
+            records += job.records.len() + job.parts.len();
+            if 0 < newer && TRACED_RECORDS_MAX < records && !followed(job) {
                 job.records.forget_trace();
                 job.estimates = Default::default();
+                job.parts = Default::default();
             }
         }
     }

@@ -17,8 +17,8 @@ use gristmill_worker::codec;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{FilePath, Split};
 use gristmill_worker::protocol::{
-    AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, LaneOrder, LaneShare,
-    PROTOCOL_VERSION, WorkerFrame,
+    AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, LaneOrder,
+    LaneShare, PROTOCOL_VERSION, Part, WorkerFrame,
 };
 use gristmill_worker::record::RecordFormat;
 use std::cmp::Reverse;
@@ -470,4 +470,69 @@ fn core_knows_the_rate_of_the_network_when_all_workers_are_held_to_one() {
     assert_eq!(scene.books.network, None);
     scene.books.lost(scene.now, free, None);
     assert_eq!(scene.books.network, Some(Bytes(50)));
+}
+
+#[test]
+fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
+    let mut scene = Scene::new(&[]);
+    let (first, second) = (scene.join(), scene.join());
+    let job = scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 2]).unwrap();
+    let runs_on: BTreeMap<WorkerId, AttemptId> = [first, second]
+        .into_iter()
+        .flat_map(|worker| {
+            let said = scene.said(worker);
+            said.into_iter().find_map(|frame| match frame {
+                MasterFrame::LaunchMap { attempt, .. } => Some((worker, attempt)),
+                _ => None,
+            })
+        })
+        .collect();
+    assert_eq!(runs_on.len(), 2);
+    let read = |scene: &Scene| scene.books.status(scene.now, job).unwrap().input_bytes_read;
+    for bytes_in in [3, 7] {
+        for (&worker, &attempt) in &runs_on {
+            let running = vec![AttemptProgress { attempt, bytes_in, records_in: 0 }];
+            scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
+        }
+        assert_eq!(read(&scene), 2 * bytes_in);
+    }
+    let report = AttemptReport { bytes_in: 8, ..AttemptReport::default() };
+    scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], report });
+    assert_eq!(read(&scene), 8 + 7);
+    scene.books.lost(scene.now, second, None);
+    assert_eq!(read(&scene), 8);
+}
+
+#[test]
+fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follows() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let mut jobs = Vec::new();
+    let mut followers = Vec::new();
+    for number in 0..3 {
+        let job = scene.submit(|submission| submission.reduces = 0).unwrap();
+        if number == 1 {
+            followers.push(scene.books.watch(job).unwrap());
+        }
+        let part = Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 1 };
+        let entry = scene.books.jobs.get_mut(&job).unwrap();
+        entry.parts = (1..=submit::TRACED_RECORDS_MAX as u32).map(|index| (index, part.clone())).collect();
+        let report = AttemptReport::default();
+        scene.tell(worker, WorkerFrame::CommitRequest { attempt: map(job) });
+        scene.tell(worker, WorkerFrame::PartFinished { attempt: map(job), part, report });
+        assert!(scene.books.jobs[&job].state.ended(), "{job}");
+        jobs.push(job);
+    }
+    let parts = |scene: &Scene, job: &JobId| scene.books.jobs[job].parts.len();
+    scene.submit(|_| {}).unwrap();
+    let whole = submit::TRACED_RECORDS_MAX + 1;
+    assert_eq!(jobs.iter().map(|job| parts(&scene, job)).collect::<Vec<_>>(), [0, whole, whole]);
+    drop(followers);
+    scene.submit(|_| {}).unwrap();
+    assert_eq!(jobs.iter().map(|job| parts(&scene, job)).collect::<Vec<_>>(), [0, 0, whole]);
+    assert!(
+        scene.books.statuses(scene.now).iter().all(|job| job.parts.is_empty()),
+        "a list of jobs has no parts"
+    );
+    assert_eq!(scene.books.jobs_live(), 2);
 }

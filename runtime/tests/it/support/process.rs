@@ -62,6 +62,16 @@ pub fn kill(pid: u32) {
 
 /// Where a process listens for TCP connections.
 pub fn listening(pid: u32) -> Vec<SocketAddr> {
+    tcp(pid).into_iter().filter(|(_, listens)| *listens).map(|(address, _)| address).collect()
+}
+
+/// How many TCP connections a process has open.
+pub fn connections(pid: u32) -> usize {
+    tcp(pid).into_iter().filter(|(_, listens)| !listens).count()
+}
+
+/// The TCP sockets of a process: where, and whether it listens there.
+fn tcp(pid: u32) -> Vec<(SocketAddr, bool)> {
     let inodes = sockets(pid);
     let mut found = Vec::new();
     for file in ["tcp", "tcp6"] {
@@ -69,8 +79,8 @@ pub fn listening(pid: u32) -> Vec<SocketAddr> {
         for line in table.lines().skip(1) {
             let words: Vec<&str> = line.split_whitespace().collect();
             // The fourth column is the state, 0A for listening; the tenth is the number of the socket.
-            if words[3] == "0A" && inodes.contains(words[9]) {
-                found.push(address(words[1]));
+            if inodes.contains(words[9]) {
+                found.push((address(words[1]), words[3] == "0A"));
             }
         }
     }

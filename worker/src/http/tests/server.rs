@@ -213,14 +213,41 @@ async fn write_that_nobody_takes_is_given_up() {
 }
 
 #[tokio::test]
-async fn connection_beyond_the_peer_limit_is_closed_unanswered() {
+async fn stranger_beyond_the_peer_limit_is_closed_unanswered() {
     let server = with_limits(|limits| limits.connections_per_peer_max = 1).await;
-    let mut first = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
-    let mut answer =
-        first.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap().into_body();
-    answer.collect(100).await.unwrap();
+    let silent = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(raw(server.address, "").await, "");
-    first.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
+    drop(silent);
+}
+
+#[tokio::test]
+async fn connection_that_showed_its_secret_does_not_count_for_its_address() {
+    let server = with_limits(|limits| limits.connections_per_peer_max = 1).await;
+    let mut connections = Vec::new();
+    for _ in 0..4 {
+        let mut connection = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+        let secret = cluster_secret();
+        connection.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
+        connections.push(connection);
+    }
+}
+
+#[tokio::test]
+async fn request_on_a_connection_too_many_is_told_so_if_it_shows_the_secret() {
+    let server = with_limits(|limits| limits.connections_max = 1).await;
+    let secret = cluster_secret();
+    let mut first = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let answer = first.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
+    answer.into_body().collect(100).await.unwrap();
+    let mut second = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let refused = second.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap_err();
+    assert!(
+        matches!(&refused, HttpError::Crowded { message, .. } if message.contains("1 are open")),
+        "{refused}"
+    );
+    let stranger = raw(server.address, &last_request("GET", "/data", server.address, "")).await;
+    assert_eq!(status(&stranger), 401);
+    first.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
 }
 
 #[tokio::test]
