@@ -8,8 +8,12 @@
 //! Deliberately not here: an example of a job that one would want to write.
 
 use gristmill::prelude::*;
+use gristmill::scheduler::plan::Plan;
+use gristmill::scheduler::policy::Policy;
+use gristmill::scheduler::view::{Change, View};
 use std::hint::black_box;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Copies lines and misbehaves at those with the word "bad"
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
@@ -26,6 +30,9 @@ struct Faulty {
     /// Order the whole output, for which the submitter samples keys with the mapper
     #[arg(long)]
     total_order: bool,
+    /// Stand still for ever at the other lines
+    #[arg(long)]
+    stall: bool,
     /// Misbehave only if this file exists, and remove it first
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
@@ -47,11 +54,17 @@ enum How {
     Loop,
     /// Print two megabytes
     Print,
+    /// Emit other keys each time, whatever the lines
+    Random,
 }
 
 impl Faulty {
+    fn is_bad(&self, line: &[u8]) -> bool {
+        line.windows(3).any(|word| word == b"bad")
+    }
+
     fn meet(&self, line: &[u8], in_reduce: bool) -> TaskResult {
-        if in_reduce != self.in_reduce || !line.windows(3).any(|word| word == b"bad") {
+        if in_reduce != self.in_reduce || !self.is_bad(line) {
             return Ok(());
         }
         if self.token.as_ref().is_some_and(|token| std::fs::remove_file(token).is_err()) {
@@ -69,6 +82,7 @@ impl Faulty {
             How::Loop => loop {
                 std::hint::spin_loop();
             },
+            How::Random => Ok(()),
             How::Print => {
                 for number in 0..40_000 {
                     eprintln!("line {number:06} of a mapper that talks too much \x1b[31m");
@@ -92,7 +106,15 @@ impl Mapper for Lines {
     type Value = u64;
 
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<ByteString, u64>) -> TaskResult {
+        if let How::Random = self.0.how {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos());
+            out.emit(format!("{now} {}", String::from_utf8_lossy(record.bytes())).as_bytes(), 1);
+            return Ok(());
+        }
         self.0.meet(record.bytes(), false)?;
+        while self.0.stall && !self.0.is_bad(record.bytes()) {
+            std::thread::park();
+        }
         out.emit(record.bytes(), 1);
         Ok(())
     }
@@ -129,6 +151,23 @@ impl Job for Faulty {
     }
 }
 
+/// A policy that knows no answer.
+struct Panicky;
+
+impl Policy for Panicky {
+    fn name(&self) -> &'static str {
+        "panicky"
+    }
+    fn observe(&mut self, _: View<'_>, _: Change) {}
+    fn plan(&mut self, _: View<'_>, _: &mut Plan<'_>) {
+        panic!("who comes next?");
+    }
+}
+
+fn panicky(_: &str) -> Result<Box<dyn Policy + Send>, String> {
+    Ok(Box::new(Panicky))
+}
+
 fn main() -> std::process::ExitCode {
-    gristmill::cli::main(Registry::standard().job::<Faulty>())
+    gristmill::cli::main(Registry::standard().job::<Faulty>().policy("panicky", panicky))
 }

@@ -156,8 +156,8 @@ pub struct TaskCounts {
 /// Why a job did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `workers_lost`,
-    /// `workers_unfit`, `no_workers`, `client_lost`, `master_lost`, `limit`, `internal`.
+    /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `not_deterministic`, `workers_lost`,
+    /// `workers_unfit`, `unreachable`, `no_workers`, `client_lost`, `master_lost`, `limit`, `internal`.
     pub code: String,
     /// One sentence with the task.
     pub message: String,
@@ -395,6 +395,12 @@ pub struct MasterStatus {
     /// The estimator that tells policies how large jobs are.
     #[serde(default)]
     pub estimator: String,
+    /// Times that the policy panicked since it decides; `fifo` decided in its place.
+    #[serde(default)]
+    pub policy_panics: u64,
+    /// What it said the last time; empty if it never did.
+    #[serde(default)]
+    pub policy_panic: String,
     /// The master's clock.
     pub now_ns: u64,
     /// Live workers.
@@ -543,6 +549,9 @@ pub struct WorkerEnded {
     /// What its slots began last; they may have ended it well.
     #[serde(default)]
     pub begun: Vec<AttemptId>,
+    /// The attempt on whose thread the process was brought down from within; `None` if none is known to have done that.
+    #[serde(default)]
+    pub culprit: Option<AttemptId>,
 }
 
 /// One line of the answer to a submission or a watch.

@@ -7,7 +7,7 @@
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
 use crate::scratch;
-use gristmill_worker::agent::{begun, capture};
+use gristmill_worker::agent::{begun, capture, crash};
 use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
 use gristmill_worker::protocol::SlotCounts;
 use hyper::Method;
@@ -458,6 +458,7 @@ impl Seat {
             }
             let last_words = seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default();
             let begun = seated.spill_dirs.first().map(|dir| begun::read(dir)).unwrap_or_default();
+            let culprit = seated.spill_dirs.first().and_then(|dir| crash::read(dir));
             remove_folders(&seated.spill_dirs);
             if let Ok(status) = status {
                 let final_code = status.code().and_then(final_code);
@@ -466,7 +467,7 @@ impl Seat {
                 }
                 let (signal, code) = (status.signal(), status.code());
                 let host = gristmill_worker::host_name();
-                self.report(&WorkerEnded { pid, host, signal, code, last_words, begun }).await;
+                self.report(&WorkerEnded { pid, host, signal, code, last_words, begun, culprit }).await;
             }
             hasty = if born.elapsed() < HASTY { hasty + 1 } else { 0 };
             if 1 < hasty {

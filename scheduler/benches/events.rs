@@ -93,7 +93,7 @@ fn run(setting: Setting) -> (Counts, f64) {
 fn answer(command: &Command, output_bytes: Bytes) -> Option<Event> {
     Some(match *command {
         Command::Launch { attempt, .. } if attempt.task.kind == TaskKind::Map => {
-            Event::MapFinished { attempt, output_bytes, took: Span(20_000) }
+            Event::MapFinished { attempt, output_bytes, took: Span(20_000), print: None }
         }
         Command::Launch { attempt, .. } => Event::CommitRequested { attempt },
         Command::GrantCommit { attempt, .. } => {
@@ -122,7 +122,7 @@ fn follow(command: &Command) -> Option<Event> {
     let took = Span::milliseconds(400);
     Some(match *command {
         Command::Launch { attempt, .. } if attempt.task.kind == TaskKind::Map => {
-            Event::MapFinished { attempt, output_bytes: Bytes(0), took }
+            Event::MapFinished { attempt, output_bytes: Bytes(0), took, print: None }
         }
         Command::Launch { attempt, .. } | Command::Resume { attempt, .. } if HOLDING < attempt.task.job.0 => {
             Event::CommitRequested { attempt }

@@ -193,13 +193,23 @@ pub enum Cause {
         /// The task.
         task: TaskId,
     },
-    /// The worker died too often while this task ran.
+    /// Two attempts of this map put out different records, and reduces took from both: the mapper is not deterministic.
+    NotDeterministic {
+        /// The task.
+        task: TaskId,
+    },
+    /// The worker died too often while this task ran, or workers did while tasks of its job ran, this one the last.
     WorkersLost {
         /// The task.
         task: TaskId,
     },
     /// Workers failed this task too often by their own fault (disks full, I/O errors).
     WorkersUnfit {
+        /// The task.
+        task: TaskId,
+    },
+    /// This task could not reach the submitter, or workers that have its input, from any worker, or too often.
+    Unreachable {
         /// The task.
         task: TaskId,
     },
@@ -229,9 +239,17 @@ impl fmt::Display for Cause {
             Cause::Input { task } => write!(f, "input of {task} cannot be used"),
             Cause::Config { task } => write!(f, "{task} found the configuration impossible"),
             Cause::OutputUnreadable { task } => write!(f, "map output of {task} repeatedly unreadable"),
+            Cause::NotDeterministic { task } => write!(
+                f,
+                "the mapper of {task} is not deterministic: it ran again because its output was lost, and made other \
+                 records than those that a reduce had taken already"
+            ),
             Cause::WorkersLost { task } => write!(f, "workers died too often while {task} ran"),
             Cause::WorkersUnfit { task } => {
                 write!(f, "no worker could do {task} for lack of room or I/O errors")
+            }
+            Cause::Unreachable { task } => {
+                write!(f, "{task} could not reach the submitter, or the worker that has its input")
             }
             Cause::NoWorkers => f.write_str("no live workers"),
             Cause::External { cause } => write!(f, "{cause}"),

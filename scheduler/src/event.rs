@@ -9,6 +9,7 @@ use crate::job::JobSpec;
 use crate::units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroU64;
 
 /// Why an attempt or a fetch failed. The class decides who is charged and what is tried next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -30,11 +31,13 @@ pub enum Failure {
     Cancelled,
     /// The worker was lost while the attempt ran. Not charged.
     Lost,
+    /// The submitter, or a worker that has the input, could not be reached. Not charged; the worker is avoided.
+    Unreachable,
 }
 
 impl Failure {
     /// All classes, in the order of [`Failure::index`].
-    pub const ALL: [Failure; 8] = [
+    pub const ALL: [Failure; 9] = [
         Failure::User,
         Failure::Worker,
         Failure::Input,
@@ -43,7 +46,14 @@ impl Failure {
         Failure::Corrupt,
         Failure::Cancelled,
         Failure::Lost,
+        Failure::Unreachable,
     ];
+
+    /// Whether it is the worker's fault, or may be: the task pauses and goes elsewhere.
+    #[must_use]
+    pub(crate) const fn avoids_worker(self) -> bool {
+        matches!(self, Failure::Worker | Failure::Unreachable)
+    }
 
     /// The place of this class in tables by class.
     #[must_use]
@@ -63,6 +73,7 @@ impl fmt::Display for Failure {
             Failure::Corrupt => "segment corrupt",
             Failure::Cancelled => "cancelled",
             Failure::Lost => "worker lost",
+            Failure::Unreachable => "way cut off",
         })
     }
 }
@@ -147,6 +158,32 @@ impl Slots {
     }
 }
 
+/// What the output of a map attempt consists of, as sums of hashes over its pairs: the order of pairs does not matter,
+/// their partitions do. Two attempts of one map must agree, or reduces that took from different ones lose or double
+/// records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Over the partitions of all pairs.
+    pub pairs: u64,
+    /// Over partitions and keys; `None` where only whole pairs were looked at.
+    pub keys: Option<NonZeroU64>,
+    /// Over partitions and pairs; `None` where values depend on the grouping in which they were combined, and where
+    /// pairs were not read.
+    pub frames: Option<NonZeroU64>,
+    /// Over partitions and places of pairs that were left in the input; `None` where they were not.
+    pub places: Option<NonZeroU64>,
+}
+
+impl Fingerprint {
+    /// Whether both may be of the same output, as far as both looked at the same things.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let sums = [(self.keys, other.keys), (self.frames, other.frames), (self.places, other.places)];
+        self.pairs == other.pairs
+            && sums.iter().all(|(one, two)| one.is_none() || two.is_none() || one == two)
+    }
+}
+
 /// A fact.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -194,6 +231,9 @@ pub enum Event {
         output_bytes: Bytes,
         /// How long it ran in its slot, by the worker's clock; the time it was queued there is not in it.
         took: Span,
+        /// What its output consists of; `None` in a map-only job, where nobody compares, and in simulations.
+        #[serde(default)]
+        print: Option<Fingerprint>,
     },
     /// A reduce attempt ended well: its part is published.
     ReduceFinished {

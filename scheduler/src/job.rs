@@ -22,7 +22,8 @@ pub struct MapSpec {
     pub bytes: Bytes,
     /// Workers that have the input on their own disk; empty when all workers are equally far.
     pub preferred: Vec<WorkerId>,
-    /// The map must run on a preferred worker, because no other can read the input.
+    /// The map must run on a preferred worker, because no other can read the input. When all of them are gone, others on
+    /// their hosts take over: a worker that was started anew there finds the same files under the same paths.
     pub pinned: bool,
 }
 

@@ -120,6 +120,8 @@ pub(crate) trait Floor {
     fn feeds(&self) -> bool {
         false
     }
+    /// Panics if there is no such job, before anything is done for it.
+    fn check(&self, _job: Handle) {}
 }
 
 /// A floor of whole slots, which are started one by one; what the shares mean there follows from that.
@@ -140,6 +142,8 @@ pub(crate) trait SlotFloor {
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
     /// As [`Plan::only`].
     fn only(&mut self, _station: Station) {}
+    /// As [`Floor::check`].
+    fn check(&self, _job: Handle) {}
 }
 
 impl<F: SlotFloor> Floor for F {
@@ -192,6 +196,10 @@ impl<F: SlotFloor> Floor for F {
     fn only(&mut self, station: Station) {
         SlotFloor::only(self, station);
     }
+
+    fn check(&self, job: Handle) {
+        SlotFloor::check(self, job);
+    }
 }
 
 /// What a member of a tier holds of the capacity that its tier shares out.
@@ -219,11 +227,13 @@ pub struct Plan<'a> {
     /// Where a job stands in `tier`; by station unless slots are unified, then by job alone.
     places: BTreeMap<(Handle, usize), usize>,
     wake: Option<Time>,
+    /// Grants are being carried out: whoever panics meanwhile may leave things half done.
+    executing: bool,
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(floor: &'a mut dyn Floor) -> Self {
-        Plan { floor, tier: Vec::new(), places: BTreeMap::new(), wake: None }
+        Plan { floor, tier: Vec::new(), places: BTreeMap::new(), wake: None, executing: false }
     }
 
     /// Grants this share of a station to a job and starts what it allows; [`Share::Weight`] starts when its
@@ -234,6 +244,7 @@ impl<'a> Plan<'a> {
     /// # Panics
     /// If a weight is not a finite number above 0.
     pub fn grant(&mut self, job: Handle, station: Station, share: Share, reason: Reason) -> bool {
+        self.floor.check(job);
         if station == Station::Shuffle
             && let Some(open) = self.floor.lane(job, share)
         {
@@ -258,7 +269,9 @@ impl<'a> Plan<'a> {
 
     fn raise(&mut self, job: Handle, station: Station, target: f64, line: Option<Line>, reason: Reason) {
         self.close_tier();
+        self.executing = true;
         self.floor.raise(job, station, target, line, reason);
+        self.executing = false;
     }
 
     /// Splits a station's capacity into lines with these fractions (each at least 0, their sum at most 1);
@@ -310,6 +323,17 @@ impl<'a> Plan<'a> {
         self.close_tier();
     }
 
+    /// Whether a grant was being carried out when somebody panicked.
+    pub(crate) fn is_executing(&self) -> bool {
+        self.executing
+    }
+
+    /// Forgets an open tier: whoever wrote it cannot go on.
+    pub(crate) fn drop_tier(&mut self) {
+        self.tier.clear();
+        self.places.clear();
+    }
+
     /// When the policy wants to be woken.
     pub(crate) fn wished_wake(&self) -> Option<Time> {
         self.wake
@@ -331,7 +355,9 @@ impl<'a> Plan<'a> {
         if !self.tier.is_empty() {
             let tier = std::mem::take(&mut self.tier);
             self.places.clear();
+            self.executing = true;
             self.floor.fill(&tier);
+            self.executing = false;
         }
     }
 }

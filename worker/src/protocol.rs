@@ -9,6 +9,7 @@
 use crate::codec;
 use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, Split};
+use crate::segment::OutputPrint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -46,6 +47,8 @@ pub enum WorkerFrame {
     MapFinished {
         /// The attempt.
         attempt: AttemptId,
+        /// What its output consists of.
+        print: OutputPrint,
         /// What it did.
         report: AttemptReport,
     },
@@ -460,6 +463,8 @@ pub enum FailureClass {
     Output,
     /// The engine's own code panicked: a mistake in this program, not in user code.
     Engine,
+    /// The submitter, or a worker that has input files, could not be reached.
+    Unreachable,
 }
 
 /// All a worker must know of a job.

@@ -109,7 +109,7 @@ impl Cluster {
                 return None;
             }
             Command::Launch { attempt, .. } if attempt.task.kind == TaskKind::Map => {
-                Event::MapFinished { attempt, output_bytes, took: MAP_TOOK }
+                Event::MapFinished { attempt, output_bytes, took: MAP_TOOK, print: None }
             }
             Command::Launch { attempt, .. } => Event::CommitRequested { attempt },
             Command::GrantCommit { attempt, .. } => {

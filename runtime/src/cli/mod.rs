@@ -289,9 +289,19 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
         ClientError::Job { status } => match status.failure.as_ref().map(|failure| failure.code.as_str()) {
             Some("user_code") => (exit::FAILED, None),
+            Some("not_deterministic") => (
+                exit::FAILED,
+                Some(
+                    "let the mapper depend on its records and the job's parameters alone, and seed random numbers",
+                ),
+            ),
             Some("input") => (exit::INPUT, None),
             Some("config") => (exit::USAGE, None),
             Some("no_workers" | "workers_lost" | "client_lost" | "master_lost") => (exit::CLUSTER, None),
+            Some("unreachable") => (
+                exit::CLUSTER,
+                Some("workers must reach this machine: see the addresses above, and the firewall"),
+            ),
             Some("output" | "workers_unfit") => {
                 (exit::RESOURCES, Some("free some space, or choose other folders"))
             }

@@ -61,5 +61,12 @@ pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -
 /// Who decides, on one line.
 pub fn deciders(master: &MasterStatus) -> String {
     let MasterStatus { policy, placement, estimator, .. } = master;
-    format!("policy {policy}, placement {placement}, estimator {estimator}")
+    let panics = match master.policy_panics {
+        0 => String::new(),
+        count => format!(
+            "\nthe policy panicked {count} time(s), and fifo decided instead; the last time: {}",
+            master.policy_panic
+        ),
+    };
+    format!("policy {policy}, placement {placement}, estimator {estimator}{panics}")
 }

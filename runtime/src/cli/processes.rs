@@ -16,7 +16,7 @@ use clap::Args;
 use gristmill_scheduler::estimate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
-use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, slots};
+use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, crash, slots};
 use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
@@ -394,6 +394,10 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
     slots::install_panic_hook(exit::worker::BROKEN);
+    // Without it nobody knows who brought the process down if several attempts run.
+    if let Err(error) = crash::install(first) {
+        tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
+    }
     let config = WorkerConfig {
         bind: worker_bind(&runtime, flags, &master)?,
         master,

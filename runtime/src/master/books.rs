@@ -140,6 +140,8 @@ pub struct Books {
     pub learned: bool,
     chronicle: Chronicle,
     lanes: Lanes,
+    /// Panics of the policy that were counted when it was said last.
+    policy_panics_said: u64,
     build: String,
     heartbeat_ms: u32,
 }
@@ -170,6 +172,7 @@ impl Books {
             learned: false,
             chronicle: Chronicle::new(setting.journal),
             lanes: Lanes::default(),
+            policy_panics_said: 0,
             build: setting.build,
             heartbeat_ms: setting.heartbeat_ms,
         }

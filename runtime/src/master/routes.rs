@@ -157,6 +157,8 @@ async fn master_status(handle: &Handle) -> Answered {
         policy: books.deciders().policy.clone(),
         placement: books.deciders().placement.clone(),
         estimator: books.deciders().estimator.clone(),
+        policy_panics: books.policy_panics().count,
+        policy_panic: books.policy_panics().last.clone(),
         now_ns: now.0,
         workers: books.workers(),
         jobs_live: books.jobs_live(),

@@ -3,13 +3,14 @@
 use crate::api::{JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};
 use gristmill_scheduler::core::ShuffleOrder;
-use gristmill_scheduler::event::{External, Failure, Slots};
+use gristmill_scheduler::event::{External, Failure, Fingerprint, Slots};
 use gristmill_scheduler::ids::{TaskId, WorkerId};
 use gristmill_scheduler::job::{Exact, JobSpec, MapSpec};
 use gristmill_scheduler::plan::{Line, Share};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{FailureClass, LaneOrder, LaneShare, SlotCounts};
+use gristmill_worker::segment::OutputPrint;
 
 /// The slots of a worker for the core.
 pub fn slots(counts: SlotCounts) -> Slots {
@@ -29,9 +30,16 @@ pub fn failure(class: FailureClass) -> Failure {
         // What the engine does wrong it may do right elsewhere.
         FailureClass::Worker | FailureClass::Output | FailureClass::Engine => Failure::Worker,
         FailureClass::Fetch => Failure::Fetch,
+        FailureClass::Unreachable => Failure::Unreachable,
         FailureClass::Corrupt => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
     }
+}
+
+/// The fingerprint of a map output.
+pub fn print(print: OutputPrint) -> Fingerprint {
+    let OutputPrint { pairs, keys, frames, places } = print;
+    Fingerprint { pairs, keys, frames, places }
 }
 
 /// A stable word for a failure class.
@@ -47,6 +55,7 @@ pub fn class_word(class: FailureClass) -> &'static str {
         FailureClass::Cancelled => "cancelled",
         FailureClass::Output => "output",
         FailureClass::Engine => "engine",
+        FailureClass::Unreachable => "unreachable",
     }
 }
 
@@ -108,8 +117,10 @@ pub fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
         Cause::UserCode { task } => ("user_code", Some(task)),
         Cause::Input { task } => ("input", Some(task)),
         Cause::Config { task } => ("config", Some(task)),
+        Cause::NotDeterministic { task } => ("not_deterministic", Some(task)),
         Cause::OutputUnreadable { task } => ("output_unreadable", Some(task)),
         Cause::WorkersLost { task } => ("workers_lost", Some(task)),
+        Cause::Unreachable { task } => ("unreachable", Some(task)),
         Cause::WorkersUnfit { task } => ("workers_unfit", Some(task)),
         Cause::NoWorkers => ("no_workers", None),
         Cause::External { cause } => match cause {

@@ -244,7 +244,9 @@ impl Meter {
             }
             Event::WorkerLost { worker, .. } => self.lose(worker),
             Event::JobArrived { job, spec } => self.arrive(job, &spec),
-            Event::MapFinished { attempt, output_bytes, took } => self.finished(attempt, output_bytes, took),
+            Event::MapFinished { attempt, output_bytes, took, .. } => {
+                self.finished(attempt, output_bytes, took);
+            }
             Event::ReduceFinished { attempt, took, .. } => self.finished(attempt, Bytes::ZERO, took),
             Event::AttemptSuspended { attempt } => self.suspended(attempt),
             Event::AttemptHandedOver { attempt } => self.handed_over(attempt),

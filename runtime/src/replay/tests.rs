@@ -268,7 +268,12 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
         instant(at, Event::ReduceFinished { attempt, output_bytes, took }, orders)
     };
     let spec = JobSpec::new(vec![MapSpec::anywhere(Bytes(1))], 1);
-    let map_done = Event::MapFinished { attempt: map, output_bytes: Bytes(10), took: Span::milliseconds(95) };
+    let map_done = Event::MapFinished {
+        attempt: map,
+        output_bytes: Bytes(10),
+        took: Span::milliseconds(95),
+        print: None,
+    };
     let ended = vec![json!({"job_ended": {"job": job, "outcome": "succeeded"}})];
     let resume = json!({"resume": {"attempt": first, "worker": worker, "reason": null}});
     let joined = Event::WorkerJoined { worker, host: HostId(1), slots: Slots::Unified(1) };

@@ -322,3 +322,18 @@ fn worker_processes_remove_their_folders_when_whoever_started_them_is_killed() {
     });
     standing.end();
 }
+
+#[test]
+fn file_on_a_worker_that_is_killed_is_read_by_the_one_that_takes_its_place() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let file = sandbox.write("file", "b\na\n");
+    sandbox.arm("map");
+    let (named, out) = (format!("worker-1:{file}"), sandbox.text("out"));
+    let submit = ["submit", "sort", &named, "--reduces", "1", "--output", &out];
+    let running = sandbox.gristmill(submit).start();
+    sandbox.kill_at("map");
+    running.finish().expect_code(0).expect_words(&["lost with a worker", "succeeded"]);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\nb\n");
+    standing.end();
+}

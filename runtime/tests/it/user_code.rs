@@ -170,3 +170,43 @@ fn engine_that_panics_in_a_slot_is_noticed_at_once_and_user_code_is_not_charged(
         assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t1\nb\t1\n");
     }
 }
+
+#[test]
+fn mapper_that_is_not_deterministic_fails_the_job_when_reduces_would_take_from_two_outputs_of_a_map() {
+    let sandbox = Sandbox::new();
+    sandbox.arm("reduce");
+    let lines: String = (0..40).map(|line| format!("line {line}\n")).collect();
+    let (input, out) = (sandbox.write("lines", lines), sandbox.text("out"));
+    let arguments = ["run", "faulty", &input, "--how", "random", "--output", &out];
+    let flags = ["--workers", "2", "--reduces", "2", "--split-size", "40"];
+    let running = sandbox.program(&faulty_program(), [&arguments[..], &flags].concat()).start();
+    // Both homes have taken from the maps of the worker that is killed now, and its own begins anew.
+    sandbox.kill_at("reduce");
+    let finished = running.finish().expect_code(1);
+    finished.expect_words(&["is not deterministic", "job-1/map-", "hint: "]);
+    assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
+    sandbox.assert_nothing_left();
+}
+
+#[test]
+fn process_brought_down_beside_another_attempt_is_charged_to_the_one_that_did_it() {
+    for how in ["abort", "overflow", "exit"] {
+        let sandbox = Sandbox::new();
+        let good = sandbox.write("good", "one\n");
+        let bad = sandbox.write("bad", "bad five\n");
+        let out = sandbox.text("out");
+        let arguments = ["run", "faulty", &good, &bad, "--how", how, "--stall", "--output", &out];
+        let flags = ["--workers", "1", "--slots", "2", "--reduces", "1", "--split-size", "5"];
+        let finished = sandbox.program(&faulty_program(), [&arguments[..], &flags].concat()).finish();
+        expect_four_tries(&sandbox, finished).expect_words(&["job-1/map-1"]);
+        sandbox.assert_nothing_left();
+    }
+}
+
+#[test]
+fn policy_that_panics_leaves_its_decisions_to_fifo_and_the_log_says_so() {
+    let sandbox = Sandbox::new();
+    let finished = run_faulty(&sandbox, &["--how", "print", "--policy", "panicky"]).expect_code(0);
+    finished.expect_words(&["who comes next?", "the policy panicked: fifo decided instead"]);
+    assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes());
+}

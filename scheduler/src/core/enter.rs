@@ -27,11 +27,11 @@ impl Books {
                 let cause = Cause::External { cause: *cause };
                 self.give_up(*job, Outcome::Failed { cause }, out);
             }
-            Event::MapFinished { attempt, output_bytes, took } => {
-                self.finished(*attempt, TaskKind::Map, *output_bytes, *took, out);
+            Event::MapFinished { attempt, output_bytes, took, print } => {
+                self.finished(*attempt, TaskKind::Map, *output_bytes, *took, *print, out);
             }
             Event::ReduceFinished { attempt, output_bytes, took } => {
-                self.finished(*attempt, TaskKind::Reduce, *output_bytes, *took, out);
+                self.finished(*attempt, TaskKind::Reduce, *output_bytes, *took, None, out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
             Event::AttemptSuspended { attempt } => self.suspended(*attempt),
@@ -41,10 +41,10 @@ impl Books {
             Event::Fetched { job, home, map, partitions } => {
                 let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));
                 let workers = &mut self.workers;
-                if live.is_some_and(|job| job.fetched(*home, *map, partitions, workers)) {
-                    self.dirty.insert(*job);
-                } else {
-                    self.late();
+                match live.map(|job| job.fetched(*home, *map, partitions, workers)) {
+                    Some(Ok(true)) => drop(self.dirty.insert(*job)),
+                    None | Some(Ok(false)) => self.late(),
+                    Some(Err(cause)) => self.end(*job, Outcome::Failed { cause }, out),
                 }
             }
             Event::FetchFailed { job, home, map, class } => {
@@ -92,9 +92,11 @@ impl Books {
     fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
         for (&id, job) in &mut self.jobs {
             job.leave_barred(&mut self.workers, out);
+            job.queue.welcome(id, worker, &job.maps, &mut self.workers);
             job.share_homes(worker, &mut self.workers, out);
             job.undeal_all(&mut self.workers);
-            if !job.homeless.is_empty() || job.queue.undealt().next().is_some() {
+            let orphaned = job.orphaned_since.is_some();
+            if orphaned || !job.homeless.is_empty() || job.queue.undealt().next().is_some() {
                 self.dirty.insert(id);
             }
         }
@@ -112,9 +114,17 @@ impl Books {
             let record = self.release(attempt).filter(|record| !record.dying)?;
             Some((attempt, record.queued))
         };
-        for (attempt, queued) in gone.iter().filter_map(released).collect::<Vec<_>>() {
-            match culprits.contains(&attempt) {
+        let released: Vec<_> = gone.iter().filter_map(released).collect();
+        let charged = |attempt: &AttemptId| culprits.contains(attempt);
+        let known = released.iter().any(|(attempt, _)| charged(attempt));
+        self.count_death(released.iter().filter(|(attempt, queued)| match known {
+            true => charged(attempt),
+            false => !queued,
+        }));
+        for (attempt, queued) in released {
+            match charged(&attempt) {
                 true => self.stopped(attempt, id, Failure::User, out),
+                false if known && !queued => self.stopped_by_another(attempt, out),
                 false if queued => {
                     // It may have begun after all, and the worker have died of it before it could say so.
                     if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
@@ -136,6 +146,16 @@ impl Books {
         }
     }
 
+    /// A worker died in which these attempts ran, or the one that brought it down.
+    fn count_death<'a>(&mut self, ran: impl Iterator<Item = &'a (AttemptId, bool)>) {
+        let jobs: BTreeSet<JobId> = ran.map(|(attempt, _)| attempt.task.job).collect();
+        for id in jobs {
+            if let Some(job) = self.jobs.get_mut(&id) {
+                job.deaths += 1;
+            }
+        }
+    }
+
     fn fetch_failed(
         &mut self,
         id: JobId,
@@ -153,6 +173,29 @@ impl Books {
                 self.dirty.insert(id);
             }
             Some(Err(cause)) => self.end(id, Outcome::Failed { cause }, out),
+        }
+    }
+
+    /// When the job fails that has waited longest for a worker that its maps are pinned to; `None` if none waits.
+    pub(crate) fn orphans_end(&self) -> Option<Time> {
+        self.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
+    }
+
+    /// Notes which of the jobs that something happened to have maps pinned to where nobody is.
+    fn look_at_orphans(&mut self) {
+        for id in &self.dirty {
+            let job = self.jobs.get_mut(id).expect("jobs that ended are not dirty");
+            match (job.queue.orphans.is_empty(), job.orphaned_since) {
+                (false, None) => {
+                    job.orphaned_since = Some(self.now);
+                    self.orphaned.insert((self.now, *id));
+                }
+                (true, Some(since)) => {
+                    job.orphaned_since = None;
+                    self.orphaned.remove(&(since, *id));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -178,14 +221,27 @@ impl Core {
             let (&id, _) = self.books.jobs.first_key_value().expect("a job's grace ended");
             self.books.end(id, Outcome::Failed { cause: Cause::NoWorkers }, out);
         }
+        while self.books.orphans_end().is_some_and(|end| end <= self.books.now) {
+            let &(_, id) = self.books.orphaned.first().expect("a job's grace ended");
+            let job = &self.books.jobs[&id];
+            let Some(&orphan) = job.queue.orphans.first() else {
+                // Whom it waited for has come in this very instant.
+                self.books.dirty.insert(id);
+                self.books.look_at_orphans();
+                continue;
+            };
+            let cause = job.orphan(orphan);
+            self.books.end(id, Outcome::Failed { cause }, out);
+        }
         if self.books.workers.count() == 0 {
-            return;
+            return self.books.look_at_orphans();
         }
         let homeless = |id: &JobId| self.books.jobs.get(id).is_some_and(|job| !job.homeless.is_empty());
         for id in self.books.dirty.iter().copied().filter(homeless).collect::<Vec<_>>() {
             self.house(id, out);
         }
         self.deal();
+        self.books.look_at_orphans();
     }
 
     /// Lets the placement deal the maps of jobs that arrived, and those that lost the worker they were dealt to.

@@ -6,6 +6,7 @@
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
 use crate::ids::{JobId, TaskId, TaskKind};
+use crate::ledger::places;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::{Books, Worker, Workers};
 use crate::placement::{Choice, Locality, Offer, Placement};
@@ -103,7 +104,8 @@ impl Executor<'_> {
                 let spec = &job.maps[task.index as usize].spec;
                 let dealt = job.maps[task.index as usize].dealt;
                 let allowed = dealt.is_none_or(|to| to == worker);
-                let allowed = allowed && (!spec.pinned || spec.preferred.contains(&worker));
+                let allowed =
+                    allowed && (!spec.pinned || places(spec, &self.books.workers).contains(&worker));
                 assert!(allowed, "{placement} chose {worker} for {task}, which is bound elsewhere");
             }
             TaskKind::Reduce => {
@@ -160,6 +162,10 @@ impl SlotFloor for Executor<'_> {
         let reason = LaunchReason { grant, locality: choice.locality };
         self.commands.push(Command::Launch { attempt, worker: choice.worker, reason });
         true
+    }
+
+    fn check(&self, job: Handle) {
+        self.job(job);
     }
 
     fn lines(&mut self, station: Station, fractions: &[f64]) {

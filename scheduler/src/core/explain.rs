@@ -142,9 +142,12 @@ impl Core {
             sentences.push(match free {
                 0 => format!(
                     "policy `{}` would give it no {noun} slot even if all were free",
-                    self.policy.name()
+                    self.policy.policy().name()
                 ),
-                _ => format!("policy `{}` leaves slots free and gives it none now", self.policy.name()),
+                _ => format!(
+                    "policy `{}` leaves slots free and gives it none now",
+                    self.policy.policy().name()
+                ),
             });
             return;
         };
@@ -162,11 +165,15 @@ impl Core {
             named.push(format!("others of {} jobs", before.len() - NAMED_MAX));
         }
         let line = match tasks {
-            0 => format!("by policy `{}` it is next for a {noun} slot", self.policy.name()),
-            1 => format!("by policy `{}` one task comes before it: {}", self.policy.name(), named.join(", ")),
+            0 => format!("by policy `{}` it is next for a {noun} slot", self.policy.policy().name()),
+            1 => format!(
+                "by policy `{}` one task comes before it: {}",
+                self.policy.policy().name(),
+                named.join(", ")
+            ),
             _ => format!(
                 "by policy `{}` {tasks} tasks come before it: {}",
-                self.policy.name(),
+                self.policy.policy().name(),
                 named.join(", ")
             ),
         };

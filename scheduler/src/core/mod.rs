@@ -9,17 +9,20 @@
 mod enter;
 mod execute;
 mod explain;
+mod guarded;
 mod preempt;
+mod rehome;
 mod show;
 mod snapshot;
 
 pub use explain::Outlook;
+pub use guarded::PolicyPanics;
 pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
 
 use crate::command::Command;
 use crate::estimate::Estimator;
 use crate::event::Event;
-use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 pub use crate::ledger::AheadConfig;
 use crate::ledger::{Books, Violation};
 use crate::placement::Placement;
@@ -28,6 +31,7 @@ use crate::policy::Policy;
 use crate::units::{Bytes, Span, Time};
 use crate::view::{Row, View};
 use execute::Executor;
+use guarded::Guarded;
 
 /// Most entries of the standing shuffle order: workers choose locally among the first few, so more would
 /// only make the order long.
@@ -35,7 +39,10 @@ pub const SHUFFLE_ORDER_MAX: usize = 64;
 
 /// Limits of the core.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct CoreConfig {
+    /// How long maps that are pinned to a host wait for a worker there before their job fails; 30 s.
+    pub pinned_grace: Span,
     /// How long live jobs wait when there is no worker before they fail; 30 s by default.
     pub no_workers_grace: Span,
     /// Failures by a worker's fault after which a job gives it nothing more while there are others; 3.
@@ -45,8 +52,11 @@ pub struct CoreConfig {
     pub troubles_max: u32,
     /// Times that a map is made again because a home could not read its output; 8.
     pub rereads_max: u32,
-    /// Workers that one task may lose while it runs; 8.
+    /// Workers that one task may lose while it runs, those not counted that another attempt is known to have brought down;
+    /// 8.
     pub losses_max: u32,
+    /// Workers that one job may lose while its attempts run there, beyond as many as it has tasks that are done; 64.
+    pub deaths_max: u32,
     /// Failures of one task by nobody's fault, lost workers not counted; 16.
     pub uncharged_max: u32,
     /// How long a task waits after it failed by a worker's fault (disk full, I/O error); 1 s.
@@ -66,16 +76,22 @@ pub struct CoreConfig {
     /// How long a suspended attempt waits for a slot of its worker while one elsewhere stays idle before it is handed
     /// over; 2 s. Its segments are then fetched anew.
     pub hand_over_after: Span,
+    /// How long slots stay idle while ready reduces wait for busy homes before these move; 200 ms.
+    pub move_after: Span,
+    /// Input of a reduce, in the mean of its job, up to which it moves; 32 MiB, a third of a second on a common network.
+    pub move_bytes_max: Bytes,
 }
 
 impl Default for CoreConfig {
     fn default() -> Self {
         Self {
+            pinned_grace: Span::whole_seconds(30),
             no_workers_grace: Span::whole_seconds(30),
             troubles_bar: 3,
             troubles_max: 24,
             rereads_max: 8,
             losses_max: 8,
+            deaths_max: 64,
             uncharged_max: 16,
             trouble_pause: Span::whole_seconds(1),
             ended_jobs_max: 1000,
@@ -84,6 +100,8 @@ impl Default for CoreConfig {
             suspend_after_min: Span::milliseconds(200),
             suspended_per_worker_max: 64,
             hand_over_after: Span::whole_seconds(2),
+            move_after: Span::milliseconds(200),
+            move_bytes_max: Bytes(32 << 20),
         }
     }
 }
@@ -108,7 +126,7 @@ pub struct ShuffleOrder {
 /// The brain.
 pub struct Core {
     books: Books,
-    policy: Box<dyn Policy>,
+    policy: Guarded,
     placement: Box<dyn Placement>,
     estimator: Option<Box<dyn Estimator>>,
     /// By handle.
@@ -139,7 +157,7 @@ impl Core {
         books.preempts = preempts(&*policy);
         Self {
             books,
-            policy,
+            policy: Guarded::new(policy),
             placement,
             estimator: None,
             rows: Vec::new(),
@@ -162,7 +180,7 @@ impl Core {
     /// If the policy suspends maps, which no worker can.
     pub fn decide_by(&mut self, policy: Box<dyn Policy>, placement: Box<dyn Placement>) {
         self.books.preempts = preempts(&*policy);
-        self.policy = policy;
+        self.policy = Guarded::new(policy);
         self.placement = placement;
         self.wake = None;
         self.shuffle = ShuffleOrder::default();
@@ -204,9 +222,10 @@ impl Core {
         let taken = self.take_back(commands);
         let wish = self.plan(commands);
         let moved = self.hand_over(commands);
+        let rehomed = self.rehome(commands);
         let again =
             self.books.call_back(|attempt, worker| commands.push(Command::Recall { attempt, worker }));
-        self.ask_for_wake([taken, wish, moved, again], commands);
+        self.ask_for_wake([taken, wish, moved, rehomed, again], commands);
     }
 
     /// Lets the policy plan and executes its plan.
@@ -230,7 +249,6 @@ impl Core {
         let view = View { now, rows: &self.rows, touched: &[], cap, unified, runs: &self.runs };
         let mut plan = Plan::new(&mut executor);
         self.policy.plan(view, &mut plan);
-        plan.finish();
         let wish = plan.wished_wake();
         executor.end();
         self.shuffle_revision += u64::from(self.shuffle != self.shuffle_before);
@@ -238,11 +256,11 @@ impl Core {
     }
 
     /// One standing wake: the earliest of these wishes, the end of a pause, and the end of the grace without
-    /// workers.
-    fn ask_for_wake(&mut self, wishes: [Option<Time>; 4], commands: &mut Vec<Command>) {
+    /// workers, of any or of those that maps are pinned to.
+    fn ask_for_wake(&mut self, wishes: [Option<Time>; 5], commands: &mut Vec<Command>) {
         let now = self.books.now;
         let pause = self.books.resting.first().map(|&(due, _)| due);
-        let wishes = wishes.into_iter().chain([pause, self.books.grace_ends()]);
+        let wishes = wishes.into_iter().chain([pause, self.books.grace_ends(), self.books.orphans_end()]);
         let Some(time) = wishes.flatten().filter(|&time| now < time).min() else { return };
         if self.wake != Some(time) {
             self.wake = Some(time);
@@ -298,13 +316,19 @@ impl Core {
     /// Whether the policy looks at the pools of jobs.
     #[must_use]
     pub fn knows_pools(&self) -> bool {
-        self.policy.knows_pools()
+        self.policy.policy().knows_pools()
     }
 
     /// The name of the policy.
     #[must_use]
     pub fn policy_name(&self) -> &str {
-        self.policy.name()
+        self.policy.policy().name()
+    }
+
+    /// How often the policy panicked since it decides, and `fifo` decided in its place.
+    #[must_use]
+    pub fn policy_panics(&self) -> &PolicyPanics {
+        self.policy.panics()
     }
 
     /// The time of the last call.
@@ -336,6 +360,12 @@ impl Core {
     /// The last jobs that ended, in the order of arrival.
     pub fn ended_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
         self.books.ended.values()
+    }
+
+    /// The machine of a worker, also of one that is lost; `None` if it never joined.
+    #[must_use]
+    pub fn host(&self, worker: WorkerId) -> Option<HostId> {
+        self.books.workers.host(worker)
     }
 
     /// This worker, if it is live.

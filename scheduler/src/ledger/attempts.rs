@@ -5,7 +5,7 @@
 //! Invariant: a task has at most one attempt in the table that is not dying, and it is the current one.
 
 use crate::command::{Cause, Command, Outcome};
-use crate::event::Failure;
+use crate::event::{Failure, Fingerprint};
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::Books;
 use crate::ledger::jobs::Job;
@@ -194,6 +194,7 @@ impl Books {
         kind: TaskKind,
         output: Bytes,
         took: Span,
+        print: Option<Fingerprint>,
         out: &mut Vec<Command>,
     ) {
         assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
@@ -216,6 +217,9 @@ impl Books {
                 job.tally.map_time += took;
                 self.workers.measure(record.worker, took);
                 job.pace.add(took);
+                if let Err(cause) = job.compare(attempt, print) {
+                    return self.end(attempt.task.job, Outcome::Failed { cause }, out);
+                }
                 if publishes {
                     job.set_map(attempt.task.index, MapState::Done { output: None });
                 } else if output == Bytes::ZERO {
@@ -259,15 +263,29 @@ impl Books {
         job.tries_mut(attempt.task).drop_permit();
         let limits = Limits {
             losses_max: self.config.losses_max,
+            deaths_max: self.config.deaths_max,
             uncharged_max: self.config.uncharged_max,
             troubles: self.config.troubles(),
         };
         match job.retry(attempt.task, worker, class, limits, &mut self.workers, out) {
             Err(cause) => self.end(attempt.task.job, Outcome::Failed { cause }, out),
-            Ok(()) if class == Failure::Worker => {
+            Ok(()) if class.avoids_worker() => {
                 self.resting.insert((self.now + self.config.trouble_pause, attempt.task));
             }
             Ok(()) => {}
+        }
+    }
+
+    /// An attempt was lost because another one brought its worker down: that is not held against it.
+    pub(crate) fn stopped_by_another(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.tally.failed[Failure::Lost.index()] += 1;
+        job.tries_mut(attempt.task).drop_permit();
+        match attempt.task.kind {
+            TaskKind::Map => self.map_again(attempt, out),
+            TaskKind::Reduce => {
+                job.reduce_stopped(attempt.task.index, Failure::Lost, &mut self.workers, out);
+            }
         }
     }
 
@@ -313,6 +331,7 @@ impl Books {
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     losses_max: u32,
+    deaths_max: u32,
     uncharged_max: u32,
     troubles: (u32, u32),
 }
@@ -332,6 +351,11 @@ impl Job {
         out: &mut Vec<Command>,
     ) -> Result<(), Cause> {
         let attempts_max = self.attempts_max;
+        // Whoever gets on with its work may lose workers on its way.
+        let deaths_max = limits.deaths_max.saturating_add(self.tasks_done());
+        if matches!(class, Failure::User | Failure::Lost) && deaths_max <= self.deaths {
+            return Err(Cause::WorkersLost { task });
+        }
         let tries = self.tries_mut(task);
         match class {
             Failure::Input => return Err(Cause::Input { task }),
@@ -350,26 +374,34 @@ impl Job {
                     return Err(Cause::WorkersLost { task });
                 }
             }
-            Failure::Worker | Failure::Fetch | Failure::Corrupt | Failure::Cancelled => {
+            Failure::Worker
+            | Failure::Unreachable
+            | Failure::Fetch
+            | Failure::Corrupt
+            | Failure::Cancelled => {
                 tries.uncharged += 1;
                 if limits.uncharged_max <= tries.uncharged {
                     return Err(match class {
                         Failure::Fetch | Failure::Corrupt => Cause::OutputUnreadable { task },
+                        Failure::Unreachable => Cause::Unreachable { task },
                         _ => Cause::WorkersUnfit { task },
                     });
                 }
-                if class == Failure::Worker {
+                if class.avoids_worker() {
                     tries.avoid(worker);
                 }
             }
         }
         match task.kind {
-            TaskKind::Map if class == Failure::Worker => self.map_rests(task.index),
+            TaskKind::Map if class.avoids_worker() => self.map_rests(task.index),
             TaskKind::Map => self.map_waits(task.index, workers)?,
             TaskKind::Reduce => self.reduce_stopped(task.index, class, workers, out),
         }
         match class {
             Failure::Worker => self.trouble(worker, task, limits.troubles, workers, out),
+            Failure::Unreachable => self
+                .trouble(worker, task, limits.troubles, workers, out)
+                .map_err(|_| Cause::Unreachable { task }),
             _ => Ok(()),
         }
     }

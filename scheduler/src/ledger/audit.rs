@@ -5,7 +5,7 @@
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::Books;
 use crate::ledger::jobs::Job;
-use crate::ledger::queue::{Bound, live};
+use crate::ledger::queue::{Bound, places as places_of};
 use crate::ledger::suspensions::Hold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::workers::{KINDS, Workers};
@@ -61,6 +61,10 @@ impl Books {
 
     fn audit_workers(&self, findings: &mut Findings) {
         let workers = &self.workers;
+        let holds_up = |worker: &&crate::ledger::Worker| worker.holds_up();
+        let holding_up: BTreeSet<WorkerId> =
+            workers.iter().filter(holds_up).map(|worker| worker.id).collect();
+        findings.rule(holding_up == workers.holding_up, "workers", "list those that hold up ready reduces");
         let mut idle = [BTreeSet::new(), BTreeSet::new()];
         let mut counted = [[0; 4]; 2];
         let mut behind = BTreeSet::new();
@@ -95,6 +99,9 @@ impl Books {
             for (kind, count) in self.jobs.values().flat_map(bounds) {
                 awaited[worker.pool(kind)] += count as u32;
             }
+            let ready: usize =
+                self.jobs.values().map(|job| job.ready.at.get(id).map_or(0, BTreeSet::len)).sum();
+            findings.rule(ready as u32 == worker.ready, id, "counts the ready reduces that wait for it");
             findings.rule(awaited == worker.awaited, id, "counts the tasks that wait for it alone");
             findings.rule(quick == worker.quick, id, "counts its quick attempts");
             if let Some(level) = worker.level() {
@@ -245,6 +252,9 @@ impl Books {
             "lives only on workers told of it",
         );
         findings.rule(!job.complete(), job.id, "is not complete, as it is live");
+        let since = job.orphaned_since.is_some_and(|since| self.orphaned.contains(&(since, job.id)));
+        let orphaned = !job.queue.orphans.is_empty();
+        findings.rule(since == orphaned, job.id, "is listed with the time since which it has orphans");
         findings.rule(
             job.running.iter().all(|attempt| self.attempts.contains_key(attempt)),
             job.id,
@@ -305,15 +315,20 @@ fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) {
             queue.preferring.contains(&index),
             queue.wary.contains(&index),
             queue.resting.contains(&index),
+            queue.orphans.contains(&index),
             0 < pinned,
             map.dealt.is_some_and(|to| queue.dealt.at.get(&to).is_some_and(|line| line.contains(&index))),
         ];
         let waits = usize::from(map.state == MapState::Waiting);
         let stands = places.iter().filter(|&&stands| stands).count();
         findings.rule(stands == waits, task, "stands in line once if it waits, else not");
+        if queue.orphans.contains(&index) {
+            let nowhere = map.spec.pinned && places_of(&map.spec, workers).is_empty();
+            findings.rule(nowhere, task, "is pinned to where nobody is, as it is an orphan");
+        }
         if 0 < pinned {
             findings.rule(
-                pinned == live(&map.spec, workers).len(),
+                pinned == places_of(&map.spec, workers).len(),
                 task,
                 "waits at all its live workers, as it is pinned",
             );
@@ -408,6 +423,11 @@ fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Findings) {
         findings.rule(held_right, task, "gave its permit to its current attempt");
         let published = reduce.state != ReduceState::Done || permit.is_some();
         findings.rule(published, task, "was allowed to publish, as it is done");
+    }
+    for (&home, partitions) in &homes {
+        let lacks = |map: u32| partitions.iter().any(|&p| !job.reduces[p as usize].gathered.get(map));
+        let right = (0..job.maps.len() as u32).all(|map| job.home_lacks(home, map) == lacks(map));
+        findings.rule(right, home, "is known to lack what its partitions lack");
     }
     findings.rule(homes == job.homes, job.id, "knows its homes");
     findings.rule(homeless == job.homeless, job.id, "knows its homeless partitions");

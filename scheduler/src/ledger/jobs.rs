@@ -10,8 +10,9 @@ use crate::event::Failure;
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::ledger::ahead::Pace;
-use crate::ledger::queue::{Bound, Queue, live};
-use crate::ledger::tasks::{Bits, MapState, MapTask, ReduceState, ReduceTask, Tries};
+use crate::ledger::queue::{Bound, Queue, places};
+use crate::ledger::routes::Routes;
+use crate::ledger::tasks::{Arrivals, Bits, MapState, MapTask, ReduceState, ReduceTask, Tries};
 use crate::ledger::workers::{Worker, Workers};
 use crate::units::{Bytes, Span, Time};
 use crate::view::Handle;
@@ -92,12 +93,20 @@ pub struct Job {
     /// Partitions of unfinished reduces by home.
     pub(crate) homes: BTreeMap<WorkerId, BTreeSet<u32>>,
     pub(crate) homeless: BTreeSet<u32>,
+    /// How much of each map has come to each home.
+    pub(crate) arrivals: BTreeMap<WorkerId, Arrivals>,
     /// Maps whose output a live worker keeps.
     pub(crate) outputs: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Maps whose output is empty: all homes have it, also those to come.
     pub(crate) empty: Bits,
+    /// Who could read from whom.
+    pub(crate) routes: Routes,
     /// How long its maps take.
     pub(crate) pace: Pace,
+    /// Workers that were lost while attempts of it ran there, unless an attempt of another job brought them down.
+    pub(crate) deaths: u32,
+    /// Since when it has had maps that are pinned to where nobody is.
+    pub(crate) orphaned_since: Option<Time>,
     /// Failures by a worker's fault.
     pub(crate) troubles: BTreeMap<WorkerId, u32>,
     /// Live workers that get nothing more of this job while there are others.
@@ -220,7 +229,7 @@ impl Job {
         }
         // A pinned map has no choice but among its own workers.
         let better = |&other: &WorkerId| !self.barred.contains(&other) && !task.tries.avoids.contains(&other);
-        let places = live(&task.spec, workers);
+        let places = places(&task.spec, workers);
         places.contains(&worker) && (better(&worker) || !places.iter().any(better))
     }
 }
@@ -236,11 +245,14 @@ impl Job {
             dealt: None,
             lacking: reduces,
             unreadable: 0,
+            print: None,
+            alike_since: 0,
         };
         let reduce = |_| ReduceTask {
             state: ReduceState::Gathering,
             tries: Tries::default(),
             home: None,
+            moved: false,
             gathered: Bits::default(),
             continues: None,
         };
@@ -274,15 +286,19 @@ impl Job {
             reduce_counts: [reduces, 0, 0, 0, 0],
             segments_fetched: 0,
             queue: Queue::new(),
-            ready: Bound::new(TaskKind::Reduce),
+            ready: Bound::of_ready(),
             parked: Bound::new(TaskKind::Reduce),
             yielding: 0,
             resting: BTreeSet::new(),
             homes: BTreeMap::new(),
             homeless: (0..reduces).collect(),
+            arrivals: BTreeMap::new(),
             outputs: BTreeMap::new(),
             empty: Bits::default(),
+            routes: Routes::default(),
             pace: Pace::default(),
+            deaths: 0,
+            orphaned_since: None,
             troubles: BTreeMap::new(),
             barred: BTreeSet::new(),
             running: BTreeSet::new(),
@@ -380,6 +396,11 @@ impl Job {
         self.reduce_counts[ReduceState::Running as usize] - self.yielding
     }
 
+    /// Maps and reduces that are done.
+    pub(crate) fn tasks_done(&self) -> u32 {
+        self.maps_done + self.reduce_counts[ReduceState::Done as usize]
+    }
+
     fn reduces_done(&self) -> bool {
         self.reduce_counts[ReduceState::Done as usize] as usize == self.reduces.len()
     }
@@ -418,17 +439,18 @@ impl Job {
     /// All workers that may have marks of the job.
     pub(crate) fn marks(&self) -> BTreeSet<WorkerId> {
         let named = self.maps.iter().flat_map(|map| &map.spec.preferred);
-        self.told.iter().chain(named).chain(&self.dealt_ever).copied().collect()
+        self.told.iter().chain(named).chain(&self.dealt_ever).chain(&self.queue.heirs).copied().collect()
     }
 
     /// Puts a map in line, on arrival or again.
     ///
     /// # Errors
-    /// The job cannot go on: the map is pinned and all its workers are gone.
+    /// The job cannot go on: the map is pinned to workers that never were.
     pub(crate) fn map_waits(&mut self, index: u32, workers: &mut Workers) -> Result<(), Cause> {
         self.set_map(index, MapState::Waiting);
         let task = &self.maps[index as usize];
-        if task.spec.pinned && live(&task.spec, workers).is_empty() {
+        let known = |&worker: &WorkerId| workers.host(worker).is_some();
+        if task.spec.pinned && !task.spec.preferred.iter().any(known) {
             return Err(self.orphan(index));
         }
         let wary = !task.tries.avoids.is_empty();
@@ -445,7 +467,7 @@ impl Job {
     /// The pause of a task is over; it may have been cut short, then this does nothing.
     ///
     /// # Errors
-    /// The job cannot go on: the map is pinned and all its workers are gone.
+    /// The job cannot go on: the map is pinned to workers that never were.
     pub(crate) fn rouse(&mut self, task: TaskId, workers: &mut Workers) -> Result<(), Cause> {
         match task.kind {
             TaskKind::Map if self.queue.resting.remove(&task.index) => self.map_waits(task.index, workers),
@@ -458,7 +480,7 @@ impl Job {
         }
     }
 
-    fn orphan(&self, index: u32) -> Cause {
+    pub(crate) fn orphan(&self, index: u32) -> Cause {
         Cause::Input { task: TaskId::map(self.id, index) }
     }
 
@@ -547,6 +569,7 @@ impl Job {
     ) -> Result<(), Cause> {
         let worker = lost.id;
         self.troubles.remove(&worker);
+        self.routes.lose(worker);
         self.barred.remove(&worker);
         self.told.remove(&worker);
         self.ready.lose(lost);
@@ -554,20 +577,27 @@ impl Job {
         for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
             self.unhome(partition, workers, out);
         }
+        self.arrivals.remove(&worker);
         let pinned = self.queue.lose(lost);
         for index in self.queue.dealt.lose(lost) {
             let map = &mut self.maps[index as usize];
             map.dealt = None;
             self.queue.insert(self.id, index, &map.spec, false, workers);
         }
-        let orphan = |&index: &u32| {
-            let spec = &self.maps[index as usize].spec;
-            spec.pinned && live(spec, workers).is_empty()
-        };
-        if let Some(&index) =
-            pinned.iter().chain(&self.queue.wary).chain(&self.queue.resting).find(|index| orphan(index))
-        {
-            return Err(self.orphan(index));
+        let wary = self.queue.wary.iter().copied().filter(|&index| self.maps[index as usize].spec.pinned);
+        let wary: Vec<u32> =
+            wary.filter(|&index| places(&self.maps[index as usize].spec, workers).is_empty()).collect();
+        for index in wary {
+            self.leave_line(index, workers);
+            self.queue.orphans.insert(index);
+        }
+        for index in pinned {
+            let map = &self.maps[index as usize];
+            let place = places(&map.spec, workers).first().copied();
+            // Who is pinned to several stands in line at the others already.
+            if !place.is_some_and(|place| self.queue.is_pinned_at(place, index)) {
+                self.queue.insert(self.id, index, &map.spec, false, workers);
+            }
         }
         for map in self.outputs.get(&worker).cloned().unwrap_or_default() {
             self.lose_output(map, workers, out)?;

@@ -12,6 +12,7 @@ mod jobs;
 pub(crate) mod lines;
 mod outputs;
 mod queue;
+mod routes;
 pub(crate) mod suspensions;
 pub(crate) mod tasks;
 pub(crate) mod workers;
@@ -20,7 +21,7 @@ pub use ahead::AheadConfig;
 pub use audit::Violation;
 pub use jobs::Job;
 pub(crate) use jobs::RunChange;
-pub(crate) use queue::Bound;
+pub(crate) use queue::{Bound, places};
 pub use workers::{Worker, Workers};
 
 use crate::command::{Command, Outcome};
@@ -60,6 +61,8 @@ pub(crate) struct Books {
     pub(crate) last_job: Option<JobId>,
     /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
     pub(crate) resting: BTreeSet<(Time, TaskId)>,
+    /// Jobs with maps that are pinned to where nobody is, and since when.
+    pub(crate) orphaned: BTreeSet<(Time, JobId)>,
     /// Lines by station.
     pub(crate) lines: [Lines; 3],
     /// Live jobs that something happened to since the rows were counted.
@@ -68,6 +71,8 @@ pub(crate) struct Books {
     pub(crate) arrived: Vec<JobId>,
     /// Jobs that ended and that the policy still knows.
     pub(crate) left: Vec<Job>,
+    /// Since when, but for looks in between, slots have been idle while reduces waited for busy homes.
+    pub(crate) idle_since: Option<Time>,
     /// When the last worker went, or the start.
     pub(crate) deserted_at: Time,
     /// Facts that came too late to matter.
@@ -123,10 +128,12 @@ impl Books {
             ended_order: VecDeque::new(),
             last_job: None,
             resting: BTreeSet::new(),
+            orphaned: BTreeSet::new(),
             lines: Default::default(),
             dirty: BTreeSet::new(),
             arrived: Vec::new(),
             left: Vec::new(),
+            idle_since: None,
             deserted_at: Time::ZERO,
             late: 0,
             arrivals: Arrivals::default(),
@@ -166,6 +173,9 @@ impl Books {
             out.push(Command::Forget { job: id, worker });
         }
         out.push(Command::JobEnded { job: id, outcome });
+        if let Some(since) = job.orphaned_since {
+            self.orphaned.remove(&(since, id));
+        }
         job.ready.disperse(&mut self.workers);
         job.parked.disperse(&mut self.workers);
         job.queue.disperse(&mut self.workers);

@@ -6,7 +6,7 @@
 //! lacks is waiting, running, or lacked by homeless partitions only.
 
 use crate::command::{Cause, Command};
-use crate::event::Failure;
+use crate::event::{Failure, Fingerprint};
 use crate::ids::{AttemptId, WorkerId};
 use crate::ledger::jobs::Job;
 use crate::ledger::tasks::{MapState, ReduceState};
@@ -83,34 +83,66 @@ impl Job {
         self.homes.keys().copied().filter(|&home| self.home_lacks(home, map)).collect()
     }
 
-    fn home_lacks(&self, home: WorkerId, map: u32) -> bool {
-        self.homes.get(&home).is_some_and(|partitions| {
-            partitions.iter().any(|&partition| !self.reduces[partition as usize].gathered.get(map))
-        })
+    /// Whether a partition at this home does not have its segment of this map. Costs the same however many there are.
+    pub(crate) fn home_lacks(&self, home: WorkerId, map: u32) -> bool {
+        let Some(partitions) = self.homes.get(&home) else { return false };
+        let (came, ended) =
+            self.arrivals.get(&home).map_or((0, 0), |arrivals| (arrivals.of(map), arrivals.ended));
+        !self.empty.get(map) && came < partitions.len() as u32 + ended
     }
 
-    /// A home has these segments; says whether any of them was news. Segments of an earlier attempt of the
-    /// map count as well: the home has verified bytes, and every attempt of a map makes the same.
+    /// A map attempt has ended well: its output must consist of the same pairs as that of earlier attempts, if any
+    /// reduce took from one of those.
+    ///
+    /// # Errors
+    /// It does not: reduces would lose and double records.
+    pub(crate) fn compare(&mut self, attempt: AttemptId, print: Option<Fingerprint>) -> Result<(), Cause> {
+        let reduces = self.reduces.len() as u32;
+        let map = &mut self.maps[attempt.task.index as usize];
+        let Some(print) = print else { return Ok(()) };
+        let before = map.print.replace(print);
+        if before.is_none_or(|before| before.agrees_with(&print)) {
+            return Ok(());
+        }
+        map.alike_since = attempt.epoch;
+        // What an attempt wrote that was handed over came from what had been gathered then.
+        if map.lacking < reduces || self.reduces.iter().any(|reduce| reduce.continues.is_some()) {
+            return Err(Cause::NotDeterministic { task: attempt.task });
+        }
+        Ok(())
+    }
+
+    /// A home has these segments; says whether any of them was news. Segments of an earlier attempt of the map count
+    /// as well: the home has verified bytes, and every attempt of a map makes the same, or else the job cannot go on.
+    ///
+    /// # Errors
+    /// They are of an attempt whose output was another one than that of the last.
     pub(crate) fn fetched(
         &mut self,
         home: WorkerId,
         map: AttemptId,
         partitions: &[u32],
         workers: &mut Workers,
-    ) -> bool {
+    ) -> Result<bool, Cause> {
         let index = map.task.index;
-        let Some(task) = self.maps.get(index as usize) else { return false };
+        let Some(task) = self.maps.get(index as usize) else { return Ok(false) };
         let still_running = map.epoch + 1 == task.tries.launched && task.state == MapState::Running;
         if task.tries.launched <= map.epoch || still_running {
-            return false;
+            return Ok(false);
         }
+        let (alike_since, task) = (task.alike_since, map.task);
         let mut news = false;
         for &partition in partitions {
             let Some(reduce) = self.reduces.get_mut(partition as usize) else { continue };
-            if reduce.home != Some(home) || !reduce.gathered.set(index) {
+            if reduce.home != Some(home) || reduce.gathered.get(index) {
                 continue;
             }
+            if map.epoch < alike_since {
+                return Err(Cause::NotDeterministic { task });
+            }
+            reduce.gathered.set(index);
             news = true;
+            self.arrivals.entry(home).or_default().add(index);
             self.maps[index as usize].lacking -= 1;
             self.segments_fetched += 1;
             if self.has_all(partition) {
@@ -118,15 +150,22 @@ impl Job {
             }
         }
         let task = &self.maps[index as usize];
+        if let MapState::Done { output: Some(from) } = task.state
+            && news
+            && map.epoch + 1 == task.tries.launched
+        {
+            self.routes.read(home, from);
+        }
         if news && task.lacking == 0 && task.state == MapState::Waiting {
             // It waited to be made again for those who just got it from the old output after all.
             self.leave_line(index, workers);
             self.set_map(index, MapState::Done { output: None });
         }
-        news
+        Ok(news)
     }
 
-    /// A home could not read an output. `None` when the news is too old to matter; else whether the home is
+    /// A home could not read an output. Where others can, and the home can read nowhere, that is the home's fault, as its
+    /// own disk is. `None` when the news is too old to matter; else whether the home is
     /// to blame, or the output was given up.
     pub(crate) fn fetch_failed(
         &mut self,
@@ -143,7 +182,9 @@ impl Job {
         if map.epoch + 1 != task.tries.launched || !self.home_lacks(home, index) {
             return None;
         }
-        if class == Failure::Worker {
+        // A disk that turned the bytes down was reached; damaged bytes came over some way too.
+        let home_is_cut_off = class == Failure::Fetch && self.routes.fails(home, from);
+        if class == Failure::Worker || home_is_cut_off {
             let blame = self.trouble(home, map.task, troubles, workers, out);
             if blame.is_ok() && self.home_lacks(home, index) {
                 out.push(Command::Announce { job: self.id, map, from, to: home });
@@ -222,6 +263,9 @@ impl Job {
         self.segments_fetched -= u64::from(gathered.count() - self.empty.count());
         for map in gathered.iter().filter(|&map| !self.empty.get(map)) {
             self.maps[map as usize].lacking += 1;
+            if let Some(arrivals) = self.arrivals.get_mut(&home) {
+                arrivals.take(map);
+            }
         }
         self.set_reduce(partition, ReduceState::Gathering);
         self.ready.remove(home, partition, workers);
@@ -247,6 +291,7 @@ impl Job {
         self.set_reduce(partition, ReduceState::Done);
         self.reduces[partition as usize].continues = None;
         let home = self.reduces[partition as usize].home.take().expect("a running reduce has a home");
+        self.arrivals.entry(home).or_default().ended += 1;
         self.leave_home(home, partition);
     }
 
@@ -271,7 +316,7 @@ impl Job {
         let try_elsewhere =
             class == Failure::User && 2 <= tries.charged && self.has_elsewhere(tries, Some(home), workers);
         let home_is_good = workers.is_live(home) && self.may_use(home, workers);
-        if home_is_good && class == Failure::Worker {
+        if home_is_good && class.avoids_worker() {
             self.set_reduce(partition, ReduceState::Ready);
             self.resting.insert(partition);
         } else if home_is_good && !gathered_is_bad && !try_elsewhere {

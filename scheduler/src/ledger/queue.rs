@@ -2,11 +2,12 @@
 //!
 //! Not here: the choice among them (`placement`).
 //!
-//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, `resting`, in `dealt` under one
-//! live worker, or in `pinned` under each live worker that it is pinned to; `near` and `near_host` index `preferring`.
+//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, `resting`, `orphans`, in `dealt`
+//! under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host` index `preferring`.
 
 use crate::ids::{HostId, JobId, TaskKind, WorkerId};
 use crate::job::MapSpec;
+use crate::ledger::tasks::MapTask;
 use crate::ledger::workers::{Worker, Workers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Bound {
     /// Which kind of task.
     pub(crate) kind: TaskKind,
+    /// They are reduces that may move to another home.
+    movable: bool,
     pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Sum of the lines at workers that the rows count as idle.
     pub(crate) startable: u32,
@@ -22,7 +25,16 @@ pub(crate) struct Bound {
 
 impl Bound {
     pub(crate) fn new(kind: TaskKind) -> Self {
-        Self { kind, at: BTreeMap::new(), startable: 0 }
+        Self { kind, movable: false, at: BTreeMap::new(), startable: 0 }
+    }
+
+    /// Of reduces that are ready at their homes.
+    pub(crate) fn of_ready() -> Self {
+        Self { movable: true, ..Self::new(TaskKind::Reduce) }
+    }
+
+    fn await_slot(&self, worker: WorkerId, tasks: i32, workers: &mut Workers) {
+        workers.await_slot(worker, self.kind, tasks, self.movable);
     }
 
     pub(crate) fn insert(&mut self, job: JobId, worker: WorkerId, index: u32, workers: &mut Workers) {
@@ -31,7 +43,7 @@ impl Bound {
         let new = self.at.entry(worker).or_default().insert(index);
         assert!(new, "{job}: task {index} bound twice to {worker}");
         self.startable += u32::from(record.shown_idle[record.pool(self.kind)]);
-        workers.await_slot(worker, self.kind, 1);
+        self.await_slot(worker, 1, workers);
     }
 
     pub(crate) fn remove(&mut self, worker: WorkerId, index: u32, workers: &mut Workers) -> bool {
@@ -42,7 +54,7 @@ impl Bound {
         }
         if found {
             self.startable -= u32::from(workers.shown_idle(worker, self.kind));
-            workers.await_slot(worker, self.kind, -1);
+            self.await_slot(worker, -1, workers);
         }
         found
     }
@@ -50,7 +62,7 @@ impl Bound {
     /// The job is over: nobody waits any more.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         for (&worker, line) in &self.at {
-            workers.await_slot(worker, self.kind, -(line.len() as i32));
+            self.await_slot(worker, -(line.len() as i32), workers);
         }
     }
 
@@ -89,6 +101,10 @@ pub(crate) struct Queue {
     pub(crate) near_host: BTreeMap<HostId, BTreeSet<u32>>,
     /// Must run where their input is.
     pub(crate) pinned: Bound,
+    /// Must, but nobody is there.
+    pub(crate) orphans: BTreeSet<u32>,
+    /// Workers that were taken for those that maps are pinned to, and have marks of the job.
+    pub(crate) heirs: BTreeSet<WorkerId>,
     /// Were dealt to a worker by the placement.
     pub(crate) dealt: Bound,
     /// Failed somewhere and avoid it; few, so they are looked at one by one.
@@ -105,6 +121,8 @@ impl Queue {
             near: BTreeMap::new(),
             near_host: BTreeMap::new(),
             pinned: Bound::new(TaskKind::Map),
+            orphans: BTreeSet::new(),
+            heirs: BTreeSet::new(),
             dealt: Bound::new(TaskKind::Map),
             wary: BTreeSet::new(),
             resting: BTreeSet::new(),
@@ -141,11 +159,17 @@ impl Queue {
         wary: bool,
         workers: &mut Workers,
     ) {
+        let places = if spec.pinned { places(spec, workers) } else { BTreeSet::new() };
+        if spec.pinned && places.is_empty() {
+            self.orphans.insert(index);
+            return;
+        }
+        self.heirs.extend(places.iter().filter(|worker| !spec.preferred.contains(worker)));
         workers.loose += u64::from(wary || !spec.pinned);
         if wary {
             self.wary.insert(index);
         } else if spec.pinned {
-            for &worker in live(spec, workers).iter() {
+            for &worker in &places {
                 self.pinned.insert(job, worker, index, workers);
             }
         } else if spec.preferred.iter().any(|&worker| workers.host(worker).is_some()) {
@@ -164,7 +188,7 @@ impl Queue {
         }
         if wary {
             // A lost worker asks the jobs that name it whether a pinned map has nowhere left to run.
-            for worker in live(spec, workers) {
+            for worker in places {
                 if let Some(record) = workers.live.get_mut(&worker) {
                     record.named.insert(job);
                 }
@@ -196,8 +220,9 @@ impl Queue {
         let loose = self.loose();
         let mut found = dealt.is_some_and(|worker| self.dealt.remove(worker, index, workers));
         found |= self.open.remove(&index) || self.wary.remove(&index) || self.resting.remove(&index);
+        found |= self.orphans.remove(&index);
         if spec.pinned {
-            for worker in live(spec, workers) {
+            for worker in places(spec, workers) {
                 found |= self.pinned.remove(worker, index, workers);
             }
         } else if self.preferring.remove(&index) {
@@ -213,6 +238,36 @@ impl Queue {
         workers.loose -= u64::from(loose - self.loose());
     }
 
+    /// A worker has joined: maps that were pinned to lost workers of its machine may run on it. Looks at all waiting
+    /// maps that are pinned; workers join rarely.
+    pub(crate) fn welcome(&mut self, job: JobId, joined: WorkerId, maps: &[MapTask], workers: &mut Workers) {
+        let here: BTreeSet<u32> = self.pinned.at.values().flatten().copied().collect();
+        let fits = |index: &u32| places(&maps[*index as usize].spec, workers).contains(&joined);
+        let more: Vec<u32> = here.into_iter().filter(fits).collect();
+        let found: Vec<u32> = self.orphans.iter().copied().filter(fits).collect();
+        for index in more {
+            self.heirs.insert(joined);
+            self.pinned.insert(job, joined, index, workers);
+        }
+        for index in found {
+            self.orphans.remove(&index);
+            let task = &maps[index as usize];
+            self.insert(job, index, &task.spec, !task.tries.avoids.is_empty(), workers);
+        }
+        let rests = |index: &u32| maps[*index as usize].spec.pinned;
+        if self.wary.iter().chain(&self.resting).any(rests)
+            && let Some(record) = workers.live.get_mut(&joined)
+        {
+            self.heirs.insert(joined);
+            record.named.insert(job);
+        }
+    }
+
+    /// Whether this map stands in line at this worker.
+    pub(crate) fn is_pinned_at(&self, worker: WorkerId, index: u32) -> bool {
+        self.pinned.at.get(&worker).is_some_and(|line| line.contains(&index))
+    }
+
     /// The worker is gone; gives the pinned maps that lost one place to run.
     pub(crate) fn lose(&mut self, worker: &Worker) -> BTreeSet<u32> {
         self.near.remove(&worker.id);
@@ -220,9 +275,15 @@ impl Queue {
     }
 }
 
-/// The live workers among those a map names, each once.
-pub(crate) fn live(spec: &MapSpec, workers: &Workers) -> BTreeSet<WorkerId> {
-    spec.preferred.iter().copied().filter(|&worker| workers.is_live(worker)).collect()
+/// The workers on which a pinned map may run: those it names that live, or, if none does, those on their machines.
+pub(crate) fn places(spec: &MapSpec, workers: &Workers) -> BTreeSet<WorkerId> {
+    let named: BTreeSet<WorkerId> =
+        spec.preferred.iter().copied().filter(|&worker| workers.is_live(worker)).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let hosts = spec.preferred.iter().filter_map(|&worker| workers.host(worker));
+    hosts.flat_map(|host| workers.at_host(host)).collect()
 }
 
 fn drop_from<K: Ord>(index: &mut BTreeMap<K, BTreeSet<u32>>, key: &K, item: u32) {

@@ -3,6 +3,7 @@
 //! Not here: what a change of state means to the job's indexes (`jobs`) and the rules of failure
 //! (`attempts`).
 
+use crate::event::Fingerprint;
 use crate::ids::WorkerId;
 use crate::job::MapSpec;
 use crate::ledger::suspensions::Continued;
@@ -88,6 +89,10 @@ pub(crate) struct MapTask {
     pub(crate) lacking: u32,
     /// Times that a home could not read the output.
     pub(crate) unreadable: u32,
+    /// What the output of the last attempt that ended well consists of.
+    pub(crate) print: Option<Fingerprint>,
+    /// The first epoch whose output is like that: segments of earlier ones do not go with it.
+    pub(crate) alike_since: u32,
 }
 
 #[derive(Debug)]
@@ -96,10 +101,42 @@ pub(crate) struct ReduceTask {
     pub(crate) tries: Tries,
     /// The worker that gathers and will run it; `None` while there is none, and when done.
     pub(crate) home: Option<WorkerId>,
+    /// It has left a busy home for an idle worker; it does so once.
+    pub(crate) moved: bool,
     /// The maps whose segment is at the home.
     pub(crate) gathered: Bits,
     /// Where the next attempt, or the one that runs, goes on; `None` is from its inputs.
     pub(crate) continues: Option<Continued>,
+}
+
+/// How many partitions have their segment of each map at one home, those whose reduce ended there included; so that
+/// nobody looks at all partitions to learn whether one lacks a map. Maps without output do not count.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// By map; maps beyond have come to none.
+    segments: Vec<u32>,
+    /// Reduces that ended there.
+    pub(crate) ended: u32,
+}
+
+impl Arrivals {
+    /// Partitions, ended ones included, that have this map.
+    pub(crate) fn of(&self, map: u32) -> u32 {
+        self.segments.get(map as usize).copied().unwrap_or(0)
+    }
+
+    /// One more partition has it.
+    pub(crate) fn add(&mut self, map: u32) {
+        if self.segments.len() <= map as usize {
+            self.segments.resize(map as usize + 1, 0);
+        }
+        self.segments[map as usize] += 1;
+    }
+
+    /// A partition that had it has left.
+    pub(crate) fn take(&mut self, map: u32) {
+        self.segments[map as usize] -= 1;
+    }
 }
 
 /// A set of small integers, one bit each, that knows its size.

@@ -42,6 +42,8 @@ pub struct Worker {
     pub(crate) queued: VecDeque<AttemptId>,
     /// Tasks that can start nowhere else and wait for a slot here, by pool.
     pub(crate) awaited: [u32; 2],
+    /// Ready reduces among them.
+    pub(crate) ready: u32,
     /// Live jobs that the worker was told of: it runs, keeps or gathers something of them.
     pub(crate) jobs: BTreeSet<JobId>,
     /// Live jobs that may have tasks bound to this worker (pinned and dealt maps, ready reduces). A superset.
@@ -106,6 +108,11 @@ impl Worker {
         self.free(kind).min(self.awaited[self.pool(kind)])
     }
 
+    /// Whether ready reduces wait here and find no slot.
+    pub(crate) fn holds_up(&self) -> bool {
+        0 < self.ready && self.free(TaskKind::Reduce) == 0
+    }
+
     /// How long the queue is for the slots that work it off; `None` if nothing may be queued here: there is a
     /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next.
     pub(crate) fn level(&self) -> Option<u64> {
@@ -128,8 +135,12 @@ pub struct Workers {
     pub(crate) idle: [Idle; 2],
     /// Workers that attempts may be queued on: shortest queue for its quick slots first, then by id.
     pub(crate) behind: BTreeSet<(u64, WorkerId)>,
+    /// Those at which ready reduces wait and find no slot.
+    pub(crate) holding_up: BTreeSet<WorkerId>,
     /// Of every worker that ever joined, as the disk outlives the process: eight bytes each.
     pub(crate) hosts: BTreeMap<WorkerId, HostId>,
+    /// The live ones by host.
+    by_host: BTreeMap<HostId, BTreeSet<WorkerId>>,
     /// Workers whose number of free slots changed since the rows were counted.
     pub(crate) moved: BTreeSet<WorkerId>,
     /// Whether slots are in pools; every worker says the same.
@@ -203,6 +214,11 @@ impl Workers {
         self.hosts.get(&id).copied()
     }
 
+    /// The live workers on this machine.
+    pub(crate) fn at_host(&self, host: HostId) -> impl Iterator<Item = WorkerId> {
+        self.by_host.get(&host).into_iter().flatten().copied()
+    }
+
     /// Where the slots for this kind stand in tables by pool.
     pub(crate) fn pool(&self, kind: TaskKind) -> usize {
         usize::from(self.pooled && kind == TaskKind::Reduce)
@@ -244,6 +260,7 @@ impl Workers {
             leaving: 0,
             queued: VecDeque::new(),
             awaited: [0; 2],
+            ready: 0,
             jobs: BTreeSet::new(),
             bound: BTreeSet::new(),
             named: BTreeSet::new(),
@@ -251,6 +268,7 @@ impl Workers {
             slot_rate: None,
         };
         self.live.insert(id, worker);
+        self.by_host.entry(host).or_default().insert(id);
         for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
             let slots = slots.of(kind);
             self.idle[pool].insert((Reverse(slots), id));
@@ -278,6 +296,13 @@ impl Workers {
         if let Some(level) = worker.level() {
             self.behind.remove(&(level, id));
         }
+        if let Some(others) = self.by_host.get_mut(&worker.host) {
+            others.remove(&id);
+            if others.is_empty() {
+                self.by_host.remove(&worker.host);
+            }
+        }
+        self.holding_up.remove(&id);
         self.moved.remove(&id);
         self.rates.forget(id);
         Some(worker)
@@ -331,14 +356,17 @@ impl Workers {
         }
     }
 
-    /// So many more (or fewer) tasks of this kind wait for this worker and no other.
-    pub(crate) fn await_slot(&mut self, id: WorkerId, kind: TaskKind, tasks: i32) {
+    /// So many more (or fewer) tasks of this kind wait for this worker and no other; `ready` reduces may move.
+    pub(crate) fn await_slot(&mut self, id: WorkerId, kind: TaskKind, tasks: i32, ready: bool) {
         if self.is_live(id) {
             let pool = self.pool(kind);
             self.awaited[pool] = self.awaited[pool].saturating_add_signed(tasks);
             self.change(id, |worker| {
                 let awaited = &mut worker.awaited[pool];
                 *awaited = awaited.saturating_add_signed(tasks);
+                if ready {
+                    worker.ready = worker.ready.saturating_add_signed(tasks);
+                }
             });
         }
     }
@@ -393,6 +421,11 @@ impl Workers {
         let (before, level) = (count(worker), worker.level());
         let result = change(worker);
         let (after, level_now) = (count(worker), worker.level());
+        if worker.holds_up() {
+            self.holding_up.insert(id);
+        } else {
+            self.holding_up.remove(&id);
+        }
         for (pool, ((free, usable), (free_now, usable_now))) in before.into_iter().zip(after).enumerate() {
             self.usable[pool] = self.usable[pool] + usable_now - usable;
             if free != free_now {

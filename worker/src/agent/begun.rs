@@ -15,7 +15,7 @@ use std::sync::Arc;
 const FILE_NAME: &str = "begun";
 
 /// Bytes of one slot's entry: job, kind, index and epoch, four bytes each, little-endian.
-const ENTRY_BYTES: usize = 16;
+pub(super) const ENTRY_BYTES: usize = 16;
 
 /// The file, as slots write it. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -35,13 +35,7 @@ impl Begun {
 
     /// Notes that a slot, numbered from 0, begins an attempt, or lets it go on.
     pub fn note(&self, slot: u32, attempt: AttemptId) {
-        let AttemptId { task: TaskId { job, kind, index }, epoch } = attempt;
-        let mut entry = [0; ENTRY_BYTES];
-        for (place, number) in entry.as_chunks_mut::<4>().0.iter_mut().zip([job.0, kind as u32, index, epoch])
-        {
-            *place = number.to_le_bytes();
-        }
-        self.write(slot, &entry);
+        self.write(slot, &entry(attempt));
     }
 
     /// Notes that the attempt of a slot has left it, suspended: it runs no user code.
@@ -63,7 +57,18 @@ pub fn read(directory: &Path) -> Vec<AttemptId> {
     entries.iter().filter_map(parse).collect()
 }
 
-fn parse(entry: &[u8; ENTRY_BYTES]) -> Option<AttemptId> {
+/// An attempt as it is written.
+pub(super) fn entry(attempt: AttemptId) -> [u8; ENTRY_BYTES] {
+    let AttemptId { task: TaskId { job, kind, index }, epoch } = attempt;
+    let mut entry = [0; ENTRY_BYTES];
+    for (place, number) in entry.as_chunks_mut::<4>().0.iter_mut().zip([job.0, kind as u32, index, epoch]) {
+        *place = number.to_le_bytes();
+    }
+    entry
+}
+
+/// The attempt of an entry; `None` if it is of none.
+pub(super) fn parse(entry: &[u8; ENTRY_BYTES]) -> Option<AttemptId> {
     let (numbers, _) = entry.as_chunks::<4>();
     let [job, kind, index, epoch] = [0, 1, 2, 3].map(|place: usize| u32::from_le_bytes(numbers[place]));
     let task = match kind {

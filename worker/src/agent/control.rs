@@ -550,11 +550,11 @@ impl Agent {
         self.plan.ended(fetch.id);
     }
 
-    fn slot_broke(&mut self, attempt: Option<AttemptId>, message: String) {
+    fn slot_broke(&mut self, attempt: Option<AttemptId>, message: &str) {
         tracing::error!(?attempt, message, "the thread of a slot has died; ending this process");
         self.broken = true;
         if let Some(attempt) = attempt.filter(|attempt| self.running.remove(attempt).is_some()) {
-            self.refuse(attempt, FailureClass::Engine, &message);
+            self.refuse(attempt, FailureClass::Engine, message);
         }
     }
 
@@ -568,7 +568,7 @@ impl Agent {
             }
             SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
             SlotEvent::NotSuspended(attempt) => return self.not_suspended(attempt),
-            SlotEvent::Broken { attempt, message } => return self.slot_broke(attempt, message),
+            SlotEvent::Broken { attempt, message } => return self.slot_broke(attempt, &message),
             SlotEvent::Ended(ended) => ended,
         };
         let Ended { attempt, result, report, written } = *ended;
@@ -582,11 +582,12 @@ impl Agent {
         match result {
             Ok(Done::Output(output)) => {
                 let report = AttemptReport { bytes_out: output.bytes(), ..report };
+                let print = output.print();
                 // Homes fetch nothing of an empty output, so there is nothing to keep.
                 if 0 < report.bytes_out {
                     self.store.put_output(attempt, Arc::new(output));
                 }
-                self.say(&WorkerFrame::MapFinished { attempt, report });
+                self.say(&WorkerFrame::MapFinished { attempt, print, report });
             }
             Ok(Done::Part(part)) => {
                 if attempt.task.kind == TaskKind::Reduce {

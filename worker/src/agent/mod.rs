@@ -8,6 +8,7 @@ pub mod begun;
 pub mod capture;
 mod connect;
 mod control;
+pub mod crash;
 mod doors;
 pub mod files;
 mod handed_over;

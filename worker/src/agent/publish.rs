@@ -137,7 +137,7 @@ fn send_part(
         u8::from(replace),
     );
     let file = fs::File::open(built).map_err(|source| output_failed(built, &source))?;
-    let fault = |message: String| Failed { class: FailureClass::Fetch, message };
+    let fault = |message: String| Failed { class: FailureClass::Unreachable, message };
     setting.runtime.block_on(async {
         let (sender, body) = http::stream(PART_CHUNKS_AHEAD);
         let reading = tokio::task::spawn_blocking(move || {

@@ -7,6 +7,7 @@
 
 use super::begun::Begun;
 use super::capture::Mark;
+use super::crash;
 use super::files::JobFiles;
 use super::handed_over;
 use super::publish::{finish_part, open_output, remove_built};
@@ -213,7 +214,7 @@ pub fn install_panic_hook(broken: i32) {
         let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         let in_engine = info.location().is_some_and(|at| is_engine_source(at.file()));
         PANIC.with_borrow_mut(|last| {
-            *last = Some(Panicked { words: format!("panicked{place}: {text}"), in_engine })
+            *last = Some(Panicked { words: format!("panicked{place}: {text}"), in_engine });
         });
         before(info);
         if in_engine && !SERVES_SLOT.get() {
@@ -326,6 +327,7 @@ impl Parking for LeaveSlot {
 
 fn run(assignment: &Assignment, setting: &SlotSetting) {
     let attempt = assignment.attempt;
+    crash::runs(Some(attempt));
     let started_ns = setting.epoch.elapsed().as_nanos() as u64;
     let cpu_before = thread_cpu_ns();
     let mut stats = TaskStats::default();
@@ -358,6 +360,7 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         suspensions: progress.suspensions.load(Ordering::Relaxed),
     };
     let written = setting.written.as_ref().map_or(0, Mark::now);
+    crash::runs(None);
     // The loop outlives its slots unless the process is ending.
     let _ = setting.events.send(SlotEvent::Ended(Box::new(Ended { attempt, result, report, written })));
 }
@@ -440,7 +443,7 @@ pub(super) fn failed(failure: &TaskFailure) -> Failed {
     let class = match failure.class() {
         Fault::User => FailureClass::User,
         Fault::Input => FailureClass::Input,
-        Fault::Transport => FailureClass::Fetch,
+        Fault::Transport => FailureClass::Unreachable,
         Fault::Config => FailureClass::Config,
         Fault::Worker => FailureClass::Worker,
         Fault::Output => FailureClass::Output,

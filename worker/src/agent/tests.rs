@@ -108,6 +108,8 @@ struct Hand {
     gate: Arc<Gate>,
     arrivals: UnboundedReceiver<u32>,
     output: PathBuf,
+    /// Where parts go if the worker does not see the output.
+    submitter: Option<Endpoint>,
     /// As many parts its jobs have, of which some are made.
     parts: u32,
     _stop: tokio::sync::watch::Sender<bool>,
@@ -161,6 +163,7 @@ impl Hand {
             gate,
             arrivals,
             output,
+            submitter: None,
             parts: PARTITIONS,
             _stop: stop,
             _spill: spill,
@@ -212,7 +215,7 @@ impl Hand {
             output: FilePath::from(&*self.output),
             output_probe: format!("probe-{job}"),
             side: Vec::new(),
-            submitter: None,
+            submitter: self.submitter.clone(),
             peers: Vec::new(),
             record_bytes_max: 1 << 20,
             expansion_max: 10,
@@ -491,4 +494,24 @@ async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_listed_in_their_orde
         .map(|file| file.path.to_path().file_name().unwrap().to_string_lossy().into_owned())
         .collect();
     assert_eq!(names, ["part-000000", "part-000001", "part-100000"]);
+}
+
+#[tokio::test]
+async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, &nowhere.path().join("out")).await;
+    // A port at which nobody listens any more.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    hand.submitter = Some(Endpoint::of_address(listener.local_addr().unwrap(), None));
+    drop(listener);
+    let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
+    hand.maps(job).await;
+    hand.gate.let_in(0, u32::MAX);
+    hand.launches(attempt, None).await;
+    hand.hears("a built part", |frame| matches!(frame, WorkerFrame::CommitRequest { .. }).then_some(()))
+        .await;
+    hand.order(vec![MasterFrame::CommitGranted { attempt, replace: false }]).await;
+    let (class, message) = hand.fails(attempt).await;
+    assert_eq!(class, FailureClass::Unreachable, "{message}");
+    assert!(message.contains("to the submitter at 127.0.0.1"), "{message}");
 }

@@ -24,7 +24,7 @@ use crate::key::Key;
 use crate::merge;
 use crate::record::Block;
 use crate::recycle::Recycler;
-use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
+use crate::segment::{Look, MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
 use crate::task::{KeySample, Progress, TaskFailure};
 use crate::value::Value;
 use std::sync::Arc;
@@ -259,8 +259,11 @@ impl<K: Key, V: Value> Emitter<K, V> {
         if !self.runs.is_empty() {
             self.spill()?;
             let most: u64 = self.runs.iter().map(MapOutput::bytes).sum();
+            // How values were grouped as they were combined hangs on the memory there was.
+            let combines = matches!(self.target, Target::Combine(_));
+            let look = if combines { Look::Keys } else { Look::Pairs };
             let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most as usize)?;
-            return self.merge_runs(writer);
+            return self.merge_runs(writer.printing(look));
         }
         let write = self.setting.write.clone();
         let partitions = write.partitions;
@@ -271,14 +274,16 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     return Ok(output);
                 }
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
-                let mut writer = SegmentsWriter::in_memory(write, budget, bytes)?;
+                let writer = SegmentsWriter::in_memory(write, budget, bytes)?;
+                let mut writer = writer.printing(Look::Pairs);
                 sorting.drain(&mut writer)?;
                 self.setting.recycler.keep(sorting.take_memory());
                 Ok(writer.finish()?)
             }
             Target::Combine(combining) => {
                 let table = combining.take();
-                let mut writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
+                let writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
+                let mut writer = writer.printing(Look::PairsAndKeys);
                 write_table(&table, &self.partitioning, partitions, &mut writer)?;
                 self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)

@@ -50,6 +50,12 @@ impl Entry {
         (self.0 >> 108) as u32
     }
 
+    /// All of it.
+    #[inline]
+    pub fn number(self) -> u128 {
+        self.0
+    }
+
     /// As it is sent.
     #[inline]
     pub fn to_bytes(self) -> [u8; 16] {

@@ -12,8 +12,8 @@
 
 use super::write::put_frame;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, SegmentError, SegmentHeader, SegmentId, SegmentMeta,
-    WriteSetting, block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, OutputPrint, SegmentError, SegmentHeader, SegmentId,
+    SegmentMeta, WriteSetting, block_checksum,
 };
 use crate::budget::Reservation;
 use crate::collect::Entry;
@@ -90,6 +90,11 @@ impl InFileOutput {
 
     fn bytes(&self) -> &[u8] {
         &self.file.bytes()[self.start..]
+    }
+
+    /// The fingerprint of its pairs.
+    pub fn print(&self) -> OutputPrint {
+        OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
     }
 }
 

@@ -7,6 +7,7 @@
 //! of each block continues that of the one before it.
 
 mod in_file;
+mod print;
 mod read;
 mod spill;
 #[cfg(test)]
@@ -15,6 +16,8 @@ mod write;
 
 pub use in_file::{InFileBytes, InFileSegment};
 pub(crate) use in_file::{InFileOutput, ReceivedOrder};
+pub(crate) use print::Look;
+pub use print::OutputPrint;
 pub(crate) use read::frame_at;
 pub use read::{SegmentReader, verify};
 pub use spill::{SpillDirs, SpillFile, SpillWriter};
@@ -217,6 +220,7 @@ pub struct SegmentMeta {
 #[derive(Debug)]
 pub struct MapOutput {
     segments: Vec<SegmentMeta>,
+    print: OutputPrint,
     place: Place,
 }
 
@@ -229,7 +233,7 @@ enum Place {
 
 impl MapOutput {
     pub(crate) fn in_file(output: InFileOutput) -> Self {
-        Self { segments: output.segments(), place: Place::InFile(Arc::new(output)) }
+        Self { segments: output.segments(), print: output.print(), place: Place::InFile(Arc::new(output)) }
     }
 
     /// The segment of this partition; `None` if there is no such partition.
@@ -265,6 +269,12 @@ impl MapOutput {
     #[must_use]
     pub fn records(&self) -> u64 {
         self.segments.iter().map(|segment| segment.records).sum()
+    }
+
+    /// Its fingerprint; that of runs says nothing.
+    #[must_use]
+    pub fn print(&self) -> OutputPrint {
+        self.print
     }
 
     /// Whether it lies in a spill file.

@@ -2,8 +2,9 @@
 //!
 //! Not here: sorting and combining; pairs come in the order in which they are to lie.
 
+use super::print::Printing;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, MapOutput, PAIR_BYTES_MAX, Place, SegmentHeader,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, Look, MapOutput, PAIR_BYTES_MAX, Place, SegmentHeader,
     SegmentId, SegmentMeta, SegmentOrder, SpillCompression, SpillDirs, SpillWriter, block_checksum,
 };
 use crate::budget::{Budget, Reservation};
@@ -78,6 +79,8 @@ pub struct SegmentsWriter {
     segments: Vec<SegmentMeta>,
     open: Option<OpenSegment>,
     compressed: Vec<u8>,
+    /// Sums up what is written; only of whole outputs.
+    print: Option<Printing>,
 }
 
 enum Writing {
@@ -122,7 +125,23 @@ impl SegmentsWriter {
 
     fn new(setting: WriteSetting, place: Writing, buffer: Vec<u8>, room: usize) -> Self {
         let segments = vec![SegmentMeta::default(); setting.partitions as usize];
-        Self { setting, buffer, flushed: 0, room, place, segments, open: None, compressed: Vec::new() }
+        Self {
+            setting,
+            buffer,
+            flushed: 0,
+            room,
+            place,
+            segments,
+            open: None,
+            compressed: Vec::new(),
+            print: None,
+        }
+    }
+
+    /// Takes the fingerprint of the output as it is written.
+    #[must_use]
+    pub(crate) fn printing(self, look: Look) -> Self {
+        Self { print: Some(Printing::new(look)), ..self }
     }
 
     /// Adds a pair.
@@ -136,7 +155,12 @@ impl SegmentsWriter {
             return Err(WriteError::PairTooLong { length });
         }
         self.prepare(partition, framed_length(key, value))?;
+        let start = self.buffer.len();
         put_frame(key, value, &mut self.buffer);
+        if let Some(print) = &mut self.print {
+            print.frame(partition, &self.buffer[start..]);
+            print.key(partition, key);
+        }
         self.added()
     }
 
@@ -145,6 +169,9 @@ impl SegmentsWriter {
     pub(crate) fn frame(&mut self, partition: u32, frame: &[u8]) -> Result<(), WriteError> {
         self.prepare(partition, frame.len())?;
         self.buffer.extend_from_slice(frame);
+        if let Some(print) = &mut self.print {
+            print.frame(partition, frame);
+        }
         self.added()
     }
 
@@ -288,7 +315,8 @@ impl SegmentsWriter {
                 Place::File(Arc::new(file))
             }
         };
-        Ok(MapOutput { segments: self.segments, place })
+        let print = self.print.as_ref().map(Printing::print).unwrap_or_default();
+        Ok(MapOutput { segments: self.segments, print, place })
     }
 }
 

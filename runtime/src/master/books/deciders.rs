@@ -6,6 +6,7 @@ use super::Books;
 use crate::api::{ApiError, PolicyChange};
 use crate::journal::Record;
 use crate::registry::Registry;
+use gristmill_scheduler::core::PolicyPanics;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::units::Time;
 
@@ -25,6 +26,22 @@ impl Books {
     /// Who decides now.
     pub fn deciders(&self) -> &Deciders {
         &self.deciders
+    }
+
+    /// How often the policy panicked, so that `fifo` decided.
+    pub fn policy_panics(&self) -> &PolicyPanics {
+        self.core.policy_panics()
+    }
+
+    /// Says that the policy panicked: the first time, and at the second, fourth, eighth and so on.
+    pub(super) fn look_at_policy(&mut self) {
+        let PolicyPanics { count, last } = self.core.policy_panics();
+        // Another policy counts from 0.
+        let said = self.policy_panics_said.min(*count);
+        if said.checked_ilog2() < count.checked_ilog2() {
+            tracing::error!(policy = %self.deciders.policy, count, panic = %last, "the policy panicked: fifo decided instead");
+        }
+        self.policy_panics_said = *count;
     }
 
     /// From now on others decide; what runs goes on.

@@ -31,13 +31,14 @@ impl Books {
                     worker.offset_ns = worker_ns as i64 - (master_ns + round_trip / 2) as i64;
                 }
             }
-            WorkerFrame::MapFinished { attempt, report } => {
+            WorkerFrame::MapFinished { attempt, print, report } => {
                 if !self.stopped_there(from, attempt) {
                     return;
                 }
                 let (output_bytes, took) = (Bytes(report.bytes_out), took(&report));
                 self.map_finished(now, from, attempt, report);
-                self.events.push(Event::MapFinished { attempt, output_bytes, took });
+                let print = Some(translate::print(print));
+                self.events.push(Event::MapFinished { attempt, output_bytes, took, print });
             }
             WorkerFrame::PartFinished { attempt, part, report } => {
                 if !self.stopped_there(from, attempt) {
@@ -45,7 +46,7 @@ impl Books {
                 }
                 let (output_bytes, took) = (Bytes(part.bytes), took(&report));
                 let event = match attempt.task.kind {
-                    TaskKind::Map => Event::MapFinished { attempt, output_bytes, took },
+                    TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print: None },
                     TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
                 };
                 self.part_finished(now, from, attempt, part, report);

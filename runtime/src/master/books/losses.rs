@@ -64,8 +64,11 @@ impl Books {
             Some(begun) => unreported.filter(|attempt| begun.contains(attempt)).collect(),
             None => unreported.filter(|&attempt| !self.is_queued(attempt)).collect(),
         };
-        let by_itself = end.is_some_and(|end| crashed(end.signal, end.code));
-        // With several attempts in one process nobody knows which of them brought it down; none that was suspended.
+        // The thread on which it happened knew its attempt, if it was one of a slot.
+        let named = end.and_then(|end| end.culprit).filter(|culprit| gone.running.contains_key(culprit));
+        let exited = named.is_some() && end.is_some_and(|end| end.code.is_some());
+        let by_itself = exited || end.is_some_and(|end| crashed(end.signal, end.code));
+        // Otherwise, with several attempts in one process, nobody knows which of them it was; none that was suspended.
         let mut awake = begun.iter().copied().filter(|attempt| !gone.suspended.contains(attempt));
         let hands_over = gone.handing_over.iter().any(|attempt| gone.running.contains_key(attempt));
         let alone = awake.next().filter(|_| awake.next().is_none() && !hands_over);
@@ -89,7 +92,8 @@ impl Books {
         };
         let words = if words.is_empty() { String::new() } else { format!(": {}", clean(words)) };
         let reason = format!("its process was {how}{words}");
-        Loss { worker, how, begun, culprit: alone.filter(|_| by_itself && certain), last_words, reason }
+        let culprit = named.or(alone.filter(|_| certain)).filter(|_| by_itself);
+        Loss { worker, how, begun, culprit, last_words, reason }
     }
 
     fn lost_attempt(&mut self, now: Time, attempt: AttemptId, loss: &Loss) {

@@ -2,13 +2,15 @@
 //!
 //! What is said to one worker in one instant goes out in one piece. Not here: what is ordered (the core).
 
-use super::Books;
+use super::{Books, Worker};
 use crate::api::JobState;
 use gristmill_scheduler::command::{Command, LaunchReason};
+use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
-use gristmill_worker::input::Split;
+use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{JobOrder, MasterFrame, push_frame};
+use std::collections::BTreeMap;
 
 impl Books {
     /// Enters all facts since the last call and carries out what the core orders.
@@ -18,6 +20,7 @@ impl Books {
         }
         let lanes = self.core.shuffle_revision();
         self.core.handle(now, &self.events, &mut self.commands);
+        self.look_at_policy();
         self.write_down(now, lanes);
         self.look_at_sizes(now);
         self.events.clear();
@@ -167,10 +170,16 @@ impl Books {
             return Some(None);
         }
         let submission = &job.submission;
+        // Where one is gone, another on its machine has the same files.
+        let heir = |gone: WorkerId| {
+            let host = self.core.host(gone)?;
+            self.workers.iter().find(|(other, _)| self.core.host(**other) == Some(host)).map(|(_, heir)| heir)
+        };
+        let endpoint = |worker: WorkerId| self.workers.get(&worker).or_else(|| heir(worker));
         let peers = job
             .named
             .iter()
-            .filter_map(|worker| Some((*worker, self.workers.get(worker)?.endpoint.clone())))
+            .filter_map(|&worker| Some((worker, endpoint(worker)?.endpoint.clone())))
             .collect();
         Some(Some(JobOrder {
             job: id,
@@ -212,7 +221,9 @@ impl Books {
         let frame = match attempt.task.kind {
             TaskKind::Map => {
                 let Some(split) = job.submission.splits.get(attempt.task.index as usize) else { return };
-                MasterFrame::LaunchMap { attempt, split: Split::clone(split) }
+                let mut split = Split::clone(split);
+                take_over(&self.core, &self.workers, &mut split, worker);
+                MasterFrame::LaunchMap { attempt, split }
             }
             TaskKind::Reduce => {
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
@@ -224,5 +235,17 @@ impl Books {
             entry.running.insert(attempt, 0);
         }
         self.send(worker, attempt.task.job, &frame);
+    }
+}
+
+/// Files on a worker that is gone are read by this one, which runs on the same machine.
+fn take_over(core: &Core, workers: &BTreeMap<WorkerId, Worker>, split: &mut Split, worker: WorkerId) {
+    for piece in &mut split.pieces {
+        if let Place::Worker(named) = piece.place
+            && !workers.contains_key(&named)
+            && core.host(named) == core.host(worker)
+        {
+            piece.place = Place::Worker(worker);
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::api::{ApiError, AttemptEnd, ExactWork, SCHEMA, Submission};
 use crate::registry::Registry;
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::estimate;
-use gristmill_scheduler::ids::TaskId;
+use gristmill_scheduler::ids::{TaskId, TaskKind};
 use gristmill_scheduler::placement::Pull;
 use gristmill_scheduler::plan::{Plan, Reason, Share};
 use gristmill_scheduler::policy::Policy;
@@ -15,12 +15,13 @@ use gristmill_scheduler::units::Span;
 use gristmill_scheduler::view::{Change, Handle, Station, View};
 use gristmill_worker::codec;
 use gristmill_worker::http::Secret;
-use gristmill_worker::input::{FilePath, Split};
+use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Split};
 use gristmill_worker::protocol::{
     AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, LaneOrder,
     LaneShare, PROTOCOL_VERSION, Part, WorkerFrame,
 };
 use gristmill_worker::record::RecordFormat;
+use gristmill_worker::segment::OutputPrint;
 use std::cmp::Reverse;
 use std::net::Ipv4Addr;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -109,6 +110,15 @@ impl Scene {
         Ok(worker)
     }
 
+    /// Joins, and leaves unread what it is told then.
+    fn join_saying(&mut self, hello: Hello) -> WorkerId {
+        let (frames, inbox) = unbounded_channel();
+        let worker = self.books.join(self.now, hello, Ipv4Addr::LOCALHOST.into(), frames).unwrap();
+        self.inboxes.insert(worker, inbox);
+        self.settle();
+        worker
+    }
+
     fn join(&mut self) -> WorkerId {
         self.try_join(Self::hello(1)).unwrap()
     }
@@ -157,7 +167,8 @@ impl Scene {
 
     fn map_done(&mut self, worker: WorkerId, attempt: AttemptId) {
         let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
-        self.tell(worker, WorkerFrame::MapFinished { attempt, report });
+        let print = OutputPrint::default();
+        self.tell(worker, WorkerFrame::MapFinished { attempt, print, report });
     }
 
     fn fetched(&mut self, home: WorkerId, from: WorkerId, map: AttemptId) {
@@ -497,7 +508,8 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
         assert_eq!(read(&scene), 2 * bytes_in);
     }
     let report = AttemptReport { bytes_in: 8, ..AttemptReport::default() };
-    scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], report });
+    let print = OutputPrint::default();
+    scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], print, report });
     assert_eq!(read(&scene), 8 + 7);
     scene.books.lost(scene.now, second, None);
     assert_eq!(read(&scene), 8);
@@ -535,4 +547,34 @@ fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follow
         "a list of jobs has no parts"
     );
     assert_eq!(scene.books.jobs_live(), 2);
+}
+
+#[test]
+fn file_of_a_lost_worker_is_read_by_another_on_its_host() {
+    let mut scene = Scene::new(&[]);
+    let gone = scene.join();
+    let job = scene.submit(|submission| {
+        let path = FilePath::from("/data/words");
+        let stamp = FileStamp { size: 9, modified_ns: 1, inode: 1 };
+        let place = Place::Worker(gone);
+        let compression = Compression::None;
+        let piece = Piece { name: path.clone(), path, place, offset: 0, length: 9, stamp, compression };
+        submission.splits[0].pieces.push(piece);
+    });
+    let job = job.unwrap();
+    scene.books.lost(scene.now, gone, None);
+    scene.settle();
+    let heir = scene.join_saying(Scene::hello(2));
+    let frames = scene.said(heir);
+    let peers = frames.iter().find_map(|frame| match frame {
+        MasterFrame::Job(order) => Some(&order.peers),
+        _ => None,
+    });
+    let known = peers.is_some_and(|peers| peers.len() == 1 && peers[0].0 == gone && peers[0].1.port == 1002);
+    assert!(known, "{frames:?}");
+    let place = frames.iter().find_map(|frame| match frame {
+        MasterFrame::LaunchMap { attempt, split } if attempt.task.job == job => Some(split.pieces[0].place),
+        _ => None,
+    });
+    assert_eq!(place, Some(Place::Worker(heir)));
 }

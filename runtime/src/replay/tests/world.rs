@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
                 self.later(report, Happening::Fact(Event::CommitRequested { attempt }));
             }
             let fact = match attempt.task.kind {
-                TaskKind::Map => Event::MapFinished { attempt, output_bytes: bytes, took },
+                TaskKind::Map => Event::MapFinished { attempt, output_bytes: bytes, took, print: None },
                 TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: bytes, took },
             };
             self.later(report, Happening::Fact(fact));

@@ -3,7 +3,7 @@
 use crate::ids::WorkerId;
 use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
 use crate::plan::{Plan, Reason, Share};
-use crate::policy::Policy;
+use crate::policy::{Fair, Policy};
 use crate::view::{Change, Handle, Station, View};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -92,5 +92,40 @@ impl Policy for Moody {
                 plan.grant(job, station, share, Reason::Own("a mood"));
             }
         }
+    }
+}
+
+/// Fair, but for its nerves: panics at every so many calls, before, within or after its plan.
+pub(super) struct Nervous {
+    calls: u32,
+    fair: Fair,
+}
+
+impl Nervous {
+    pub(super) fn new() -> Self {
+        Self { calls: 0, fair: Fair::new() }
+    }
+
+    /// Without the words that the panic hook would print a thousand times.
+    fn may_panic(&mut self) {
+        self.calls += 1;
+        if self.calls.is_multiple_of(7) {
+            std::panic::resume_unwind(Box::new("please, no more"));
+        }
+    }
+}
+
+impl Policy for Nervous {
+    fn name(&self) -> &'static str {
+        "nervous"
+    }
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        self.may_panic();
+        self.fair.observe(view, change);
+    }
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        self.may_panic();
+        self.fair.plan(view, plan);
+        self.may_panic();
     }
 }

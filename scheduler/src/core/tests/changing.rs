@@ -8,7 +8,7 @@ use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull}
 use crate::plan::{Line, Plan, Reason, Share};
 use crate::policy::{Fair, Fifo, Lrpt, Policy};
 use crate::units::{Span, Time};
-use crate::view::{Change, Station, View};
+use crate::view::{Change, Handle, Station, View};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 const SECOND: JobId = JobId(2);
@@ -169,4 +169,52 @@ fn maps_that_were_dealt_and_have_not_begun_are_dealt_again_when_a_worker_joins()
     table.core.decide_by(Box::new(Fifo::new()), Box::new(ToLast(Pull::new())));
     check(&table.submit(plain(4, 0)), "launch map-0.0 on w1");
     check(&table.join(2), "launch map-1.0 on w2\nlaunch map-2.0 on w2");
+}
+
+/// Panics whenever it is asked.
+struct Broken;
+
+impl Policy for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+    fn observe(&mut self, _: View<'_>, _: Change) {
+        panic!("what was that?");
+    }
+    fn plan(&mut self, _: View<'_>, _: &mut Plan<'_>) {
+        panic!("no idea");
+    }
+}
+
+/// Grants to a job that nobody knows.
+struct Stray;
+
+impl Policy for Stray {
+    fn name(&self) -> &'static str {
+        "stray"
+    }
+    fn observe(&mut self, _: View<'_>, _: Change) {}
+    fn plan(&mut self, _: View<'_>, plan: &mut Plan<'_>) {
+        plan.grant(Handle(1_000), Station::Map, Share::All, Reason::Oldest);
+    }
+}
+
+#[test]
+fn a_grant_to_a_job_that_nobody_knows_is_a_panic_of_the_policy_alone() {
+    let mut table = Table::new(Stray);
+    table.join(1);
+    check(&table.submit(plain(1, 1)), "home 0 at w1\nlaunch map-0.0 on w1");
+    assert_eq!(table.core.policy_panics().count, 2);
+}
+
+#[test]
+fn a_policy_that_panics_is_replaced_by_fifo_for_that_decision_and_counted() {
+    let mut table = Table::new(Broken);
+    table.join(1);
+    assert_eq!(table.core.policy_panics().count, 1);
+    check(&table.submit(plain(2, 1)), "home 0 at w1\nlaunch map-0.0 on w1");
+    table.submit(plain(1, 1));
+    check(&table.map_done(map(0, 0)), "announce map-0.0 from w1 to w1\nlaunch map-1.0 on w1");
+    let panics = table.core.policy_panics();
+    assert!(4 < panics.count && panics.last == "no idea", "{panics:?}");
 }

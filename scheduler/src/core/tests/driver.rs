@@ -128,7 +128,7 @@ impl Table {
 
 /// The end of a map with some output.
 pub(super) fn map_finished(attempt: AttemptId, took: Span) -> Event {
-    Event::MapFinished { attempt, output_bytes: Bytes(10), took }
+    Event::MapFinished { attempt, output_bytes: Bytes(10), took, print: None }
 }
 
 /// An order as a line of text; the first job goes without name.

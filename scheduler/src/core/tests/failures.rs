@@ -1,9 +1,11 @@
 //! Who is charged for a failure, and what is tried next.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
-use crate::core::CoreConfig;
+use crate::command::{Cause, Outcome};
+use crate::core::{CoreConfig, JobState};
 use crate::event::{Event, Failure};
 use crate::ids::WorkerId;
+use crate::policy::Fifo;
 
 #[test]
 fn a_user_failure_is_tried_on_another_worker_and_ends_the_job_at_the_limit() {
@@ -204,4 +206,64 @@ fn late_facts_are_counted_and_change_nothing() {
     assert_eq!(table.core.late_events(), 4);
     check(&table.tell(&[Event::JobCancelled { job: crate::ids::JobId(9) }]), "");
     assert_eq!(table.core.late_events(), 5);
+}
+
+#[test]
+fn a_way_that_is_cut_off_charges_nobody_pauses_and_has_a_cause_of_its_own() {
+    let mut table = Table::with_config(Fifo::new(), CoreConfig::default());
+    table.join(1);
+    let mut spec = plain(1, 0);
+    spec.attempts_max = 1;
+    table.submit(spec);
+    let CoreConfig { uncharged_max, trouble_pause, .. } = CoreConfig::default();
+    for epoch in 0..uncharged_max - 1 {
+        let orders = table.fail(map(0, epoch), Failure::Unreachable);
+        assert!(orders.iter().all(|order| order.starts_with("wake at")), "it pauses: {orders:?}");
+        table.now = table.now + trouble_pause;
+        check(&table.tell(&[Event::Tick]), &format!("launch map-0.{} on w1", epoch + 1));
+    }
+    check(
+        &table.fail(map(0, uncharged_max - 1), Failure::Unreachable),
+        "forget job-1 at w1
+         job-1 failed: map-0 could not reach the submitter, or the worker that has its input",
+    );
+}
+
+#[test]
+fn a_neighbour_of_a_culprit_is_charged_nothing_however_often_it_loses_its_worker() {
+    let config = CoreConfig::default();
+    let mut table = Table::with_workers(&[2]);
+    let mut long = plain(1, 0);
+    long.attempts_max = 1;
+    table.submit(long);
+    for worker in 1..2 * config.losses_max {
+        // Another job each time, the map of which brings the worker down.
+        table.submit(plain(1, 0));
+        let culprit = crate::ids::TaskId::map(crate::ids::JobId(worker + 1), 0).attempt(0);
+        table.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: vec![culprit] }]);
+        table.tell(&[Event::JobCancelled { job: culprit.task.job }]);
+        check(&table.join(2), &format!("launch map-0.{worker} on w{}", worker + 1));
+    }
+    assert_eq!(table.job(JOB).attempts_lost(), 2 * config.losses_max - 1);
+}
+
+#[test]
+fn a_job_fails_when_too_many_workers_die_of_it_one_task_after_the_other() {
+    let deaths_max = CoreConfig::default().deaths_max;
+    let mut table = Table::with_workers(&[1]);
+    let mut spec = plain(1_000, 1);
+    spec.attempts_max = 1_000;
+    table.submit(spec);
+    table.map_done(map(0, 0));
+    let mut worker = 1;
+    while table.job(JOB).state == JobState::Running {
+        let running: Vec<_> = table.core.attempts().map(|(attempt, _)| attempt).collect();
+        table.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: running }]);
+        table.join(1);
+        worker += 1;
+        assert!(worker < 2 * deaths_max, "no bound");
+    }
+    let state = table.job(JOB).state;
+    let lost = matches!(state, JobState::Ended(Outcome::Failed { cause: Cause::WorkersLost { .. } }));
+    assert!(lost, "{state:?}");
 }

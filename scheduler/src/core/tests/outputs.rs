@@ -1,10 +1,12 @@
 //! Homes, outputs, segments: where they are and what is made again.
 
 use super::driver::{JOB, Table, check, map, map_finished, plain, reduce};
+use crate::command::{Cause, Outcome};
 use crate::core::CoreConfig;
-use crate::event::Failure;
-use crate::ids::{JobId, WorkerId};
-use crate::units::Span;
+use crate::core::JobState;
+use crate::event::{Event, Failure, Fingerprint};
+use crate::ids::{AttemptId, JobId, WorkerId};
+use crate::units::{Bytes, Span};
 
 #[test]
 fn homes_are_spread_evenly_before_the_first_launch() {
@@ -90,7 +92,7 @@ fn a_reduce_starts_at_its_home_when_its_last_segment_is_there() {
 }
 
 #[test]
-fn a_ready_reduce_waits_for_its_home_even_if_others_are_idle() {
+fn a_ready_reduce_waits_a_while_for_its_home_even_if_others_are_idle() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(1, 1));
     table.submit(plain(1, 0));
@@ -185,7 +187,7 @@ fn a_failed_fetch_makes_the_map_again_on_another_worker_and_charges_nobody() {
         "announce map-0.0 from w1 to w1
          launch map-1.1 on w1",
     );
-    assert_eq!(table.job(JOB).attempts_failed, [0; 8]);
+    assert_eq!(table.job(JOB).attempts_failed, [0; Failure::ALL.len()]);
 }
 
 #[test]
@@ -292,4 +294,155 @@ fn facts_about_partitions_that_moved_or_maps_that_never_ran_are_ignored() {
     check(&table.fetch_failed(1, map(9, 0), Failure::Fetch), "");
     assert_eq!(table.core.late_events(), 6);
     assert_eq!(table.job(JOB).segments_fetched, 0);
+}
+
+/// The end of a map whose output consists of what `sum` stands for.
+fn made(attempt: AttemptId, sum: u64) -> Event {
+    let print = Some(Fingerprint { pairs: sum, ..Fingerprint::default() });
+    Event::MapFinished { attempt, output_bytes: Bytes(10), took: Span::whole_seconds(1), print }
+}
+
+/// One map and two partitions on two workers; the home of the first has its segment, and the output is lost before the
+/// other has.
+fn half_taken() -> Table {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(2, 2));
+    table.tell(&[made(map(1, 0), 7)]);
+    table.fetched(1, map(1, 0), &[0]);
+    table.lose(2);
+    table.map_done(map(0, 0));
+    assert_eq!(table.job(JOB).maps.running, 1, "the lost output is made again");
+    table
+}
+
+#[test]
+fn a_job_goes_on_when_a_map_that_ran_again_made_the_same_records() {
+    let mut table = half_taken();
+    table.tell(&[made(map(1, 1), 7)]);
+    table.fetched(1, map(1, 1), &[1]);
+    table.fetched(1, map(0, 0), &[0, 1]);
+    assert_eq!(table.job(JOB).reduces.running, 1);
+}
+
+#[test]
+fn a_job_fails_when_a_map_that_ran_again_made_other_records_than_a_reduce_took() {
+    let mut table = half_taken();
+    table.tell(&[made(map(1, 1), 8)]);
+    let cause = Cause::NotDeterministic { task: map(1, 0).task };
+    assert_eq!(table.job(JOB).state, JobState::Ended(Outcome::Failed { cause }));
+}
+
+#[test]
+fn a_map_may_make_other_records_while_no_reduce_took_any_but_old_ones_are_not_taken_then() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(2, 2));
+    table.tell(&[made(map(1, 0), 7)]);
+    table.lose(2);
+    table.map_done(map(0, 0));
+    table.tell(&[made(map(1, 1), 8)]);
+    assert_eq!(table.job(JOB).state, JobState::Running);
+    // The home had the bytes of the first attempt, and its word comes late.
+    table.fetched(1, map(1, 0), &[0]);
+    let cause = Cause::NotDeterministic { task: map(1, 0).task };
+    assert_eq!(table.job(JOB).state, JobState::Ended(Outcome::Failed { cause }));
+}
+
+#[test]
+fn a_home_without_a_way_out_loses_its_partitions_and_not_the_job() {
+    // More maps than an output may be unreadable, on as many workers; the last worker can read from nobody.
+    let rereads_max = CoreConfig::default().rereads_max;
+    let (workers, cut_off) = (rereads_max + 4, rereads_max + 4);
+    let mut table = Table::with_workers(&vec![1; workers as usize]);
+    table.submit(plain(workers as usize, workers));
+    for index in 0..workers {
+        table.map_done(map(index, 0));
+    }
+    let launched = table.job(JOB).attempts_launched;
+    let mut failures = 0;
+    for index in 0..workers {
+        for home in 1..workers {
+            let partitions: Vec<u32> =
+                (0..workers).filter(|&p| table.core.home(JOB, p) == Some(WorkerId(home))).collect();
+            table.fetched(home, map(index, 0), &partitions);
+        }
+        if table.core.home(JOB, cut_off - 1) == Some(WorkerId(cut_off)) {
+            table.fetch_failed(cut_off, map(index, 0), Failure::Fetch);
+            failures += 1;
+        }
+    }
+    assert_eq!(failures, 3, "its partition moves when it has failed three times");
+    let job = table.job(JOB);
+    assert_eq!(job.state, JobState::Running);
+    assert_eq!(job.maps.done, workers, "no map runs again");
+    assert_eq!(job.attempts_launched - launched, workers - 1, "reduces whose segments are there run");
+}
+
+/// Two partitions are ready at the first worker, which runs a reduce of this job, and the second worker is idle.
+fn two_wait_at_a_busy_home(output: Bytes) -> Table {
+    let mut table = Table::with_workers(&[1]);
+    table.submit(plain(1, 3));
+    let done = Event::MapFinished {
+        attempt: map(0, 0),
+        output_bytes: output,
+        took: Span::whole_seconds(1),
+        print: None,
+    };
+    table.tell(&[done]);
+    check(&table.fetched(1, map(0, 0), &[0, 1, 2]), "launch reduce-0.0 on w1");
+    check(&table.join(1), "wake at 0.205 s");
+    table
+}
+
+#[test]
+fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
+    let mut table = two_wait_at_a_busy_home(Bytes(30));
+    let after = CoreConfig::default().move_after;
+    table.now = table.now + after;
+    check(
+        &table.tell(&[Event::Tick]),
+        "unhome 2 at w1
+         home 2 at w2
+         announce map-0.0 from w1 to w2",
+    );
+    check(&table.fetched(2, map(0, 0), &[2]), "launch reduce-2.0 on w2");
+    // The home keeps the one that is next there.
+    table.now = table.now + after;
+    check(&table.tell(&[Event::Tick]), "");
+    table.ask_commit(reduce(2, 0));
+    table.reduce_done(reduce(2, 0));
+    table.now = table.now + after;
+    table.tell(&[Event::Tick]);
+    assert_eq!(table.core.home(JOB, 1), Some(WorkerId(2)));
+}
+
+#[test]
+fn ready_reduces_with_much_input_wait_for_their_home() {
+    let most = CoreConfig::default().move_bytes_max;
+    let mut table = two_wait_at_a_busy_home(Bytes(3 * most.0 + 3));
+    for _ in 0..3 {
+        table.now = table.now + CoreConfig::default().move_after;
+        let orders = table.tell(&[Event::Tick]);
+        assert!(orders.iter().all(|order| order.starts_with("wake at")), "{orders:?}");
+    }
+}
+
+#[test]
+fn ready_reduces_stay_when_a_map_would_have_to_run_again() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(2, 2));
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    let launched = [&[(1, 0), (1, 1)][..], &[(2, 0), (2, 1)]].concat();
+    for (home, index) in launched {
+        table.fetched(home, map(index, 0), &[home - 1]);
+    }
+    assert_eq!(table.job(JOB).reduces.running, 2);
+    table.lose(2);
+    table.join(1);
+    assert_eq!(table.job(JOB).maps.running, 1, "what a home that is gone had gathered is made again");
+    for _ in 0..3 {
+        table.now = table.now + CoreConfig::default().move_after;
+        table.tell(&[Event::Tick]);
+    }
+    assert_eq!(table.core.home(JOB, 0), Some(WorkerId(1)));
 }

@@ -1,6 +1,7 @@
 //! Which worker gets which task.
 
 use super::driver::{JOB, Table, check, map, plain};
+use crate::core::CoreConfig;
 use crate::event::{Event, Failure};
 use crate::ids::WorkerId;
 use crate::job::{JobSpec, MapSpec};
@@ -106,23 +107,53 @@ fn a_pinned_map_leaves_a_barred_worker_alone_while_it_has_another() {
 }
 
 #[test]
-fn a_job_fails_for_its_input_when_the_workers_of_a_pinned_map_are_gone() {
-    let failed = "job-1 failed: input of map-1 cannot be used";
+fn a_pinned_map_waits_for_a_worker_on_its_host_and_runs_there() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(maps(&[on(&[2], true), on(&[2], true)]));
-    // The running one is found first, as its attempt stops first.
-    check(&table.lose(2), "job-1 failed: input of map-0 cannot be used");
+    let orders = table.lose(2);
+    assert!(orders.iter().all(|order| order.starts_with("wake at")), "{orders:?}");
+    check(&table.join_host(1, 7), "");
+    check(&table.join_host(1, 2), "launch map-0.1 on w4");
+    check(&table.join_host(1, 2), "launch map-1.0 on w5");
+    // Nor does it fail when the grace of before is over.
+    table.now = table.now + CoreConfig::default().pinned_grace;
+    check(&table.tell(&[Event::Tick]), "");
+}
+
+#[test]
+fn another_worker_of_its_host_takes_over_at_once_when_the_worker_of_a_pinned_map_is_lost() {
+    let mut table = Table::new(Fifo::new());
+    table.join_host(1, 5);
+    table.join_host(1, 5);
+    check(&table.submit(maps(&[on(&[2], true), on(&[2], true)])), "launch map-0.0 on w2");
+    check(&table.lose(2), "launch map-0.1 on w1");
+}
+
+#[test]
+fn a_job_fails_for_its_input_when_nobody_comes_to_the_host_of_a_pinned_map_in_time() {
+    let grace = CoreConfig::default().pinned_grace;
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(maps(&[on(&[2], true), on(&[2], true)]));
+    table.lose(2);
+    table.now = table.now + grace;
+    check(&table.tell(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
+    // One that failed before on the worker that was lost then.
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(maps(&[on(&[2], true), on(&[2], true)]));
+    check(&table.fail(map(0, 0), Failure::User), "launch map-0.1 on w2");
+    table.lose(2);
+    table.now = table.now + grace;
+    check(&table.tell(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
+    // A worker that was lost before the job came.
     let mut table = Table::with_workers(&[1, 1, 1]);
     table.lose(3);
-    check(&table.submit(maps(&[on(&[1], true), on(&[3], true)])), failed);
-    let mut table = Table::with_workers(&[1, 1, 1]);
-    table.submit(plain(3, 0));
-    table.tell(&[Event::JobArrived {
-        job: crate::ids::JobId(2),
-        spec: maps(&[on(&[1], true), on(&[3], true)]),
-    }]);
-    let orders = table.lose(3);
-    assert!(orders.contains(&failed.replace("map-1", "job-2/map-1").replace("job-1", "job-2")), "{orders:?}");
+    table.submit(maps(&[on(&[1], true), on(&[3], true)]));
+    table.now = table.now + grace;
+    let orders = table.tell(&[Event::Tick]);
+    assert!(orders.contains(&"job-1 failed: input of map-1 cannot be used".to_owned()), "{orders:?}");
+    // One that never was.
+    let mut table = Table::with_workers(&[1]);
+    check(&table.submit(maps(&[on(&[9], true)])), "job-1 failed: input of map-0 cannot be used");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 //!
 //! Messages to and from each worker keep their order, as on one connection, but wait for random times.
 
-use super::brains::{Dealer, Moody};
+use super::brains::{Dealer, Moody, Nervous};
 use crate::command::{Command, Outcome};
 use crate::core::{Core, CoreConfig, JobState};
-use crate::event::{Event, External, Failure, Slots};
+use crate::event::{Event, External, Failure, Fingerprint, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
 use crate::placement::{Placement, Pull};
@@ -41,6 +41,7 @@ enum Rule {
     Fifo,
     Fair,
     Moody,
+    Nervous,
 }
 
 /// What decides, and on which kind of slots.
@@ -112,6 +113,7 @@ impl World {
             Rule::Fifo => Box::new(Fifo::new()),
             Rule::Fair => Box::new(Fair::new()),
             Rule::Moody => Box::new(Moody::new(!seed)),
+            Rule::Nervous => Box::new(Nervous::new()),
         };
         let placement: Box<dyn Placement> =
             if kind.deals { Box::new(Dealer::new(!seed)) } else { Box::new(Pull::new()) };
@@ -467,8 +469,9 @@ impl World {
             // Some maps of a job have no output, whichever attempt it is.
             let empty = attempt.task.index % 3 == attempt.task.job.0 % 3;
             let output_bytes = if empty { Bytes::ZERO } else { Bytes(7) };
+            let print = (!publishes).then(Fingerprint::default);
             hand.outbox.push_back(match attempt.task.kind {
-                TaskKind::Map => Event::MapFinished { attempt, output_bytes, took },
+                TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print },
                 TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took: Span::default() },
             });
             if !publishes && !empty {

@@ -396,7 +396,7 @@ fn what_was_dealt_to_a_lost_worker_is_dealt_again() {
         let attempt = core.attempts().map(|(attempt, _)| attempt).next().unwrap();
         assert_eq!(attempt.task, task);
         let took = crate::units::Span::whole_seconds(1);
-        let done = Event::MapFinished { attempt, output_bytes: Bytes(0), took };
+        let done = Event::MapFinished { attempt, output_bytes: Bytes(0), took, print: None };
         tell(&mut core, &[Event::CommitRequested { attempt }, done]);
     }
     assert_eq!(core.live_jobs().count(), 0);

@@ -10,7 +10,13 @@ fn wildness() -> impl Strategy<Value = Wildness> {
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    let policy = prop_oneof![Just(Rule::Fifo), Just(Rule::Fair), Just(Rule::Moody), Just(Rule::Moody)];
+    let policy = prop_oneof![
+        Just(Rule::Fifo),
+        Just(Rule::Fair),
+        Just(Rule::Moody),
+        Just(Rule::Moody),
+        Just(Rule::Nervous)
+    ];
     (policy, any::<(bool, bool)>()).prop_map(|(policy, (pools, deals))| Kind { policy, pools, deals })
 }
 

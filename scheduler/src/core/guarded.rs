@@ -1,0 +1,98 @@
+//! The policy behind a wall: where it panics, `fifo` decides instead, and the panic is remembered.
+//!
+//! A policy may be anybody's code, and the master that it runs in is everybody's. What it has granted before it
+//! panicked stands; the rest of that plan is `fifo`'s. It is asked again the next time. Not caught: a panic while its
+//! grants are executed, since the books may be half changed then; and policies on the other floors, which run alone.
+//!
+//! Invariant: `stand_in`, once there, has observed what the policy has.
+
+use crate::plan::Plan;
+use crate::policy::{Fifo, Policy};
+use crate::view::{Change, Handle, View};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What a policy did to its master, were there no wall.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PolicyPanics {
+    /// Times it panicked.
+    pub count: u64,
+    /// What it said the last time.
+    pub last: String,
+}
+
+/// A policy and who stands in for it.
+pub(super) struct Guarded {
+    policy: Box<dyn Policy>,
+    /// `None` until it is needed: most policies do not panic.
+    stand_in: Option<Fifo>,
+    panics: PolicyPanics,
+}
+
+impl Guarded {
+    pub(super) fn new(policy: Box<dyn Policy>) -> Self {
+        Self { policy, stand_in: None, panics: PolicyPanics::default() }
+    }
+
+    /// The policy itself, for what no state is needed to say.
+    pub(super) fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    pub(super) fn panics(&self) -> &PolicyPanics {
+        &self.panics
+    }
+
+    pub(super) fn observe(&mut self, view: View<'_>, change: Change) {
+        if let Some(stand_in) = &mut self.stand_in {
+            stand_in.observe(view, change);
+        }
+        let policy = &mut self.policy;
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| policy.observe(view, change))) {
+            self.panicked(&*panic, view);
+        }
+    }
+
+    pub(super) fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let policy = &mut self.policy;
+        let planned = catch_unwind(AssertUnwindSafe(|| {
+            policy.plan(view, plan);
+            plan.finish();
+        }));
+        let Err(panic) = planned else { return };
+        if plan.is_executing() {
+            resume_unwind(panic);
+        }
+        self.panicked(&*panic, view);
+        plan.drop_tier();
+        if let Some(stand_in) = &mut self.stand_in {
+            stand_in.plan(view, plan);
+            plan.finish();
+        }
+    }
+
+    pub(super) fn explain(&self, view: View<'_>, job: Handle) -> Vec<String> {
+        let explained = catch_unwind(AssertUnwindSafe(|| self.policy.explain(view, job)));
+        explained.unwrap_or_else(|panic| vec![format!("the policy panicked when asked: {}", words(&*panic))])
+    }
+
+    fn panicked(&mut self, panic: &(dyn Any + Send), view: View<'_>) {
+        self.panics.count += 1;
+        self.panics.last = words(panic);
+        if self.stand_in.is_none() {
+            let mut fifo = Fifo::new();
+            for index in (0..view.rows.len()).filter(|&index| view.rows[index].live) {
+                let job = Handle(index as u32);
+                fifo.observe(View { touched: &[job], ..view }, Change::Arrived(job));
+            }
+            self.stand_in = Some(fifo);
+        }
+    }
+}
+
+/// What was said in a panic.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("(no message)").to_owned()
+}

@@ -1,0 +1,158 @@
+//! The fingerprint of a map output: what two attempts of one map must have in common.
+//!
+//! If they differ, some reduces may hold records of one attempt and others those of another, so that records are lost or
+//! doubled without anything being damaged. The sums do not depend on the order of pairs, nor on where the output lies
+//! and how its blocks are cut and compressed. Not here: who compares (the scheduler).
+
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Odd numbers that spread bits when multiplied with.
+const MIX_ONE: u64 = 0x9E37_79B9_7F4A_7C15;
+const MIX_TWO: u64 = 0xBF58_476D_1CE4_E5B9;
+
+/// Sums of hashes over the pairs of a map output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct OutputPrint {
+    /// Over the partitions of all pairs.
+    pub pairs: u64,
+    /// Over partitions and keys; `None` if keys were not looked at alone.
+    pub keys: Option<NonZeroU64>,
+    /// Over partitions and whole pairs; `None` if values depend on the grouping in which they were combined, which hangs
+    /// on the memory there was.
+    pub frames: Option<NonZeroU64>,
+    /// Over partitions and places of pairs that were left in the input; `None` if they were not.
+    pub places: Option<NonZeroU64>,
+}
+
+impl OutputPrint {
+    /// Of pairs that were left in the input: each by its partition and a number for its key and place.
+    pub(crate) fn of_places(entries: impl Iterator<Item = (u32, u128)>) -> Self {
+        let (mut pairs, mut places) = (0_u64, 0_u64);
+        for (partition, number) in entries {
+            pairs = pairs.wrapping_add(spread(partition));
+            let product = u128::from(number as u64 ^ MIX_ONE) * u128::from((number >> 64) as u64 ^ MIX_TWO);
+            places = places.wrapping_add(product as u64 ^ (product >> 64) as u64);
+        }
+        Self { pairs, places: Some(some(places)), ..Self::default() }
+    }
+}
+
+/// What is looked at of the pairs of an output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Look {
+    /// Keys and values.
+    Pairs,
+    /// The same, and keys by themselves: another attempt may have had to combine values in another grouping.
+    PairsAndKeys,
+    /// Keys alone.
+    Keys,
+}
+
+/// Sums up pairs as they are written.
+pub(crate) struct Printing {
+    look: Look,
+    pairs: u64,
+    keys: u64,
+    frames: u64,
+}
+
+impl Printing {
+    pub fn new(look: Look) -> Self {
+        Self { look, pairs: 0, keys: 0, frames: 0 }
+    }
+
+    /// A pair, as it lies in a block.
+    #[inline]
+    pub fn frame(&mut self, partition: u32, frame: &[u8]) {
+        let spread = spread(partition);
+        self.pairs = self.pairs.wrapping_add(spread);
+        if self.look != Look::Keys {
+            self.frames = self.frames.wrapping_add((xxh3_64(frame) ^ spread).wrapping_mul(MIX_ONE));
+        }
+    }
+
+    /// The key of that pair.
+    #[inline]
+    pub fn key(&mut self, partition: u32, key: &[u8]) {
+        if self.look != Look::Pairs {
+            self.keys = self.keys.wrapping_add((xxh3_64(key) ^ spread(partition)).wrapping_mul(MIX_ONE));
+        }
+    }
+
+    pub fn print(&self) -> OutputPrint {
+        OutputPrint {
+            pairs: self.pairs,
+            keys: (self.look != Look::Pairs).then(|| some(self.keys)),
+            frames: (self.look != Look::Keys).then(|| some(self.frames)),
+            places: None,
+        }
+    }
+}
+
+/// A partition as a number in which all bits count.
+#[inline]
+fn spread(partition: u32) -> u64 {
+    let mixed = (u64::from(partition) + 1).wrapping_mul(MIX_ONE);
+    (mixed ^ mixed >> 31).wrapping_mul(MIX_TWO)
+}
+
+fn some(sum: u64) -> NonZeroU64 {
+    NonZeroU64::MIN | sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::put_frame;
+
+    type Pair = (u32, &'static str, &'static str);
+
+    fn print(look: Look, pairs: &[Pair]) -> OutputPrint {
+        let mut printing = Printing::new(look);
+        for (partition, key, value) in pairs {
+            let mut frame = Vec::new();
+            put_frame(key.as_bytes(), value.as_bytes(), &mut frame);
+            printing.frame(*partition, &frame);
+            printing.key(*partition, key.as_bytes());
+        }
+        printing.print()
+    }
+
+    const PAIRS: [Pair; 3] = [(0, "a", "1"), (0, "b", "2"), (1, "c", "1")];
+
+    #[test]
+    fn fingerprint_is_the_same_for_the_same_pairs_in_any_order() {
+        for look in [Look::Pairs, Look::PairsAndKeys, Look::Keys] {
+            let [first, second, third] = PAIRS;
+            assert_eq!(print(look, &PAIRS), print(look, &[third, first, second]));
+        }
+    }
+
+    #[test]
+    fn fingerprint_differs_when_a_pair_is_lost_doubled_moved_or_changed() {
+        let changed: [&[Pair]; 5] = [
+            &[(0, "a", "1"), (0, "b", "2")],
+            &[(0, "a", "1"), (0, "b", "2"), (1, "c", "1"), (1, "c", "1")],
+            &[(1, "a", "1"), (0, "b", "2"), (1, "c", "1")],
+            &[(1, "a", "1"), (0, "b", "2"), (0, "c", "1")],
+            &[(0, "a", "2"), (0, "b", "1"), (1, "c", "1")],
+        ];
+        let frames = |pairs: &[Pair]| print(Look::Pairs, pairs).frames;
+        for pairs in changed {
+            assert_ne!(frames(pairs), frames(&PAIRS), "{pairs:?}");
+        }
+        let keys = |pairs: &[Pair]| print(Look::Keys, pairs).keys;
+        assert_eq!(keys(changed[4]), keys(&PAIRS), "values do not count where only keys do");
+        assert_ne!(keys(changed[3]), keys(&PAIRS));
+    }
+
+    #[test]
+    fn fingerprint_of_pairs_in_their_file_differs_by_place_and_partition() {
+        let of = |pairs: &[(u32, u128)]| OutputPrint::of_places(pairs.iter().copied());
+        assert_eq!(of(&[(0, 5), (1, 6)]), of(&[(1, 6), (0, 5)]));
+        assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 5), (1, 7)]));
+        assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 5), (0, 6)]));
+    }
+}
