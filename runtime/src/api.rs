@@ -320,10 +320,10 @@ pub struct JobStatus {
 pub struct Outlook {
     /// Whether the job can meet its deadline as far as estimates tell; `None` if nothing is known of its work.
     pub feasible: Option<bool>,
-    /// Map slots that it needs from now on.
-    pub map_slots: f64,
-    /// Reduce slots that it needs.
-    pub reduce_slots: f64,
+    /// Map slots that it needs from now on; `None` if no number of them is enough. JSON has no infinity.
+    pub map_slots: Option<f64>,
+    /// Reduce slots that it needs, likewise.
+    pub reduce_slots: Option<f64>,
     /// In words.
     pub words: String,
 }

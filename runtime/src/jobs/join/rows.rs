@@ -112,10 +112,6 @@ impl RowReader {
             None if plain => bytes,
             None => {
                 write_fields(values, self.places.iter(), self.delimiter, &mut self.row);
-                if self.row.is_empty() {
-                    // A single empty field: an empty line would not be a row.
-                    self.row.extend_from_slice(b"\"\"");
-                }
                 &self.row[..]
             }
             Some(selected) => {

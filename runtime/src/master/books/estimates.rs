@@ -93,7 +93,11 @@ fn in_words(span: Span, outlook: &core::Outlook) -> Outlook {
         "it needs {:.1} map slots of {:.0}, and then {:.1} reduce slots of {:.0}",
         outlook.map_slots, outlook.slots[0], outlook.reduce_slots, outlook.slots[2]
     );
+    let finite = |slots: f64| Some(slots).filter(|slots| slots.is_finite());
     let words = match outlook.feasible {
+        _ if finite(outlook.map_slots).is_none() => {
+            format!("a deadline of {seconds:.1} s does not look feasible: it has passed already")
+        }
         Some(true) => format!("a deadline of {seconds:.1} s looks feasible: {needs}"),
         Some(false) => format!("a deadline of {seconds:.1} s does not look feasible: {needs}"),
         None => format!(
@@ -102,8 +106,8 @@ fn in_words(span: Span, outlook: &core::Outlook) -> Outlook {
     };
     Outlook {
         feasible: outlook.feasible,
-        map_slots: outlook.map_slots,
-        reduce_slots: outlook.reduce_slots,
+        map_slots: finite(outlook.map_slots),
+        reduce_slots: finite(outlook.reduce_slots),
         words,
     }
 }
@@ -111,6 +115,23 @@ fn in_words(span: Span, outlook: &core::Outlook) -> Outlook {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_outlook_on_a_deadline_that_has_passed_can_be_read_by_the_client() {
+        let need = gristmill_scheduler::estimate::completion::need([1.0, 0.0, 1.0], [1.0, 1.0], 0.0);
+        let slots = [1.0; 3];
+        let outlook = core::Outlook {
+            feasible: Some(false),
+            map_slots: need.map_slots,
+            reduce_slots: need.reduce_slots,
+            slots,
+            free: slots,
+        };
+        let seen = in_words(Span(0), &outlook);
+        let read: Outlook = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
+        assert_eq!(read, seen);
+        assert!(read.words.contains("has passed"), "{}", read.words);
+    }
 
     #[test]
     fn estimates_are_thinned_evenly_when_there_are_more_than_fit() {

@@ -292,6 +292,20 @@ fn join_writes_the_columns_asked_for_in_their_order() {
 }
 
 #[test]
+fn join_quotes_an_empty_field_only_where_it_is_the_whole_line() {
+    let sandbox = Sandbox::new();
+    let (left, right) = (sandbox.write("left.csv", "\"\"\n"), sandbox.write("right.csv", "\"\",y\n"));
+    for strategy in ["repartition", "broadcast"] {
+        for (join_type, expected) in [("inner", ",,y\n"), ("semi", "\"\"\n")] {
+            let flags = ["--on", "1", "--type", join_type, "--strategy", strategy];
+            let finished = sandbox
+                .run_well(["run", "join", "--left", &left, "--right", &right].into_iter().chain(flags));
+            assert_eq!(finished.stdout_text(), expected, "{join_type} {strategy}");
+        }
+    }
+}
+
+#[test]
 fn join_says_in_its_summary_which_strategy_it_chose() {
     let sandbox = Sandbox::new();
     let (left, right) = (sandbox.write("left.csv", "id,a\n1,x\n"), sandbox.write("right.csv", "id,b\n1,y\n"));
