@@ -78,9 +78,10 @@ class Dispute(Exception):
 
 @dataclasses.dataclass
 class Refused:
-    """The program must end with this code and no output."""
+    """The program must end with this code and no output. Where two things are wrong, either may be found first."""
     code: int
     reason: str
+    other_code: int | None = None
 
 
 class Exactly:

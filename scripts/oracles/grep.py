@@ -21,8 +21,9 @@ Where python is not asked:
   - parts without Unicode (`(?-u:...)`) inside a pattern with it: it has none;
   - boundaries of words on text with a continuation byte of UTF-8 that continues nothing: the regex crate looks past it, back
     to the character before (`k\xa9|` has a boundary where the bar is); the old one of ripgrep does not, so nobody is asked;
-  - -o and --count-matches of patterns that repeat something which can match nothing: which of several ways to match is
-    taken differs between engines that go back and engines that do not. Which lines match does not.
+Nobody is asked for the pieces (-o, --count-matches) of patterns that repeat something which can match nothing, such as
+`(?:|a){2,}`: which of several ways to match is taken differs between engines that go back, engines that do not, and the old
+crate of ripgrep. Which lines match does not differ, and is compared.
 Python reads bytes that are not UTF-8 as surrogates, which no class here contains; `\B` and the half boundaries never match
 beside one.
 """
@@ -31,11 +32,14 @@ import collections
 import itertools
 import json
 import re
+import shutil
 
-from . import Case, Dispute, Exactly, ON, Refused, draw_files, lines_of, record_max, run, too_long
+from . import C_LOCALE, Case, Dispute, Exactly, ON, Refused, draw_files, lines_of, record_max, run, too_long
 
 FLAGS = ["--ignore-case", "--invert-match", "--only-matching", "--fixed-strings", "--count", "--count-matches"]
 SHORT = {"--ignore-case": "-i", "--invert-match": "-v", "--only-matching": "-o", "--fixed-strings": "-F", "--count": "-c"}
+
+RIPGREP = shutil.which("rg", path=C_LOCALE["PATH"])
 
 RAW = r"\udc80-\udcff"  # bytes that are not UTF-8, as python reads them
 LITERALS = [("a", "a"), ("b", "b"), ("A", "A"), ("B", "B"), ("c", "c"), ("0", "0"), ("_", "_"), (" ", " "), (r"\x20", " "), ("-", "-"),
@@ -232,6 +236,8 @@ def has_word_boundary(case: Case) -> bool:
 
 
 def ripgrep_knows(case: Case, text: bytes) -> bool:
+    if not RIPGREP:
+        return False
     if isinstance(case.pattern, str):
         return True
     kinds = {node[3] for node in parts_of(case.pattern[1]) if node[0] == "look"}
@@ -283,7 +289,7 @@ def expected(case: Case, folder):
         ambiguous = not isinstance(case.pattern, str) and any(
             node[0] == "rep" and nullable(node[1]) for node in parts_of(case.pattern[1]))
         if ambiguous:
-            twin = None
+            return None
     if twin is None and not ask_ripgrep:
         return None  # nobody knows
     answers = []
@@ -322,7 +328,7 @@ def of_ripgrep(case: Case, text: str, files: list, folder) -> bytes:
     flags = [SHORT[flag] for flag in case.options if flag in SHORT]
     if "--only-matching" in case.options or "--count-matches" in case.options:
         flags = [flag for flag in flags if flag != "-o"] + ["--json"]
-    command = ["rg", "--no-config", "-N", "-a", "-j1", "--encoding=none", "--no-filename", *flags, "-e",
+    command = [RIPGREP, "--no-config", "-N", "-a", "-j1", "--encoding=none", "--no-filename", *flags, "-e",
                text.replace("(?<n", "(?P<n"), "-"]
     out, ranked = [], collections.Counter()
     for path, data in files:

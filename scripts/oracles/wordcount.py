@@ -133,6 +133,13 @@ def unicode_words(text: str) -> list:
     return [word for word in words if any(letter.isalnum() for letter in word)]
 
 
+def base(classes: list, at: int) -> int:
+    """The character that the marks up to here belong to (WB4)."""
+    while 0 < at and classes[at] == "Extend" and classes[at - 1] != "Newline":
+        at -= 1
+    return at
+
+
 def boundary(classes: list, at: int) -> bool:
     left, right = classes[at - 1], classes[at]
     if "Newline" in (left, right):
@@ -141,16 +148,13 @@ def boundary(classes: list, at: int) -> bool:
         return False  # WB3d
     if right == "Extend":
         return False  # WB4
-    back = classes[:at]
-    while back and back[-1] == "Extend" and 1 < len(back) and back[-2] != "Newline":
-        back.pop()
-    ahead = classes[at + 1:]
-    while ahead and ahead[0] == "Extend":
-        ahead.pop(0)
-    left = back.pop()
-    while back and back[-1] == "Extend" and 1 < len(back) and back[-2] != "Newline":
-        back.pop()
-    before, after = (back[-1] if back else ""), (ahead[0] if ahead else "")
+    first = base(classes, at - 1)
+    left = classes[first]
+    before = classes[base(classes, first - 1)] if first else ""
+    ahead = at + 1
+    while ahead < len(classes) and classes[ahead] == "Extend":
+        ahead += 1
+    after = classes[ahead] if ahead < len(classes) else ""
     letters, numbers = ("ALetter",), ("Numeric",)
     if left in letters and right in letters:
         return False  # WB5
