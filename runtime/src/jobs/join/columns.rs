@@ -5,6 +5,8 @@
 use super::Join;
 use crate::prelude::*;
 use gristmill_worker::input::plan::FirstRecord;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One of the two tables.
@@ -143,6 +145,8 @@ pub(super) struct Table {
     pub(super) width: usize,
     /// The header, if there is one.
     pub(super) names: Option<Vec<String>>,
+    /// Files with the same columns in another order: the file, and where each column of the table lies in its rows.
+    pub(super) orders: BTreeMap<String, Vec<usize>>,
     /// Bytes of all files.
     pub(super) bytes: u64,
 }
@@ -167,13 +171,13 @@ impl Prepared {
     }
 }
 
-/// Finds the columns of one side with the help of its first row.
+/// Finds the columns of one side with the help of its first row. Answers the first rows of all files too.
 pub(super) fn find(
     join: &Join,
     side: Side,
     header: bool,
     submitter: &dyn Submitter,
-) -> Result<Table, PlanError> {
+) -> Result<(Table, Vec<FirstRecord>), PlanError> {
     // The header is a row like any other here.
     let input = join.input(side, false);
     let bytes = submitter.size(&input)?;
@@ -182,9 +186,6 @@ pub(super) fn find(
         Some(first) => names(&first.bytes, join.delimiter),
         None => Vec::new(),
     };
-    if header {
-        refuse_other_columns(side, &first_rows, join.delimiter)?;
-    }
     if header && fields.is_empty() {
         let path = input.paths.first().cloned().unwrap_or_default();
         return Err(PlanError::Input { path, reason: "it is empty and has no header row".to_owned() });
@@ -203,7 +204,7 @@ pub(super) fn find(
     let keys = keys.collect::<Result<Vec<usize>, PlanError>>()?;
     // A table without rows is as wide as its join columns need: nobody will miss further empty fields.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
-    Ok(Table { keys, width, names: header.then_some(fields), bytes })
+    Ok((Table { keys, width, names: header.then_some(fields), orders: BTreeMap::new(), bytes }, first_rows))
 }
 
 /// The fields of a row as text.
@@ -211,26 +212,53 @@ fn names(row: &[u8], delimiter: u8) -> Vec<String> {
     text::csv_fields(row, delimiter).map(|field| String::from_utf8_lossy(&field).into_owned()).collect()
 }
 
-/// Refuses a table whose files do not all have the same columns in the same order: rows are read by the places that
-/// the first header gives.
-fn refuse_other_columns(side: Side, headers: &[FirstRecord], delimiter: u8) -> Result<(), PlanError> {
-    let Some(first) = headers.first() else { return Ok(()) };
+/// The files of a table whose columns are in another order than in the first one, by their headers.
+pub(super) fn find_orders(
+    side: Side,
+    headers: &[FirstRecord],
+    delimiter: u8,
+) -> Result<BTreeMap<String, Vec<usize>>, PlanError> {
+    let mut orders = BTreeMap::new();
+    let Some(first) = headers.first() else { return Ok(orders) };
     let fields = |header: &FirstRecord| -> Vec<Vec<u8>> {
-        text::csv_fields(&header.bytes, delimiter).map(std::borrow::Cow::into_owned).collect()
+        text::csv_fields(&header.bytes, delimiter).map(Cow::into_owned).collect()
     };
     let expected = fields(first);
-    let Some(other) = headers.iter().find(|header| fields(header) != expected) else { return Ok(()) };
     let listed = |header: &FirstRecord| names(&header.bytes, delimiter).join(", ");
-    Err(PlanError::Input {
-        path: other.path.to_string(),
-        reason: format!(
-            "its header has the columns {}, but that of {}, the first file of the {side} table, has {}; \
-             give all files of a table the same columns in the same order",
-            listed(other),
-            first.path,
-            listed(first)
-        ),
-    })
+    let refused = |header: &FirstRecord, reason: String| {
+        Err(PlanError::Input { path: header.path.to_string(), reason })
+    };
+    let mut seen = BTreeMap::new();
+    for header in headers {
+        let found = fields(header);
+        // Rows know their file by its name as text, which two files share if it was not UTF-8.
+        let name = header.path.to_text();
+        if *seen.entry(name.clone()).or_insert_with(|| found.clone()) != found {
+            return refused(header, "another file of that name has another header; rename one".to_owned());
+        }
+        if found == expected {
+            continue;
+        }
+        let distinct: BTreeSet<&Vec<u8>> = found.iter().collect();
+        let place = |column| found.iter().position(|field| field == column);
+        let order: Option<Vec<usize>> = expected.iter().map(place).collect();
+        match order {
+            Some(order) if distinct.len() == found.len() && found.len() == expected.len() => {
+                orders.insert(name, order);
+            }
+            _ => {
+                let reason = format!(
+                    "its header has the columns {}, but that of {}, the first file of the {side} table, has {}; \
+                     all files of a table need the same columns, in any order",
+                    listed(header),
+                    first.path,
+                    listed(first)
+                );
+                return refused(header, reason);
+            }
+        }
+    }
+    Ok(orders)
 }
 
 /// Finds the columns of the output.

@@ -56,8 +56,8 @@ pub struct Join {
     #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
     #[serde(default)]
     pub columns: Vec<OutputColumn>,
-    /// Whether each file begins with a header row, which must be the same in all
-    /// files of a table; by default if a column is named
+    /// Whether each file begins with a header row, with the same columns in all
+    /// files of a table, in any order; by default if a column is named
     #[arg(long, value_enum)]
     pub header: Option<Header>,
     /// What stands between fields
@@ -140,8 +140,8 @@ impl Job for Join {
         let named = self.on.iter().any(|(left, right)| left.is_name() || right.is_name())
             || self.columns.iter().any(|output| output.column.is_name());
         let header = self.header.map_or(named, |header| header == Header::Yes);
-        let left = columns::find(self, Side::Left, header, submitter)?;
-        let right = columns::find(self, Side::Right, header, submitter)?;
+        let (mut left, left_rows) = columns::find(self, Side::Left, header, submitter)?;
+        let (mut right, right_rows) = columns::find(self, Side::Right, header, submitter)?;
         let bytes = |side| match side {
             Side::Left => left.bytes,
             Side::Right => right.bytes,
@@ -149,6 +149,10 @@ impl Job for Join {
         let (broadcast, reason) = self.choose_strategy(bytes)?;
         let left_alone = self.join_type.is_left_alone();
         let output = columns::find_output(&self.columns, header, &left, &right, left_alone)?;
+        if header {
+            left.orders = columns::find_orders(Side::Left, &left_rows, self.delimiter)?;
+            right.orders = columns::find_orders(Side::Right, &right_rows, self.delimiter)?;
+        }
         self.prepared = Some(Prepared { header, left, right, output, broadcast, reason });
         Ok(())
     }

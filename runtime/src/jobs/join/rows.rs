@@ -7,20 +7,34 @@ use super::columns::Table;
 use crate::jobs::escape::push_escaped;
 use crate::prelude::*;
 use gristmill_worker::text::PlainRow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Reads the rows of one table.
 pub(super) struct RowReader {
     delimiter: u8,
-    keys: Vec<usize>,
     width: usize,
-    /// The columns that make up the text; `None` for all.
-    selected: Option<Vec<usize>>,
+    /// Of most files.
+    usual: Layout,
+    /// Of files whose columns are in another order.
+    others: BTreeMap<String, Layout>,
+    /// Of the file that is being read, and that file if it can be one of the others.
+    layout: Layout,
+    file: String,
     key: Vec<u8>,
     row: Vec<u8>,
     values: Vec<u8>,
     /// Where the fields lie in the record, or in `values` if that had to be unquoted.
     places: Vec<Range<usize>>,
+}
+
+/// Where the columns lie in the rows of a file.
+#[derive(Clone)]
+struct Layout {
+    /// The join columns.
+    keys: Vec<usize>,
+    /// The columns that make up the text; `None` for all.
+    selected: Option<Vec<usize>>,
 }
 
 /// A row. Two rows match if their keys are equal.
@@ -34,11 +48,22 @@ pub(super) struct Row<'a> {
 
 impl RowReader {
     pub(super) fn new(table: &Table, delimiter: u8, selected: Option<Vec<usize>>) -> Self {
+        let usual = Layout { keys: table.keys.clone(), selected };
+        let in_order = |order: &Vec<usize>| Layout {
+            keys: usual.keys.iter().map(|column| order[*column]).collect(),
+            selected: Some(match &usual.selected {
+                Some(columns) => columns.iter().map(|column| order[*column]).collect(),
+                None => order.clone(),
+            }),
+        };
+        let others = table.orders.iter().map(|(file, order)| (file.clone(), in_order(order))).collect();
         Self {
             delimiter,
-            keys: table.keys.clone(),
             width: table.width,
-            selected,
+            others,
+            layout: usual.clone(),
+            usual,
+            file: String::new(),
             key: Vec::new(),
             row: Vec::new(),
             values: Vec::new(),
@@ -46,15 +71,27 @@ impl RowReader {
         }
     }
 
+    /// Goes to this file.
+    #[inline]
+    fn enter(&mut self, file: &str) {
+        if self.others.is_empty() || self.file == file {
+            return;
+        }
+        self.file = file.to_owned();
+        self.layout = self.others.get(file).unwrap_or(&self.usual).clone();
+    }
+
     /// The key column, if rows of this block can be read by [`plain_row`](RowReader::plain_row).
-    pub(super) fn plain_key(&self, block: &Block<'_>) -> Option<usize> {
-        match self.keys[..] {
+    pub(super) fn plain_key(&mut self, block: &Block<'_>) -> Option<usize> {
+        self.enter(&block.source().path);
+        match self.layout.keys[..] {
             [only] if block.is_plain() => Some(only),
             _ => None,
         }
     }
 
-    /// The pieces of text that are written of a plain row, with delimiters between them.
+    /// The pieces of text that are written of a plain row, with delimiters between them. Its block is that of the last
+    /// [`plain_key`](RowReader::plain_key).
     ///
     /// # Errors
     /// A row that has another number of fields than the first one of the table.
@@ -70,7 +107,7 @@ impl RowReader {
                 block.offset() + (row.bytes().as_ptr() as usize - block.bytes().as_ptr() as usize) as u64;
             return Err(self.other_width(row.fields(), offset, &block.source().path));
         }
-        match &self.selected {
+        match &self.layout.selected {
             None => piece(row.bytes()),
             Some(places) => places.iter().for_each(|place| piece(row.field(*place))),
         }
@@ -90,6 +127,7 @@ impl RowReader {
     /// # Errors
     /// A row that has another number of fields than the first one of the table.
     pub(super) fn read<'a>(&'a mut self, record: Record<'a>) -> TaskResult<Row<'a>> {
+        self.enter(&record.source().path);
         let bytes = record.bytes();
         self.places.clear();
         self.row.clear();
@@ -108,7 +146,7 @@ impl RowReader {
             return Err(self.other_width(self.places.len(), record.offset(), &record.source().path));
         }
         let values = if plain { bytes } else { &self.values[..] };
-        let text = match &self.selected {
+        let text = match &self.layout.selected {
             None if plain => bytes,
             None => {
                 write_fields(values, self.places.iter(), self.delimiter, &mut self.row);
@@ -120,11 +158,11 @@ impl RowReader {
                 &self.row[..]
             }
         };
-        if let [only] = self.keys[..] {
+        if let [only] = self.layout.keys[..] {
             return Ok(Row { key: &values[self.places[only].clone()], text });
         }
         self.key.clear();
-        for column in &self.keys {
+        for column in &self.layout.keys {
             push_escaped(&values[self.places[*column].clone()], &mut self.key);
         }
         Ok(Row { key: &self.key, text })

@@ -81,20 +81,57 @@ fn columns_that_do_not_exist_are_refused_with_those_that_do() {
 }
 
 #[test]
-fn files_of_a_table_with_other_columns_or_another_order_are_refused_by_name() {
-    for (rows, listed) in [("user,name|name,user", "name, user"), ("user,name|user,name|user", "user")] {
-        let tables = Tables { left: (rows, 9), right: ("user", 9) };
+fn columns_of_each_file_are_matched_by_name() {
+    let tables = Tables { left: ("user,name,x|x,user,name|\"user\",name,x", 9), right: ("user|user", 9) };
+    for flags in ["--on user", "--on 1 --header yes"] {
+        let left = prepare(flags, &tables).unwrap().prepared.unwrap().left;
+        assert_eq!(left.orders.into_iter().collect::<Vec<_>>(), [("l1".to_owned(), vec![1, 2, 0])]);
+    }
+    let without = prepare("--on 1", &tables).unwrap().prepared.unwrap().left;
+    assert!(without.orders.is_empty(), "without a header a first row is a row");
+}
+
+#[test]
+fn rows_of_a_file_with_its_columns_in_another_order_read_like_those_of_the_first() {
+    let orders = [("other".to_owned(), vec![2, 0, 1])].into();
+    let table = columns::Table { keys: vec![0], width: 3, names: None, orders, bytes: 0 };
+    let format = RecordFormat::Csv { delimiter: b',', header: false };
+    for (selected, expected) in [(None, "1,a,x"), (Some(vec![1]), "a"), (Some(vec![2, 0]), "x,1")] {
+        let mut reader = RowReader::new(&table, b',', selected);
+        for (path, bytes) in
+            [("first", "1,a,x"), ("other", "a,x,1"), ("first", "\"1\",a,x"), ("other", "a,\"x\",1")]
+        {
+            let source = Source { path: path.to_owned(), input: 0 };
+            let block = Block::new(bytes.as_bytes(), 0, format, &source);
+            let row = reader.read(block.records().next().unwrap()).unwrap();
+            assert_eq!((row.key, row.text), (&b"1"[..], expected.as_bytes()), "{path} {bytes}");
+            let Some(key) = reader.plain_key(&block) else { continue };
+            text::for_each_plain_row(block.bytes(), b',', |row| {
+                let mut pieces = Vec::new();
+                reader.plain_row(row, &block, |piece| pieces.push(piece))?;
+                assert_eq!((row.field(key), pieces.join(&b',')), (&b"1"[..], expected.as_bytes().to_vec()));
+                TaskResult::Ok(())
+            })
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn files_of_a_table_with_other_columns_are_refused_by_name() {
+    for (rows, listed) in
+        [("a,b|b,c", "b, c"), ("a,b|a,b|a", "a"), ("a,b|a,b,c", "a, b, c"), ("a,b|a,a", "a, a")]
+    {
+        let tables = Tables { left: (rows, 9), right: ("a", 9) };
         let number = rows.matches('|').count();
-        let error = reason(places("--on user", &tables));
+        let error = reason(places("--on a", &tables));
         let expected =
             format!("cannot use input l{number}: its header has the columns {listed}, but that of l0");
         assert!(error.starts_with(&expected), "{error}");
-        assert!(error.contains("the first file of the left table, has user, name;"), "{error}");
-        assert!(places("--on 1 --header yes", &tables).is_err(), "columns by number, with a header");
-        assert!(places("--on 1", &tables).is_ok(), "without a header a first row is a row");
+        assert!(error.contains("the first file of the left table, has a, b;"), "{error}");
     }
-    let same = Tables { left: ("user,name|\"user\",name|user,name", 9), right: ("user", 9) };
-    assert_eq!(places("--on user", &same).unwrap(), (vec![0], vec![0]));
+    let twice = Tables { left: ("a,b,b|b,a,b", 9), right: ("a", 9) };
+    assert!(reason(places("--on a", &twice)).contains("has the columns b, a, b"));
 }
 
 #[test]
@@ -158,7 +195,11 @@ fn a_broadcast_that_cannot_be_is_refused_with_the_reason() {
 }
 
 fn reader(keys: &[usize], width: usize) -> RowReader {
-    RowReader::new(&columns::Table { keys: keys.to_vec(), width, names: None, bytes: 0 }, b',', None)
+    RowReader::new(
+        &columns::Table { keys: keys.to_vec(), width, names: None, orders: Default::default(), bytes: 0 },
+        b',',
+        None,
+    )
 }
 
 fn read(keys: &[usize], width: usize, text: &str) -> Result<(Vec<u8>, String), String> {
@@ -232,7 +273,8 @@ fn plain_rows_and_rows_read_one_by_one_have_the_same_keys_and_text() {
     let format = RecordFormat::Csv { delimiter: b',', header: false };
     let bytes = b"1,x,\n,y,2\n\n3,,z";
     for selected in [None, Some(vec![2, 0]), Some(vec![])] {
-        let table = columns::Table { keys: vec![1], width: 3, names: None, bytes: 0 };
+        let table =
+            columns::Table { keys: vec![1], width: 3, names: None, orders: Default::default(), bytes: 0 };
         let mut reader = RowReader::new(&table, b',', selected);
         let block = Block::new(bytes, 0, format, &source);
         let key = reader.plain_key(&block).unwrap();

@@ -222,12 +222,30 @@ fn join_refuses_a_quote_that_is_never_closed_whichever_table_has_it() {
 #[test]
 fn join_refuses_files_of_one_table_whose_columns_differ() {
     let sandbox = Sandbox::new();
-    let (one, two) = (sandbox.write("1.csv", "user,name\n1,a\n"), sandbox.write("2.csv", "name,user\nb,2\n"));
+    let (one, two) = (sandbox.write("1.csv", "user,name\n1,a\n"), sandbox.write("2.csv", "nick,user\nb,2\n"));
     let other = sandbox.write("other.csv", "user\n1\n2\n");
     for strategy in ["repartition", "broadcast"] {
         let flags = ["run", "join", "--on", "user", "--strategy", strategy, "--left", &one, &two];
         let finished = sandbox.run(flags.into_iter().chain(["--right", &other])).expect_code(4);
-        finished.expect_words(&[&one, &two, "name, user", "user, name", "left table"]);
+        finished.expect_words(&[&one, &two, "nick, user", "user, name", "left table"]);
+    }
+}
+
+#[test]
+fn join_matches_the_columns_of_each_file_by_name() {
+    let sandbox = Sandbox::new();
+    let (one, two) = (sandbox.write("1.csv", "user,name\n1,a\n"), sandbox.write("2.csv", "name,user\nb,2\n"));
+    let other = sandbox.write("other.csv", "user,more of it\n1,x\n2,y\n");
+    for strategy in ["repartition", "broadcast"] {
+        let (cut, whole) = ([&one, &two], [&other]);
+        for (left, right) in [(&cut[..], &whole[..]), (&whole, &cut)] {
+            let flags =
+                ["run", "join", "--on", "user", "--columns", "left.user,right.user", "--strategy", strategy];
+            let flags = flags.into_iter().chain(["--left"]).chain(left.iter().map(|path| path.as_str()));
+            let flags = flags.chain(["--right"]).chain(right.iter().map(|path| path.as_str()));
+            let finished = sandbox.run_well(flags.chain(["--reduces", "1"]));
+            assert_eq!(finished.stdout_text(), "1,1\n2,2\n", "{strategy} {left:?}");
+        }
     }
 }
 
