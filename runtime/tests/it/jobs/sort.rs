@@ -1,7 +1,7 @@
 //! `sort` equals `LC_ALL=C sort`, and `verify-sort` tells a sorted output from one that was tampered with.
 
 use crate::support::Sandbox;
-use crate::support::data::{Random, files_of, shared};
+use crate::support::data::{Random, files_of, shared, tool};
 use crate::support::oracle;
 use std::fs;
 
@@ -41,6 +41,29 @@ fn sort_of_books_equals_the_system_sort() {
     let files: Vec<String> =
         files_of(&books).iter().take(3).map(|path| path.to_str().unwrap().to_owned()).collect();
     equals_system_sort(&Sandbox::new(), &files, "100KiB");
+}
+
+#[test]
+fn sort_of_a_sorted_compressed_file_has_parts_of_like_size() {
+    let sandbox = Sandbox::new();
+    let lines: String = (0..60_000).map(|number| format!("{number:08} and what follows\n")).collect();
+    let plain = sandbox.write("lines", &lines);
+    for (name, script) in [("lines.gz", r#"gzip -c "$1""#), ("lines.zst", r#"zstd -qc "$1""#)] {
+        if name.ends_with("zst") && !tool("zstd", "sort of a sorted .zst file") {
+            continue;
+        }
+        let input = sandbox.write(name, oracle::shell(script, &[&plain]));
+        let out = sandbox.path(&format!("{name}-sorted"));
+        sandbox.run_well(["run", "sort", &input, "--reduces", "8", "--output", out.to_str().unwrap()]);
+        let parts = oracle::parts(&out);
+        assert!(parts.concat() == lines.as_bytes(), "{name}");
+        let sizes: Vec<usize> = parts.iter().map(Vec::len).collect();
+        let fair = lines.len() / 8;
+        assert!(
+            sizes.iter().all(|size| (fair / 2..2 * fair).contains(size)),
+            "{name}: parts of {sizes:?} bytes"
+        );
+    }
 }
 
 #[test]
