@@ -24,7 +24,7 @@ use crate::api::{
     Counters, GroupPrefix, JobPlan, MapReducePlan, Order, Reducer, TaskContext, TaskError, TaskResult, Work,
 };
 use crate::budget::Budget;
-use crate::input::{Blocks, FileAccess, InputLimits, SideInputs, Split, open_split};
+use crate::input::{Blocks, FileAccess, InputLimits, SideInputs, Split, SplitBlocks, open_split};
 use crate::key::Key;
 use crate::output::Output;
 use crate::protocol::HandOver;
@@ -97,6 +97,18 @@ pub struct TaskStats {
     pub counters: Vec<(String, u64)>,
     /// Bytes of input that lie on this machine; the rest came from another process.
     pub local_bytes: u64,
+}
+
+/// Counts bytes behind the last member of gzip files: they are no data, but the user should know of them.
+pub const LEFT_OUT_COUNTER: &str = "bytes behind gzip data, left out";
+
+impl TaskStats {
+    fn note_input(&mut self, read: &SplitBlocks<'_>) {
+        self.local_bytes = read.local_bytes();
+        if 0 < read.left_out() {
+            self.counters.push((LEFT_OUT_COUNTER.to_owned(), read.left_out()));
+        }
+    }
 }
 
 /// A finished map.
@@ -281,7 +293,7 @@ pub fn run_map(
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
     let erased = ErasedMap { run, input: split.input as usize, input_bytes, blocks: &mut blocks, budget };
     let mut done = map_reduce(plan)?.run_map(erased)?;
-    done.stats.local_bytes = blocks.into_inner().local_bytes();
+    done.stats.note_input(&blocks.into_inner());
     Ok(done)
 }
 
@@ -306,7 +318,7 @@ pub fn run_map_only(
     let mut blocks = map::Watched::new(open_split(split, access, &settings.limits), progress);
     let run = Run { attempt, side, settings, progress };
     let mut done = map::run_map_only(plan, &run, split.input as usize, &mut blocks, output)?;
-    done.stats.local_bytes = blocks.into_inner().local_bytes();
+    done.stats.note_input(&blocks.into_inner());
     Ok(done)
 }
 

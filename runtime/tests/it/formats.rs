@@ -37,6 +37,22 @@ fn compressed_files_are_read_whole() {
 }
 
 #[test]
+fn what_follows_the_data_of_a_gzip_file_is_left_out_and_told() {
+    if !tool("gzip", "compressed input") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let plain = sandbox.write("plain", "b\na\n");
+    let packed = oracle::shell(r#"gzip -c "$1""#, &[&plain]);
+    for (behind, told) in [(&b"\0\0\0"[..], false), (b"a signature", true)] {
+        let input = sandbox.write("text.gz", [&packed[..], behind].concat());
+        let finished = sandbox.run_well(["run", "grep", "", &input]);
+        assert_eq!(finished.stdout_text(), "b\na\n");
+        assert_eq!(finished.stderr.contains("bytes behind gzip data, left out"), told, "{}", finished.stderr);
+    }
+}
+
+#[test]
 fn compressed_and_plain_files_mix_in_one_directory() {
     if !tool("gzip", "compressed input") {
         return;

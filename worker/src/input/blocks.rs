@@ -36,6 +36,7 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
         mapping: None,
         local_bytes: 0,
         remote_bytes: 0,
+        left_out: 0,
     }
 }
 
@@ -51,6 +52,7 @@ pub struct SplitBlocks<'a> {
     mapping: Option<Arc<MappedFile>>,
     local_bytes: u64,
     remote_bytes: u64,
+    left_out: u64,
 }
 
 impl SplitBlocks<'_> {
@@ -64,6 +66,12 @@ impl SplitBlocks<'_> {
     #[must_use]
     pub fn remote_bytes(&self) -> u64 {
         self.remote_bytes
+    }
+
+    /// Bytes behind the data of gzip files that were left out so far.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Opens the next piece; `None` if there is none.
@@ -92,6 +100,11 @@ impl Blocks for SplitBlocks<'_> {
                     break found;
                 }
                 current.window.verify_unchanged()?;
+                let left_out = current.window.left_out();
+                if 0 < left_out {
+                    tracing::warn!(file = %current.name, bytes = left_out, "left out what follows the gzip data");
+                }
+                self.left_out += left_out;
                 self.current = None;
             }
             match self.open_next()? {

@@ -10,7 +10,7 @@ use super::path::FilePath;
 use super::split::Piece;
 use super::window::Fill;
 use super::{InputError, InputLimits, OpenFile, RangeRead};
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
 /// Compressed bytes fetched at once from another process.
@@ -21,6 +21,9 @@ const STEP_BYTES: usize = 256 << 10;
 
 /// Largest window of a zstd frame, as a power of two: what the `zstd` tool accepts without being told.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+
+/// First bytes of every member of a gzip file.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The decoded bytes of one compressed file.
 pub(super) struct Decoded {
@@ -33,15 +36,16 @@ pub(super) struct Decoded {
 }
 
 enum Decoder {
-    Gzip(Box<MultiGzDecoder<Stored>>),
+    Gzip(Box<Members>),
     Zstd(Box<zstd::stream::read::Decoder<'static, Stored>>),
 }
 
 impl Decoded {
-    /// Decodes a gzip file of any number of members.
+    /// Decodes a gzip file of any number of members. What follows the last one and is no member is left out, as the
+    /// `gzip` tool does.
     pub fn gzip(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Self {
         let stored = Stored::new(file, piece.stamp.size);
-        Self::new(piece, Decoder::Gzip(Box::new(MultiGzDecoder::new(stored))), limits)
+        Self::new(piece, Decoder::Gzip(Box::new(Members::new(stored))), limits)
     }
 
     /// Decodes a Zstandard file of any number of frames.
@@ -65,7 +69,7 @@ impl Decoded {
 
     fn stored(&mut self) -> &mut Stored {
         match &mut self.decoder {
-            Decoder::Gzip(decoder) => decoder.get_mut(),
+            Decoder::Gzip(members) => members.stored(),
             Decoder::Zstd(decoder) => decoder.get_mut(),
         }
     }
@@ -76,7 +80,7 @@ impl Fill for Decoded {
         let step = wanted.min(STEP_BYTES) as u64;
         let before = buffer.len();
         let result = match &mut self.decoder {
-            Decoder::Gzip(decoder) => decoder.take(step).read_to_end(buffer),
+            Decoder::Gzip(members) => members.take(step).read_to_end(buffer),
             Decoder::Zstd(decoder) => decoder.take(step).read_to_end(buffer),
         };
         self.decoded += (buffer.len() - before) as u64;
@@ -100,11 +104,61 @@ impl Fill for Decoded {
         }
     }
 
+    fn left_out(&self) -> u64 {
+        match &self.decoder {
+            Decoder::Gzip(members) => members.left_out.unwrap_or(0),
+            Decoder::Zstd(_) => 0,
+        }
+    }
+
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         match &mut self.stored().file {
             StoredFile::Local(file) => file.verify_unchanged(),
             StoredFile::Remote { file, .. } => file.verify_unchanged(),
         }
+    }
+}
+
+/// The members of a gzip file, one after another.
+struct Members {
+    /// The one that is being read, or the last one.
+    member: Option<GzDecoder<Stored>>,
+    /// Bytes behind the last member that are left out; `None` until that has ended.
+    left_out: Option<u64>,
+}
+
+impl Members {
+    fn new(stored: Stored) -> Self {
+        Self { member: Some(GzDecoder::new(stored)), left_out: None }
+    }
+
+    fn stored(&mut self) -> &mut Stored {
+        self.member.as_mut().expect("it is taken only to be replaced").get_mut()
+    }
+
+    /// Goes from the end of a member to the next one, or to the end of the file.
+    fn next_member(&mut self) -> io::Result<()> {
+        let head = self.stored().head()?;
+        // Also a single byte that a member could begin with: the file was cut short there.
+        if !head.is_empty() && GZIP_MAGIC.starts_with(head) {
+            self.member = self.member.take().map(|ended| GzDecoder::new(ended.into_inner()));
+        } else {
+            self.left_out = Some(self.stored().pass_zeros()?);
+        }
+        Ok(())
+    }
+}
+
+impl Read for Members {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.left_out.is_none() && !out.is_empty() {
+            let count = self.member.as_mut().map_or(Ok(0), |member| member.read(out))?;
+            if 0 < count {
+                return Ok(count);
+            }
+            self.next_member()?;
+        }
+        Ok(0)
     }
 }
 
@@ -133,6 +187,35 @@ impl Stored {
             OpenFile::Remote(file) => StoredFile::Remote { file, buffer: Vec::new(), base: 0 },
         };
         Self { file, size, used: 0 }
+    }
+
+    /// The next bytes, as many as tell whether a member of gzip begins; fewer only where the file ends.
+    fn head(&mut self) -> io::Result<&[u8]> {
+        let wanted = GZIP_MAGIC.len().min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
+        if let StoredFile::Remote { buffer, base, .. } = &mut self.file
+            && *base + (buffer.len() as u64) < self.used + wanted as u64
+        {
+            // The head lies across the end of what was fetched: fetch from its first byte on.
+            buffer.clear();
+            *base = self.used;
+        }
+        Ok(&self.fill_buf()?[..wanted])
+    }
+
+    /// Uses up zeros, with which files are padded; answers how many bytes are left if there is anything else.
+    fn pass_zeros(&mut self) -> io::Result<u64> {
+        let left = self.size - self.used;
+        loop {
+            let bytes = self.fill_buf()?;
+            let count = bytes.len();
+            if count == 0 {
+                return Ok(0);
+            }
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(left);
+            }
+            self.consume(count);
+        }
     }
 }
 

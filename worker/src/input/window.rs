@@ -19,6 +19,9 @@ pub(super) trait Window {
 
     /// Called after the last view: whether the file is still the one that was listed.
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
+
+    /// Called after the last view: bytes at the end of the file that hold no data and were left out.
+    fn left_out(&self) -> u64;
 }
 
 /// Views of a file of this machine: no copy.
@@ -37,6 +40,10 @@ impl Window for Direct {
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.0.verify_unchanged()
     }
+
+    fn left_out(&self) -> u64 {
+        0
+    }
 }
 
 /// Bytes that come one after another.
@@ -46,6 +53,11 @@ pub(super) trait Fill {
 
     /// See [`Window::verify_unchanged`].
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
+
+    /// See [`Window::left_out`].
+    fn left_out(&self) -> u64 {
+        0
+    }
 }
 
 /// Views of a buffer that is filled as the window moves. It holds no more than one view and one fill.
@@ -84,6 +96,10 @@ impl<F: Fill> Window for Buffered<F> {
 
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.source.verify_unchanged()
+    }
+
+    fn left_out(&self) -> u64 {
+        self.source.left_out()
     }
 }
 

@@ -83,6 +83,38 @@ fn truncated_file_is_corrupt_unless_cut_between_members() {
 }
 
 #[test]
+fn what_follows_the_last_member_of_gzip_is_left_out_and_counted_unless_it_is_zero() {
+    let files = Files::new();
+    let (_, members, _) = members().into_iter().next().unwrap();
+    let behind: [(&[u8], u64); 8] = [
+        (b"", 0),
+        (b"\0", 0),
+        (b"\0\0\0", 0),
+        (b"x", 1),
+        (b"garbage\n", 8),
+        (b"\0\0x", 3),
+        (b"\x1fx", 2),
+        (b"\x8b", 1),
+    ];
+    for (behind, left_out) in behind {
+        let bytes = [&members[..], behind].concat();
+        let splits = splits(&files, "file.gz", &bytes, RecordFormat::Lines);
+        check(&splits, &lines_of(&TEXT.concat()), &format!("{behind:?}"));
+        for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
+            let (limits, split) = (InputLimits::default(), &splits[0]);
+            let mut blocks = open_split(split, access, &limits);
+            while blocks.next_block().unwrap().is_some() {}
+            assert_eq!(blocks.left_out(), left_out, "{behind:?}");
+        }
+    }
+    for behind in [&b"\x1f\x8b"[..], b"\x1f", b"\x1f\x8b\x07\0\0\0\0\0\0\0"] {
+        let splits = splits(&files, "cut.gz", &[&members[..], behind].concat(), RecordFormat::Lines);
+        let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
+        assert!(matches!(error, InputError::Corrupt { .. }), "{behind:?}: {error}");
+    }
+}
+
+#[test]
 fn damaged_gzip_is_corrupt_and_says_where() {
     let files = Files::new();
     let mut bytes = gzip(&TEXT.concat());
