@@ -20,7 +20,7 @@ use gristmill_worker::input::plan::{
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::task::TaskFailure;
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -186,7 +186,13 @@ async fn list_on(
     let answer = cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
     let mut answer = match answer {
         Ok(answer) => answer,
-        Err(HttpError::Status { .. }) => return Err(InputError::Missing { path: name.clone() }),
+        Err(HttpError::Status { status: StatusCode::NOT_FOUND, .. }) => {
+            return Err(InputError::Missing { path: name.clone() });
+        }
+        Err(HttpError::Status { status: StatusCode::UNPROCESSABLE_ENTITY, message, .. }) => {
+            let source = std::io::Error::other(message);
+            return Err(InputError::Unreadable { path: name.clone(), source });
+        }
         Err(source) => return Err(failed(Box::new(source))),
     };
     let body = answer.body_mut().collect(LISTING_BYTES_MAX).await;

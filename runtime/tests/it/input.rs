@@ -64,6 +64,14 @@ fn directory_inside_a_directory_is_refused() {
 }
 
 #[test]
+fn files_of_size_0_that_have_content_are_refused() {
+    let sandbox = Sandbox::new();
+    for input in ["/proc/meminfo", "worker-1:/proc/meminfo"] {
+        refused(&sandbox, &["wordcount", input], true, &[input, "its size is 0 but has content"]);
+    }
+}
+
+#[test]
 fn pipes_are_refused_and_never_waited_for() {
     let sandbox = Sandbox::new();
     fifo(&sandbox.path("pipe"));

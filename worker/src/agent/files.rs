@@ -8,7 +8,7 @@ use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, Endpoint, HttpError, Pool, Secret};
 use crate::input::{
-    FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead,
+    FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead, open_regular,
 };
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, WorkerId};
@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
 /// Bytes of one range request.
@@ -56,7 +56,8 @@ pub enum Served {
     Listed(std::sync::Arc<BTreeSet<FilePath>>),
 }
 
-/// Answers `POST /files/JOB`: 200 with the bytes, 404 if there is no such file, 409 if it has changed.
+/// Answers `POST /files/JOB`: 200 with the bytes, 404 if there is no such file, 409 if it has changed, 422 if it cannot
+/// be read, 503 if this process lacks the means at this moment.
 pub async fn serve_range(served: Served, request: Request<Incoming>) -> Response<Body> {
     let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
         return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
@@ -81,18 +82,30 @@ pub async fn serve_range(served: Served, request: Request<Incoming>) -> Response
 }
 
 fn read_range(range: &RangeRequest) -> Result<Bytes, StatusCode> {
-    let path = range.path.to_path();
-    let file = File::open(path).map_err(|_| StatusCode::NOT_FOUND)?;
-    let same = || file.metadata().is_ok_and(|now| now.is_file() && FileStamp::of(&now) == range.stamp);
-    if !same() {
-        return Err(StatusCode::CONFLICT);
-    }
+    let failed = |source| refusal(&InputError::from_io(&range.path, source));
+    let file = open_regular(range.path.to_path()).map_err(failed)?;
+    let check = || {
+        let now = file.metadata().map_err(failed)?;
+        let same = now.is_file() && FileStamp::of(&now) == range.stamp;
+        if same { Ok(()) } else { Err(StatusCode::CONFLICT) }
+    };
+    check()?;
     let mut bytes = vec![0; range.length as usize];
-    file.read_exact_at(&mut bytes, range.offset).map_err(|_| StatusCode::CONFLICT)?;
-    if !same() {
-        return Err(StatusCode::CONFLICT);
-    }
+    file.read_exact_at(&mut bytes, range.offset).map_err(|source| match source.kind() {
+        ErrorKind::UnexpectedEof => StatusCode::CONFLICT,
+        _ => failed(source),
+    })?;
+    check()?;
     Ok(Bytes::from(bytes))
+}
+
+/// The status that lets the other side tell what it would have found out itself, had it seen the file.
+pub(super) fn refusal(error: &InputError) -> StatusCode {
+    match error {
+        InputError::Missing { .. } => StatusCode::NOT_FOUND,
+        error if error.is_input_fault() => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    }
 }
 
 /// Where a worker finds the files of one job, and a submitter those of workers.
@@ -182,6 +195,10 @@ impl RemoteFile {
             Err(HttpError::Status { status: StatusCode::NOT_FOUND, .. }) => {
                 return Err(InputError::Missing { path: self.file.clone() });
             }
+            Err(HttpError::Status { status: StatusCode::UNPROCESSABLE_ENTITY, .. }) => {
+                let source = std::io::Error::other(format!("{} cannot read it", self.endpoint));
+                return Err(InputError::Unreadable { path: self.file.clone(), source });
+            }
             Err(source) => return Err(failed(Box::new(source))),
         };
         let bytes = response
@@ -206,5 +223,43 @@ impl RangeRead for RemoteFile {
             at += chunk.len() as u64;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    fn request(path: &std::path::Path, length: u64) -> RangeRequest {
+        let stamp = FileStamp::of(&std::fs::metadata(path).unwrap());
+        RangeRequest { path: FilePath::from(path), stamp, offset: 1, length }
+    }
+
+    #[test]
+    fn served_file_is_refused_for_the_reason_that_a_local_reader_would_find() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "abc").unwrap();
+        let range = request(&path, 2);
+        assert_eq!(read_range(&range).unwrap(), &b"bc"[..]);
+        assert_eq!(read_range(&request(&path, 3)), Err(StatusCode::CONFLICT), "beyond the end");
+        std::fs::write(&path, "abcd").unwrap();
+        assert_eq!(read_range(&range), Err(StatusCode::CONFLICT));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read_range(&range), Err(StatusCode::NOT_FOUND));
+        // A pipe in its place is not waited for.
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        assert_eq!(read_range(&range), Err(StatusCode::CONFLICT));
+    }
+
+    #[test]
+    fn server_that_lacks_descriptors_does_not_call_the_file_missing() {
+        let of = |errno: Errno| refusal(&InputError::from_io(&FilePath::from("/file"), errno.into()));
+        assert_eq!(of(Errno::NOENT), StatusCode::NOT_FOUND);
+        assert_eq!(of(Errno::ACCESS), StatusCode::UNPROCESSABLE_ENTITY);
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO] {
+            assert_eq!(of(errno), StatusCode::SERVICE_UNAVAILABLE, "{errno}");
+        }
     }
 }

@@ -17,6 +17,8 @@ pub enum FailureKind {
     Input,
     /// The job's parameters are at fault: the job fails at once.
     Config,
+    /// Input that could not be had at this moment, through no fault of its own: tried again, and nobody is charged.
+    Unavailable,
 }
 
 /// An error of user code. Any [`std::error::Error`] converts with `?`.

@@ -42,6 +42,12 @@ pub enum InputError {
         /// What it is, with its article.
         kind: &'static str,
     },
+    /// A file whose size does not tell how much it holds, as those of `/proc`.
+    #[error("input {path} says that its size is 0 but has content; copy it and give the copy")]
+    SizeUnknown {
+        /// As the user named it.
+        path: FilePath,
+    },
     /// Several paths are wrong.
     #[error("{} cannot be used as input:\n  {}", count(*.total), list(.first))]
     Paths {

@@ -3,18 +3,21 @@
 //! A path names a file, or a directory, which stands for its files in the byte order of their names. Names
 //! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
 //! next. Directories are not descended into: one inside another is an error. Links are followed. A path given
-//! twice is read twice. Nothing is opened.
+//! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
+//! would be left out without a word.
 //!
 //! Not here: cutting files into pieces (`plan`).
 
 use super::InputError;
-use super::local::refuse_special;
+use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
 use crate::api::Input;
 use crate::record::RecordFormat;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read};
 
 /// Files a directory may have.
 const FILES_MAX: usize = 1 << 20;
@@ -60,8 +63,33 @@ pub fn list_local(path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
     if metadata.is_dir() {
         return list_directory(path);
     }
+    Ok(vec![ListedFile { path: path.clone(), stamp: stamp(path, &metadata)? }])
+}
+
+/// The stamp of a file that can be input.
+fn stamp(path: &FilePath, metadata: &Metadata) -> Result<FileStamp, InputError> {
+    refuse_special(path, metadata)?;
+    if metadata.len() == 0 { stamp_of_empty(path) } else { Ok(FileStamp::of(metadata)) }
+}
+
+/// Looks whether a file of size 0 is empty.
+fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
+    let failed = |source| InputError::from_io(path, source);
+    let mut file = open_regular(path.to_path()).map_err(failed)?;
+    let read = file.read(&mut [0]);
+    // Only now: a file that has just been written to has its size by now.
+    let metadata = file.metadata().map_err(failed)?;
     refuse_special(path, &metadata)?;
-    Ok(vec![ListedFile { path: path.clone(), stamp: FileStamp::of(&metadata) }])
+    let has_content = match read {
+        Ok(count) => 0 < count,
+        // It has something to wait for.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => true,
+        Err(error) => return Err(failed(error)),
+    };
+    if has_content && metadata.len() == 0 {
+        return Err(InputError::SizeUnknown { path: path.clone() });
+    }
+    Ok(FileStamp::of(&metadata))
 }
 
 fn list_directory(directory: &FilePath) -> Result<Vec<ListedFile>, InputError> {
@@ -83,7 +111,7 @@ fn list_directory(directory: &FilePath) -> Result<Vec<ListedFile>, InputError> {
     for path in paths {
         let looked_at = std::fs::metadata(path.to_path())
             .map_err(|source| InputError::from_io(&path, source))
-            .and_then(|metadata| refuse_special(&path, &metadata).map(|()| FileStamp::of(&metadata)));
+            .and_then(|metadata| stamp(&path, &metadata));
         match looked_at {
             Ok(stamp) => files.push(ListedFile { path, stamp }),
             Err(error) => bad.push(error),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Files up to this size are read; mapping one costs more than copying it.
@@ -126,13 +127,7 @@ impl LocalFile {
     /// A file that is missing, unreadable, no regular file, or not the one that was listed.
     pub fn open(piece: &Piece) -> Result<Self, InputError> {
         let failed = |source| InputError::from_io(&piece.name, source);
-        // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(nonblocking)
-            .open(piece.path.to_path())
-            .map_err(failed)?;
+        let file = open_regular(piece.path.to_path()).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         refuse_special(&piece.name, &metadata)?;
         check_stamp(&piece.name, piece.stamp, &metadata)?;
@@ -197,6 +192,13 @@ impl LocalFile {
     pub fn verify_unchanged(&self) -> Result<(), InputError> {
         self.identity.verify_unchanged()
     }
+}
+
+/// Opens a file that was regular a moment ago.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(nonblocking).open(path)
 }
 
 #[allow(unsafe_code, reason = "memmap2 cannot know that nobody cuts the file short; see the module's text")]

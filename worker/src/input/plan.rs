@@ -11,6 +11,7 @@
 use super::blocks::BYTE_ORDER_MARK;
 use super::border::{QUOTE, RowCuts};
 use super::list::{Listing, list_input, list_into};
+use super::local::open_regular;
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place, Split};
 use super::{Blocks, FileAccess, InputError, InputLimits, open_split};
@@ -247,7 +248,7 @@ impl Packing<'_> {
 /// With plain reads and not through a map: a file that shrinks meanwhile is then an error, not a signal.
 fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, InputError> {
     let failed = |source| InputError::from_io(&file.name, source);
-    let open = File::open(file.path.to_path()).map_err(failed)?;
+    let open = open_regular(file.path.to_path()).map_err(failed)?;
     let (cuts, unclosed) = if holds_quotes(&open, file.length).map_err(failed)? {
         let rows = scan_rows(&open, delimiter, split_bytes).map_err(failed)?;
         let unclosed = rows.unclosed();

@@ -137,10 +137,8 @@ impl Contents {
 }
 
 fn task_error(error: InputError) -> TaskError {
-    let at_fault = error.is_input_fault();
+    let kind = if error.is_input_fault() { FailureKind::Input } else { FailureKind::Unavailable };
     let mut error = TaskError::from(error);
-    if at_fault {
-        error.kind = FailureKind::Input;
-    }
+    error.kind = kind;
     error
 }

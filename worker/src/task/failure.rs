@@ -31,6 +31,12 @@ pub enum TaskFailure {
         /// The error and its causes.
         message: String,
     },
+    /// Input that user code asked for could not be had, through no fault of its own.
+    #[error("{message}")]
+    Unavailable {
+        /// The error and its causes.
+        message: String,
+    },
     /// The job's parameters are at fault.
     #[error("{message}")]
     Config {
@@ -103,6 +109,7 @@ impl TaskFailure {
             Self::Input(source) if !source.is_input_fault() => Fault::Transport,
             Self::Input(_) | Self::BadInput { .. } => Fault::Input,
             Self::Config { .. } => Fault::Config,
+            Self::Unavailable { .. } => Fault::Transport,
             Self::Spill { .. } => Fault::Worker,
             Self::Output { .. } => Fault::Output,
             Self::Corrupt { source: SegmentError::Changed { source, .. }, .. } if source.is_input_fault() => {
@@ -124,6 +131,7 @@ impl From<TaskError> for TaskFailure {
             FailureKind::User => Self::User { message },
             FailureKind::Input => Self::BadInput { message },
             FailureKind::Config => Self::Config { message },
+            FailureKind::Unavailable => Self::Unavailable { message },
         }
     }
 }

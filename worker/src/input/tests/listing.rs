@@ -128,6 +128,16 @@ fn input_of_empty_files_has_no_splits() {
 }
 
 #[test]
+fn files_of_size_0_that_have_content_are_refused() {
+    let error = names(&Files::new(), &["/proc/self/status".to_owned()]).unwrap_err();
+    assert!(matches!(error, InputError::SizeUnknown { .. }), "{error}");
+    assert!(error.is_input_fault());
+    let expected =
+        "input /proc/self/status says that its size is 0 but has content; copy it and give the copy";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn first_records_are_the_first_rows_that_are_not_blank() {
     let files = Files::new();
     let paths = [files.write("empty", "\n\r\n"), files.write("b", "\"a\nb\",c\r\n1,2\n")];

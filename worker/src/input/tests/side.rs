@@ -104,6 +104,23 @@ fn side_input_refuses_a_wrong_index_or_type() {
 }
 
 #[test]
+fn side_input_that_cannot_be_fetched_is_charged_to_nobody() {
+    struct Gone;
+    impl FileAccess for Gone {
+        fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+            Err(InputError::Remote { path: piece.name.clone(), offset: 0, source: "gone".into() })
+        }
+    }
+    let files = Files::new();
+    let table = input(&[files.write("a", "1\n")], RecordFormat::Lines);
+    let planned = plan_side(&[table], &LocalListing).unwrap();
+    let side = SideInputs::new(planned, Arc::new(Gone), InputLimits::default());
+    let error = side.get(0, |blocks| Ok(blocks.len())).unwrap_err();
+    assert_eq!(error.kind, FailureKind::Unavailable);
+    assert_eq!(crate::task::TaskFailure::from(error).class(), crate::task::Fault::Transport);
+}
+
+#[test]
 fn side_input_that_cannot_be_read_is_the_inputs_fault() {
     let files = Files::new();
     let side = side(&files);
