@@ -126,7 +126,7 @@ fn port_in_use_is_refused_at_once() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let finished = sandbox.run(["master", "--listen", &address]).expect_code(3);
-    finished.expect_words(&[&format!("cannot listen on {address}: address in use")]);
+    finished.expect_words(&[&format!("cannot listen on {address}: another process listens there")]);
     assert!(!sandbox.path("state/join").exists(), "an address was told on which nobody listens");
 }
 
