@@ -56,6 +56,8 @@ enum How {
     Print,
     /// Emit other keys each time, whatever the lines
     Random,
+    /// Take memory until there is none
+    Devour,
 }
 
 impl Faulty {
@@ -83,6 +85,12 @@ impl Faulty {
                 std::hint::spin_loop();
             },
             How::Random => Ok(()),
+            How::Devour => {
+                let mut held = Vec::new();
+                loop {
+                    held.push(black_box(vec![1_u8; 16 << 20]));
+                }
+            }
             How::Print => {
                 for number in 0..40_000 {
                     eprintln!("line {number:06} of a mapper that talks too much \x1b[31m");

@@ -156,8 +156,9 @@ pub struct TaskCounts {
 /// Why a job did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `not_deterministic`, `workers_lost`,
-    /// `workers_unfit`, `unreachable`, `no_workers`, `client_lost`, `master_lost`, `limit`, `internal`.
+    /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `output_corrupt`, `memory`, `engine`,
+    /// `not_deterministic`, `workers_lost`, `workers_unfit`, `unreachable`, `no_workers`, `client_lost`, `master_lost`,
+    /// `limit`, `internal`.
     pub code: String,
     /// One sentence with the task.
     pub message: String,
@@ -542,6 +543,9 @@ pub struct WorkerEnded {
     pub host: String,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// The kernel ended it because memory ran out.
+    #[serde(default)]
+    pub out_of_memory: bool,
     /// Its exit code, if no signal did.
     pub code: Option<i32>,
     /// The last words of user code.

@@ -6,6 +6,7 @@
 
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
+use crate::out_of_memory::MemoryKills;
 use crate::scratch;
 use gristmill_worker::agent::{begun, capture, crash};
 use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
@@ -19,7 +20,7 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
@@ -31,12 +32,15 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 /// How long children may take to end by themselves before they are killed.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Workers replaced in the life of one cluster; more means that something is wrong with the program itself.
-const REPLACED_MAX: u32 = 1000;
+/// Processes in one place that lived less than [`HASTY`], or could not be started, one after the other; more means that
+/// something is wrong with the program or the machine itself. With the pauses between them that takes over an hour.
+const HASTY_MAX: u32 = 1000;
 
-/// The exit code of a program whose worker process ended with this code, if there is no point in another one.
-fn final_code(code: i32) -> Option<u8> {
+/// The exit code of a program whose worker process ended with this code, if there is no point in another one. `worked`
+/// says whether one has lived for a while in this place.
+fn final_code(code: i32, worked: bool) -> Option<u8> {
     match code {
+        exit::worker::LACKING if !worked => Some(exit::ENVIRONMENT),
         exit::worker::ASKED => Some(exit::OK),
         exit::worker::MASTER_GONE => Some(exit::CLUSTER),
         exit::worker::REFUSED => Some(exit::ENVIRONMENT),
@@ -53,6 +57,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
 
 /// Last words of user code that are sent to the master, bytes.
 const LAST_WORDS_BYTES_MAX: u64 = 2048;
@@ -251,8 +257,9 @@ impl Cluster {
             shuffle: config.shuffle,
             flags: Vec::new(),
         };
+        let memory_kills = MemoryKills::watch();
         for number in 1..=workers.count {
-            let seat = workers.seat(number, &cluster.folders, &stopping);
+            let mut seat = workers.seat(number, &cluster.folders, &memory_kills, &stopping);
             let first = seat.start().await?;
             cluster.supervisors.push(tokio::spawn(async move {
                 let _ = seat.supervise(first).await;
@@ -329,7 +336,13 @@ impl Workers {
         result
     }
 
-    fn seat(&self, number: u32, folders: &[PathBuf], stopping: &watch::Receiver<bool>) -> Seat {
+    fn seat(
+        &self,
+        number: u32,
+        folders: &[PathBuf],
+        memory_kills: &MemoryKills,
+        stopping: &watch::Receiver<bool>,
+    ) -> Seat {
         Seat {
             number,
             slots: self.slots,
@@ -343,7 +356,9 @@ impl Workers {
             folders: folders.to_vec(),
             flags: self.flags.clone(),
             pool: Pool::new(Timeouts::default()),
+            memory_kills: memory_kills.clone(),
             stopping: stopping.clone(),
+            made_again: Vec::new(),
         }
     }
 
@@ -359,8 +374,9 @@ impl Workers {
         stopping: &watch::Receiver<bool>,
     ) -> Result<u8, ClusterError> {
         let mut seats = tokio::task::JoinSet::new();
+        let memory_kills = MemoryKills::watch();
         for number in 1..=self.count {
-            let seat = self.seat(number, folders, stopping);
+            let mut seat = self.seat(number, folders, &memory_kills, stopping);
             let first = seat.start().await?;
             seats.spawn(seat.supervise(first));
         }
@@ -397,7 +413,10 @@ struct Seat {
     folders: Vec<PathBuf>,
     flags: Vec<OsString>,
     pool: Pool,
+    memory_kills: MemoryKills,
     stopping: watch::Receiver<bool>,
+    /// Of folders that somebody had removed.
+    made_again: Vec<scratch::Hold>,
 }
 
 struct Seated {
@@ -408,7 +427,7 @@ struct Seated {
 }
 
 impl Seat {
-    async fn start(&self) -> Result<Seated, ClusterError> {
+    async fn start(&mut self) -> Result<Seated, ClusterError> {
         let failed = |source| ClusterError::Start { role: "worker", source };
         let master = self.master.to_string();
         let arguments = ["worker", "--from-parent", "--master", &master];
@@ -416,6 +435,10 @@ impl Seat {
         let mut child = command(arguments).stdout(Stdio::null()).spawn().map_err(failed)?;
         let mut spill_dirs = Vec::with_capacity(self.folders.len());
         for folder in &self.folders {
+            // Systems clear their folders for temporary files now and then.
+            if let Some(hold) = (!folder.exists()).then(|| scratch::make(folder).ok()).flatten() {
+                self.made_again.push(hold);
+            }
             let path = folder.join(format!("worker-{}-{}", self.number, child.id().unwrap_or(0)));
             let made = fs::DirBuilder::new().mode(0o700).create(&path);
             made.map_err(|source| ClusterError::Folder { path: path.clone(), source })?;
@@ -441,8 +464,8 @@ impl Seat {
     /// Waits for the process to end, again and again, until the cluster stops or the process says by its exit code
     /// that there is no point in another: that code is the answer.
     async fn supervise(mut self, mut seated: Seated) -> Option<u8> {
-        let mut hasty = 0;
-        for _ in 0..REPLACED_MAX {
+        let (mut hasty, mut worked) = (0, false);
+        while hasty < HASTY_MAX {
             let born = Instant::now();
             let pid = seated.child.id().unwrap_or(0);
             let status = tokio::select! {
@@ -456,38 +479,62 @@ impl Seat {
                 remove_folders(&seated.spill_dirs);
                 return None;
             }
-            let last_words = seated.spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default();
-            let begun = seated.spill_dirs.first().map(|dir| begun::read(dir)).unwrap_or_default();
-            let culprit = seated.spill_dirs.first().and_then(|dir| crash::read(dir));
-            remove_folders(&seated.spill_dirs);
-            if let Ok(status) = status {
-                let final_code = status.code().and_then(final_code);
-                if final_code.is_some() {
-                    return final_code;
-                }
-                let (signal, code) = (status.signal(), status.code());
-                let host = gristmill_worker::host_name();
-                self.report(&WorkerEnded { pid, host, signal, code, last_words, begun, culprit }).await;
+            let quick = born.elapsed() < HASTY;
+            worked |= !quick;
+            hasty = if quick { hasty + 1 } else { 0 };
+            if let Some(code) = self.ended(pid, status, &seated.spill_dirs, worked).await {
+                return Some(code);
             }
-            hasty = if born.elapsed() < HASTY { hasty + 1 } else { 0 };
-            if 1 < hasty {
-                let pause = (PAUSE * (1 << (hasty - 2).min(10))).min(PAUSE_MAX);
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    () = stopped(&mut self.stopping) => return None,
+            seated = loop {
+                if 1 < hasty {
+                    let pause = (PAUSE * (1 << (hasty - 2).min(10))).min(PAUSE_MAX);
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = stopped(&mut self.stopping) => return None,
+                    }
                 }
-            }
-            match self.start().await {
-                Ok(next) => seated = next,
-                Err(error) => {
-                    tracing::error!(%error, "a worker could not be replaced");
-                    return Some(exit::ENVIRONMENT);
+                match self.start().await {
+                    Ok(next) => break next,
+                    Err(error) if hasty < HASTY_MAX => {
+                        hasty += 1;
+                        let error = crate::chain(&error);
+                        tracing::warn!(error, "a worker could not be replaced; it is tried again");
+                    }
+                    Err(error) => {
+                        tracing::error!(error = crate::chain(&error), "a worker could not be replaced");
+                        return Some(exit::ENVIRONMENT);
+                    }
                 }
-            }
+            };
         }
-        tracing::error!(replaced = REPLACED_MAX, "workers die again and again; no more are started");
+        tracing::error!(replaced = HASTY_MAX, "workers die again and again; no more are started");
         end(seated).await;
         Some(exit::FAILED)
+    }
+
+    /// Clears up after a process that has ended, and tells the master how it did. Answers the exit code of the program if
+    /// there is no point in another one.
+    async fn ended(
+        &self,
+        pid: u32,
+        status: io::Result<ExitStatus>,
+        spill_dirs: &[PathBuf],
+        worked: bool,
+    ) -> Option<u8> {
+        let last_words = spill_dirs.first().map(|dir| last_words(dir)).unwrap_or_default();
+        let begun = spill_dirs.first().map(|dir| begun::read(dir)).unwrap_or_default();
+        let culprit = spill_dirs.first().and_then(|dir| crash::read(dir));
+        remove_folders(spill_dirs);
+        let status = status.ok()?;
+        let final_code = status.code().and_then(|code| final_code(code, worked));
+        if final_code.is_none() {
+            let (signal, code) = (status.signal(), status.code());
+            let host = gristmill_worker::host_name();
+            let out_of_memory = signal == Some(SIGKILL) && self.memory_kills.take_one();
+            let end = WorkerEnded { pid, host, signal, out_of_memory, code, last_words, begun, culprit };
+            self.report(&end).await;
+        }
+        final_code
     }
 
     async fn report(&self, end: &WorkerEnded) {

@@ -14,10 +14,12 @@ pub const INPUT: u8 = 4;
 pub const CLUSTER: u8 = 5;
 /// Not authorised.
 pub const UNAUTHORISED: u8 = 6;
-/// Disk or memory ran out everywhere.
+/// Disk, memory or another means of the machines ran out, or damages data, wherever it was tried.
 pub const RESOURCES: u8 = 7;
 /// The job was cancelled or passed a limit.
 pub const CANCELLED: u8 = 8;
+/// The engine itself made a mistake.
+pub const ENGINE: u8 = 9;
 /// Ctrl-C or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 
@@ -38,10 +40,12 @@ pub mod worker {
     pub const TERMINATED: i32 = 80;
     /// Start another process: the engine's own code has panicked.
     pub const BROKEN: i32 = 81;
+    /// This machine gives it no thread, file or port. There is a point in another process only if one has worked there.
+    pub const LACKING: i32 = 82;
 
     /// Whether a worker process ends with this code of its own accord, rather than by an `exit` in user code.
     #[must_use]
     pub fn is_own(code: i32) -> bool {
-        (RENEW..=BROKEN).contains(&code)
+        (RENEW..=LACKING).contains(&code)
     }
 }

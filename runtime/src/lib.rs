@@ -207,6 +207,7 @@ pub mod generate;
 pub mod jobs;
 pub mod journal;
 pub mod master;
+mod out_of_memory;
 pub mod output_dir;
 pub mod paper;
 pub mod rate;

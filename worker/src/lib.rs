@@ -12,6 +12,7 @@ pub mod budget;
 pub mod codec;
 pub mod collect;
 pub mod commit;
+pub mod disk;
 pub mod fault;
 pub mod http;
 pub mod input;

@@ -74,10 +74,7 @@ impl ClusterFlags {
             memory_bytes: memory(self.memory.as_ref().or(settings.memory.as_ref()))?,
             policy: policy(self.policy.as_ref(), settings, false),
             placement: placement(self.placement.as_ref(), settings),
-            spill_dirs: match self.spill_dir.is_empty() {
-                true => settings.spill_dir.clone().unwrap_or_default(),
-                false => self.spill_dir.clone(),
-            },
+            spill_dirs: spill_dirs(&self.spill_dir, settings)?,
             disk_reserve_bytes: disk_reserve(self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref()))?,
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
             pools: shape.pools,
@@ -130,6 +127,27 @@ pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Op
         }
         _ => Ok(path),
     }
+}
+
+/// The folders for spills as named, which must be different ones, whatever they are called.
+fn spill_dirs(named: &[PathBuf], settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
+    let named = match named {
+        [] => settings.spill_dir.clone().unwrap_or_default(),
+        named => named.to_vec(),
+    };
+    let mut seen: Vec<(PathBuf, &Path)> = Vec::with_capacity(named.len());
+    for path in &named {
+        // One that is not there is refused when it is used.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if let Some((_, before)) = seen.iter().find(|(other, _)| *other == real) {
+            let (before, path) = (before.display(), path.display());
+            return Err(usage(format!(
+                "--spill-dir {path} is the same folder as {before}: name each folder once"
+            )));
+        }
+        seen.push((real, path));
+    }
+    Ok(named)
 }
 
 /// Bytes of disk space that spills leave free.

@@ -33,15 +33,19 @@ use crate::client::ClientError;
 use crate::cluster::ClusterError;
 use crate::exit;
 use crate::master::MasterError;
+use crate::output_dir::OutputError;
 use crate::registry::Registry;
 use crate::submit::SubmitError;
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, SecretError};
+use gristmill_worker::input::FilePath;
 use gristmill_worker::task::Fault;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -92,9 +96,14 @@ pub fn main(registry: Registry) -> ExitCode {
 
 /// Runs the program with these arguments, the first being its name.
 #[must_use]
-pub fn main_from(registry: Registry, arguments: Vec<std::ffi::OsString>) -> ExitCode {
-    let matches = match command(&registry).try_get_matches_from(arguments) {
+pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
+    survive_file_limit();
+    let matches = match command(&registry).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
+        Err(error) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
+            eprintln!("{}error:{} {}", style("1;31"), style("0"), not_text(&arguments));
+            return ExitCode::from(exit::USAGE);
+        }
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
             // Help into a closed pipe is no error.
@@ -123,6 +132,25 @@ pub fn main_from(registry: Registry, arguments: Vec<std::ffi::OsString>) -> Exit
             ExitCode::from(code)
         }
     }
+}
+
+/// Names the arguments that are no text.
+fn not_text(arguments: &[OsString]) -> String {
+    let wrong = arguments.iter().enumerate().filter(|(_, argument)| argument.to_str().is_none());
+    let named = wrong.map(|(number, argument)| format!("{number} ({})", FilePath::new(argument.as_bytes())));
+    let named: Vec<String> = named.collect();
+    let (word, is) = if named.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
+    format!("{word} {} {is} not UTF-8; %XX stands for such a byte", named.join(", "))
+}
+
+/// Lets a write beyond the limit on the size of files fail, as other writes do, instead of ending the process. The
+/// signal is caught and not ignored: programs that user code starts get it as ever.
+fn survive_file_limit() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _within = runtime.enter();
+    // What is caught stays caught, though nobody listens.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
 /// The whole command line of this registry.
@@ -241,6 +269,9 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if let Some(error) = error.downcast_ref::<ClientError>() {
         return judge_client(error);
     }
+    if error.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room) {
+        return (exit::RESOURCES, None);
+    }
     let environment = error.is::<ClusterError>()
         || error.is::<BindError>()
         || error.is::<MasterError>()
@@ -261,9 +292,20 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     (exit::FAILED, None)
 }
 
+/// Whether a disk has no more room, or none for this user or this file.
+fn is_out_of_room(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
     match error {
         ClientError::Submit { source } => match &**source {
+            SubmitError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
+                (exit::RESOURCES, Some("free some space, or choose another directory"))
+            }
+            // This machine lacks the means, such as descriptors, or does not reach the worker that has it.
+            SubmitError::Input { source } if !source.is_input_fault() => (exit::ENVIRONMENT, None),
             SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => {
                 (exit::INPUT, None)
             }
@@ -275,10 +317,10 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
                 Fault::Config => (exit::USAGE, None),
                 _ => (exit::ENVIRONMENT, None),
             },
-            SubmitError::Output { source: crate::output_dir::OutputError::NotEmpty { .. } } => {
+            SubmitError::Output { source: OutputError::NotEmpty { .. } } => {
                 (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
             }
-            SubmitError::Output { source: crate::output_dir::OutputError::Busy { .. } } => {
+            SubmitError::Output { source: OutputError::Busy { .. } } => {
                 (exit::ENVIRONMENT, Some("if no job runs there any more, remove its _temporary folder"))
             }
             _ => (exit::ENVIRONMENT, None),
@@ -305,9 +347,22 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             Some("output" | "workers_unfit") => {
                 (exit::RESOURCES, Some("free some space, or choose other folders"))
             }
-            None => (exit::CANCELLED, None),
-            Some(_) => (exit::FAILED, None),
+            Some("memory") => {
+                (exit::RESOURCES, Some("run less at once: fewer --workers or --slots, or a smaller --memory"))
+            }
+            Some("output_corrupt") => (
+                exit::RESOURCES,
+                Some("the disk or memory of a machine damages data: the incidents name the workers"),
+            ),
+            Some("output_unreadable") => {
+                (exit::CLUSTER, Some("do the workers reach each other? the incidents name them"))
+            }
+            Some("limit") | None => (exit::CANCELLED, None),
+            Some(_) => (exit::ENGINE, Some("please report it, with what was run")),
         },
+        ClientError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
+            (exit::RESOURCES, Some("free some space, or choose another directory"))
+        }
         ClientError::Interrupted { .. } => (exit::INTERRUPTED, None),
         ClientError::Refused { error }
             if matches!(
@@ -347,3 +402,6 @@ fn style(code: &str) -> String {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour { format!("\x1b[{code}m") } else { String::new() }
 }
+
+#[cfg(test)]
+mod tests;

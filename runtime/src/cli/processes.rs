@@ -445,6 +445,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
             match error {
                 WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,
                 WorkerError::Unauthorised { .. } => exit::worker::UNAUTHORISED,
+                WorkerError::Start { .. } | WorkerError::Listen { .. } => exit::worker::LACKING,
                 _ => exit::worker::REFUSED,
             }
         }

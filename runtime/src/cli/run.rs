@@ -10,6 +10,7 @@ use crate::cluster::Cluster;
 use crate::exit;
 use crate::registry::{PreparedJob, Registry};
 use crate::scratch::Scratch;
+use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::json;
 use std::fs;
@@ -264,7 +265,7 @@ fn show_last_words(client: &Client, status: &JobStatus) {
 fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {
     let trace = trace::chrome(&client.trace(job)?);
     fs::write(path, serde_json::to_vec(&trace)?)
-        .map_err(|error| usage(format!("could not write the trace {}: {error}", path.display())))
+        .with_context(|| format!("could not write the trace {}", path.display()))
 }
 
 /// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.

@@ -382,7 +382,7 @@ impl Master {
                     }
                     self.books.ping(now);
                     for worker in self.books.silent_since(now - Span(self.silence_max.as_nanos() as u64)) {
-                        self.books.lost(now, worker, None);
+                        self.books.fell_silent(now, worker);
                     }
                 }
             }
@@ -505,7 +505,7 @@ impl Master {
             None if !goodbye => {
                 self.gone.insert(worker, Instant::now() + END_PATIENCE);
             }
-            None => self.books.lost(now, worker, None),
+            None => self.books.left(now, worker),
         }
         // Of workers that were given up before their connection closed.
         self.ended.retain(|end| self.books.worker_of_process(&end.host, end.pid).is_some());

@@ -133,3 +133,18 @@ pub fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
     };
     Some((JobFailure { code: code.to_owned(), message: outcome.to_string(), detail: None }, task))
 }
+
+/// Says what the core does not know, which has fewer classes: what it was that failed again and again.
+pub fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
+    let (code, message) = match (failure.code.as_str(), class) {
+        ("output_unreadable", Some(FailureClass::Corrupt)) => {
+            ("output_corrupt", "was damaged each time it was read")
+        }
+        ("workers_unfit", Some(FailureClass::Engine)) => {
+            ("engine", "met a mistake of the engine each time it was tried")
+        }
+        _ => return,
+    };
+    failure.code = code.to_owned();
+    failure.message = format!("{}: it {message}", failure.message);
+}

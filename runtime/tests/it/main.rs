@@ -20,6 +20,7 @@ mod formats;
 mod input;
 mod jobs;
 mod lanes;
+
 mod live_policy;
 mod network;
 mod output;
@@ -34,3 +35,4 @@ mod suspend;
 mod user_code;
 mod verify;
 mod walls;
+mod words;

@@ -3,10 +3,12 @@
 //! The jobs are those of the example program `faulty`. Deliberately not here: workers that are killed from outside
 //! (`crash`).
 
-use crate::support::{Finished, Sandbox, oracle};
+use crate::support::{Finished, Sandbox, oracle, process, until};
+use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// The example program. Cargo builds it only with all targets of the package, so that a single test run on its own
 /// would find none, or one of yesterday: it is built here, which costs nothing if it is new.
@@ -209,4 +211,28 @@ fn policy_that_panics_leaves_its_decisions_to_fifo_and_the_log_says_so() {
     let finished = run_faulty(&sandbox, &["--how", "print", "--policy", "panicky"]).expect_code(0);
     finished.expect_words(&["who comes next?", "the policy panicked: fifo decided instead"]);
     assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes());
+}
+
+#[test]
+fn worker_that_was_suspended_does_not_charge_user_code_with_the_time() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "b\na\n");
+    let out = sandbox.text("out");
+    sandbox.arm("map");
+    let hang_after = Duration::from_millis(1500);
+    let arguments = ["run", "wordcount", &input, "--workers", "1", "--attempts", "1", "--hang-after", "1.5"];
+    let running = sandbox.gristmill([&arguments[..], &["--reduces", "1", "--output", &out]].concat()).start();
+    let held = sandbox.stopped_at("map");
+    process::signal(held, Signal::STOP);
+    // Longer than user code may take, and not long enough for the master to give the worker up.
+    let stopped = Instant::now();
+    until("the time to pass", || (hang_after + Duration::from_millis(500) < stopped.elapsed()).then_some(()));
+    let before = process::pauses(held);
+    process::signal(held, Signal::CONT);
+    until("a look at what hangs", || (before + 3 < process::pauses(held)).then_some(()));
+    sandbox.go_on("map");
+    let finished = running.finish().expect_code(0);
+    sandbox.assert_nothing_left();
+    assert!(!finished.stderr.contains("failed in user code"), "{}", finished.stderr);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t1\nb\t1\n");
 }

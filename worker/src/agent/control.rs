@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::MissedTickBehavior;
 
 /// User output in one [`WorkerFrame::Log`], bytes.
 pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
@@ -218,6 +219,8 @@ impl Agent {
     ) -> WorkerExit {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
+        // After a stall one look is enough.
+        watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let pause =
                 self.plan.wake_at(Time(self.now_ns())).map(|at| self.epoch + Duration::from_nanos(at.0));
@@ -244,7 +247,10 @@ impl Agent {
                 Some(fetched) = self.fetch_results.recv() => self.fetched(fetched),
                 () = wake => {}
                 _ = heartbeat.tick() => self.heartbeat(),
-                _ = watch.tick() => {
+                due = watch.tick() => {
+                    if 2 * WATCH_INTERVAL < due.elapsed() {
+                        self.excuse_stall();
+                    }
                     self.watch_output();
                     if let Some(attempt) = self.stuck() {
                         return WorkerExit::Stuck(attempt);

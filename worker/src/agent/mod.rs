@@ -209,7 +209,8 @@ pub async fn run(
     let (worker, heartbeat_ms) = match greeting {
         Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms })) => (worker, heartbeat_ms),
         Ok(Some(MasterFrame::Refused { reason })) => return Err(WorkerError::Refused { master, reason }),
-        Ok(_) => return Ok(WorkerExit::MasterGone),
+        // It died meanwhile; another may come.
+        Ok(_) | Err(FrameError::Io { .. }) => return Ok(WorkerExit::MasterGone),
         Err(source) => return Err(WorkerError::Greeting { master, source: Box::new(source) }),
     };
     tracing::info!(%worker, %master, slots = config.slots.total(), "joined");

@@ -6,6 +6,7 @@ use super::slots::{
     Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting, clean,
 };
 use crate::commit;
+use crate::disk;
 use crate::fault;
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::output::Output;
@@ -72,9 +73,10 @@ pub(super) fn open_output(
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
+    let remark = disk::remark(path, source).map_or_else(String::new, |remark| format!("; {remark}"));
     Failed {
         class: FailureClass::Output,
-        message: clean(&format!("could not write {}: {source}", path.display())),
+        message: clean(&format!("could not write {}: {source}{remark}", path.display())),
     }
 }
 

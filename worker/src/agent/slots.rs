@@ -14,6 +14,7 @@ use super::publish::{finish_part, open_output, remove_built};
 use super::work::{Turn, Work};
 use crate::api::JobPlan;
 use crate::budget::Budget;
+use crate::disk;
 use crate::fault;
 use crate::http::{Endpoint, Pool};
 use crate::input::{SideInputs, Split};
@@ -456,6 +457,12 @@ pub(super) fn failed(failure: &TaskFailure) -> Failed {
         message.push_str(": ");
         message.push_str(&cause.to_string());
         next = cause.source();
+    }
+    if let TaskFailure::Spill { path, source } | TaskFailure::Output { path, source } = failure
+        && let Some(remark) = disk::remark(path, source)
+    {
+        message.push_str("; ");
+        message.push_str(remark);
     }
     Failed { class, message: clean(&message) }
 }

@@ -177,7 +177,7 @@ impl Books {
         let job = map.task.job;
         if let Some(entry) = self.jobs.get_mut(&job) {
             entry.incident(now, &format!("{home} could not fetch {map} from {holder}: {message}"));
-            entry.last_failure.insert(map.task, message);
+            entry.last_failure.insert(map.task, (Some(class), message));
             entry.touch();
         }
         let class = translate::failure(class);
@@ -262,7 +262,7 @@ impl Books {
             _ => job.attempts.failed_other += 1,
         }
         if class != FailureClass::Cancelled {
-            job.last_failure.insert(attempt.task, format!("{attempt} on {from}: {message}"));
+            job.last_failure.insert(attempt.task, (Some(class), format!("{attempt} on {from}: {message}")));
             job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
         }
         if class == FailureClass::Output && !job.state.ended() && job.closing.is_none() {

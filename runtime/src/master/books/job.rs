@@ -15,7 +15,7 @@ use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::Part;
+use gristmill_worker::protocol::{FailureClass, Part};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::watch;
@@ -56,7 +56,10 @@ pub(super) struct Job {
     pub(super) parts: BTreeMap<u32, Part>,
     pub(super) incidents: VecDeque<String>,
     pub(super) incidents_omitted: u64,
-    pub(super) last_failure: BTreeMap<TaskId, String>,
+    /// The last thing that went wrong with each task, in words, with its class unless a worker was lost.
+    pub(super) last_failure: BTreeMap<TaskId, (Option<FailureClass>, String)>,
+    /// Workers that died for lack of memory while they ran nothing but this job.
+    pub(super) memory_deaths: u32,
     pub(super) failure: Option<JobFailure>,
     pub(super) logs: Logs,
     /// Whether the job has ended; sent at a change that nobody was told of yet.
@@ -107,6 +110,7 @@ impl Job {
             incidents: VecDeque::new(),
             incidents_omitted: 0,
             last_failure: BTreeMap::new(),
+            memory_deaths: 0,
             failure: None,
             logs: Logs::default(),
             changed,
@@ -135,7 +139,10 @@ impl Job {
         if let Some((mut failure, task)) = translate::job_failure(outcome)
             && self.failure.is_none()
         {
-            failure.detail = task.and_then(|task| self.last_failure.get(&task).cloned());
+            if let Some((class, words)) = task.and_then(|task| self.last_failure.get(&task)).cloned() {
+                translate::refine(&mut failure, class);
+                failure.detail = Some(words);
+            }
             self.failure = Some(failure);
         }
         self.last_failure = BTreeMap::new();

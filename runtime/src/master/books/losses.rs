@@ -3,13 +3,62 @@
 //! Not here: what becomes of its tasks and outputs (the core).
 
 use super::{Books, Worker};
-use crate::api::WorkerEnded;
+use crate::api::{JobFailure, WorkerEnded};
 use crate::exit;
-use gristmill_scheduler::event::{Event, Failure};
+use gristmill_scheduler::event::{Event, External, Failure};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
-use gristmill_scheduler::units::Time;
+use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::agent::slots::clean;
 use std::collections::BTreeSet;
+use std::fmt;
+
+/// Deaths of workers for lack of memory, while they ran tasks of one job alone, after which the job fails: it would
+/// take one worker after the other.
+const MEMORY_DEATHS_MAX: u32 = 3;
+
+/// How the master heard that a worker is gone.
+#[derive(Clone, Copy)]
+enum End<'a> {
+    /// It said goodbye.
+    Left,
+    /// Nothing was heard of it for so long.
+    Silent(Span),
+    /// Its connection closed, and nobody said why.
+    Closed,
+    /// Whoever started its process said how that ended.
+    Process(&'a WorkerEnded),
+}
+
+impl<'a> End<'a> {
+    fn process(self) -> Option<&'a WorkerEnded> {
+        match self {
+            End::Process(end) => Some(end),
+            End::Left | End::Silent(_) | End::Closed => None,
+        }
+    }
+}
+
+impl fmt::Display for End<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Left => f.write_str("lost: it took its leave"),
+            End::Silent(span) => write!(f, "lost: nothing was heard of it for {:.1} s", span.seconds()),
+            End::Closed => f.write_str("lost: its connection closed"),
+            End::Process(end) => match (end.signal, end.code) {
+                (Some(_), _) if end.out_of_memory => {
+                    f.write_str("ended by the kernel for lack of memory (signal 9, SIGKILL)")
+                }
+                (Some(signal), _) => write!(f, "ended by {}", signal_name(signal)),
+                (None, Some(exit::worker::TERMINATED)) => {
+                    f.write_str("ended by SIGTERM or SIGINT from outside")
+                }
+                (None, Some(exit::worker::BROKEN)) => f.write_str("ended by a mistake of the engine"),
+                (None, Some(code)) => write!(f, "ended with exit code {code}"),
+                (None, None) => f.write_str("lost: its process ended"),
+            },
+        }
+    }
+}
 
 /// How a worker was lost.
 struct Loss {
@@ -29,6 +78,22 @@ struct Loss {
 impl Books {
     /// A worker's connection is gone. `end` says how its process ended, if whoever started it told.
     pub fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
+        self.lose(now, worker, end.map_or(End::Closed, End::Process));
+    }
+
+    /// A worker has said goodbye.
+    pub fn left(&mut self, now: Time, worker: WorkerId) {
+        self.lose(now, worker, End::Left);
+    }
+
+    /// Nothing was heard of a worker for too long.
+    pub fn fell_silent(&mut self, now: Time, worker: WorkerId) {
+        let Some(silent) = self.workers.get(&worker) else { return };
+        let silence = now.since(silent.heard);
+        self.lose(now, worker, End::Silent(silence));
+    }
+
+    fn lose(&mut self, now: Time, worker: WorkerId, end: End<'_>) {
         let Some(gone) = self.workers.remove(&worker) else { return };
         self.slots -= gone.hello.slots.total();
         for (&attempt, &bytes) in &gone.running {
@@ -36,7 +101,7 @@ impl Books {
         }
         let loss = self.inquire(worker, &gone, end);
         // A mapped file that is cut short while it is read ends the process with SIGBUS.
-        if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.and_then(|end| end.signal))
+        if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.process().and_then(|end| end.signal))
             && attempt.task.kind == TaskKind::Map
         {
             self.events.push(Event::AttemptFailed { attempt, class: Failure::Input });
@@ -50,6 +115,9 @@ impl Books {
         for job in concerned {
             self.tell_of_loss(now, job, &gone, &loss);
         }
+        if end.process().is_some_and(|end| end.out_of_memory) {
+            self.ran_out_of_memory(&gone, &loss);
+        }
         for job in self.jobs.values_mut() {
             job.handed_over.lose(worker);
         }
@@ -57,7 +125,27 @@ impl Books {
         self.learn_network();
     }
 
-    fn inquire(&self, worker: WorkerId, gone: &Worker, end: Option<&WorkerEnded>) -> Loss {
+    /// Memory ran out on a worker. If it ran one job's tasks alone, that job is told apart from others that come too near
+    /// to the limit, and gives up before it has cost all workers.
+    fn ran_out_of_memory(&mut self, gone: &Worker, loss: &Loss) {
+        let awake = loss.begun.iter().filter(|attempt| !gone.suspended.contains(attempt));
+        let jobs: BTreeSet<JobId> = awake.map(|attempt| attempt.task.job).collect();
+        let (Some(&job), 1) = (jobs.first(), jobs.len()) else { return };
+        let Some(entry) = self.jobs.get_mut(&job).filter(|entry| !entry.state.ended()) else { return };
+        entry.memory_deaths += 1;
+        if entry.memory_deaths < MEMORY_DEATHS_MAX || entry.failure.is_some() || entry.closing.is_some() {
+            return;
+        }
+        entry.failure = Some(JobFailure {
+            code: "memory".to_owned(),
+            message: format!("memory ran out on {MEMORY_DEATHS_MAX} workers while they ran its tasks"),
+            detail: Some(format!("{}, the last of them: {}", loss.worker, loss.reason)),
+        });
+        self.events.push(Event::JobFailed { job, cause: External::LimitPassed });
+    }
+
+    fn inquire(&self, worker: WorkerId, gone: &Worker, end: End<'_>) -> Loss {
+        let (how, end) = (end.to_string(), end.process());
         let unreported = gone.running.keys().copied();
         let known = end.map(|end| &end.begun).filter(|begun| !begun.is_empty());
         let begun: BTreeSet<AttemptId> = match known {
@@ -75,17 +163,6 @@ impl Books {
         // What had begun is not known for certain unless the process left word, or there is no choice.
         let certain = known.is_some() || gone.running.len() == 1;
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
-        let how = match end {
-            Some(WorkerEnded { signal: Some(signal), .. }) => format!("ended by {}", signal_name(*signal)),
-            Some(WorkerEnded { code: Some(exit::worker::TERMINATED), .. }) => {
-                "ended by SIGTERM or SIGINT from outside".to_owned()
-            }
-            Some(WorkerEnded { code: Some(exit::worker::BROKEN), .. }) => {
-                "ended by a mistake of the engine".to_owned()
-            }
-            Some(WorkerEnded { code: Some(code), .. }) => format!("ended with exit code {code}"),
-            _ => "lost: its connection closed".to_owned(),
-        };
         let words = match end.and_then(|end| end.signal) {
             Some(SIGBUS) => "its input was cut short while it was read",
             _ => &last_words,
@@ -104,7 +181,7 @@ impl Books {
             return;
         }
         let worker = loss.worker;
-        job.last_failure.insert(attempt.task, format!("{attempt} on {worker}: {}", loss.reason));
+        job.last_failure.insert(attempt.task, (None, format!("{attempt} on {worker}: {}", loss.reason)));
         if loss.culprit == Some(attempt) {
             job.attempts.failed_user += 1;
             job.logs.add(Some(attempt), worker, loss.last_words.as_bytes());
@@ -145,13 +222,22 @@ const SIGBUS: i32 = 7;
 
 fn signal_name(signal: i32) -> String {
     let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
         4 => "SIGILL",
+        5 => "SIGTRAP",
         6 => "SIGABRT",
         7 => "SIGBUS",
         8 => "SIGFPE",
         9 => "SIGKILL",
         11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
         15 => "SIGTERM",
+        24 => "SIGXCPU: the limit on processor time, ulimit -t",
+        25 => "SIGXFSZ: the limit on the size of a file, ulimit -f",
+        31 => "SIGSYS",
         _ => return format!("signal {signal}"),
     };
     format!("signal {signal} ({name})")

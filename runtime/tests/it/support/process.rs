@@ -60,6 +60,13 @@ pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
 }
 
+/// How often the main thread of a process has waited for something so far.
+pub fn pauses(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
 /// Where a process listens for TCP connections.
 pub fn listening(pid: u32) -> Vec<SocketAddr> {
     tcp(pid).into_iter().filter(|(_, listens)| *listens).map(|(address, _)| address).collect()

@@ -64,6 +64,14 @@ impl Agent {
         }
     }
 
+    /// This process itself has stood still: it was suspended, or got no processor. Nobody's stillness counts.
+    pub(super) fn excuse_stall(&mut self) {
+        let now = Instant::now();
+        for running in self.running.values_mut() {
+            running.seen_at = now;
+        }
+    }
+
     /// The first attempt that does not move, or does not stop, beyond its limit. Its failure is reported here.
     pub(super) fn stuck(&mut self) -> Option<AttemptId> {
         let now = Instant::now();

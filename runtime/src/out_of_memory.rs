@@ -1,0 +1,95 @@
+//! Whether the kernel ended a process because memory ran out: it sends SIGKILL, as anybody may, but it counts.
+//!
+//! Not here: what follows from it (`master::books::losses`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where control groups are, as nearly every system has it.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// The kernel's count of processes that it ended for lack of memory: of this process's control group, in which its
+/// children are too, or of the whole machine where the group has none. Cloning shares it.
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryKills {
+    counter: Arc<PathBuf>,
+    /// How many have been accounted for.
+    seen: Arc<AtomicU64>,
+}
+
+impl MemoryKills {
+    /// Counts from now on.
+    pub(crate) fn watch() -> Self {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let counter = counters(&groups).into_iter().find(|path| read(path).is_some());
+        let counter = counter.unwrap_or_else(|| PathBuf::from("/proc/vmstat"));
+        let seen = Arc::new(AtomicU64::new(read(&counter).unwrap_or(0)));
+        Self { counter: Arc::new(counter), seen }
+    }
+
+    /// Whether there was one that is not accounted for yet; it is then. Asked when a process has died by SIGKILL.
+    pub(crate) fn take_one(&self) -> bool {
+        let count = read(&self.counter).unwrap_or(0);
+        let one_more = |seen| (seen < count).then_some(seen + 1);
+        self.seen.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    }
+}
+
+/// Files that may hold the count, by what `/proc/self/cgroup` says: those of its group, then those of the first group
+/// that can be seen, which it is inside a container.
+fn counters(groups: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let path = path.trim_start_matches('/');
+        let (folder, file) = match controllers {
+            "" => (PathBuf::from(GROUPS), "memory.events"),
+            names if names.split(',').any(|name| name == "memory") => {
+                (PathBuf::from(GROUPS).join("memory"), "memory.oom_control")
+            }
+            _ => continue,
+        };
+        found.extend([folder.join(path).join(file), folder.join(file)]);
+    }
+    found
+}
+
+fn read(counter: &Path) -> Option<u64> {
+    let text = fs::read_to_string(counter).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_looked_for_in_groups_of_both_kinds() {
+        let found = counters("4:cpu,memory:/a/b\n1:cpu:/c\n0::/d/e\n");
+        let expected = [
+            "/sys/fs/cgroup/memory/a/b/memory.oom_control",
+            "/sys/fs/cgroup/memory/memory.oom_control",
+            "/sys/fs/cgroup/d/e/memory.events",
+            "/sys/fs/cgroup/memory.events",
+        ];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn each_kill_is_accounted_for_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("memory.events");
+        let count =
+            |kills: u64| fs::write(&file, format!("oom 7\noom_kill {kills}\noom_group_kill 0\n")).unwrap();
+        count(3);
+        let seen = Arc::new(AtomicU64::new(read(&file).unwrap()));
+        let kills = MemoryKills { counter: Arc::new(file.clone()), seen };
+        assert!(!kills.take_one(), "all of it was before");
+        count(5);
+        assert!(kills.clone().take_one() && kills.take_one());
+        assert!(!kills.take_one());
+    }
+}

@@ -1,0 +1,154 @@
+//! What a user is told when the machine's own limits end something: the right words, and the documented exit code.
+//!
+//! Deliberately not here: full disks as such (`disk`), user code that misbehaves (`user_code`).
+
+use crate::support::data::{Random, tool};
+use crate::support::standing::Standing;
+use crate::support::{Finished, Sandbox, is_root, process, say_skipped, until};
+use crate::user_code::faulty_program;
+use rustix::process::Signal;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Runs the program in a shell that has prepared for it with this script.
+fn prepared(sandbox: &Sandbox, script: &str, program: &Path, arguments: &[&str]) -> Finished {
+    let script = format!("{script} && exec \"$@\"");
+    let all = ["-c", &script, "sh", program.to_str().unwrap()].into_iter().chain(arguments.iter().copied());
+    let finished = sandbox.program(Path::new("sh"), all).finish();
+    sandbox.assert_nothing_left();
+    finished
+}
+
+fn gristmill() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_gristmill"))
+}
+
+#[test]
+fn limit_on_the_size_of_files_is_named_when_an_output_passes_it() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(71).text(400_000, &[" ", "\n"]));
+    let out = sandbox.text("out");
+    let arguments = ["run", "sort", &input, "--workers", "1", "--reduces", "1", "--output", &out];
+    // In blocks of 512 bytes or of 1 KiB, as the shell has it.
+    let finished = prepared(&sandbox, "ulimit -f 200", gristmill(), &arguments).expect_code(7);
+    let finished = finished.expect_words(&["File too large", "ulimit -f"]);
+    assert!(!finished.stderr.contains("signal 25"), "a worker was ended:\n{}", finished.stderr);
+    assert!(!Path::new(&out).exists(), "the output of a failed job was left");
+}
+
+#[test]
+fn full_inodes_are_told_from_full_space() {
+    if !(is_root("full inodes") && tool("unshare", "full inodes")) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(72).text(60_000, &[" ", "\n"]));
+    fs::create_dir(sandbox.path("disk")).unwrap();
+    // One inode is left for the output's folder, one for `_temporary`, one for the probe in it: none for a part.
+    let mount = "mount -t tmpfs -o size=8m,nr_inodes=5 none disk && mkdir disk/here";
+    let arguments = ["run", "sort", &input, "--workers", "1", "--reduces", "2", "--output", "disk/here/out"];
+    let script = format!("{mount} && exec \"$@\"");
+    let program = gristmill().to_str().unwrap();
+    let all = ["-m", "sh", "-c", &script, "sh", program].into_iter().chain(arguments);
+    let finished = sandbox.program(Path::new("unshare"), all).finish().expect_code(7);
+    sandbox.assert_nothing_left();
+    finished.expect_words(&["could not write", "no inodes left"]);
+}
+
+#[test]
+fn spill_folder_that_is_named_twice_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("disk")).unwrap();
+    std::os::unix::fs::symlink("disk", sandbox.path("link")).unwrap();
+    let input = sandbox.write("text", "a\n");
+    for other in ["disk", "./disk/", "link"] {
+        let arguments = ["run", "sort", &input, "--spill-dir", "disk", "--spill-dir", other];
+        let finished = sandbox.run(arguments).expect_code(2);
+        finished.expect_words(&["--spill-dir", other, "the same folder", "once"]);
+    }
+}
+
+#[test]
+fn argument_that_is_not_text_is_named() {
+    let sandbox = Sandbox::new();
+    let arguments = ["run", "wordcount"].map(OsStr::new).into_iter();
+    let finished = sandbox.run(arguments.chain([OsStr::from_bytes(b"caf\xe9.txt")])).expect_code(2);
+    finished.expect_words(&["error: ", "argument 3", "caf%E9.txt", "not UTF-8"]);
+}
+
+#[test]
+fn trace_that_cannot_be_written_is_no_mistake_in_the_command() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let out = sandbox.text("out");
+    let trace = sandbox.text("not/there.json");
+    let finished = sandbox.run(["run", "sort", &input, "--output", &out, "--trace", &trace]).expect_code(3);
+    finished.expect_words(&["could not write the trace", "not/there.json", "No such file"]);
+}
+
+#[test]
+fn worker_that_falls_silent_is_lost_with_these_words() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    let input = sandbox.write("text", "b a\na\n");
+    sandbox.arm("map");
+    let arguments = ["submit", "wordcount", &input, "--reduces", "1", "--output", &sandbox.text("out")];
+    let client = sandbox.gristmill(arguments).start();
+    let held = sandbox.stopped_at("map");
+    process::signal(held, Signal::STOP);
+    let finished = client.finish().expect_code(0);
+    finished.expect_words(&[&format!("(process {held} on "), "nothing was heard of it for 5."]);
+    sandbox.go_on("map");
+    process::signal(held, Signal::CONT);
+    standing.await_workers(2);
+    standing.end();
+}
+
+/// A memory control group of this test's own, in that of the test.
+struct MemoryGroup(PathBuf);
+
+impl MemoryGroup {
+    /// `None`, and says so, where there can be none.
+    fn new(name: &str, bytes: u64) -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let own = groups.lines().find_map(|line| line.split_once(":memory:"));
+        let own = own.map(|(_, path)| Path::new("/sys/fs/cgroup/memory").join(path.trim_start_matches('/')));
+        let folder = own?.join(format!("gristmill-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).ok()?;
+        let group = Self(folder);
+        fs::write(group.0.join("memory.limit_in_bytes"), bytes.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        // What is left of processes that were killed leaves the group a moment later.
+        until("the control group to be empty", || fs::remove_dir(&self.0).is_ok().then_some(()));
+    }
+}
+
+#[test]
+fn job_that_uses_up_the_memory_fails_with_code_7_after_three_workers_and_says_why() {
+    let what = "a job that uses up the memory";
+    if !is_root(what) {
+        return;
+    }
+    let Some(group) = MemoryGroup::new("memory", 400 << 20) else {
+        return say_skipped(what, "no memory control group of version 1 can be made");
+    };
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "bad\n");
+    let out = sandbox.text("out");
+    let enter = format!("echo $$ > {}/cgroup.procs", group.0.display());
+    let arguments =
+        ["run", "faulty", &input, "--how", "devour", "--workers", "2", "--reduces", "1", "--output", &out];
+    let finished = prepared(&sandbox, &enter, &faulty_program(), &arguments).expect_code(7);
+    let words = ["memory ran out on 3 workers", "for lack of memory (signal 9", "hint: run less at once"];
+    let finished = finished.expect_words(&words);
+    let deaths = finished.stderr.matches("incident").count();
+    assert_eq!(deaths, 3, "{}", finished.stderr);
+    assert!(!finished.stderr.contains("failed in user code"), "charged to user code:\n{}", finished.stderr);
+}

@@ -1,0 +1,45 @@
+//! Why a file system takes no more, in words that its error code does not have.
+//!
+//! Not here: whose fault that is (`task::failure`).
+
+use rustix::fs::statvfs;
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+
+/// What is to be said beside the error of a write to this path, or to a file to be made there; `None` if the error says
+/// it all.
+#[must_use]
+pub fn remark(path: &Path, error: &io::Error) -> Option<&'static str> {
+    match Errno::from_io_error(error)? {
+        Errno::NOSPC if !has_inodes(path) => {
+            Some("it has no inodes left: not its bytes have run out, but the number of its files")
+        }
+        Errno::FBIG => {
+            Some("the limit on the size of a file is reached (ulimit -f, or that of its file system)")
+        }
+        _ => None,
+    }
+}
+
+/// Whether more files can be made where this path is, or would be.
+fn has_inodes(path: &Path) -> bool {
+    let Some(stat) = path.ancestors().find_map(|part| statvfs(part).ok()) else { return true };
+    // File systems that make inodes as they need them tell of none at all.
+    stat.f_files == 0 || 0 < stat.f_favail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disk_that_has_inodes_is_just_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("not/there/yet");
+        assert_eq!(remark(&path, &Errno::NOSPC.into()), None);
+        assert_eq!(remark(&path, &Errno::IO.into()), None);
+        assert_eq!(remark(&path, &io::Error::new(io::ErrorKind::StorageFull, "the reserve")), None);
+        assert!(remark(&path, &Errno::FBIG.into()).is_some_and(|words| words.contains("ulimit -f")));
+    }
+}
