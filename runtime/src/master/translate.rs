@@ -148,3 +148,26 @@ pub fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
     failure.code = code.to_owned();
     failure.message = format!("{}: it {message}", failure.message);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::JobId;
+
+    #[test]
+    fn failure_of_a_job_says_what_it_was_that_failed_again_and_again() {
+        let task = TaskId::map(JobId(1), 0);
+        let (unfit, unreadable) = (Cause::WorkersUnfit { task }, Cause::OutputUnreadable { task });
+        for (cause, class, expected) in [
+            (unfit, FailureClass::Worker, "workers_unfit"),
+            (unfit, FailureClass::Engine, "engine"),
+            (unreadable, FailureClass::Fetch, "output_unreadable"),
+            (unreadable, FailureClass::Corrupt, "output_corrupt"),
+            (Cause::UserCode { task }, FailureClass::Engine, "user_code"),
+        ] {
+            let (mut failure, _) = job_failure(Outcome::Failed { cause }).unwrap();
+            refine(&mut failure, Some(class));
+            assert_eq!(failure.code, expected, "{cause} after {}", class_word(class));
+        }
+    }
+}
