@@ -40,12 +40,10 @@ use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, SecretError};
-use gristmill_worker::input::FilePath;
 use gristmill_worker::task::Fault;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{IsTerminal, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -137,10 +135,10 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
 /// Names the arguments that are no text.
 fn not_text(arguments: &[OsString]) -> String {
     let wrong = arguments.iter().enumerate().filter(|(_, argument)| argument.to_str().is_none());
-    let named = wrong.map(|(number, argument)| format!("{number} ({})", FilePath::new(argument.as_bytes())));
+    let named = wrong.map(|(number, argument)| format!("{number} ({argument:?})"));
     let named: Vec<String> = named.collect();
     let (word, is) = if named.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
-    format!("{word} {} {is} not UTF-8; %XX stands for such a byte", named.join(", "))
+    format!("{word} {} {is} not UTF-8", named.join(", "))
 }
 
 /// Lets a write beyond the limit on the size of files fail, as other writes do, instead of ending the process. The

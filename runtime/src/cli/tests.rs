@@ -8,7 +8,7 @@ use crate::api::{ApiError, JobFailure, JobStatus};
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::api::TaskError;
 use gristmill_worker::http::Endpoint;
-use gristmill_worker::input::InputError;
+use gristmill_worker::input::{FilePath, InputError};
 use gristmill_worker::task::TaskFailure;
 use hyper::Method;
 use serde_json::json;
@@ -69,6 +69,7 @@ fn failed_job_ends_with_the_code_of_whose_trouble_it_was() {
         (Some("no_workers"), exit::CLUSTER),
         (Some("workers_lost"), exit::CLUSTER),
         (Some("client_lost"), exit::CLUSTER),
+        (Some("master_lost"), exit::CLUSTER),
         (Some("output_unreadable"), exit::CLUSTER),
         (Some("output"), exit::RESOURCES),
         (Some("output_corrupt"), exit::RESOURCES),

@@ -75,7 +75,7 @@ fn argument_that_is_not_text_is_named() {
     let sandbox = Sandbox::new();
     let arguments = ["run", "wordcount"].map(OsStr::new).into_iter();
     let finished = sandbox.run(arguments.chain([OsStr::from_bytes(b"caf\xe9.txt")])).expect_code(2);
-    finished.expect_words(&["error: ", "argument 3", "caf%E9.txt", "not UTF-8"]);
+    finished.expect_words(&["error: ", "argument 3", "caf\\xE9.txt", "not UTF-8"]);
 }
 
 #[test]
