@@ -96,10 +96,11 @@ pub fn main(registry: Registry) -> ExitCode {
 #[must_use]
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     survive_file_limit();
-    let matches = match command(&registry).try_get_matches_from(&arguments) {
+    let typed = arguments.clone();
+    let matches = match command(&registry).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
-            eprintln!("{}error:{} {}", style("1;31"), style("0"), not_text(&arguments));
+            eprintln!("{}error:{} {}", style("1;31"), style("0"), not_text(&typed));
             return ExitCode::from(exit::USAGE);
         }
         Err(error) => {
