@@ -18,6 +18,9 @@ pub(crate) const PREFIX: &str = "gristmill-";
 /// Name of the file that names the owner.
 const OWNER: &str = "owner";
 
+/// Its name until it is written.
+const OWNER_UNWRITTEN: &str = "owner.new";
+
 /// Longest such file, bytes.
 const OWNER_BYTES_MAX: u64 = 4096;
 
@@ -126,7 +129,7 @@ pub(crate) fn make(folder: &Path) -> io::Result<Hold> {
 /// Leaves word of this process, and takes the lock before anybody can read it.
 fn sign(folder: &Path) -> io::Result<File> {
     let text = serde_json::to_vec(&Owner::current()?)?;
-    let built = folder.join("owner.new");
+    let built = folder.join(OWNER_UNWRITTEN);
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
     file.try_lock_shared().map_err(io::Error::from)?;
     file.write_all(&text)?;
@@ -141,7 +144,7 @@ fn sign(folder: &Path) -> io::Result<File> {
 /// # Errors
 /// Somebody is sweeping it: its owner is dead.
 pub(crate) fn hold(folder: &Path) -> io::Result<Hold> {
-    match open_owner(folder) {
+    match open_owner(&folder.join(OWNER)) {
         Ok(file) => match file.try_lock_shared() {
             Err(error @ TryLockError::WouldBlock) => Err(error.into()),
             // Where there are no locks nothing is swept either.
@@ -151,9 +154,9 @@ pub(crate) fn hold(folder: &Path) -> io::Result<Hold> {
     }
 }
 
-fn open_owner(folder: &Path) -> io::Result<File> {
+fn open_owner(file: &Path) -> io::Result<File> {
     let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().read(true).write(true).custom_flags(no_link).open(folder.join(OWNER))
+    OpenOptions::new().read(true).write(true).custom_flags(no_link).open(file)
 }
 
 /// Removes the folders in a place whose owners have died.
@@ -186,7 +189,8 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
         return Ok(None);
     }
     let here = Owner::current()?;
-    let file = open_owner(folder)?;
+    // An owner that died while its word was being synced has left it under the other name, locked likewise till then.
+    let file = open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN)))?;
     if file.try_lock().is_err() {
         return Ok(None);
     }
@@ -247,6 +251,21 @@ mod tests {
         fs::create_dir(folder.join("worker-1-7")).unwrap();
         fs::write(folder.join("worker-1-7/run-0.spill"), "some bytes").unwrap();
         folder
+    }
+
+    #[test]
+    fn folders_whose_owners_died_before_their_word_had_its_name_are_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let unsigned = |folder: &Path| {
+            fs::rename(folder.join(OWNER), folder.join(OWNER_UNWRITTEN)).unwrap();
+        };
+        let dead = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
+        unsigned(&dead);
+        let live = place.path().join("gristmill-b");
+        let _hold = make(&live).unwrap();
+        unsigned(&live);
+        sweep(place.path());
+        assert!(!dead.exists() && live.exists());
     }
 
     #[test]
