@@ -6,7 +6,7 @@
 
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_worker::http::Endpoint;
-use gristmill_worker::input::{FilePath, Split};
+use gristmill_worker::input::{FilePath, FileStamp, Split};
 use gristmill_worker::protocol::{AttemptReport, Part, SlotCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,12 +50,12 @@ pub struct Submission {
     pub output_probe: String,
     /// The directory was made for this job.
     pub output_made: bool,
-    /// What was in the way of the output, moved aside until the job has succeeded.
-    pub output_aside: Option<FilePath>,
     /// Where the submitter serves its files and takes parts.
     pub submitter: Option<Endpoint>,
     /// What opens the job's segments and files, as text; made by the submitter because it serves files too.
     pub key: String,
+    /// What the permits to send in parts are made of, as text: the master and the submitter know it, workers do not.
+    pub permit_key: String,
     /// Share under a fair policy; 1 is usual.
     pub weight: f64,
     /// Pool under a fair policy; `None`: a pool of its own.
@@ -285,6 +285,9 @@ pub struct JobStatus {
     pub counters: BTreeMap<String, u64>,
     /// Published parts in order; while a job is followed, only once it has ended.
     pub parts: Vec<Part>,
+    /// Where each of the parts was built, for whoever publishes them; nobody else is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub built: Vec<BuiltPart>,
     /// What went wrong on the way, newest last, at most [`INCIDENTS_MAX`].
     pub incidents: Vec<String>,
     /// Incidents left out of the list.
@@ -327,6 +330,22 @@ pub struct Outlook {
     pub reduce_slots: Option<f64>,
     /// In words.
     pub words: String,
+}
+
+/// Body of `POST /api/v1/jobs/JOB/closed`: the client that follows a job has closed its output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OutputClosed {
+    /// Why the output is not there, if it could not be finished.
+    pub failed: Option<String>,
+}
+
+/// Where a part lies until it is published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BuiltPart {
+    /// The attempt that built it, and was allowed to.
+    pub attempt: AttemptId,
+    /// Its file as it was when the attempt was done with it.
+    pub stamp: FileStamp,
 }
 
 /// Incidents kept for one job.

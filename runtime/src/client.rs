@@ -6,8 +6,8 @@
 mod outcome;
 
 use crate::api::{
-    ApiError, Explanation, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, ROOT,
-    Submission, WatchLine,
+    ApiError, Explanation, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, OutputClosed, PolicyChange,
+    ROOT, Submission, WatchLine,
 };
 use crate::output_dir::{OutputDirectory, Success};
 use crate::registry::PreparedJob;
@@ -434,19 +434,38 @@ impl Client {
                 return Err(error);
             }
         };
-        let result = self.follow(&planned.submission, seen).await;
+        let mut lines = None;
+        let result = self.follow(&planned.submission, &mut lines, seen).await;
         drop(serving);
-        let status = match result {
-            Ok(status) => status,
-            Err(error) => {
-                planned.output.abandon();
-                return Err(error);
+        let (path, columns) = (planned.output.path().to_path_buf(), planned.submission.columns.clone());
+        let (claim, sync) = (planned.output, options.sync);
+        let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
+        // Off this thread, which keeps the connection alive: while it is, the master leaves the output to us.
+        let closing = tokio::task::spawn_blocking(move || match success {
+            Some((success, built)) => claim.finish(&success, &built, sync),
+            None => {
+                claim.abandon();
+                Ok(())
             }
-        };
-        let output = planned.output.path().to_path_buf();
-        let success = Success::of(&status, planned.submission.columns.clone());
-        planned.output.finish(&success, options.sync).map_err(|source| ClientError::Output { source })?;
-        Ok(JobReport { status, output })
+        });
+        let closed = closing.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        if let (Some(mut lines), Some(job)) = (lines, job_of(&result)) {
+            self.tell_closed(job, closed.as_ref().err().map(|error| crate::chain(error))).await;
+            lines.end().await;
+        }
+        let status = result?;
+        closed.map_err(|source| ClientError::Output { source })?;
+        Ok(JobReport { status: JobStatus { built: Vec::new(), ..status }, output: path })
+    }
+
+    /// Tells the master what became of the output of a job that has ended.
+    async fn tell_closed(&self, job: JobId, failed: Option<String>) {
+        let path = format!("{ROOT}/jobs/{job}/closed");
+        let Ok(body) = serde_json::to_vec(&OutputClosed { failed }) else { return };
+        // A master that is gone by now changes nothing: the output is closed.
+        if let Err(error) = self.request(Method::POST, &path, body).await {
+            tracing::debug!(%error, %job, "the master was not told that the output is closed");
+        }
     }
 
     /// Starts serving files and taking parts, if workers may need it.
@@ -479,8 +498,9 @@ impl Client {
         };
         planned.submission.submitter = Some(Endpoint::of_address(address, pin));
         let files = Served::Listed(Arc::new(std::mem::take(&mut planned.files)));
-        let output = planned.output.path().to_path_buf();
-        let task = tokio::spawn(submitter::run(listener, transport, planned.key.clone(), files, output));
+        let doors = submitter::Doors { key: planned.key.clone(), permit_key: planned.permit_key.clone() };
+        let place = planned.output.built_place();
+        let task = tokio::spawn(submitter::run(listener, transport, doors, files, place));
         Ok(Some(Serving(task)))
     }
 
@@ -496,14 +516,16 @@ impl Client {
         stream.local_addr().ok().map(|address| address.ip())
     }
 
-    /// Submits and waits for the end.
-    async fn follow(
-        &self,
+    /// Submits and waits for the end. While the connection in `open` lasts, the output is left to us.
+    async fn follow<'a>(
+        &'a self,
         submission: &Submission,
+        open: &mut Option<Lines<'a>>,
         seen: &mut dyn FnMut(&JobStatus),
     ) -> Result<JobStatus, ClientError> {
         let body = serde_json::to_vec(submission).map_err(|source| ClientError::Answer { source })?;
-        let mut lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?;
+        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?;
+        let lines = open.insert(lines);
         let mut interrupted = self.interrupted.clone();
         let mut cancelled = None;
         loop {
@@ -528,9 +550,6 @@ impl Client {
                 }
             };
             seen(&status);
-            if status.state.ended() {
-                lines.end().await;
-            }
             match (status.state, cancelled) {
                 (JobState::Succeeded, _) => return Ok(status),
                 (state, Some(job)) if state.ended() => return Err(ClientError::Interrupted { job }),
@@ -538,6 +557,16 @@ impl Client {
                 _ => {}
             }
         }
+    }
+}
+
+/// The job that has ended like this, if it was heard to end.
+fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
+    match result {
+        Ok(status) => Some(status.job),
+        Err(ClientError::Job { status }) => Some(status.job),
+        Err(ClientError::Interrupted { job }) => Some(*job),
+        Err(_) => None,
     }
 }
 

@@ -209,6 +209,7 @@ pub mod journal;
 pub mod master;
 mod out_of_memory;
 pub mod output_dir;
+mod owner;
 pub mod paper;
 pub mod rate;
 pub mod registry;

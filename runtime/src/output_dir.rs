@@ -1,18 +1,25 @@
 //! The output directory of a job, from the moment it is claimed to `_SUCCESS` or back to nothing.
 //!
-//! `DIR/_temporary` is made exclusively, so two jobs can never write into one directory. Parts are published by
-//! the workers; `_SUCCESS` comes last. A job that fails removes what it published and, if the directory was its
-//! own, the directory. Not here: building and publishing parts (`gristmill_worker::commit`).
+//! `DIR/_temporary` is claimed exclusively (`claim`), so two jobs can never write into one directory. Attempts build parts there,
+//! each in a file of its own; whoever closes the output publishes those that count, and `_SUCCESS` comes last. What
+//! a worker does that was given up, and goes on, changes no published part. A job that fails leaves nothing and, if
+//! the directory was its own, no directory. Not here: building parts (`gristmill_worker::agent`).
 
-use crate::api::{JobStatus, SCHEMA, Submission};
-use gristmill_worker::commit::{TEMPORARY, sync_directory};
-use gristmill_worker::input::FilePath;
+mod claim;
+
+use crate::api::{BuiltPart, JobStatus, SCHEMA, Submission};
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::commit::{TEMPORARY, built_name, publish, sync_directory};
+use gristmill_worker::fault;
+use gristmill_worker::input::{FilePath, FileStamp};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Name of the file that says that the output is complete.
 pub const SUCCESS: &str = "_SUCCESS";
@@ -84,10 +91,29 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// Another job writes there.
-    #[error("another job is writing to {path} (it has a {TEMPORARY} folder)")]
+    #[error("another job is writing to {path} (it has a {TEMPORARY} folder, {by})")]
     Busy {
         /// The directory.
         path: PathBuf,
+        /// What its claim says.
+        by: String,
+    },
+    /// A part is not what the attempt that built it said of it.
+    #[error(
+        "the part {part}, built as {path}, is not as it was left: it has {bytes} bytes of checksum {crc32c:08x} instead of \
+         {} of {:08x}", expected.0, expected.1
+    )]
+    Changed {
+        /// Its name.
+        part: String,
+        /// Where it was built.
+        path: PathBuf,
+        /// Bytes that are there.
+        bytes: u64,
+        /// Their CRC-32C.
+        crc32c: u32,
+        /// Bytes and CRC-32C as its attempt said.
+        expected: (u64, u32),
     },
     /// The file system says no.
     #[error("could not {action} {path}")]
@@ -112,92 +138,168 @@ impl OutputError {
 #[derive(Debug)]
 pub struct OutputDirectory {
     path: PathBuf,
-    probe: String,
+    /// Tells the files of this claim from those of any other.
+    nonce: String,
     /// The directory was made by this job.
     made: bool,
-    /// What was there before, moved aside.
-    aside: Option<PathBuf>,
+    /// The claim file, with this process's lock on it.
+    lock: Option<File>,
 }
 
 impl OutputDirectory {
-    /// Claims a directory. With `overwrite`, what is there is moved aside first and comes back if the job fails.
+    /// Claims a directory. With `overwrite`, what is in it is moved aside and comes back if the job fails. What a process
+    /// that has died had claimed is put in order first. With `sync`, the claim survives a power cut.
     ///
     /// # Errors
     /// Whatever makes the directory unusable, before any task starts.
-    pub fn claim(path: &Path, overwrite: bool, nonce: &str) -> Result<Self, OutputError> {
+    pub fn claim(path: &Path, overwrite: bool, sync: bool, nonce: &str) -> Result<Self, OutputError> {
         let path = std::path::absolute(path).map_err(OutputError::io("resolve", path))?;
-        let mut aside = None;
-        match fs::symlink_metadata(&path) {
-            Ok(found) if !found.is_dir() && !path.is_dir() => {
-                return Err(OutputError::NotADirectory { path });
+        // What a link names is claimed, and the link stays.
+        let path = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() && path.is_dir() => {
+                fs::canonicalize(&path).map_err(OutputError::io("resolve", &path))?
             }
-            Ok(_) => {
-                let mut entries = fs::read_dir(&path).map_err(OutputError::io("list", &path))?;
-                let empty = entries.next().is_none();
-                if path.join(TEMPORARY).exists() {
-                    return Err(OutputError::Busy { path });
-                }
-                if !empty && !overwrite {
-                    return Err(OutputError::NotEmpty { path });
-                }
-                if !empty {
-                    let mut name = path.file_name().unwrap_or_default().to_owned();
-                    name.push(format!(".replaced-{nonce}"));
-                    let moved = path.with_file_name(name);
-                    fs::rename(&path, &moved).map_err(OutputError::io("move aside", &path))?;
-                    aside = Some(moved);
-                }
+            Ok(found) if !found.is_dir() => return Err(OutputError::NotADirectory { path }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(OutputError::io("look at", &path)(error));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(OutputError::io("look at", &path)(error)),
-        }
-        let mut claimed = Self { path, probe: format!("probe-{nonce}"), made: false, aside };
-        let made = match fs::create_dir(&claimed.path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(OutputError::io("create", &claimed.path)(error)),
+            _ => path,
         };
-        let marked = made.and_then(|made| {
-            claimed.made = made;
-            claimed.mark()
+        for _ in 0..TAKE_OVERS_MAX {
+            match Self::claim_once(&path, overwrite, sync, nonce) {
+                Err(OutputError::Busy { .. }) if claim::take_over(&path) => {}
+                claimed => return claimed,
+            }
+        }
+        Err(busy(&path))
+    }
+
+    fn claim_once(path: &Path, overwrite: bool, sync: bool, nonce: &str) -> Result<Self, OutputError> {
+        let made = match fs::create_dir(path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(OutputError::io("create", path)(error)),
+        };
+        let mut claimed = Self { path: path.to_path_buf(), nonce: nonce.to_owned(), made, lock: None };
+        let temporary = path.join(TEMPORARY);
+        // Not ours, and not to be touched for a moment either.
+        if !temporary.exists() && !overwrite && !claimed.contents()?.is_empty() {
+            return Err(OutputError::NotEmpty { path: path.to_path_buf() });
+        }
+        let outcome = claimed.mark(sync).and_then(|()| match claimed.contents()? {
+            contents if contents.is_empty() => Ok(()),
+            contents if overwrite => claimed.move_aside(&contents),
+            _ => Err(OutputError::NotEmpty { path: path.to_path_buf() }),
         });
-        match marked {
+        match outcome {
             Ok(()) => Ok(claimed),
+            // The claim is somebody else's.
+            Err(error @ OutputError::Busy { .. }) => Err(error),
             Err(error) => {
-                claimed.undo(false);
+                // Without its lock the claim was never made, and what is there is somebody else's.
+                if claimed.lock.is_some() {
+                    claimed.undo(false);
+                } else if made {
+                    let _ = fs::remove_dir(path);
+                }
                 Err(error)
             }
         }
     }
 
-    /// Makes `_temporary` and the probe, which also shows that files can be written here.
-    fn mark(&self) -> Result<(), OutputError> {
-        let temporary = self.path.join(TEMPORARY);
-        fs::create_dir(&temporary).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => OutputError::Busy { path: self.path.clone() },
-            _ => OutputError::io("create", &temporary)(error),
-        })?;
-        let probe = temporary.join(&self.probe);
-        fs::write(&probe, b"gristmill\n").map_err(OutputError::io("write", &probe))
+    /// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.
+    fn mark(&mut self, sync: bool) -> Result<(), OutputError> {
+        let folder = self.retired();
+        fs::create_dir(&folder).map_err(OutputError::io("create", &folder))?;
+        let probe = folder.join(self.probe());
+        let signed = claim::sign(&probe, self.made, sync).map_err(OutputError::io("write", &probe));
+        let marked = signed.and_then(|lock| {
+            // Onto an empty folder too, which no claim is.
+            match fs::rename(&folder, self.path.join(TEMPORARY)) {
+                Ok(()) => Ok(lock),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
+                    ) =>
+                {
+                    Err(busy(&self.path))
+                }
+                Err(error) => Err(OutputError::io("create", &self.path.join(TEMPORARY))(error)),
+            }
+        });
+        match marked {
+            Ok(lock) => {
+                self.lock = Some(lock);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = remove_tree(&folder);
+                Err(error)
+            }
+        }
     }
 
-    /// The claim of a submission, to be finished or abandoned by another process than the one that made it.
-    /// `None` if this process does not see the directory.
+    /// What is in the directory, but for claims.
+    fn contents(&self) -> Result<Vec<OsString>, OutputError> {
+        let listing = OutputError::io("list", &self.path);
+        let names = fs::read_dir(&self.path).and_then(|entries| {
+            entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()
+        });
+        let mut names = names.map_err(listing)?;
+        names.retain(|name| name != TEMPORARY && !name.as_encoded_bytes().starts_with(RETIRED.as_bytes()));
+        Ok(names)
+    }
+
+    /// Moves what is in the directory into a folder inside it: the directory itself stays, be it a mount, a link's, or
+    /// somebody else's.
+    fn move_aside(&self, contents: &[OsString]) -> Result<(), OutputError> {
+        let aside = self.aside();
+        fs::create_dir(&aside).map_err(OutputError::io("create", &aside))?;
+        for name in contents {
+            let path = self.path.join(name);
+            fs::rename(&path, aside.join(name)).map_err(OutputError::io("move aside", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The claim of a submission, to be finished or abandoned by another process than the one that made it: that of
+    /// `job` until it ends, if one is named. `None` if this process does not see the directory, or the claim is lost.
     #[must_use]
-    pub fn adopt(submission: &Submission) -> Option<Self> {
+    pub fn adopt(submission: &Submission, job: Option<JobId>) -> Option<Self> {
         let path = submission.output.to_path().to_path_buf();
-        let probe = submission.output_probe.clone();
-        let aside = submission.output_aside.as_ref().map(|aside| aside.to_path().to_path_buf());
-        let seen = path.join(TEMPORARY).join(&probe).exists();
-        seen.then_some(Self { path, probe, made: submission.output_made, aside })
+        let nonce = submission.output_probe.strip_prefix(claim::PROBE)?.to_owned();
+        let probe = path.join(TEMPORARY).join(&submission.output_probe);
+        let made = submission.output_made;
+        let lock = claim::hold(&probe, made, job).ok()?;
+        Some(Self { path, nonce, made, lock: Some(lock) })
     }
 
     /// Tells a submission all that [`adopt`](OutputDirectory::adopt) needs.
     pub(crate) fn describe(&self, submission: &mut Submission) {
         submission.output = FilePath::from(self.path.as_path());
-        submission.output_probe = self.probe.clone();
+        submission.output_probe = self.probe();
         submission.output_made = self.made;
-        submission.output_aside = self.aside.as_ref().map(|aside| FilePath::from(aside.as_path()));
+    }
+
+    fn probe(&self) -> String {
+        format!("{}{}", claim::PROBE, self.nonce)
+    }
+
+    /// Where `_temporary` is before anybody sees it, and when it is nobody's any more.
+    fn retired(&self) -> PathBuf {
+        self.path.join(format!("{RETIRED}{}", self.nonce))
+    }
+
+    /// Where what is overwritten waits for the end of the job.
+    fn aside(&self) -> PathBuf {
+        self.path.join(format!("{REPLACED}{}", self.nonce))
+    }
+
+    /// Where the part of an attempt is built: this, a hyphen and the attempt's name.
+    #[must_use]
+    pub(crate) fn built_place(&self) -> PathBuf {
+        self.path.join(TEMPORARY).join(self.probe())
     }
 
     /// The directory, absolute.
@@ -208,29 +310,49 @@ impl OutputDirectory {
 
     /// Takes the claim for this process. A submitter and a master may both find that they have to close an output;
     /// the first one does, and the other one touches nothing: by then the directory may belong to somebody else.
-    fn seize(&self) -> Result<(), OutputError> {
+    fn seize(&self, how: &str) -> Result<(), OutputError> {
         let temporary = self.path.join(TEMPORARY);
-        let probe = temporary.join(&self.probe);
-        fs::rename(&probe, temporary.join("closing"))
+        let probe = temporary.join(self.probe());
+        fs::rename(&probe, temporary.join(format!("{how}{}", self.nonce)))
             .map_err(OutputError::io("close the output with", &probe))
     }
 
-    /// Writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
+    /// Publishes the parts, writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
     ///
     /// # Errors
-    /// What the file system says; the claim is then abandoned. Or another process has closed the output.
-    pub fn finish(mut self, success: &Success, sync: bool) -> Result<(), OutputError> {
-        self.seize()?;
-        let written = self.write_success(success, sync);
+    /// Parts that are not as their attempts left them, or what the file system says; the claim is then abandoned. Or
+    /// another process has closed the output.
+    pub fn finish(mut self, success: &Success, built: &[BuiltPart], sync: bool) -> Result<(), OutputError> {
+        self.seize(claim::CLOSING)?;
+        let published = self.publish_parts(&success.parts, built);
+        let written = published.and_then(|()| self.write_success(success, sync));
         if let Err(error) = written {
             self.undo(true);
             return Err(error);
         }
-        // The output is complete: what cannot be cleared away does not make it less so.
-        for rest in std::iter::once(self.path.join(TEMPORARY)).chain(self.aside.take()) {
-            if let Err(error) = remove_tree(&rest) {
-                tracing::warn!(path = %rest.display(), %error, "could not be removed");
-            }
+        self.clear_away();
+        Ok(())
+    }
+
+    /// Publishes all parts, or none if one is not as it should be.
+    fn publish_parts(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+        let place = self.built_place();
+        if parts.len() != built.len() {
+            let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
+            return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
+        }
+        let temporary = self.path.join(TEMPORARY);
+        let built_path = |built: &BuiltPart| temporary.join(built_name(&self.probe(), built.attempt));
+        for (part, built) in parts.iter().zip(built) {
+            check_part(part, &built_path(built), built.stamp)?;
+        }
+        for (part, built) in parts.iter().zip(built) {
+            let (from, published) = (built_path(built), self.path.join(&part.name));
+            again(|| {
+                fault::error("output.rename")?;
+                publish(&from, &published)
+            })
+            .map_err(OutputError::io("publish", &published))?;
         }
         Ok(())
     }
@@ -241,40 +363,184 @@ impl OutputDirectory {
         let mut text = serde_json::to_vec_pretty(success)
             .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
         text.push(b'\n');
-        fs::write(&built, text).map_err(OutputError::io("write", &built))?;
-        if sync {
-            let synced = fs::File::open(&built).and_then(|file| file.sync_all());
-            synced.map_err(OutputError::io("sync", &built))?;
+        // Written anew each time: what a disk has failed to keep it does not try to keep again.
+        again(|| write_new(&built, &text, sync)).map_err(OutputError::io("write", &built))?;
+        self.sync_names(sync)?;
+        again(|| fs::rename(&built, &published)).map_err(OutputError::io("publish", &published))?;
+        self.sync_names(sync)?;
+        let parent = self.path.parent().filter(|_| sync && self.made);
+        parent.map_or(Ok(()), |parent| {
+            let synced = again(|| {
+                fault::error("output.sync-parent")?;
+                sync_directory(parent)
+            });
+            synced.map_err(OutputError::io("sync", parent))
+        })
+    }
+
+    fn sync_names(&self, sync: bool) -> Result<(), OutputError> {
+        if !sync {
+            return Ok(());
         }
-        fs::rename(&built, &published).map_err(OutputError::io("publish", &published))?;
-        if sync {
-            sync_directory(&self.path).map_err(OutputError::io("sync", &self.path))?;
+        again(|| sync_directory(&self.path)).map_err(OutputError::io("sync", &self.path))
+    }
+
+    /// The client of a job that succeeded died and left no claim. Whether it had finished the output before; what it left
+    /// half finished is undone.
+    ///
+    /// # Errors
+    /// An output that is not complete, as far as this process sees.
+    pub fn left_finished(submission: &Submission, success: &Success) -> Result<(), OutputError> {
+        let path = submission.output.to_path();
+        let read = Success::read(path).map_err(OutputError::io("find the complete output in", path));
+        if read.as_ref().is_ok_and(|found| found.parts == success.parts) {
+            return Ok(());
         }
-        Ok(())
+        claim::take_over(path);
+        let other = || io::Error::other("it is that of another job");
+        read.and_then(|_| Err(OutputError::io("find the complete output in", path)(other())))
     }
 
     /// Removes everything the job has put there and brings back what was moved aside.
     pub fn abandon(mut self) {
-        if self.seize().is_ok() {
-            self.undo(true);
+        if self.seize(claim::ABANDONING).is_ok() {
+            self.undo(false);
         }
     }
 
-    /// What cannot be removed is left: there is nobody to tell who could do better.
-    fn undo(&mut self, marked: bool) {
-        if marked {
-            let _ = remove_tree(&self.path.join(TEMPORARY));
+    /// The output is complete: what cannot be cleared away does not make it less so.
+    fn clear_away(&mut self) {
+        if let Err(error) = remove_tree(&self.aside()) {
+            tracing::warn!(path = %self.aside().display(), %error, "could not be removed");
+        }
+        self.retire();
+    }
+
+    /// Gives the claim back. Attempts that linger find no folder any more.
+    fn retire(&mut self) {
+        let retired = self.retired();
+        let gone = fs::rename(self.path.join(TEMPORARY), &retired).and_then(|()| remove_tree(&retired));
+        if let Err(error) = gone {
+            tracing::warn!(path = %self.path.join(TEMPORARY).display(), %error, "could not be removed");
+        }
+    }
+
+    /// What cannot be removed is left: there is nobody to tell who could do better. Parts are removed only if this job
+    /// may have published any: before, parts in the directory are what is being moved aside.
+    fn undo(&mut self, published: bool) {
+        if published {
+            // First: a directory with it is complete.
+            let _ = fs::remove_file(self.path.join(SUCCESS));
             let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
             for entry in entries.filter(|entry| is_part(&entry.file_name().to_string_lossy())) {
                 let _ = fs::remove_file(entry.path());
             }
         }
+        let aside = self.aside();
+        for entry in fs::read_dir(&aside).into_iter().flatten().flatten() {
+            let home = self.path.join(entry.file_name());
+            if let Err(error) = publish(&entry.path(), &home) {
+                tracing::warn!(from = %entry.path().display(), %error, "could not be brought back");
+            }
+        }
+        let _ = fs::remove_dir(&aside);
+        self.retire();
         if self.made {
             // Only an empty directory goes: files of others are not ours to remove.
             let _ = fs::remove_dir(&self.path);
         }
-        if let Some(aside) = self.aside.take() {
-            let _ = fs::rename(aside, &self.path);
+    }
+}
+
+/// How the names begin of what is overwritten, until the job has succeeded; inside the directory.
+const REPLACED: &str = "_replaced-";
+
+/// How the name of a folder begins that is not `_temporary` yet, or no more.
+const RETIRED: &str = "_claim-";
+
+/// Claims of dead processes that are taken over in a row.
+const TAKE_OVERS_MAX: u32 = 4;
+
+fn busy(path: &Path) -> OutputError {
+    let by = claim::read(path).map_or_else(|| "of an unknown owner".to_owned(), |claim| claim.to_string());
+    OutputError::Busy { path: path.to_path_buf(), by }
+}
+
+/// Tries of what the file system refuses when an output is closed.
+const TRIES: u32 = 3;
+
+/// Pause between them.
+const TRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// Does what may fail for once, such as on a disk that has an error, up to [`TRIES`] times.
+fn again<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..TRIES {
+        match step() {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                tracing::warn!(%error, "an output could not be closed: tried again");
+                std::thread::sleep(TRY_PAUSE);
+            }
+            result => return result,
+        }
+    }
+    step()
+}
+
+fn write_new(path: &Path, text: &[u8], sync: bool) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(path)?;
+    fault::error("output.write")?;
+    file.write_all(text)?;
+    if sync {
+        fault::error("output.sync")?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Checks that the file of a part is what its attempt reported. A file that has not been touched since is not read again.
+fn check_part(part: &Part, path: &Path, stamp: FileStamp) -> Result<(), OutputError> {
+    let found = fs::metadata(path).map_err(OutputError::io("look at the part", path))?;
+    let found = FileStamp::of(&found);
+    if found == stamp && found.size == part.bytes {
+        return Ok(());
+    }
+    let (bytes, crc32c) = sum(path).map_err(OutputError::io("read the part", path))?;
+    if (bytes, crc32c) == (part.bytes, part.crc32c) {
+        return Ok(());
+    }
+    Err(OutputError::Changed {
+        part: part.name.clone(),
+        path: path.to_path_buf(),
+        bytes,
+        crc32c,
+        expected: (part.bytes, part.crc32c),
+    })
+}
+
+/// Bytes that are read at once to be summed up.
+const SUM_CHUNK_BYTES: usize = 256 << 10;
+
+/// Length and CRC-32C of a file.
+fn sum(path: &Path) -> io::Result<(u64, u32)> {
+    let mut file = fs::File::open(path)?;
+    let mut chunk = vec![0; SUM_CHUNK_BYTES];
+    let (mut bytes, mut crc32c) = (0, 0);
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok((bytes, crc32c)),
+            got => {
+                bytes += got as u64;
+                crc32c = crc32c::crc32c_append(crc32c, &chunk[..got]);
+            }
         }
     }
 }
@@ -302,86 +568,4 @@ pub fn is_part(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn success() -> Success {
-        Success {
-            schema: SCHEMA,
-            job: "test".to_owned(),
-            parameters: serde_json::Value::Null,
-            columns: None,
-            parts: Vec::new(),
-            records: 0,
-            bytes: 0,
-            counters: BTreeMap::new(),
-            remarks: Vec::new(),
-        }
-    }
-
-    fn names(path: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(path)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn claim_refuses_a_directory_with_files_and_leaves_it_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("mine"), "x").unwrap();
-        let error = OutputDirectory::claim(dir.path(), false, "1").unwrap_err();
-        assert!(matches!(error, OutputError::NotEmpty { .. }), "{error:?}");
-        assert_eq!(names(dir.path()), ["mine"]);
-    }
-
-    #[test]
-    fn claim_refuses_a_directory_that_another_job_holds() {
-        let dir = tempfile::tempdir().unwrap();
-        let out = dir.path().join("out");
-        let first = OutputDirectory::claim(&out, false, "1").unwrap();
-        let error = OutputDirectory::claim(&out, true, "2").unwrap_err();
-        assert!(matches!(error, OutputError::Busy { .. }), "{error:?}");
-        first.finish(&success(), false).unwrap();
-        assert_eq!(names(&out), ["_SUCCESS"]);
-    }
-
-    #[test]
-    fn abandon_brings_back_what_was_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let out = dir.path().join("out");
-        fs::create_dir(&out).unwrap();
-        fs::write(out.join("part-00000"), "old").unwrap();
-        let claimed = OutputDirectory::claim(&out, true, "1").unwrap();
-        fs::write(out.join("part-00000"), "new").unwrap();
-        claimed.abandon();
-        assert_eq!(fs::read_to_string(out.join("part-00000")).unwrap(), "old");
-        assert_eq!(names(dir.path()), ["out"]);
-    }
-
-    #[test]
-    fn only_the_first_of_two_processes_closes_an_output() {
-        let dir = tempfile::tempdir().unwrap();
-        let out = dir.path().join("out");
-        let claimed = OutputDirectory::claim(&out, false, "1").unwrap();
-        let other =
-            OutputDirectory { path: out.clone(), probe: claimed.probe.clone(), made: true, aside: None };
-        fs::write(out.join("part-00000"), "x").unwrap();
-        claimed.finish(&success(), false).unwrap();
-        other.abandon();
-        assert_eq!(names(&out), ["_SUCCESS", "part-00000"]);
-    }
-
-    #[test]
-    fn finish_removes_what_was_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let out = dir.path().join("out");
-        fs::create_dir(&out).unwrap();
-        fs::write(out.join("old"), "old").unwrap();
-        OutputDirectory::claim(&out, true, "1").unwrap().finish(&success(), true).unwrap();
-        assert_eq!(names(&out), ["_SUCCESS"]);
-        assert_eq!(names(dir.path()), ["out"]);
-    }
-}
+mod tests;

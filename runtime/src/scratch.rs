@@ -5,8 +5,8 @@
 //! folder whose lock is free, and whose owner does not live, belongs to nobody; a later start removes it. A folder
 //! without such a file is not ours, or its owner could not lock it, and stays. Not here: what is in the folders.
 
+use crate::owner::Owner;
 use gristmill_worker::http::Secret;
-use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -26,51 +26,6 @@ const OWNER_BYTES_MAX: u64 = 4096;
 
 /// Entries of a place that are looked at in search of folders to sweep.
 const ENTRIES_MAX: usize = 100_000;
-
-/// A process, so that another one can tell whether it still lives.
-#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
-struct Owner {
-    /// The machine's name, and its id where it has one.
-    host: String,
-    /// The kernel's name for the time since it was started.
-    boot: String,
-    pid: u32,
-    /// When the process began, in ticks since the boot: process ids are used again.
-    began_ticks: u64,
-}
-
-impl Owner {
-    /// This process.
-    fn current() -> io::Result<Self> {
-        let pid = std::process::id();
-        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
-        Ok(Self {
-            host: format!("{name} {}", machine.trim()).trim_end().to_owned(),
-            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
-            pid,
-            began_ticks: began_ticks(pid).ok_or(io::ErrorKind::NotFound)?,
-        })
-    }
-
-    /// Whether this process is dead for certain, as far as `here`, the one that asks, can tell without its lock.
-    fn is_dead(&self, here: &Owner) -> bool {
-        match self.boot == here.boot {
-            true => began_ticks(self.pid) != Some(self.began_ticks),
-            // Nothing of that machine lives that was started before it was.
-            false => self.host == here.host,
-        }
-    }
-}
-
-/// When a process began; `None` if there is none, or only what is left of it until its parent takes notice.
-fn began_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name, in brackets, and may hold anything; the third is the state, the 22nd the time.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let alive = !matches!(fields.next()?, "Z" | "X");
-    fields.nth(18)?.parse().ok().filter(|_| alive)
-}
 
 /// A folder in the system's for temporary files, removed when dropped.
 pub(crate) struct Scratch {

@@ -141,6 +141,7 @@ pub enum SubmitError {
 pub(crate) struct Planned {
     pub submission: Submission,
     pub key: Secret,
+    pub permit_key: Secret,
     pub output: OutputDirectory,
     /// Files that may be served to workers.
     pub files: BTreeSet<FilePath>,
@@ -297,9 +298,10 @@ pub(crate) fn plan(
         _ => Vec::new(),
     };
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
+    let permit_key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.
     let nonce = key.derive("output probe").to_text()[..16].to_owned();
-    let claimed = OutputDirectory::claim(&options.output, options.overwrite, &nonce);
+    let claimed = OutputDirectory::claim(&options.output, options.overwrite, options.sync, &nonce);
     let output = claimed.map_err(|source| SubmitError::Output { source })?;
     let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);
     let files =
@@ -317,9 +319,9 @@ pub(crate) fn plan(
         output: FilePath::from(output.path()),
         output_probe: String::new(),
         output_made: false,
-        output_aside: None,
         submitter: None,
         key: key.to_text().to_string(),
+        permit_key: permit_key.to_text().to_string(),
         weight: options.weight,
         pool: options.pool.clone(),
         priority: options.priority,
@@ -335,7 +337,7 @@ pub(crate) fn plan(
         columns: job.columns(),
     };
     output.describe(&mut submission);
-    Ok(Planned { submission, key, output, files })
+    Ok(Planned { submission, key, permit_key, output, files })
 }
 
 /// Checks that work measured before is that of a job of so many tasks.

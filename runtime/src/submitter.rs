@@ -1,12 +1,15 @@
 //! What an attached submitter offers to workers that do not see its files: its inputs, and a place for parts.
 //!
 //! Runs only when the master is not on this machine's loopback. Serves the files of one job to whoever has the
-//! job's key. Not here: planning the job (`submit`).
+//! job's key, and takes a part from an attempt that the master has allowed to send it, and from nobody else. Nothing
+//! that arrives here is published before the master has said that it counts. Not here: planning the job (`submit`),
+//! publishing (`output_dir`).
 
 use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::answer;
-use gristmill_worker::commit::{TEMPORARY, publish};
-use gristmill_worker::http::{Body, Door, Doors, Secret, ServerConfig, Transport, serve};
+use gristmill_worker::commit::publish;
+use gristmill_worker::http::{self, Body, Door, Secret, ServerConfig, Transport, serve};
+use gristmill_worker::input::FileStamp;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
@@ -14,68 +17,86 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::TcpListener;
 
 /// Bytes of a part that are written at once.
 const WRITE_BYTES: usize = 1 << 20;
 
-struct KeyDoors(Secret);
+/// What an attempt's part is sent with: the master hands it to the attempt that may, and the submitter asks for it.
+/// Workers cannot make it of what they know.
+#[must_use]
+pub(crate) fn permit(permit_key: &Secret, attempt: &str) -> Secret {
+    permit_key.derive(&format!("part of {attempt}"))
+}
 
-impl Doors for KeyDoors {
+/// What opens the doors of a submitter.
+pub struct Doors {
+    /// Its files, to every worker of the job.
+    pub key: Secret,
+    /// Its place for parts: of this and the attempt the permit is made.
+    pub permit_key: Secret,
+}
+
+impl http::Doors for Doors {
     fn secret_for(&self, method: &Method, path: &str) -> Door {
         match (method, path) {
-            (&Method::POST, path) if path.starts_with("/files/") => Door::Secret(self.0.clone()),
-            (&Method::PUT, path) if path.starts_with("/parts/") => Door::Secret(self.0.clone()),
+            (&Method::POST, path) if path.starts_with("/files/") => Door::Secret(self.key.clone()),
+            (&Method::PUT, path) => match PutPart::parse(path) {
+                Some(put) => Door::Secret(permit(&self.permit_key, &put.attempt)),
+                None => Door::Closed,
+            },
             _ => Door::Closed,
         }
     }
 }
 
-/// Serves until dropped (the task it is spawned in is aborted).
-pub async fn run(listener: TcpListener, transport: Transport, key: Secret, files: Served, output: PathBuf) {
+/// Serves until dropped (the task it is spawned in is aborted). The part of an attempt becomes the file of the name
+/// `place`, a hyphen and the attempt's name.
+pub async fn run(listener: TcpListener, transport: Transport, doors: Doors, files: Served, place: PathBuf) {
     let config = Arc::new(ServerConfig::new(transport));
-    let handler = move |request: Request<Incoming>| respond(files.clone(), output.clone(), request);
-    serve(listener, config, Arc::new(KeyDoors(key)), handler, std::future::pending()).await;
+    let handler = move |request: Request<Incoming>| respond(files.clone(), place.clone(), request);
+    serve(listener, config, Arc::new(doors), handler, std::future::pending()).await;
 }
 
-async fn respond(files: Served, output: PathBuf, request: Request<Incoming>) -> Response<Body> {
+async fn respond(files: Served, place: PathBuf, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if path.starts_with("/files/") {
         return serve_range(files, request).await;
     }
     let Some(put) = PutPart::parse(&path) else { return answer::status(StatusCode::NOT_FOUND) };
-    match receive(&output, &put, request.into_body()).await {
-        Ok(()) => answer::status(StatusCode::OK),
+    match receive(&place, &put, request.into_body()).await {
+        Ok(stamp) => answer::json(StatusCode::OK, &stamp),
         Err(Refusal::Broken) => answer::status(StatusCode::BAD_REQUEST),
+        Err(Refusal::Disk(source)) if source.kind() == io::ErrorKind::AlreadyExists => {
+            answer::status(StatusCode::CONFLICT)
+        }
         Err(Refusal::Disk(source)) => {
-            answer::bytes(StatusCode::INSUFFICIENT_STORAGE, format!("could not write {}: {source}", put.name))
+            let attempt = put.attempt;
+            let text = format!("could not write the part of {attempt}: {source}");
+            answer::bytes(StatusCode::INSUFFICIENT_STORAGE, text)
         }
     }
 }
 
-/// `/parts/JOB/ATTEMPT/NAME/BYTES/CRC/REPLACE`
+/// `/parts/ATTEMPT/BYTES/CRC`
 struct PutPart {
     attempt: String,
-    name: String,
     bytes: u64,
     crc32c: u32,
-    replace: bool,
 }
 
 impl PutPart {
     fn parse(path: &str) -> Option<Self> {
         let mut fields = path.strip_prefix("/parts/")?.split('/');
-        let _job = fields.next()?;
         let attempt = fields.next()?.to_owned();
-        let name = fields.next()?.to_owned();
         let bytes = fields.next()?.parse().ok()?;
         let crc32c = u32::from_str_radix(fields.next()?, 16).ok()?;
-        let replace = fields.next()? == "1";
-        // Both become file names: nothing but what a worker of ours would send.
+        // It becomes part of a file name: nothing but what a worker of ours would send.
         let plain =
             attempt.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
-        let safe = plain && !attempt.starts_with('.') && crate::output_dir::is_part(&name);
-        (safe && fields.next().is_none()).then_some(Self { attempt, name, bytes, crc32c, replace })
+        let safe = plain && attempt.starts_with(|c: char| c.is_ascii_lowercase());
+        (safe && fields.next().is_none()).then_some(Self { attempt, bytes, crc32c })
     }
 }
 
@@ -85,15 +106,18 @@ enum Refusal {
     Disk(io::Error),
 }
 
-async fn receive(output: &Path, put: &PutPart, mut body: Incoming) -> Result<(), Refusal> {
-    let folder = output.join(TEMPORARY).join(format!("{}.received", put.attempt));
-    let built = folder.join(&put.name);
+/// Numbers what arrives, so that two requests for one attempt never write into one file.
+static ARRIVALS: AtomicU64 = AtomicU64::new(0);
+
+async fn receive(place: &Path, put: &PutPart, mut body: Incoming) -> Result<FileStamp, Refusal> {
+    let named = |end: &str| {
+        let mut name = place.as_os_str().to_owned();
+        name.push(format!("-{}{end}", put.attempt));
+        PathBuf::from(name)
+    };
+    let arriving = named(&format!(".arriving-{}", ARRIVALS.fetch_add(1, Ordering::Relaxed)));
     let result = async {
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(Refusal::Disk(error)),
-            _ => {}
-        }
-        let file = fs::File::create(&built).map_err(Refusal::Disk)?;
+        let file = fs::File::create(&arriving).map_err(Refusal::Disk)?;
         let mut file = io::BufWriter::with_capacity(WRITE_BYTES, file);
         let (mut bytes, mut crc) = (0, 0);
         while let Some(frame) = body.frame().await {
@@ -110,30 +134,16 @@ async fn receive(output: &Path, put: &PutPart, mut body: Incoming) -> Result<(),
         }
         let file = file.into_inner().map_err(|error| Refusal::Disk(error.into_error()))?;
         file.sync_all().map_err(Refusal::Disk)?;
-        publish(&built, &output.join(&put.name), put.replace).map_err(Refusal::Disk)
+        // The first that arrives whole is the attempt's part, and stays it.
+        publish(&arriving, &named("")).map_err(Refusal::Disk)?;
+        Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))
     };
     let result = result.await;
-    let _ = fs::remove_dir_all(&folder);
+    if result.is_err() {
+        let _ = fs::remove_file(&arriving);
+    }
     result
 }
 
 #[cfg(test)]
-mod tests {
-    use super::PutPart;
-
-    #[test]
-    fn part_paths_that_name_other_files_are_refused() {
-        assert!(PutPart::parse("/parts/job-1/reduce-0.0/part-00000/12/0000beef/0").is_some());
-        for path in [
-            "/parts/job-1/reduce-0.0/../12/0/0",
-            "/parts/job-1/../part-00000/12/0/0",
-            "/parts/job-1/reduce-0.0/part-0000x/12/0/0",
-            "/parts/job-1/reduce-0.0/_SUCCESS/12/0/0",
-            "/parts/job-1/reduce-0.0/part-00000/12/0/0/more",
-            "/parts/job-1/%2e%2e/part-00000/12/0/0",
-            "/parts/job-1/reduce-0.0/part-00000/-1/0/0",
-        ] {
-            assert!(PutPart::parse(path).is_none(), "{path}");
-        }
-    }
-}
+mod tests;

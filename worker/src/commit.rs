@@ -1,8 +1,10 @@
-//! Publishing a finished part: one rename that either happens or does not.
+//! Names of parts, built and published, and publishing: one rename that either happens or does not.
 //!
-//! Parts are built as files in `DIR/_temporary`, so the rename never crosses a file system. Not here: who
-//! may publish (the master's commit permit) and `_SUCCESS` (the submitter).
+//! Every attempt builds its part in a file of its own in `DIR/_temporary`. Whoever closes the output publishes those
+//! files that hold the parts of the job, and no worker ever touches what is published. Not here: whose parts those are
+//! (the master's commit permit), and what is checked before (the submitter).
 
+use gristmill_scheduler::ids::AttemptId;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::fs;
@@ -24,15 +26,19 @@ pub fn part_name(index: u32, parts: u32) -> String {
     format!("part-{index:0digits$}")
 }
 
-/// Moves `built` to `published`. With `replace`, an earlier part of that name goes; without, it is an error of
-/// kind [`io::ErrorKind::AlreadyExists`].
+/// The name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name differs from job to job,
+/// also between jobs of different masters: an attempt that lingers after its job has ended must not meet one of the
+/// next job in the same output directory.
+#[must_use]
+pub fn built_name(probe: &str, attempt: AttemptId) -> String {
+    format!("{probe}-{}", attempt.file_name())
+}
+
+/// Moves `built` to `published`. A file that is there already is an error of kind [`io::ErrorKind::AlreadyExists`].
 ///
 /// # Errors
 /// What the file system says.
-pub fn publish(built: &Path, published: &Path, replace: bool) -> io::Result<()> {
-    if replace {
-        return fs::rename(built, published);
-    }
+pub fn publish(built: &Path, published: &Path) -> io::Result<()> {
     match renameat_with(CWD, built, CWD, published, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         // Many network file systems lack the flag; a hard link refuses to replace just the same.
@@ -73,15 +79,16 @@ mod tests {
     }
 
     #[test]
-    fn publish_refuses_to_replace_a_part_unless_told_to() {
+    fn publish_refuses_to_replace_a_part() {
         let dir = tempfile::tempdir().unwrap();
         let (built, published) = (dir.path().join("a"), dir.path().join("b"));
         fs::write(&built, "new").unwrap();
         fs::write(&published, "old").unwrap();
-        let error = publish(&built, &published, false).unwrap_err();
+        let error = publish(&built, &published).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&published).unwrap(), "old");
-        publish(&built, &published, true).unwrap();
+        fs::remove_file(&published).unwrap();
+        publish(&built, &published).unwrap();
         assert_eq!(fs::read_to_string(&published).unwrap(), "new");
         assert!(!built.exists());
     }

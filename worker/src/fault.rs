@@ -5,17 +5,49 @@
 //! often as there are tokens, over all processes), leaves `PLACE.hit` with its process id in it, and waits until
 //! that file is gone. A token that says `panic` makes it panic instead. In release builds this is nothing. Not here: what tests do with it.
 
+/// Where tokens lie.
+#[cfg(debug_assertions)]
+fn directory() -> Option<&'static std::path::Path> {
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
+
+    static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    DIRECTORY.get_or_init(|| std::env::var_os("GRISTMILL_FAULTS").map(PathBuf::from)).as_deref()
+}
+
+/// Fails as a disk does that has an error if a test wants it: once for each token `PLACE`, or `PLACE.1`, `PLACE.2`, ...
+///
+/// # Errors
+/// `EIO`.
+#[cfg(debug_assertions)]
+pub fn error(name: &str) -> std::io::Result<()> {
+    /// Tokens of one place that are looked for.
+    const TOKENS_MAX: u32 = 9;
+    let Some(directory) = directory() else { return Ok(()) };
+    let mut names = std::iter::once(name.to_owned()).chain((1..=TOKENS_MAX).map(|n| format!("{name}.{n}")));
+    match names.any(|name| std::fs::remove_file(directory.join(name)).is_ok()) {
+        true => Err(rustix::io::Errno::IO.into()),
+        false => Ok(()),
+    }
+}
+
+/// Nothing, in a release build.
+///
+/// # Errors
+/// None.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub fn error(_name: &str) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Stops here if a test wants it.
 #[cfg(debug_assertions)]
 pub fn place(name: &str) {
     use std::fs;
-    use std::path::PathBuf;
-    use std::sync::OnceLock;
     use std::time::Duration;
 
-    static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let directory = DIRECTORY.get_or_init(|| std::env::var_os("GRISTMILL_FAULTS").map(PathBuf::from));
-    let Some(directory) = directory else { return };
+    let Some(directory) = directory() else { return };
     let token = directory.join(name);
     let panics = fs::read(&token).is_ok_and(|text| text == b"panic");
     // The removal succeeds in one process only, however many try.

@@ -8,7 +8,7 @@
 
 use crate::codec;
 use crate::http::{Endpoint, Secret};
-use crate::input::{FilePath, Split};
+use crate::input::{FilePath, FileStamp, Split};
 use crate::segment::OutputPrint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -52,12 +52,14 @@ pub enum WorkerFrame {
         /// What it did.
         report: AttemptReport,
     },
-    /// A part was built and published by a reduce attempt (or a map attempt of a map-only job).
+    /// A part was built, and lies ready to be published, by a reduce attempt (or a map attempt of a map-only job).
     PartFinished {
         /// The attempt.
         attempt: AttemptId,
-        /// The part as it stands in the output directory.
+        /// The part.
         part: Part,
+        /// The file it was built in, as it stands now where the output is.
+        stamp: FileStamp,
         /// What the attempt did.
         report: AttemptReport,
     },
@@ -228,14 +230,14 @@ pub enum MasterFrame {
         /// The attempt.
         attempt: AttemptId,
     },
-    /// Publish your part now.
+    /// Your part is the one that will be published.
     CommitGranted {
         /// The attempt.
         attempt: AttemptId,
-        /// An earlier holder of the permit was lost and may have published: replace what is there.
-        replace: bool,
+        /// What opens the submitter's door for this attempt's part.
+        permit: Secret,
     },
-    /// Do not publish: another attempt does.
+    /// Your part will not be published: another attempt's will.
     CommitRefused {
         /// The attempt.
         attempt: AttemptId,

@@ -21,27 +21,25 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 pub fn benches(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "commit");
     group.throughput(Throughput::Elements(PARTS));
-    for (name, replace) in [("new parts", false), ("parts that replace others", true)] {
-        group.bench_function(name, |bencher| {
-            bencher.iter_batched(
-                || built_parts(replace),
-                |directory| {
-                    for part in 0..PARTS {
-                        let built = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0/part"));
-                        let published = directory.path().join(format!("part-{part:05}"));
-                        publish(&built, &published, replace).expect("the part was just built");
-                    }
-                    directory
-                },
-                BatchSize::PerIteration,
-            );
-        });
-    }
+    group.bench_function("new parts", |bencher| {
+        bencher.iter_batched(
+            built_parts,
+            |directory| {
+                for part in 0..PARTS {
+                    let built = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0/part"));
+                    let published = directory.path().join(format!("part-{part:05}"));
+                    publish(&built, &published).expect("the part was just built");
+                }
+                directory
+            },
+            BatchSize::PerIteration,
+        );
+    });
     group.finish();
 }
 
-/// An output directory with parts that can be published, and, with `replace`, parts of the same names.
-fn built_parts(replace: bool) -> TempDir {
+/// An output directory with parts that can be published.
+fn built_parts() -> TempDir {
     let in_memory = Path::new(MEMORY_FOLDER);
     let parent = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };
     let directory = tempfile::tempdir_in(parent).expect("the folder for temporary files can be written");
@@ -49,10 +47,6 @@ fn built_parts(replace: bool) -> TempDir {
         let attempt = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0"));
         fs::create_dir_all(&attempt).expect("a folder can be created");
         fs::write(attempt.join("part"), "word\t1\n").expect("a part can be written");
-        if replace {
-            let earlier = directory.path().join(format!("part-{part:05}"));
-            fs::write(earlier, "word\t2\n").expect("a part can be written");
-        }
     }
     directory
 }

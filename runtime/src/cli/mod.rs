@@ -319,9 +319,13 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             SubmitError::Output { source: OutputError::NotEmpty { .. } } => {
                 (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
             }
-            SubmitError::Output { source: OutputError::Busy { .. } } => {
-                (exit::ENVIRONMENT, Some("if no job runs there any more, remove its _temporary folder"))
-            }
+            SubmitError::Output { source: OutputError::Busy { .. } } => (
+                exit::ENVIRONMENT,
+                Some(
+                    "if no job runs there any more, bring back what is in a _replaced folder there, and \
+                     remove _temporary",
+                ),
+            ),
             _ => (exit::ENVIRONMENT, None),
         },
         ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => {
@@ -362,6 +366,8 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
             (exit::RESOURCES, Some("free some space, or choose another directory"))
         }
+        // The job itself went well.
+        ClientError::Output { .. } => (exit::RESOURCES, None),
         ClientError::Interrupted { .. } => (exit::INTERRUPTED, None),
         ClientError::Refused { error }
             if matches!(

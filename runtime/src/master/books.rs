@@ -23,7 +23,7 @@ pub use submit::ENDED_JOBS_MAX;
 
 use super::register::Register;
 use super::translate;
-use crate::api::{JobFailure, JobStatus, JobTrace, LogEntry, WorkerStatus};
+use crate::api::{BuiltPart, JobFailure, JobState, JobStatus, JobTrace, LogEntry, Submission, WorkerStatus};
 use crate::journal::{Journal, Record};
 use crate::output_dir::{OutputDirectory, Success};
 use chronicle::Chronicle;
@@ -76,6 +76,10 @@ pub struct Closing {
     pub output: Option<OutputDirectory>,
     /// What `_SUCCESS` says; `None`: abandon the output.
     pub success: Option<Success>,
+    /// Where the parts of the job were built.
+    pub built: Vec<BuiltPart>,
+    /// The submission of a job whose client died, which may have closed the output before.
+    pub left: Option<Box<Submission>>,
     /// Sync to disk.
     pub sync: bool,
 }
@@ -332,8 +336,9 @@ impl Books {
         entry.followed = false;
         if entry.state.ended() {
             // It ended while its client was already gone: nobody has closed its output.
-            let output = OutputDirectory::adopt(&entry.submission);
-            self.closings.push(Closing { job, output, success: None, sync: false });
+            if !entry.output_closed.send_replace(true) {
+                self.close_for_client(job);
+            }
         } else {
             self.events.push(Event::JobFailed { job, cause: External::ClientLost });
         }
@@ -354,16 +359,49 @@ impl Books {
         }
         job.closing = Some(outcome);
         let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
-        let output = OutputDirectory::adopt(&job.submission);
-        let status = job.status(now, id, Around { parts: true, ..Around::default() });
+        let output = job.output.take().or_else(|| OutputDirectory::adopt(&job.submission, None));
+        let status = job.status(now, id, Around { parts: true, built: true, ..Around::default() });
         let success = (outcome == Outcome::Succeeded).then(|| Success::of(&status, columns));
-        self.closings.push(Closing { job: id, output, success, sync });
+        self.closings.push(Closing { job: id, output, success, built: status.built, left: None, sync });
+    }
+
+    /// Closes the output of a job that ended well or badly and whose client died before it had done so.
+    fn close_for_client(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let output = OutputDirectory::adopt(&job.submission, None);
+        let status = job.status(Time::ZERO, id, Around { parts: true, built: true, ..Around::default() });
+        let success =
+            (job.state == JobState::Succeeded).then(|| Success::of(&status, job.submission.columns.clone()));
+        let left = success.is_some().then(|| Box::new(job.submission.clone()));
+        let sync = job.submission.sync;
+        self.closings.push(Closing { job: id, output, success, built: status.built, left, sync });
+    }
+
+    /// The client that follows a job has closed its output, or could not.
+    pub fn client_closed(&mut self, now: Time, id: JobId, failed: Option<String>) {
+        let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
+        job.output_closed.send_replace(true);
+        if let Some(reason) = failed {
+            job.output_lost("output", "the output could not be finished", reason);
+            self.register_end(now, id);
+        }
+    }
+
+    /// Where it is announced that the client has closed the output of a job.
+    pub fn output_closed(&self, job: JobId) -> Option<watch::Receiver<bool>> {
+        self.jobs.get(&job).map(|job| job.output_closed.subscribe())
     }
 
     /// The output of a job has been finished or abandoned.
     pub fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
-        let Some(outcome) = entry.closing.take() else { return };
+        let Some(outcome) = entry.closing.take() else {
+            if let (Some(reason), JobState::Succeeded) = (failed, entry.state) {
+                entry.output_lost("client_lost", "its client died before it had closed the output", reason);
+                self.register_end(now, job);
+            }
+            return;
+        };
         match failed {
             None => self.end(now, job, outcome),
             Some(reason) => {
@@ -380,6 +418,12 @@ impl Books {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.end(now, outcome);
         self.ended.insert((now, id));
+        self.register_end(now, id);
+    }
+
+    /// Writes into the register how a job has ended.
+    fn register_end(&mut self, now: Time, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
         let told = job.told.get();
         let status = job.status(now, id, Around::default());
         job.told.set(told);
@@ -394,12 +438,12 @@ impl Books {
     /// Outputs of jobs that will not end any more because the master does.
     pub fn unfinished(&self) -> Vec<OutputDirectory> {
         let live = self.jobs.values().filter(|job| !job.state.ended() && job.closing.is_none());
-        live.filter_map(|job| OutputDirectory::adopt(&job.submission)).collect()
+        live.filter_map(|job| OutputDirectory::adopt(&job.submission, None)).collect()
     }
 
     /// How a job stands; `None` if there is no such job.
     pub fn status(&self, now: Time, id: JobId) -> Option<JobStatus> {
-        self.look(now, id, true).or_else(|| self.register.past(id).cloned())
+        self.look(now, id, true, false).or_else(|| self.register.past(id).cloned())
     }
 
     /// What is said of a job that is not there.
@@ -416,23 +460,25 @@ impl Books {
         self.jobs.contains_key(&id)
     }
 
-    /// How a job stands, for somebody who follows it: parts are listed once it has ended.
-    pub fn glance(&self, now: Time, id: JobId) -> Option<JobStatus> {
+    /// How a job stands, for somebody who follows it: parts are listed once it has ended, and for whoever closes the
+    /// output, where they were built.
+    pub fn glance(&self, now: Time, id: JobId, closes: bool) -> Option<JobStatus> {
         let Some(job) = self.jobs.get(&id) else { return self.register.past(id).cloned() };
-        self.look(now, id, job.state.ended())
+        let parts = job.state.ended();
+        self.look(now, id, parts, parts && closes)
     }
 
-    fn look(&self, now: Time, id: JobId, parts: bool) -> Option<JobStatus> {
+    fn look(&self, now: Time, id: JobId, parts: bool, built: bool) -> Option<JobStatus> {
         let job = self.jobs.get(&id)?;
         let in_core = self.core.job(id).filter(|_| !job.state.ended());
         let running = in_core.map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
         let (workers, slots) = (self.workers.len() as u32, self.slots);
-        Some(job.status(now, id, Around { running, workers, slots, parts }))
+        Some(job.status(now, id, Around { running, workers, slots, parts, built }))
     }
 
     /// All jobs, oldest first, without their parts.
     pub fn statuses(&self, now: Time) -> Vec<JobStatus> {
-        let present = self.jobs.keys().filter_map(|job| self.look(now, *job, false));
+        let present = self.jobs.keys().filter_map(|job| self.look(now, *job, false, false));
         self.register.all_past().cloned().chain(present).collect()
     }
 

@@ -11,6 +11,7 @@ mod translate;
 
 use crate::api::{ApiError, PolicyChange, Submission, WorkerEnded};
 use crate::journal::{self, Header, Journal};
+use crate::output_dir::OutputDirectory;
 use crate::registry::Registry;
 use books::{Books, Deciders, Setting, TaskName};
 use gristmill_scheduler::core::{Core, CoreConfig};
@@ -142,6 +143,7 @@ enum Input {
     ProcessEnded(WorkerEnded),
     Submit { submission: Box<Submission>, reply: oneshot::Sender<Submitted> },
     ClientLost(JobId),
+    ClientClosed { job: JobId, failed: Option<String>, reply: oneshot::Sender<()> },
     Cancel { job: JobId, reply: oneshot::Sender<bool> },
     DecideBy { change: PolicyChange, reply: oneshot::Sender<Result<(), ApiError>> },
     Explain { job: JobId, task: Option<TaskName>, reply: oneshot::Sender<Option<Vec<String>>> },
@@ -405,11 +407,16 @@ impl Master {
             tokio::task::spawn_blocking(move || {
                 let failed = match (closing.output, closing.success) {
                     (Some(output), Some(success)) => {
-                        output.finish(&success, closing.sync).err().map(|error| crate::chain(&error))
+                        let finished = output.finish(&success, &closing.built, closing.sync);
+                        finished.err().map(|error| crate::chain(&error))
                     }
                     (Some(output), None) => {
                         output.abandon();
                         None
+                    }
+                    (None, Some(success)) if let Some(left) = &closing.left => {
+                        let finished = OutputDirectory::left_finished(left, &success);
+                        finished.err().map(|error| crate::chain(&error))
                     }
                     (None, Some(_)) => {
                         Some("the master does not see the output directory any more".to_owned())
@@ -471,6 +478,10 @@ impl Master {
                 let _ = reply.send(submitted);
             }
             Input::ClientLost(job) => self.books.client_lost(job),
+            Input::ClientClosed { job, failed, reply } => {
+                self.books.client_closed(now, job, failed);
+                let _ = reply.send(());
+            }
             Input::Closed { job, failed } => self.books.closed(now, job, failed),
             Input::Cancel { job, reply } => {
                 let _ = reply.send(self.books.cancel(job));

@@ -12,6 +12,7 @@
 //! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
 //! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that ran where and when it did |
 //! | `POST /api/v1/jobs/JOB/cancel` | stop it |
+//! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
 //! | `PUT /api/v1/policy` | others decide from now on; answers the status |
 //! | `POST /api/v1/shutdown` | end the master |
@@ -19,14 +20,14 @@
 use super::books::{Absence, TaskName};
 use super::{Books, Handle, Input, Lease, attend};
 use crate::api::{
-    ApiError, Explanation, JobStatus, MasterStatus, PolicyChange, ROOT, SCHEMA, SUBMISSION_BYTES_MAX,
-    Submission, WatchLine, WorkerEnded,
+    ApiError, Explanation, JobStatus, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
+    SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
 };
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::answer;
-use gristmill_worker::http::{Body, PeerAddress, accept_upgrade, read_limited, stream};
+use gristmill_worker::http::{Body, BodySender, PeerAddress, accept_upgrade, read_limited, stream};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
@@ -73,6 +74,7 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
         }
         (&Method::GET, ["jobs", job, "watch"]) => watch_job(handle, job).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
         (&Method::PUT, ["policy"]) => decide_by(&handle, request.into_body()).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
         (&Method::POST, ["shutdown"]) => {
@@ -178,6 +180,16 @@ async fn cancel(handle: &Handle, job: &str) -> Answered {
     Ok(answer::status(StatusCode::NO_CONTENT))
 }
 
+async fn client_closed(handle: &Handle, job: &str, incoming: Incoming) -> Answered {
+    let closed: OutputClosed = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
+    let job = find(handle, job, |books, _, job| books.watch(job).map(|_| job)).await?;
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(Input::ClientClosed { job, failed: closed.failed, reply });
+    done.await.map_err(|_| Refusal::ending())?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
 async fn explain(handle: &Handle, job: &str, query: Option<&str>) -> Answered {
     let job = find(handle, job, |books, _, job| books.has(job).then_some(job)).await?;
     let unknown =
@@ -258,10 +270,12 @@ fn lines(
     mut lease: Option<Lease>,
 ) -> Response<Body> {
     let (sender, body) = stream(1);
+    // Whoever submitted the job attached closes its output.
+    let closes = lease.is_some();
     tokio::spawn(async move {
         loop {
             changes.mark_unchanged();
-            let status = handle.query(move |books, now| books.glance(now, job)).await.flatten();
+            let status = handle.query(move |books, now| books.glance(now, job, closes)).await.flatten();
             let Some(status) = status else { return };
             let ended = status.state.ended();
             let Some(line) = line(status) else { return };
@@ -269,6 +283,10 @@ fn lines(
                 return;
             }
             if ended {
+                if closes && !await_closed(&handle, job, &sender).await {
+                    // The lease goes, and tells.
+                    return;
+                }
                 if let Some(lease) = &mut lease {
                     lease.job = None;
                 }
@@ -288,6 +306,22 @@ fn lines(
         }
     });
     answer::with_body(StatusCode::OK, body)
+}
+
+/// Waits until the client that follows a job has closed its output; `false` if it is gone before.
+async fn await_closed(handle: &Handle, job: JobId, sender: &BodySender) -> bool {
+    let closed = handle.query(move |books, _| books.output_closed(job)).await.flatten();
+    let Some(mut closed) = closed else { return false };
+    loop {
+        let done = tokio::time::timeout(KEEPALIVE, closed.wait_for(|closed| *closed)).await;
+        if let Ok(done) = done.map(|done| done.is_ok()) {
+            return done;
+        }
+        // An empty line, which shows whether somebody is there.
+        if sender.send(Bytes::from_static(b"\n")).await.is_err() {
+            return false;
+        }
+    }
 }
 
 fn line(status: JobStatus) -> Option<Bytes> {

@@ -1,7 +1,7 @@
 //! End-to-end tests of the `gristmill` program: real processes, real sockets, real kills.
 //!
 //! A guided tour: `jobs` compares the standard jobs with plain programs; `formats` reads what files can look like;
-//! `input` and `output` refuse what cannot be used; `shuffle` measures how far it overlaps with the maps;
+//! `input` and `output` refuse what cannot be used; `claims` is about outputs whose job or disk fails them; `shuffle` measures how far it overlaps with the maps;
 //! `lanes` whose bytes come first on a network that is paced; `suspend` which reduces make way; `crash` kills processes wherever it hurts, `restart` masters, `disk` fills
 //! disks, `user_code` lets user code misbehave; `cli` is the command line, `cluster` a master and workers that a person starts, `cluster_flags` what those are made to be; `sim` and
 //! `verify` need neither; `security` knocks at every door, and `network` puts hosts into network namespaces. `walls`
@@ -10,6 +10,7 @@
 //! Deliberately not here: single functions, which are tested beside their code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
 
+mod claims;
 mod cli;
 mod cluster;
 mod cluster_flags;

@@ -290,6 +290,39 @@ fn folder_is_of_nobody(sandbox: &Sandbox, name: &str) -> bool {
 }
 
 #[test]
+fn worker_deletes_parts_that_it_has_sent_while_the_job_goes_on() {
+    if !possible("parts that are sent") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let lan = Lan::start(&sandbox, &["--allow-root"], &|_| String::new());
+    let input = sandbox.write("data/text", "word\n".repeat(4000));
+    let out = sandbox.text("data/out");
+    sandbox.arm("commit.before");
+    let submit = ["submit", "--allow-root", "grep", "word", &input, "--split-size", "4KiB"];
+    let client = lan.command(&[&submit[..], &["--join", &lan.join, "--output", &out]].concat()).start();
+    let stopped = sandbox.stopped_at("commit.before");
+    let arrived = until("all parts but one", || {
+        let names = oracle::names(&sandbox.path("data/out/_temporary"));
+        let parts = names.iter().filter(|name| name.contains("-map-") && !name.contains("arriving")).count();
+        (parts == 4).then_some(parts)
+    });
+    let kept = || {
+        let folders = oracle::names(&sandbox.path("tmp")).into_iter().flat_map(|name| {
+            let folder = sandbox.path("tmp").join(name);
+            oracle::names(&folder).into_iter().map(move |inner| folder.join(inner)).collect::<Vec<_>>()
+        });
+        let files = folders.filter(|folder| folder.is_dir()).flat_map(|folder| oracle::names(&folder));
+        files.filter(|name| name.contains("-map-")).collect::<Vec<String>>()
+    };
+    until("the sent parts to be deleted", || (kept().len() == 1).then_some(()));
+    assert_eq!(arrived, 4, "and the one that process {stopped} has not sent is there");
+    sandbox.go_on("commit.before");
+    client.finish().expect_code(0);
+    lan.end();
+}
+
+#[test]
 fn port_scan_of_a_run_from_another_host_finds_nothing() {
     if !possible("port scan") {
         return;

@@ -85,16 +85,27 @@ fn overwrite_replaces_what_was_there_only_after_success() {
     let arguments = ["run", "wordcount", &input, "--reduces", "1", "--overwrite", "--output", &out];
     let running = sandbox.gristmill(arguments).start();
     sandbox.stopped_at("reduce");
-    let aside: Vec<String> = oracle::names(sandbox.path("").as_path())
-        .into_iter()
-        .filter(|name| name.starts_with("out.replaced-"))
-        .collect();
+    let inside = oracle::names(&sandbox.path("out")).into_iter();
+    let aside: Vec<String> = inside.filter(|name| name.starts_with("_replaced-")).collect();
     assert_eq!(aside.len(), 1, "what was there lies aside until the job has succeeded");
-    assert!(sandbox.path(&aside[0]).join("old").exists() && !Path::new(&old).exists());
+    assert!(sandbox.path("out").join(&aside[0]).join("old").exists() && !Path::new(&old).exists());
     sandbox.go_on("reduce");
     running.finish().expect_code(0);
     assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
-    assert!(!sandbox.path(&aside[0]).exists());
+}
+
+#[test]
+fn overwrite_of_a_link_replaces_what_it_names_and_not_the_link() {
+    let sandbox = Sandbox::new();
+    sandbox.write("target/old", "old");
+    let (input, link) = (sandbox.write("text", "a b\n"), sandbox.path("link"));
+    std::os::unix::fs::symlink(sandbox.path("target"), &link).unwrap();
+    let out = sandbox.text("link");
+    sandbox.run_well(["run", "wordcount", &input, "--reduces", "1", "--overwrite", "--output", &out]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(oracle::names(&sandbox.path("target")), ["_SUCCESS", "part-00000"]);
+    fails(&sandbox, &out);
+    assert_eq!(oracle::names(&sandbox.path("target")), ["_SUCCESS", "part-00000"], "the old is there again");
 }
 
 #[test]
@@ -111,6 +122,23 @@ fn overwrite_brings_back_what_was_there_when_the_job_fails() {
 fn failed_job_leaves_no_output_directory() {
     let sandbox = Sandbox::new();
     fails(&sandbox, &sandbox.text("out"));
+    assert!(!sandbox.path("out").exists());
+}
+
+#[test]
+fn part_that_was_changed_before_the_end_of_the_job_is_not_published() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    let out = sandbox.text("out");
+    sandbox.arm("commit.after");
+    let running = sandbox.gristmill(["run", "wordcount", &input, "--reduces", "1", "--output", &out]).start();
+    sandbox.stopped_at("commit.after");
+    let built = oracle::names(&sandbox.path("out/_temporary"));
+    let built = built.iter().find(|name| name.ends_with("-reduce-0.0")).unwrap();
+    fs::write(sandbox.path(&format!("out/_temporary/{built}")), "a\t1\nb\t2\n").unwrap();
+    sandbox.go_on("commit.after");
+    running.finish().expect_code(7).expect_words(&["part-00000", "is not as it was left", "checksum"]);
+    sandbox.assert_nothing_left();
     assert!(!sandbox.path("out").exists());
 }
 

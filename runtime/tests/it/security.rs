@@ -28,7 +28,7 @@ const ROUTES: [&str; 20] = [
     "/files/job-1",
     "/files/sample",
     "/list",
-    "/parts/job-1/map-0.0/part-00000/1/00000000/0",
+    "/parts/map-0.0/1/00000000",
     "/..%2f..%2fetc/passwd",
     "/favicon.ico",
 ];

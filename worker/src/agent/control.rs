@@ -317,9 +317,7 @@ impl Agent {
             }
             MasterFrame::Retract { map } => self.plan.retract(map),
             MasterFrame::Kill { attempt } => self.kill(attempt),
-            MasterFrame::CommitGranted { attempt, replace } => {
-                self.permit(attempt, Permit::Granted { replace });
-            }
+            MasterFrame::CommitGranted { attempt, permit } => self.permit(attempt, Permit::Granted(permit)),
             MasterFrame::CommitRefused { attempt } => self.permit(attempt, Permit::Refused),
             MasterFrame::Forget { job } => self.forget(job),
         }
@@ -595,11 +593,11 @@ impl Agent {
                 }
                 self.say(&WorkerFrame::MapFinished { attempt, print, report });
             }
-            Ok(Done::Part(part)) => {
+            Ok(Done::Part { part, stamp, sent: _ }) => {
                 if attempt.task.kind == TaskKind::Reduce {
                     self.store.unhome(attempt.task.job, attempt.task.index);
                 }
-                self.say(&WorkerFrame::PartFinished { attempt, part, report });
+                self.say(&WorkerFrame::PartFinished { attempt, part, stamp, report });
             }
             Ok(Done::HandedOver { state, built }) => {
                 if self.jobs.contains_key(&attempt.task.job) {

@@ -1,6 +1,7 @@
-//! What becomes of a part: built under `_temporary` or near it, published once the master allows it.
+//! What becomes of a part: built under `_temporary`, or here and sent there once the master allows it.
 //!
-//! Not here: what is in it (`task`), the rename itself (`commit`).
+//! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file of its own
+//! that nobody looks at. Not here: what is in a part (`task`), publishing (whoever closes the output).
 
 use super::slots::{
     Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting, clean,
@@ -9,6 +10,7 @@ use crate::commit;
 use crate::disk;
 use crate::fault;
 use crate::http::{self, Endpoint, HttpError, Secret};
+use crate::input::FileStamp;
 use crate::output::Output;
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
@@ -19,6 +21,9 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a part that are read at once to be sent.
 const PART_CHUNK_BYTES: usize = 512 << 10;
+
+/// Longest answer of a submitter to a part, bytes.
+const STAMP_BYTES_MAX: usize = 4 << 10;
 
 /// Such chunks that wait for the socket.
 const PART_CHUNKS_AHEAD: usize = 2;
@@ -51,9 +56,7 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
 
 /// Where an attempt builds its part.
 fn built_path(assignment: &Assignment, setting: &SlotSetting) -> Result<PathBuf, Failed> {
-    // The probe's name differs from job to job, also between jobs of different masters: an attempt that lingers
-    // after its job has ended must not meet one of the next job in the same output directory.
-    let name = format!("{}-{}", assignment.job.order.output_probe, assignment.attempt.file_name());
+    let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
     Ok(match destination(&assignment.job)? {
         Destination::Shared(directory) => directory.join(commit::TEMPORARY).join(name),
         Destination::Submitter(_) => {
@@ -68,7 +71,8 @@ pub(super) fn open_output(
 ) -> Result<(Output, PathBuf), Failed> {
     let built = built_path(assignment, setting)?;
     // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
-    let output = Output::create(&built).map_err(|source| output_failed(&built, &source))?;
+    let output = fault::error("part.write").and_then(|()| Output::create(&built));
+    let output = output.map_err(|source| output_failed(&built, &source))?;
     Ok((output, built))
 }
 
@@ -93,51 +97,41 @@ pub(super) fn finish_part(
     let job = &assignment.job;
     let shared = matches!(destination(job)?, Destination::Shared(_));
     if job.order.sync && shared {
-        let sync = fs::File::open(built).and_then(|file| file.sync_all());
+        let sync = fault::error("part.sync").and_then(|()| fs::File::open(built)?.sync_all());
         sync.map_err(|source| output_failed(built, &source))?;
     }
     let _ = setting.events.send(SlotEvent::WantsCommit(assignment.attempt));
     let cancelled =
         || Failed { class: FailureClass::Cancelled, message: "another attempt was preferred".into() };
-    let replace = match assignment.permit.recv() {
-        Ok(Permit::Granted { replace }) => replace,
+    let permit = match assignment.permit.recv() {
+        Ok(Permit::Granted(permit)) => permit,
         Ok(Permit::Refused) | Err(_) => return Err(cancelled()),
     };
     fault::place("commit.before");
-    match destination(job)? {
-        Destination::Shared(directory) => {
-            let published = directory.join(&part.name);
-            commit::publish(built, &published, replace)
-                .map_err(|source| output_failed(&published, &source))?;
-            if job.order.sync {
-                commit::sync_directory(directory).map_err(|source| output_failed(directory, &source))?;
-            }
+    let (stamp, sent) = match destination(job)? {
+        Destination::Shared(_) => {
+            let metadata = fs::metadata(built).map_err(|source| output_failed(built, &source))?;
+            (FileStamp::of(&metadata), false)
         }
-        Destination::Submitter(endpoint) => send_part(assignment, setting, endpoint, built, &part, replace)?,
-    }
+        Destination::Submitter(endpoint) => {
+            (send_part(assignment, setting, endpoint, built, &part, &permit)?, true)
+        }
+    };
     fault::place("commit.after");
-    Ok(Done::Part(part))
+    Ok(Done::Part { part, stamp, sent })
 }
 
-/// Sends a part to the attached submitter, which publishes it.
+/// Sends a part to the attached submitter, which will publish it. Answers what its file is like there.
 fn send_part(
     assignment: &Assignment,
     setting: &SlotSetting,
     endpoint: &Endpoint,
     built: &Path,
     part: &Part,
-    replace: bool,
-) -> Result<(), Failed> {
-    let key: &Secret = &assignment.job.order.key;
-    let path = format!(
-        "/parts/{}/{}/{}/{}/{:08x}/{}",
-        assignment.attempt.task.job,
-        assignment.attempt.file_name(),
-        part.name,
-        part.bytes,
-        part.crc32c,
-        u8::from(replace),
-    );
+    permit: &Secret,
+) -> Result<FileStamp, Failed> {
+    let (attempt, bytes, crc) = (assignment.attempt, part.bytes, part.crc32c);
+    let path = format!("/parts/{}/{bytes}/{crc:08x}", attempt.file_name());
     let file = fs::File::open(built).map_err(|source| output_failed(built, &source))?;
     let fault = |message: String| Failed { class: FailureClass::Unreachable, message };
     setting.runtime.block_on(async {
@@ -153,11 +147,20 @@ fn send_part(
                 sender.send_blocking(chunk.into())?;
             }
         });
-        let response = setting.pool.request(endpoint, Some(key), Method::PUT, &path, body).await;
+        let response = setting.pool.request(endpoint, Some(permit), Method::PUT, &path, body).await;
         // Reading ends with the request; its own error shows as a body that breaks off.
         let read = reading.await;
         match response {
-            Ok(_) => Ok(()),
+            Ok(mut answer) => {
+                let body = answer.body_mut().collect(STAMP_BYTES_MAX).await;
+                let body = body.map_err(|source| fault(super::chain(&source)))?;
+                serde_json::from_slice(&body).map_err(|error| {
+                    fault(format!(
+                        "the submitter at {endpoint} did not say what it made of {}: {error}",
+                        part.name
+                    ))
+                })
+            }
             Err(HttpError::Status { status: StatusCode::INSUFFICIENT_STORAGE, message, .. }) => Err(Failed {
                 class: FailureClass::Output,
                 message: format!("the submitter could not write {}: {message}", part.name),
@@ -175,8 +178,7 @@ pub(super) fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
     if assignment.job.destination.get().is_some()
         && let Ok(built) = built_path(assignment, setting)
     {
-        // A published part is not there any more. What cannot be removed now goes with `_temporary` at the end of
-        // the job.
+        // What cannot be removed now goes with `_temporary` at the end of the job.
         let _ = fs::remove_file(built);
     }
 }

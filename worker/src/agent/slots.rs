@@ -16,8 +16,8 @@ use crate::api::JobPlan;
 use crate::budget::Budget;
 use crate::disk;
 use crate::fault;
-use crate::http::{Endpoint, Pool};
-use crate::input::{SideInputs, Split};
+use crate::http::{Endpoint, Pool, Secret};
+use crate::input::{FileStamp, SideInputs, Split};
 use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder, Part, SlotCounts};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::Held;
@@ -87,14 +87,11 @@ pub enum AttemptInput {
 }
 
 /// The answer to a request to commit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Permit {
-    /// Publish; `replace` if an earlier holder of the permit may have done so.
-    Granted {
-        /// See [`crate::commit::publish`].
-        replace: bool,
-    },
-    /// Another attempt publishes.
+    /// The part of this attempt counts. The secret opens the submitter's door for it.
+    Granted(Secret),
+    /// That of another attempt does.
     Refused,
 }
 
@@ -139,8 +136,15 @@ pub struct Ended {
 pub enum Done {
     /// A map output to serve.
     Output(MapOutput),
-    /// A published part.
-    Part(Part),
+    /// A part that can be published.
+    Part {
+        /// The part.
+        part: Part,
+        /// The file it was built in, where the output is.
+        stamp: FileStamp,
+        /// A copy of it that this worker needs no more.
+        sent: bool,
+    },
     /// Where it stood, for another attempt to go on from.
     HandedOver {
         /// What it had done.
@@ -335,8 +339,7 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
     PANIC.with_borrow_mut(|last| *last = None);
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(assignment, setting, &mut stats)));
     let result = result.unwrap_or_else(|_| Err(panicked()));
-    let handed_over = matches!(result, Ok(Done::HandedOver { .. }));
-    if (assignment.attempt.task.kind == TaskKind::Reduce && !handed_over) || result.is_err() {
+    if matches!(result, Ok(Done::Part { sent: true, .. }) | Err(_)) {
         remove_built(assignment, setting);
     }
     let progress = &assignment.progress;

@@ -3,8 +3,9 @@
 use super::*;
 use crate::api::{Input, Mapper, Reducer, TaskContext, TaskError, TaskResult};
 use crate::collect::Emitter;
+use crate::commit::{built_name, part_name};
 use crate::http::Permissions;
-use crate::input::{FilePath, Split};
+use crate::input::{FilePath, FileStamp, Split};
 use crate::merge::Values;
 use crate::output::Output;
 use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder};
@@ -254,14 +255,20 @@ impl Hand {
                 .then_some(())
         };
         self.hears("a built part", asks).await;
-        self.order(vec![MasterFrame::CommitGranted { attempt, replace: true }]).await;
-        let (part, report) = self
+        self.order(vec![MasterFrame::CommitGranted { attempt, permit: Secret::from_bytes([8; 32]) }]).await;
+        let (part, stamp, report) = self
             .hears("a part", |frame| match frame {
-                WorkerFrame::PartFinished { part, report, .. } => Some((part.clone(), report.clone())),
+                WorkerFrame::PartFinished { part, stamp, report, .. } => {
+                    Some((part.clone(), *stamp, report.clone()))
+                }
                 _ => None,
             })
             .await;
-        let text = std::fs::read_to_string(self.output.join(&part.name)).unwrap();
+        let built = built_name(&format!("probe-{}", attempt.task.job), attempt);
+        let built = self.output.join("_temporary").join(built);
+        let text = std::fs::read_to_string(&built).unwrap();
+        assert_eq!(stamp, FileStamp::of(&std::fs::metadata(&built).unwrap()));
+        assert_eq!(part.name, part_name(attempt.task.index, self.parts));
         assert_eq!((part.bytes, part.crc32c), (text.len() as u64, crc32c::crc32c(text.as_bytes())));
         (text, report)
     }
@@ -476,24 +483,32 @@ async fn a_map_is_not_suspended() {
 }
 
 #[tokio::test]
-async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_listed_in_their_order() {
+async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digits() {
     let output = output();
     let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     hand.parts = 100_001;
-    // What it makes of two parts, with the last one as another worker has named it.
-    std::fs::write(output.path().join("part-100000"), "the last one").unwrap();
+    assert_eq!(part_name(0, hand.parts), "part-000000");
     hand.maps(JobId(1)).await;
     for partition in 0..PARTITIONS {
         hand.gate.let_in(partition, u32::MAX);
         hand.launches(reduce(JobId(1), partition), None).await;
         hand.publishes(reduce(JobId(1), partition)).await;
     }
-    let listed = crate::input::list::list_local(&FilePath::from(output.path())).unwrap();
-    let names: Vec<String> = listed
-        .iter()
-        .map(|file| file.path.to_path().file_name().unwrap().to_string_lossy().into_owned())
-        .collect();
-    assert_eq!(names, ["part-000000", "part-000001", "part-100000"]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_was_allowed() {
+    let output = output();
+    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let late = reduce(JobId(1), 0);
+    hand.maps(JobId(1)).await;
+    hand.gate.let_in(0, u32::MAX);
+    hand.launches(late, None).await;
+    let published = output.path().join("part-00000");
+    std::fs::write(&published, "of its successor").unwrap();
+    // It has its permit, and is told nothing of what others do.
+    hand.publishes(late).await;
+    assert_eq!(std::fs::read_to_string(&published).unwrap(), "of its successor");
 }
 
 #[tokio::test]
@@ -510,7 +525,7 @@ async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
     hand.launches(attempt, None).await;
     hand.hears("a built part", |frame| matches!(frame, WorkerFrame::CommitRequest { .. }).then_some(()))
         .await;
-    hand.order(vec![MasterFrame::CommitGranted { attempt, replace: false }]).await;
+    hand.order(vec![MasterFrame::CommitGranted { attempt, permit: Secret::from_bytes([8; 32]) }]).await;
     let (class, message) = hand.fails(attempt).await;
     assert_eq!(class, FailureClass::Unreachable, "{message}");
     assert!(message.contains("to the submitter at 127.0.0.1"), "{message}");

@@ -4,12 +4,15 @@
 
 use super::super::translate;
 use super::{Books, shift};
-use crate::api::{FetchRecord, JobFailure};
+use crate::api::{BuiltPart, FetchRecord, JobFailure};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, FetchedOutput, Heartbeat, Part, WorkerFrame};
 use std::collections::BTreeSet;
+
+/// Attempts of one task whose part could not be written, after which the output counts as one that cannot be.
+const OUTPUT_TRIES_MAX: u32 = 3;
 
 /// How long an attempt ran in its slot: while it was suspended it had none.
 fn took(report: &AttemptReport) -> Span {
@@ -40,7 +43,7 @@ impl Books {
                 let print = Some(translate::print(print));
                 self.events.push(Event::MapFinished { attempt, output_bytes, took, print });
             }
-            WorkerFrame::PartFinished { attempt, part, report } => {
+            WorkerFrame::PartFinished { attempt, part, stamp, report } => {
                 if !self.stopped_there(from, attempt) {
                     return;
                 }
@@ -49,7 +52,7 @@ impl Books {
                     TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print: None },
                     TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
                 };
-                self.part_finished(now, from, attempt, part, report);
+                self.part_finished(now, from, part, BuiltPart { attempt, stamp }, report);
                 self.events.push(event);
             }
             WorkerFrame::AttemptFailed { attempt, class, message, report } => {
@@ -213,10 +216,11 @@ impl Books {
         &mut self,
         now: Time,
         from: WorkerId,
-        attempt: AttemptId,
         part: Part,
+        built: BuiltPart,
         report: AttemptReport,
     ) {
+        let attempt = built.attempt;
         let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
         let same_host = self.same_host_as_submitter(attempt.task.job, from);
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
@@ -228,12 +232,14 @@ impl Books {
                 job.handed_over.done(attempt.task);
             }
         }
-        if !live {
+        // What was not asked for does not count; the core sees it likewise.
+        if !live || job.permits.get(&attempt.task) != Some(&attempt) {
             return;
         }
+        job.permits.remove(&attempt.task);
         job.records.sums.records_out += part.records;
         job.records.sums.bytes_out += part.bytes;
-        job.parts.insert(attempt.task.index, part);
+        job.parts.insert(attempt.task.index, (part, built));
         match attempt.task.kind {
             TaskKind::Map if job.records.maps_succeeded == job.maps => job.maps_done = Some(now),
             TaskKind::Map => {}
@@ -266,6 +272,12 @@ impl Books {
             job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
         }
         if class == FailureClass::Output && !job.state.ended() && job.closing.is_none() {
+            let tries = job.output_failures.entry(attempt.task).or_default();
+            *tries += 1;
+            if *tries < OUTPUT_TRIES_MAX {
+                // A disk that has an error once, or on one machine: tried again elsewhere.
+                return job.touch();
+            }
             let detail = Some(format!("{attempt} on {from}: {message}"));
             let message = "the output directory cannot be written".to_owned();
             job.failure = Some(JobFailure { code: "output".to_owned(), message, detail });

@@ -8,10 +8,12 @@ use super::handed_over::HandedOver;
 use super::logs::Logs;
 use super::record::Records;
 use crate::api::{
-    AttemptCounts, INCIDENTS_MAX, JobFailure, JobState, JobStatus, Outlook, SCHEMA, Submission, TaskCounts,
+    AttemptCounts, BuiltPart, INCIDENTS_MAX, JobFailure, JobState, JobStatus, Outlook, SCHEMA, Submission,
+    TaskCounts,
 };
+use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::command::Outcome;
-use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
@@ -30,6 +32,8 @@ pub(super) struct Around {
     pub(super) slots: u32,
     /// Parts are listed; they may be many, and while the job runs nobody needs them.
     pub(super) parts: bool,
+    /// With where they were built, for whoever publishes them.
+    pub(super) built: bool,
 }
 
 /// One job beside the core's books.
@@ -53,7 +57,11 @@ pub(super) struct Job {
     pub(super) records: Records,
     pub(super) reduces_done: u32,
     pub(super) attempts: AttemptCounts,
-    pub(super) parts: BTreeMap<u32, Part>,
+    /// What the permits to send in parts are made of.
+    pub(super) permit_key: Secret,
+    /// Attempts that may hand in their tasks' parts and have not yet.
+    pub(super) permits: BTreeMap<TaskId, AttemptId>,
+    pub(super) parts: BTreeMap<u32, (Part, BuiltPart)>,
     pub(super) incidents: VecDeque<String>,
     pub(super) incidents_omitted: u64,
     /// The last thing that went wrong with each task, in words, with its class unless a worker was lost.
@@ -68,6 +76,12 @@ pub(super) struct Job {
     pub(super) told: Cell<bool>,
     /// The client that submitted the job follows it and closes its output.
     pub(super) followed: bool,
+    /// The claim on the output of a detached job, which is the master's.
+    pub(super) output: Option<OutputDirectory>,
+    /// Attempts that could not write their part, by task.
+    pub(super) output_failures: BTreeMap<TaskId, u32>,
+    /// The client has said that the output is closed.
+    pub(super) output_closed: watch::Sender<bool>,
     /// How the job ends once its output is closed.
     pub(super) closing: Option<Outcome>,
     /// How large it looked over time.
@@ -82,6 +96,7 @@ impl Job {
     pub(super) fn new(
         submission: Submission,
         key: Secret,
+        permit_key: Secret,
         cuts: Vec<Vec<u8>>,
         arrived: Time,
         changed: watch::Sender<bool>,
@@ -106,6 +121,8 @@ impl Job {
             records: Records::new(maps),
             reduces_done: 0,
             attempts: AttemptCounts::default(),
+            permit_key,
+            permits: BTreeMap::new(),
             parts: BTreeMap::new(),
             incidents: VecDeque::new(),
             incidents_omitted: 0,
@@ -116,6 +133,9 @@ impl Job {
             changed,
             told: Cell::new(false),
             followed,
+            output: None,
+            output_failures: BTreeMap::new(),
+            output_closed: watch::Sender::new(false),
             closing: None,
             estimates: Estimates::default(),
             outlook: None,
@@ -129,6 +149,7 @@ impl Job {
         self.submission.side = Vec::new();
         self.submission.exact = None;
         self.handed_over = HandedOver::default();
+        self.permits = BTreeMap::new();
         self.cuts = Vec::new();
         self.named = Vec::new();
         self.state = match outcome {
@@ -146,6 +167,14 @@ impl Job {
             self.failure = Some(failure);
         }
         self.last_failure = BTreeMap::new();
+        self.touch();
+    }
+
+    /// The job succeeded, but there is no output of it after all.
+    pub(super) fn output_lost(&mut self, code: &str, message: &str, detail: String) {
+        self.state = JobState::Failed;
+        let (code, message) = (code.to_owned(), message.to_owned());
+        self.failure = Some(JobFailure { code, message, detail: Some(detail) });
         self.touch();
     }
 
@@ -198,7 +227,8 @@ impl Job {
             totals: records.sums.clone(),
             attempts: self.attempts,
             counters: records.counters.clone(),
-            parts: if around.parts { self.parts.values().cloned().collect() } else { Vec::new() },
+            parts: self.parts.values().filter(|_| around.parts).map(|(part, _)| part.clone()).collect(),
+            built: self.parts.values().filter(|_| around.built).map(|(_, built)| *built).collect(),
             incidents: self.incidents.iter().cloned().collect(),
             incidents_omitted: self.incidents_omitted,
             failure: self.failure.clone(),

@@ -4,6 +4,7 @@
 
 use super::{Books, Worker};
 use crate::api::JobState;
+use crate::submitter::permit;
 use gristmill_scheduler::command::{Command, LaunchReason};
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
@@ -119,8 +120,11 @@ impl Books {
                 self.send(worker, job, &MasterFrame::Unhome { job, partition });
             }
             Command::Retract { job, map, to } => self.send(to, job, &MasterFrame::Retract { map }),
-            Command::GrantCommit { attempt, worker, replace } => {
-                self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, replace });
+            Command::GrantCommit { attempt, worker, .. } => {
+                let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+                job.permits.insert(attempt.task, attempt);
+                let permit = permit(&job.permit_key, &attempt.file_name());
+                self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, permit });
             }
             Command::RefuseCommit { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::CommitRefused { attempt });

@@ -48,6 +48,10 @@ impl Books {
         self.check_program(&submission)?;
         let key: Secret =
             submission.key.parse().map_err(|_| refuse("key", "the job's key is not a secret"))?;
+        let permit_key: Secret = submission
+            .permit_key
+            .parse()
+            .map_err(|_| refuse("key", "the key of the job's permits is not a secret"))?;
         let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
         let cuts = cuts.ok_or_else(|| refuse("cuts", "a cut is not hexadecimal text"))?;
         if submission.deadline_ns == Some(0) {
@@ -62,12 +66,18 @@ impl Books {
         self.check_pool(submission.pool.as_deref())?;
         let mut spec = translate::job_spec(&submission, now);
         spec.check().map_err(|error| refuse("spec", error.to_string()))?;
-        if !submission.attached && OutputDirectory::adopt(&submission).is_none() {
-            return Err(refuse(
-                "not_shared",
-                "the master does not see the output directory of a detached job",
-            ));
-        }
+        let job = self.register.take().map_err(|error| {
+            refuse(
+                "register",
+                format!("no number could be reserved for the job in the state folder: {error}"),
+            )
+        })?;
+        let output = match submission.attached {
+            true => None,
+            false => Some(OutputDirectory::adopt(&submission, Some(job)).ok_or_else(|| {
+                refuse("not_shared", "the master does not see the output directory of a detached job")
+            })?),
+        };
         if submission.pool.is_some() && !self.core.knows_pools() {
             let policy = self.core.policy_name();
             let words = format!("the policy `{policy}` does not look at pools; `fair` does");
@@ -76,19 +86,14 @@ impl Books {
         let pools = self.pools.len() as u32;
         spec.pool = submission.pool.as_ref().map(|name| *self.pools.entry(name.clone()).or_insert(pools));
         spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pool_weights.get(name).copied());
-        let job = self.register.take().map_err(|error| {
-            refuse(
-                "register",
-                format!("no number could be reserved for the job in the state folder: {error}"),
-            )
-        })?;
         self.chronicle.note(|| Record::Job {
             job,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
         });
         let (changed, receiver) = watch::channel(false);
-        let entry = Job::new(submission, key, cuts, now, changed);
+        let mut entry = Job::new(submission, key, permit_key, cuts, now, changed);
+        entry.output = output;
         self.register.came(|| Some(entry.status(now, job, Around::default())));
         self.jobs.insert(job, entry);
         self.events.push(Event::JobArrived { job, spec });
@@ -150,7 +155,9 @@ impl Books {
         }
         let too_many = self.ended.len().saturating_sub(ENDED_JOBS_MAX);
         let jobs = &mut self.jobs;
-        let followed = |job: &Job| 0 < job.changed.receiver_count();
+        // The parts of a job whose output is still open are needed to close it.
+        let open = |job: &Job| job.followed && !*job.output_closed.borrow();
+        let followed = |job: &Job| 0 < job.changed.receiver_count() || open(job);
         for (at, id) in self.ended.iter().copied().take(too_many).collect::<Vec<_>>() {
             if !jobs.get(&id).is_some_and(followed) {
                 jobs.remove(&id);

@@ -196,11 +196,11 @@ fn submission() -> Submission {
         cuts: Vec::new(),
         side: Vec::new(),
         output: FilePath::from("/nowhere"),
-        output_probe: "probe".to_owned(),
+        output_probe: "probe-1".to_owned(),
         output_made: false,
-        output_aside: None,
         submitter: None,
         key: Secret::generate().unwrap().to_text().to_string(),
+        permit_key: Secret::generate().unwrap().to_text().to_string(),
         weight: 1.0,
         pool: None,
         priority: 0,
@@ -221,7 +221,11 @@ fn submission() -> Submission {
 pub fn status_of(job: JobId) -> JobStatus {
     let key = Secret::generate().unwrap();
     let (changed, _) = watch::channel(false);
-    Job::new(submission(), key, Vec::new(), Time(1), changed).status(Time(1), job, Around::default())
+    Job::new(submission(), key.clone(), key, Vec::new(), Time(1), changed).status(
+        Time(1),
+        job,
+        Around::default(),
+    )
 }
 
 fn map(job: JobId) -> AttemptId {
@@ -528,11 +532,15 @@ fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follow
         }
         let part = Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 1 };
         let entry = scene.books.jobs.get_mut(&job).unwrap();
-        entry.parts = (1..=submit::TRACED_RECORDS_MAX as u32).map(|index| (index, part.clone())).collect();
+        let stamp = FileStamp { size: 1, modified_ns: 1, inode: 1 };
+        let built = BuiltPart { attempt: map(job), stamp };
+        let indices = 1..=submit::TRACED_RECORDS_MAX as u32;
+        entry.parts = indices.map(|index| (index, (part.clone(), built))).collect();
         let report = AttemptReport::default();
         scene.tell(worker, WorkerFrame::CommitRequest { attempt: map(job) });
-        scene.tell(worker, WorkerFrame::PartFinished { attempt: map(job), part, report });
+        scene.tell(worker, WorkerFrame::PartFinished { attempt: map(job), part, stamp, report });
         assert!(scene.books.jobs[&job].state.ended(), "{job}");
+        scene.books.client_closed(scene.now, job, None);
         jobs.push(job);
     }
     let parts = |scene: &Scene, job: &JobId| scene.books.jobs[job].parts.len();

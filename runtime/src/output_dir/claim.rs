@@ -1,0 +1,153 @@
+//! Who has claimed an output directory, and what happens to the claim of the dead.
+//!
+//! A claim is the folder `_temporary` with one file in it that names its owner: host, boot, process, and when that
+//! began. Whoever has the claim holds a lock on that file, which goes with the process however it dies. So a claim whose
+//! lock is free, and whose owner does not live, belongs to nobody, and the next job takes it over; whoever gets the lock
+//! for itself alone does so, and nobody else. A claim that tells nothing of its owner, or lies where there are no locks,
+//! stays. Not here: what a claim protects.
+
+use super::{OutputDirectory, SUCCESS};
+use crate::owner::Owner;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::commit::TEMPORARY;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// How the claim file of a job is called while the job runs; its nonce follows.
+pub(super) const PROBE: &str = "probe-";
+
+/// How it is called while the output is finished, or abandoned.
+pub(super) const CLOSING: &str = "closing-";
+pub(super) const ABANDONING: &str = "abandoning-";
+
+/// Longest claim file, bytes.
+const CLAIM_BYTES_MAX: u64 = 4096;
+
+/// What a claim file says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Claim {
+    /// `None` where a process cannot tell about itself.
+    owner: Option<Owner>,
+    /// The job, once the master has it.
+    job: Option<JobId>,
+    /// The directory was made for it.
+    made: bool,
+}
+
+impl std::fmt::Display for Claim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.owner {
+            Some(owner) => write!(f, "claimed by {owner}")?,
+            None => f.write_str("claimed by a process without name")?,
+        }
+        self.job.map_or(Ok(()), |job| write!(f, " for {job}"))
+    }
+}
+
+/// Writes a new claim file of this process and takes its lock. With `sync`, it survives a power cut.
+pub(super) fn sign(path: &Path, made: bool, sync: bool) -> io::Result<File> {
+    let claim = Claim { owner: Owner::current().ok(), job: None, made };
+    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    // Where there are no locks nobody takes a claim over either.
+    let _ = file.try_lock_shared();
+    file.write_all(&serde_json::to_vec(&claim)?)?;
+    if sync {
+        file.sync_data()?;
+    }
+    Ok(file)
+}
+
+/// Holds a claim file that another process has written, which may go now. If a job is named, this process becomes the
+/// owner, so far as it may write the file.
+///
+/// # Errors
+/// There is no such file, or somebody is taking the claim over.
+pub(super) fn hold(path: &Path, made: bool, job: Option<JobId>) -> io::Result<File> {
+    let writable = OpenOptions::new().read(true).write(true).open(path);
+    let may_write = writable.is_ok();
+    let mut file = writable.or_else(|_| File::open(path))?;
+    if let Err(error @ TryLockError::WouldBlock) = file.try_lock_shared() {
+        return Err(error.into());
+    }
+    if job.is_some() && may_write {
+        let text = serde_json::to_vec(&Claim { owner: Owner::current().ok(), job, made })?;
+        // Read while it is written, it tells nothing, and the claim stays.
+        let written = file.write_all(&text).and_then(|()| file.set_len(text.len() as u64));
+        if let Err(error) = written {
+            tracing::debug!(path = %path.display(), %error, "the claim keeps its owner's name");
+        }
+    }
+    Ok(file)
+}
+
+/// What the claim on a directory says of its owner, if it can be read.
+pub(super) fn read(directory: &Path) -> Option<Claim> {
+    let (path, _, _) = find(directory).ok()??;
+    parse(&mut File::open(path).ok()?).ok()
+}
+
+/// The claim file: its path, what its name begins with, and its nonce.
+fn find(directory: &Path) -> io::Result<Option<(std::path::PathBuf, &'static str, String)>> {
+    for entry in fs::read_dir(directory.join(TEMPORARY))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        for begin in [PROBE, CLOSING, ABANDONING] {
+            // What attempts build is called like the claim with their names behind, which have a dot.
+            if let Some(nonce) = name.strip_prefix(begin).filter(|nonce| !nonce.contains('.')) {
+                return Ok(Some((entry.path(), begin, nonce.to_owned())));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn parse(file: &mut File) -> io::Result<Claim> {
+    let mut text = Vec::new();
+    file.rewind()?;
+    file.take(CLAIM_BYTES_MAX).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Ends the claim of a dead process: what it had finished stays, what it had not is undone. Answers whether the claim is
+/// gone; `false` if its owner may be alive.
+pub(super) fn take_over(directory: &Path) -> bool {
+    match try_take_over(directory) {
+        Ok(gone) => gone,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => {
+            tracing::debug!(path = %directory.display(), %error, "the claim is not taken over");
+            false
+        }
+    }
+}
+
+fn try_take_over(directory: &Path) -> io::Result<bool> {
+    let Some((path, begin, nonce)) = find(directory)? else { return Ok(false) };
+    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).write(true).custom_flags(no_link).open(&path)?;
+    if file.try_lock().is_err() {
+        return Ok(false);
+    }
+    // With the lock it is ours alone, unless somebody was faster and it is gone already.
+    if fs::symlink_metadata(&path)?.ino() != file.metadata()?.ino() {
+        return Ok(true);
+    }
+    let claim = parse(&mut file)?;
+    let here = Owner::current()?;
+    if !claim.owner.as_ref().is_some_and(|owner| owner.is_dead(&here)) {
+        return Ok(false);
+    }
+    tracing::info!(path = %directory.display(), %claim, "took over the output directory of a dead process");
+    let mut dead =
+        OutputDirectory { path: directory.to_path_buf(), nonce, made: claim.made, lock: Some(file) };
+    if begin == CLOSING && directory.join(SUCCESS).exists() {
+        dead.clear_away();
+    } else {
+        dead.undo(begin == CLOSING);
+    }
+    Ok(true)
+}

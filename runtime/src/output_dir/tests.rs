@@ -1,0 +1,249 @@
+//! Claims, closing, and what is left of either.
+
+use super::*;
+use gristmill_scheduler::ids::{JobId, TaskId};
+
+fn success() -> Success {
+    Success {
+        schema: SCHEMA,
+        job: "test".to_owned(),
+        parameters: serde_json::Value::Null,
+        columns: None,
+        parts: Vec::new(),
+        records: 0,
+        bytes: 0,
+        counters: BTreeMap::new(),
+        remarks: Vec::new(),
+    }
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn claim_refuses_a_directory_with_files_and_leaves_it_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine"), "x").unwrap();
+    let error = OutputDirectory::claim(dir.path(), false, false, "1").unwrap_err();
+    assert!(matches!(error, OutputError::NotEmpty { .. }), "{error:?}");
+    assert_eq!(names(dir.path()), ["mine"]);
+}
+
+#[test]
+fn claim_refuses_a_directory_that_another_job_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let first = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    let error = OutputDirectory::claim(&out, true, false, "2").unwrap_err();
+    assert!(matches!(error, OutputError::Busy { .. }), "{error:?}");
+    first.finish(&success(), &[], false).unwrap();
+    assert_eq!(names(&out), ["_SUCCESS"]);
+}
+
+#[test]
+fn abandon_brings_back_what_was_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("part-00000"), "old").unwrap();
+    let claimed = OutputDirectory::claim(&out, true, false, "1").unwrap();
+    built(&out, "new");
+    claimed.abandon();
+    assert_eq!(fs::read_to_string(out.join("part-00000")).unwrap(), "old");
+    assert_eq!(names(dir.path()), ["out"]);
+}
+
+#[test]
+fn only_the_first_of_two_processes_closes_an_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    let other = OutputDirectory { path: out.clone(), nonce: "1".to_owned(), made: true, lock: None };
+    fs::write(out.join("part-00000"), "x").unwrap();
+    claimed.finish(&success(), &[], false).unwrap();
+    other.abandon();
+    assert_eq!(names(&out), ["_SUCCESS", "part-00000"]);
+}
+
+/// A part built by an attempt, and what was said of it.
+fn built(out: &Path, content: &str) -> (Part, BuiltPart, PathBuf) {
+    let attempt = TaskId::reduce(JobId(1), 0).attempt(3);
+    let path = out.join(TEMPORARY).join(built_name("probe-1", attempt));
+    fs::write(&path, content).unwrap();
+    let (bytes, crc32c) = (content.len() as u64, crc32c::crc32c(content.as_bytes()));
+    let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
+    let part = Part { name: "part-00000".to_owned(), bytes, records: 1, crc32c };
+    (part, BuiltPart { attempt, stamp }, path)
+}
+
+#[test]
+fn finish_publishes_the_parts_that_count_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    let (part, built, path) = built(&out, "it");
+    // Touched, but the same: it is read again.
+    fs::write(&path, "it").unwrap();
+    fs::write(out.join("_temporary/probe-1-reduce-0.0"), "an earlier attempt's").unwrap();
+    claimed.finish(&Success { parts: vec![part], ..success() }, &[built], true).unwrap();
+    assert_eq!(names(&out), ["_SUCCESS", "part-00000"]);
+    assert_eq!(fs::read_to_string(out.join("part-00000")).unwrap(), "it");
+}
+
+#[test]
+fn finish_refuses_a_part_that_is_not_as_its_attempt_left_it() {
+    for content in ["that", "This", ""] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let (part, built, path) = built(&out, "this");
+        fs::write(&path, content).unwrap();
+        let finished = claimed.finish(&Success { parts: vec![part], ..success() }, &[built], false);
+        let error = finished.unwrap_err();
+        assert!(matches!(error, OutputError::Changed { .. }), "{content:?}: {error}");
+        assert!(!out.exists(), "no output is left");
+    }
+}
+
+#[test]
+fn finish_removes_what_was_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("old"), "old").unwrap();
+    OutputDirectory::claim(&out, true, false, "1").unwrap().finish(&success(), &[], true).unwrap();
+    assert_eq!(names(&out), ["_SUCCESS"]);
+    assert_eq!(names(dir.path()), ["out"]);
+}
+
+/// What a process that has died leaves of its claim.
+fn dies(claimed: OutputDirectory) {
+    let path = claimed.path.clone();
+    drop(claimed);
+    let temporary = path.join(TEMPORARY);
+    let claim = names(&temporary).into_iter().find(|name| !name.contains('.')).unwrap();
+    let mut said: serde_json::Value =
+        serde_json::from_slice(&fs::read(temporary.join(&claim)).unwrap()).unwrap();
+    said["owner"]["began_ticks"] = 1.into();
+    fs::write(temporary.join(&claim), said.to_string()).unwrap();
+}
+
+#[test]
+fn claim_of_the_dead_is_taken_over_and_what_it_overwrote_is_there_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("part-00000"), "old").unwrap();
+    let dead = OutputDirectory::claim(&out, true, false, "1").unwrap();
+    built(&out, "half");
+    dies(dead);
+    let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
+    assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
+    assert_eq!(names(&out), ["part-00000"]);
+    let next = OutputDirectory::claim(&out, true, false, "3").unwrap();
+    next.finish(&success(), &[], false).unwrap();
+    assert_eq!(names(&out), ["_SUCCESS"]);
+}
+
+#[test]
+fn directory_that_the_dead_had_made_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    dies(OutputDirectory::claim(&out, false, true, "1").unwrap());
+    OutputDirectory::claim(&out, false, false, "2").unwrap().abandon();
+    assert!(!out.exists());
+}
+
+#[test]
+fn output_that_was_complete_when_its_job_died_stays_and_one_half_published_goes() {
+    for complete in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let dead = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        dead.seize(claim::CLOSING).unwrap();
+        fs::write(out.join("part-00000"), "new").unwrap();
+        if complete {
+            fs::write(out.join(SUCCESS), "{}").unwrap();
+        }
+        dies(dead);
+        let claimed = OutputDirectory::claim(&out, false, false, "2");
+        assert_eq!(matches!(claimed, Err(OutputError::NotEmpty { .. })), complete, "{claimed:?}");
+        drop(claimed);
+        assert_eq!(out.join("part-00000").exists(), complete);
+    }
+}
+
+#[test]
+fn claims_of_the_living_and_of_the_unknown_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |name: &str, change: &dyn Fn(&Path)| {
+        let out = dir.path().join(name);
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        change(&out.join("_temporary/probe-1"));
+        let error = OutputDirectory::claim(&out, true, false, "2").unwrap_err();
+        assert!(matches!(error, OutputError::Busy { .. }), "{name}: {error}");
+        drop(claimed);
+        let error = OutputDirectory::claim(&out, true, false, "2").unwrap_err();
+        assert!(matches!(error, OutputError::Busy { .. }), "{name}, without its lock: {error}");
+        assert_eq!(names(&out.join(TEMPORARY)), ["probe-1"]);
+    };
+    check("alive", &|_| {});
+    check("garbled", &|claim| fs::write(claim, "{\"owner\":").unwrap());
+    check("elsewhere", &|claim| {
+        let mut said: serde_json::Value = serde_json::from_slice(&fs::read(claim).unwrap()).unwrap();
+        (said["owner"]["boot"], said["owner"]["host"]) = ("another".into(), "another".into());
+        fs::write(claim, said.to_string()).unwrap();
+    });
+    let held = dir.path().join("held");
+    let claimed = OutputDirectory::claim(&held, false, false, "1").unwrap();
+    let master = claim::hold(&held.join("_temporary/probe-1"), true, Some(JobId(3))).unwrap();
+    dies(claimed);
+    let error = OutputDirectory::claim(&held, false, false, "2").unwrap_err();
+    assert!(error.to_string().contains("for job-3"), "the master has it: {error}");
+    drop(master);
+    OutputDirectory::claim(&held, false, false, "2").unwrap();
+}
+
+#[test]
+fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("old"), "old").unwrap();
+    // As often as chance may want it.
+    for round in 0..50 {
+        let claims: Vec<Result<OutputDirectory, OutputError>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|number| {
+                    let (out, nonce) = (&out, format!("{round}x{number}"));
+                    scope.spawn(move || OutputDirectory::claim(out, true, false, &nonce))
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (won, lost): (Vec<_>, Vec<_>) = claims.into_iter().partition(Result::is_ok);
+        assert_eq!(won.len(), 1, "{lost:?}");
+        for lost in lost {
+            assert!(matches!(lost, Err(OutputError::Busy { .. })), "{lost:?}");
+        }
+        assert_eq!(names(&out.join(TEMPORARY)).len(), 1);
+        won.into_iter().for_each(|won| won.unwrap().abandon());
+        assert_eq!(names(&out), ["old"]);
+    }
+}
+
+#[test]
+fn claim_on_a_link_is_one_on_what_it_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+    fs::create_dir(&target).unwrap();
+    fs::write(target.join("old"), "old").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    OutputDirectory::claim(&link, true, false, "1").unwrap().finish(&success(), &[], false).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "the link is a link");
+    assert_eq!(names(&target), ["_SUCCESS"]);
+}

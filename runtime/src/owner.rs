@@ -1,0 +1,60 @@
+//! Whose something is: a process, so that others can tell for certain when it is dead.
+//!
+//! Not here: the locks that its owner holds besides, which go with it however it dies (`scratch`, `output_dir`).
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::io;
+
+/// A process, so that another one can tell whether it still lives.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    /// The machine's name, and its id where it has one.
+    pub(crate) host: String,
+    /// The kernel's name for the time since it was started.
+    pub(crate) boot: String,
+    pub(crate) pid: u32,
+    /// When the process began, in ticks since the boot: process ids are used again.
+    pub(crate) began_ticks: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn current() -> io::Result<Self> {
+        let pid = std::process::id();
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        Ok(Self {
+            host: format!("{name} {}", machine.trim()).trim_end().to_owned(),
+            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
+            pid,
+            began_ticks: began_ticks(pid).ok_or(io::ErrorKind::NotFound)?,
+        })
+    }
+
+    /// Whether this process is dead for certain, as far as `here`, the one that asks, can tell without its lock.
+    pub(crate) fn is_dead(&self, here: &Owner) -> bool {
+        match self.boot == here.boot {
+            true => began_ticks(self.pid) != Some(self.began_ticks),
+            // Nothing of that machine lives that was started before it was.
+            false => self.host == here.host,
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.host.split(' ').next().unwrap_or_default();
+        write!(f, "process {} on {name}", self.pid)
+    }
+}
+
+/// When a process began; `None` if there is none, or only what is left of it until its parent takes notice.
+fn began_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name, in brackets, and may hold anything; the third is the state, the 22nd the time.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let alive = !matches!(fields.next()?, "Z" | "X");
+    fields.nth(18)?.parse().ok().filter(|_| alive)
+}

@@ -1,0 +1,107 @@
+//! The submitter's door for parts, over real connections.
+
+use super::*;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
+use gristmill_worker::commit::{TEMPORARY, built_name};
+use gristmill_worker::http::{Endpoint, HttpError, Pool, Timeouts};
+
+/// A submitter that takes parts into a folder.
+struct Stand {
+    folder: tempfile::TempDir,
+    endpoint: Endpoint,
+    key: Secret,
+    permit_key: Secret,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Stand {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(TEMPORARY)).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
+        let (key, permit_key) = (Secret::generate().unwrap(), Secret::generate().unwrap());
+        let doors = Doors { key: key.clone(), permit_key: permit_key.clone() };
+        let files = Served::Listed(Arc::default());
+        let place = folder.path().join(TEMPORARY).join("probe-1");
+        let serving = tokio::spawn(run(listener, Transport::Plain, doors, files, place));
+        Self { folder, endpoint, key, permit_key, serving }
+    }
+
+    fn built(&self, attempt: AttemptId) -> PathBuf {
+        self.folder.path().join(TEMPORARY).join(built_name("probe-1", attempt))
+    }
+
+    fn permit(&self, attempt: AttemptId) -> Secret {
+        permit(&self.permit_key, &attempt.file_name())
+    }
+
+    /// Sends a part; answers what the submitter says.
+    async fn put(&self, attempt: AttemptId, content: &str, secret: &Secret) -> Result<FileStamp, StatusCode> {
+        let (bytes, crc) = (content.len(), crc32c::crc32c(content.as_bytes()));
+        let path = format!("/parts/{}/{bytes}/{crc:08x}", attempt.file_name());
+        let body = http::full(content.to_owned());
+        let pool = Pool::new(Timeouts::default());
+        match pool.request(&self.endpoint, Some(secret), Method::PUT, &path, body).await {
+            Ok(mut answer) => {
+                Ok(serde_json::from_slice(&answer.body_mut().collect(1000).await.unwrap()).unwrap())
+            }
+            Err(HttpError::Unauthorized { .. }) => Err(StatusCode::UNAUTHORIZED),
+            Err(HttpError::Status { status, .. }) => Err(status),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn attempt(epoch: u32) -> AttemptId {
+    TaskId::reduce(JobId(1), 0).attempt(epoch)
+}
+
+#[tokio::test]
+async fn part_is_taken_with_the_permit_of_its_attempt_and_with_nothing_else() {
+    let stand = Stand::start().await;
+    // A worker that has left knows the job's key, and the permit that it once had.
+    for secret in [&stand.key, &stand.permit(attempt(0)), &stand.permit_key.derive("reduce-0.1")] {
+        let answer = stand.put(attempt(1), "not allowed", secret).await;
+        assert_eq!(answer, Err(StatusCode::UNAUTHORIZED));
+    }
+    assert_eq!(fs::read_dir(stand.folder.path().join(TEMPORARY)).unwrap().count(), 0);
+    let stamp = stand.put(attempt(1), "allowed", &stand.permit(attempt(1))).await.unwrap();
+    assert_eq!(fs::read_to_string(stand.built(attempt(1))).unwrap(), "allowed");
+    assert_eq!(stamp, FileStamp::of(&fs::metadata(stand.built(attempt(1))).unwrap()));
+}
+
+#[tokio::test]
+async fn part_of_an_earlier_attempt_is_beside_that_of_the_later_and_each_is_sent_once() {
+    let stand = Stand::start().await;
+    let later = stand.put(attempt(1), "of the later", &stand.permit(attempt(1))).await.unwrap();
+    stand.put(attempt(0), "of the earlier", &stand.permit(attempt(0))).await.unwrap();
+    let again = stand.put(attempt(1), "another one!", &stand.permit(attempt(1))).await;
+    assert_eq!(again, Err(StatusCode::CONFLICT));
+    assert_eq!(later, FileStamp::of(&fs::metadata(stand.built(attempt(1))).unwrap()));
+    assert_eq!(fs::read_to_string(stand.built(attempt(1))).unwrap(), "of the later");
+    let names = fs::read_dir(stand.folder.path().join(TEMPORARY)).unwrap();
+    assert_eq!(names.count(), 2, "nothing is left of what was refused");
+}
+
+#[test]
+fn part_paths_that_name_other_files_are_refused() {
+    assert!(PutPart::parse("/parts/reduce-0.0/12/0000beef").is_some());
+    for path in [
+        "/parts/../12/0",
+        "/parts/.hidden/12/0",
+        "/parts//12/0",
+        "/parts/reduce-0.0/12/0/more",
+        "/parts/%2e%2e/12/0",
+        "/parts/reduce-0.0/-1/0",
+        "/parts/reduce-0.0/12/xyz",
+    ] {
+        assert!(PutPart::parse(path).is_none(), "{path}");
+    }
+}
