@@ -227,9 +227,8 @@ class Table:
             for row in rows:
                 if len(row) != self.width:
                     self.odd = f"a row of {path} has {len(row)} fields"
-                elif order:
-                    row = [row[place] for place in order]
-                self.rows.append(row)
+                else:
+                    self.rows.append([row[place] for place in order] if order else row)
         self.names = self.header and [name.decode("utf-8", "replace") for name in self.header]
         if header and self.header is None:
             self.no_header = True
