@@ -1,5 +1,6 @@
 //! What one fact costs the core, in virtual time: one job of empty maps on simulated workers; and what one decision
-//! costs under every policy that can decide live, with 100 jobs waiting.
+//! costs under every policy that can decide live, with 100 jobs waiting; and what a lost output costs, which should not
+//! grow with the partitions.
 //!
 //! Prints nanoseconds for each call, fact and task, for growing numbers of tasks and of workers: the columns
 //! should stay flat. `cargo bench -p gristmill-scheduler`. Not here: frames, sockets and threads, which cost
@@ -15,13 +16,13 @@
 
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::{Core, CoreConfig};
-use gristmill_scheduler::event::{Event, Slots};
+use gristmill_scheduler::event::{Event, Failure, Slots};
 use gristmill_scheduler::ids::{HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::job::{JobSpec, MapSpec};
 use gristmill_scheduler::placement::Pull;
 use gristmill_scheduler::policy::{self, Fair, Fifo, Policy};
 use gristmill_scheduler::units::{Bytes, Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 const JOB: JobId = JobId(1);
@@ -190,6 +191,63 @@ fn decisions() {
     }
 }
 
+/// Workers and maps of the job whose outputs are lost.
+const LOSING: u32 = 20;
+const LOST_MAPS: u32 = 200;
+
+/// Nanoseconds for an output that could not be read, of a job with so many partitions: all homes but the last have
+/// everything, and who lacks a map is asked for each.
+fn lost_output(partitions: u32) -> f64 {
+    let mut core = Core::new(CoreConfig::default(), policy(false), Box::new(Pull::new()));
+    let joined = |worker| Event::WorkerJoined {
+        worker: WorkerId(worker),
+        host: HostId(worker),
+        slots: Slots::Unified(LOST_MAPS / LOSING),
+    };
+    let mut events: Vec<Event> = (1..=LOSING).map(joined).collect();
+    let maps = vec![MapSpec::anywhere(Bytes(0)); LOST_MAPS as usize];
+    events.push(Event::JobArrived { job: JOB, spec: JobSpec::new(maps, partitions) });
+    let mut commands = Vec::new();
+    core.handle(Time(1), &events, &mut commands);
+    let took = Span::whole_seconds(1);
+    let done = |command: &Command| match *command {
+        Command::Launch { attempt, .. } => {
+            Some(Event::MapFinished { attempt, output_bytes: Bytes(1), took, print: None })
+        }
+        _ => None,
+    };
+    let events: Vec<Event> = commands.drain(..).filter_map(|command| done(&command)).collect();
+    core.handle(Time(2), &events, &mut commands);
+    let last = WorkerId(LOSING);
+    let at = |home| (0..partitions).filter(|&p| core.home(JOB, p) == Some(home)).collect::<Vec<_>>();
+    let homes: BTreeMap<WorkerId, Vec<u32>> =
+        (1..=LOSING).map(|id| (WorkerId(id), at(WorkerId(id)))).collect();
+    let (mut fetched, mut lost) = (Vec::new(), Vec::new());
+    for command in commands.drain(..) {
+        match command {
+            Command::Announce { job, map, from, to } if to == last && from != last => {
+                lost.push(Event::FetchFailed { job, home: to, map, class: Failure::Corrupt });
+            }
+            Command::Announce { job, map, to, .. } if to != last => {
+                fetched.push(Event::Fetched { job, home: to, map, partitions: homes[&to].clone() });
+            }
+            _ => {}
+        }
+    }
+    core.handle(Time(3), &fetched, &mut commands);
+    let start = Instant::now();
+    core.handle(Time(4), &lost, &mut commands);
+    start.elapsed().as_nanos() as f64 / lost.len() as f64
+}
+
+fn lost_outputs() {
+    println!("\npartitions   ns/lost output  ({LOST_MAPS} maps, {LOSING} workers)");
+    for partitions in [100, 1_000, 10_000, 100_000] {
+        let fastest = (0..3).map(|_| lost_output(partitions)).min_by(f64::total_cmp);
+        println!("{partitions:10} {:16.0}", fastest.expect("there is at least one run"));
+    }
+}
+
 fn main() {
     println!("policy  tasks    workers x slots  waiting jobs  output   ns/call  ns/fact  ns/task");
     let base = Setting { tasks: 0, workers: 2, slots: 1, waiting: 0, output: Bytes(0), fair: false };
@@ -225,4 +283,5 @@ fn main() {
         );
     }
     decisions();
+    lost_outputs();
 }
