@@ -399,9 +399,7 @@ impl Job {
         }
         match class {
             Failure::Worker => self.trouble(worker, task, limits.troubles, workers, out),
-            Failure::Unreachable => self
-                .trouble(worker, task, limits.troubles, workers, out)
-                .map_err(|_| Cause::Unreachable { task }),
+            Failure::Unreachable => self.cut_off(worker, task, limits.troubles.0, workers, out),
             _ => Ok(()),
         }
     }

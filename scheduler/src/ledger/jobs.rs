@@ -421,7 +421,7 @@ impl Job {
     }
 
     /// Takes back what was dealt to this worker; it may be dealt again.
-    fn undeal(&mut self, worker: WorkerId, workers: &mut Workers) {
+    pub(crate) fn undeal(&mut self, worker: WorkerId, workers: &mut Workers) {
         for index in self.queue.dealt.at.get(&worker).cloned().unwrap_or_default() {
             self.leave_line(index, workers);
             let map = &self.maps[index as usize];
@@ -493,43 +493,6 @@ impl Job {
         let avoided = tries.avoids.iter().filter(|&worker| counts(worker)).count();
         let at_home = home.filter(|home| !tries.avoids.contains(home) && counts(home)).iter().count();
         avoided + at_home < usable
-    }
-
-    /// A worker failed this job by its own fault; after `bar` times it gets no more, after `max` the job
-    /// gives up.
-    pub(crate) fn trouble(
-        &mut self,
-        worker: WorkerId,
-        task: TaskId,
-        (bar, max): (u32, u32),
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) -> Result<(), Cause> {
-        let troubles = self.troubles.entry(worker).or_default();
-        *troubles += 1;
-        if max <= *troubles {
-            return Err(Cause::WorkersUnfit { task });
-        }
-        if bar <= *troubles && workers.is_live(worker) && self.barred.insert(worker) {
-            self.leave_barred(workers, out);
-        }
-        Ok(())
-    }
-
-    /// Takes partitions away from barred homes while there are better ones; reduces that have begun may end there.
-    pub(crate) fn leave_barred(&mut self, workers: &mut Workers, out: &mut Vec<Command>) {
-        if self.barred.len() == workers.count() {
-            return;
-        }
-        for worker in self.barred.clone() {
-            for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
-                let state = self.reduces[partition as usize].state;
-                if !matches!(state, ReduceState::Running | ReduceState::Suspended) {
-                    self.unhome(partition, workers, out);
-                }
-            }
-            self.undeal(worker, workers);
-        }
     }
 
     /// Moves partitions to a worker that has just joined, while that costs nothing: no map has finished.

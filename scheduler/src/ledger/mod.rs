@@ -8,6 +8,7 @@
 pub(crate) mod ahead;
 pub(crate) mod attempts;
 mod audit;
+mod fitness;
 mod jobs;
 pub(crate) mod lines;
 mod outputs;

@@ -267,3 +267,27 @@ fn a_job_fails_when_too_many_workers_die_of_it_one_task_after_the_other() {
     let lost = matches!(state, JobState::Ended(Outcome::Failed { cause: Cause::WorkersLost { .. } }));
     assert!(lost, "{state:?}");
 }
+
+#[test]
+fn a_worker_with_many_slots_whose_disk_is_full_does_not_end_the_job_while_there_is_another() {
+    let troubles_max = CoreConfig::default().troubles_max;
+    let mut table = Table::with_workers(&[2 * troubles_max, 1]);
+    table.submit(plain(2 * troubles_max as usize, 0));
+    let on_the_first: Vec<_> = table.core.attempts().filter(|(_, at)| at.worker == WorkerId(1)).collect();
+    assert!(troubles_max < on_the_first.len() as u32);
+    for (attempt, _) in on_the_first {
+        table.fail(attempt, Failure::Worker);
+    }
+    assert_eq!(table.job(JOB).state, JobState::Running);
+}
+
+#[test]
+fn a_submitter_that_is_away_for_a_moment_does_not_end_the_job_of_a_worker_with_many_slots() {
+    let troubles_max = CoreConfig::default().troubles_max;
+    let mut table = Table::with_workers(&[2 * troubles_max]);
+    table.submit(plain(2 * troubles_max as usize, 0));
+    for (attempt, _) in table.core.attempts().collect::<Vec<_>>() {
+        table.fail(attempt, Failure::Unreachable);
+    }
+    assert_eq!(table.job(JOB).state, JobState::Running);
+}
