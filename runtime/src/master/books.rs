@@ -116,6 +116,8 @@ pub struct Books {
     core: Core,
     deciders: Deciders,
     workers: BTreeMap<WorkerId, Worker>,
+    /// Their process ids, which may be the same on several hosts.
+    processes: BTreeSet<(u32, WorkerId)>,
     /// Slots of all of them.
     slots: u32,
     hosts: BTreeMap<String, HostId>,
@@ -158,6 +160,7 @@ impl Books {
             core,
             deciders: setting.deciders,
             workers: BTreeMap::new(),
+            processes: BTreeSet::new(),
             slots: 0,
             hosts: BTreeMap::new(),
             jobs: BTreeMap::new(),
@@ -233,6 +236,7 @@ impl Books {
             round_trip_ns: u64::MAX,
         };
         self.slots += entry.hello.slots.total();
+        self.processes.insert((entry.hello.pid, worker));
         self.workers.insert(worker, entry);
         self.learn_network();
         self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms: self.heartbeat_ms });
@@ -285,9 +289,9 @@ impl Books {
 
     /// The live worker with this process id on this host.
     pub fn worker_of_process(&self, host: &str, pid: u32) -> Option<WorkerId> {
-        let found =
-            self.workers.iter().find(|(_, worker)| worker.hello.pid == pid && worker.hello.host == host);
-        found.map(|(worker, _)| *worker)
+        let of_pid = self.processes.range((pid, WorkerId(0))..=(pid, WorkerId(u32::MAX)));
+        let on_host = |worker: &WorkerId| self.workers.get(worker).is_some_and(|it| it.hello.host == host);
+        of_pid.map(|(_, worker)| *worker).find(on_host)
     }
 
     /// Workers not heard of since `limit`.

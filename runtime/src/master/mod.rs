@@ -306,7 +306,7 @@ impl Prepared {
             start: Instant::now(),
             silence_max: fault::span("master.silence", SILENCE_MAX),
             gone: BTreeMap::new(),
-            ended: Vec::new(),
+            ended: BTreeMap::new(),
         };
         tokio::select! {
             () = master.drive() => {}
@@ -346,7 +346,7 @@ struct Master {
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
     gone: BTreeMap<WorkerId, Instant>,
     /// Processes that ended before their connection did.
-    ended: Vec<WorkerEnded>,
+    ended: BTreeMap<WorkerId, WorkerEnded>,
 }
 
 impl Master {
@@ -504,22 +504,13 @@ impl Master {
     /// A connection is gone. Whoever started the process says how it ended, and that is worth waiting for: it
     /// tells whether user code is to blame.
     fn gone(&mut self, now: Time, worker: WorkerId, goodbye: bool) {
-        let explained = self
-            .ended
-            .iter()
-            .position(|end| self.books.worker_of_process(&end.host, end.pid) == Some(worker));
-        match explained {
-            Some(at) => {
-                let end = self.ended.swap_remove(at);
-                self.books.lost(now, worker, Some(&end));
-            }
+        match self.ended.remove(&worker) {
+            Some(end) => self.books.lost(now, worker, Some(&end)),
             None if !goodbye => {
                 self.gone.insert(worker, Instant::now() + END_PATIENCE);
             }
             None => self.books.left(now, worker),
         }
-        // Of workers that were given up before their connection closed.
-        self.ended.retain(|end| self.books.worker_of_process(&end.host, end.pid).is_some());
     }
 
     fn process_ended(&mut self, now: Time, end: WorkerEnded) {
@@ -528,7 +519,7 @@ impl Master {
             self.books.lost(now, worker, Some(&end));
         } else {
             // Frames that the worker wrote before it died may still be on their way; its connection tells.
-            self.ended.push(end);
+            self.ended.insert(worker, end);
         }
     }
 }

@@ -96,6 +96,7 @@ impl Books {
     fn lose(&mut self, now: Time, worker: WorkerId, end: End<'_>) {
         let Some(gone) = self.workers.remove(&worker) else { return };
         self.slots -= gone.hello.slots.total();
+        self.processes.remove(&(gone.hello.pid, worker));
         for (&attempt, &bytes) in &gone.running {
             self.read_in_flight(attempt, bytes, 0);
         }

@@ -586,3 +586,14 @@ fn file_of_a_lost_worker_is_read_by_another_on_its_host() {
     });
     assert_eq!(place, Some(Place::Worker(heir)));
 }
+
+#[test]
+fn process_is_found_by_its_host_where_others_have_the_same_number() {
+    let mut scene = Scene::new(&[]);
+    let on = |host: &str| Hello { host: host.to_owned(), pid: 7, ..Scene::hello(1) };
+    let (first, second) = (scene.try_join(on("a")).unwrap(), scene.try_join(on("b")).unwrap());
+    let found = |scene: &Scene| ["a", "b", "c"].map(|host| scene.books.worker_of_process(host, 7));
+    assert_eq!(found(&scene), [Some(first), Some(second), None]);
+    scene.books.lost(scene.now, first, None);
+    assert_eq!(found(&scene), [None, Some(second), None]);
+}
