@@ -16,6 +16,7 @@ use super::slots::{
 use super::work::{Turn, Work};
 use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
 use crate::budget::{Budget, Shares};
+use crate::collect::PARTITIONS_MAX;
 use crate::http::{Endpoint, Pool, Timeouts};
 use crate::input::{InputLimits, SideInputs};
 use crate::protocol::{
@@ -334,6 +335,11 @@ impl Agent {
         let making = std::panic::AssertUnwindSafe(move || source.plan(&name, &parameters));
         let plan = std::panic::catch_unwind(making);
         let plan = match plan {
+            // A sort has 20 bits for a partition's number.
+            Ok(Ok(_)) if PARTITIONS_MAX < order.partitions => Err(format!(
+                "{} partitions are more than the {PARTITIONS_MAX} that a job can have",
+                order.partitions
+            )),
             Ok(Ok(plan)) => Ok(plan),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("the job's plan panicked".to_owned()),

@@ -17,12 +17,19 @@ use crate::prefetch::prefetch;
 use crate::record::Block;
 use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, InFileOutput, MapOutput, PAIR_BYTES_MAX, SegmentsWriter,
-    WriteError, WriteSetting, frame_at, put_frame,
+    WriteError, WriteSetting, frame_at, framed_length, put_frame,
 };
 use std::sync::Arc;
 
 /// Bytes a collector may hold whatever the setting: places in the arena have 32 bits.
 const LIMIT_BYTES_MAX: usize = 2 << 30;
+/// Bytes of the lengths in front of a pair, at most.
+const FRAME_LENGTHS_BYTES_MAX: usize = 10;
+// A pair is put where the arena is below its limit, and moved pairs, each with its lengths, stay within it too.
+const _: () = assert!(
+    LIMIT_BYTES_MAX + PAIR_BYTES_MAX + FRAME_LENGTHS_BYTES_MAX <= u32::MAX as usize,
+    "places in the arena have 32 bits"
+);
 /// Pairs written ahead of which their bytes are loaded.
 const AHEAD: usize = 12;
 /// Most partitions of a job: an entry has 20 bits for its own.
@@ -40,9 +47,11 @@ pub(crate) struct Entry(u128);
 
 impl Entry {
     #[inline]
-    fn new(partition: u32, key: &[u8], place: usize) -> Self {
+    fn new(partition: u32, key: &[u8], place: u32) -> Self {
+        debug_assert!(partition < PARTITIONS_MAX, "partition {partition} has more than 20 bits");
         let (partition, prefix) = (u128::from(partition), u128::from(key_prefix(key)));
-        Self(partition << 108 | prefix << 44 | (key.len().min(LENGTH_MAX) as u128) << 32 | place as u128)
+        let length = key.len().min(LENGTH_MAX) as u128;
+        Self(partition << 108 | prefix << 44 | length << 32 | u128::from(place))
     }
 
     #[inline]
@@ -117,6 +126,8 @@ pub(crate) struct Sorting {
     arena: Vec<u8>,
     /// Where the pairs lie that are not in the arena; `None` if they are all there.
     file: Option<FilePart>,
+    /// A pair that cannot join those in the file, and its partition: it comes next, when they are written.
+    waiting: Option<(u32, Vec<u8>)>,
     limit_bytes: usize,
 }
 
@@ -150,7 +161,7 @@ impl Sorting {
         if limit_bytes < entries.capacity() * size_of::<Entry>() + arena.capacity() {
             (entries, arena) = (Vec::new(), Vec::new());
         }
-        Self { entries, arena, file: None, limit_bytes }
+        Self { entries, arena, file: None, waiting: None, limit_bytes }
     }
 
     /// The memory, when all pairs are written.
@@ -176,23 +187,32 @@ impl Sorting {
         if let Some(file) = &mut self.file {
             let bytes = file.bytes();
             let at = (key.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
-            let size = bytes.len().min(u32::MAX as usize);
-            let fits = at < size && key.len() <= size - at && value.is_empty() && key.len() < LENGTH_MAX;
-            if fits {
-                let entry = Entry::new(partition, key, at);
+            let fits = at < bytes.len()
+                && key.len() <= bytes.len() - at
+                && value.is_empty()
+                && key.len() < LENGTH_MAX;
+            if let (true, Ok(place)) = (fits, u32::try_from(at)) {
+                let entry = Entry::new(partition, key, place);
                 file.framed_bytes += entry.framed_length();
                 self.entries.push(entry);
                 return Ok(self.room());
             }
+            if self.limit_bytes < self.bytes_in_arena() {
+                return self.wait(partition, key, value);
+            }
             self.move_to_arena();
         }
-        let length = key.len().saturating_add(value.len());
-        if PAIR_BYTES_MAX < length {
-            return Err(WriteError::PairTooLong { length });
-        }
-        self.entries.push(Entry::new(partition, key, self.arena.len()));
+        check_length(key, value)?;
+        let entry = Entry::new(partition, key, self.place_next());
+        self.entries.push(entry);
         put_frame(key, value, &mut self.arena);
         Ok(self.room())
+    }
+
+    /// Where the next pair will lie in the arena.
+    #[inline]
+    fn place_next(&self) -> u32 {
+        u32::try_from(self.arena.len()).expect("below its limit, which keeps places in 32 bits")
     }
 
     #[inline]
@@ -201,16 +221,45 @@ impl Sorting {
         if held < self.limit_bytes { Room::Left } else { Room::Full }
     }
 
+    /// Bytes of all pairs and entries if none of them were left in a file.
+    fn bytes_in_arena(&self) -> usize {
+        let framed = self.file.as_ref().map_or(0, |file| file.framed_bytes);
+        framed + self.arena.len() + self.entries.len() * size_of::<Entry>()
+    }
+
+    /// Keeps a pair of the other kind until those in the file, which are too many to be copied, are written.
+    #[cold]
+    #[inline(never)]
+    fn wait(&mut self, partition: u32, key: &[u8], value: &[u8]) -> Result<Room, WriteError> {
+        check_length(key, value)?;
+        let mut frame = Vec::with_capacity(framed_length(key, value));
+        put_frame(key, value, &mut frame);
+        self.waiting = Some((partition, frame));
+        Ok(Room::Full)
+    }
+
     /// Brings pairs that stayed in their file into the arena, where a pair of the other kind can join them.
     #[cold]
     #[inline(never)]
     fn move_to_arena(&mut self) {
         let Some(file) = self.file.take() else { return };
-        for entry in &mut self.entries {
+        let mut entries = std::mem::take(&mut self.entries);
+        self.arena.reserve_exact(file.framed_bytes);
+        for entry in &mut entries {
             let key = entry.key_in(file.bytes());
-            *entry = Entry::new(entry.partition(), key, self.arena.len());
+            *entry = Entry::new(entry.partition(), key, self.place_next());
             put_frame(key, b"", &mut self.arena);
         }
+        self.entries = entries;
+    }
+
+    /// The pair that waited is the first of those that come now.
+    fn take_waiting(&mut self) {
+        let Some((partition, frame)) = self.waiting.take() else { return };
+        self.file = None;
+        let entry = Entry::new(partition, key_at(&frame, 0), self.place_next());
+        self.entries.push(entry);
+        self.arena.extend_from_slice(&frame);
     }
 
     /// Whether there are no pairs.
@@ -252,7 +301,8 @@ impl Sorting {
         Some(MapOutput::in_file(InFileOutput::new(setting, file, start, sorted, vec![entries, relied_on])))
     }
 
-    /// Writes all pairs sorted by partition, key and position, and forgets them.
+    /// Writes all pairs sorted by partition, key and position, and forgets them. A pair that waited for that is held
+    /// then.
     pub fn drain(&mut self, writer: &mut SegmentsWriter) -> Result<(), WriteError> {
         match &mut self.file {
             Some(file) => {
@@ -273,8 +323,14 @@ impl Sorting {
         }
         self.entries.clear();
         self.arena.clear();
+        self.take_waiting();
         Ok(())
     }
+}
+
+fn check_length(key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+    let length = key.len().saturating_add(value.len());
+    if PAIR_BYTES_MAX < length { Err(WriteError::PairTooLong { length }) } else { Ok(()) }
 }
 
 /// Sorts by partition, key and order of emission. Places ascend in that order, so the sort is as good as stable.
@@ -316,3 +372,6 @@ fn frame_bytes(arena: &[u8], place: usize) -> &[u8] {
     let (_, value) = frame_at(arena, place).expect("a place is where a frame was put");
     &arena[place..value.end]
 }
+
+#[cfg(test)]
+mod tests;

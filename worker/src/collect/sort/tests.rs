@@ -1,0 +1,60 @@
+//! The sorting collector where what stays in its file meets what does not.
+
+use super::*;
+use crate::api::Input;
+use crate::input::list::LocalListing;
+use crate::input::plan::{SplitRules, plan_splits};
+use crate::input::{Blocks, InputLimits, LocalFiles, open_split};
+use crate::segment::{SegmentOrder, SegmentReader, SpillCompression, SpillDirs};
+use gristmill_scheduler::ids::JobId;
+
+fn keys_of(output: &MapOutput) -> Vec<Vec<u8>> {
+    let mut reader = SegmentReader::open(output.segment(0).unwrap()).unwrap();
+    let mut keys = Vec::new();
+    while reader.advance().unwrap() {
+        keys.push(reader.key().to_vec());
+    }
+    keys
+}
+
+#[test]
+fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_limit() {
+    const LIMIT_BYTES: usize = 64 << 10;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lines");
+    std::fs::write(&path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
+    let input = Input::lines([path.to_str().unwrap()]);
+    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1 };
+    let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
+    let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
+    let block = blocks.next_block().unwrap().unwrap();
+    let setting = WriteSetting {
+        job: JobId(1),
+        map: 0,
+        epoch: 0,
+        partitions: 1,
+        order: SegmentOrder::Key,
+        spill: SpillDirs::new(vec![dir.path().to_owned()]),
+        compression: SpillCompression::None,
+    };
+
+    let mut sorting = Sorting::new(LIMIT_BYTES, SortMemory::default());
+    sorting.begin_block(&block);
+    // Slices that overlap: 100 entries of 1,000 bytes each are far more than the limit once they are copied.
+    let slices: Vec<&[u8]> = (0..100).map(|at| &block.bytes()[9 * at..][..1000]).collect();
+    for slice in &slices {
+        assert_eq!(sorting.add(0, slice, b"").unwrap(), Room::Left, "in the file it costs its entry alone");
+    }
+    assert_eq!(sorting.add(0, b"elsewhere", b"").unwrap(), Room::Full);
+    let mut writer = SegmentsWriter::on_disk(setting.clone()).unwrap();
+    sorting.drain(&mut writer).unwrap();
+    assert_eq!(keys_of(&writer.finish().unwrap()), slices, "ascending as they stand in the file");
+    assert_eq!((sorting.len(), sorting.is_empty()), (1, false), "the other pair was not lost");
+    assert!(sorting.arena.capacity() < LIMIT_BYTES, "{} bytes", sorting.arena.capacity());
+
+    assert_eq!(sorting.add(0, b"before", b"").unwrap(), Room::Left);
+    let mut writer = SegmentsWriter::on_disk(setting).unwrap();
+    sorting.drain(&mut writer).unwrap();
+    assert_eq!(keys_of(&writer.finish().unwrap()), [&b"before"[..], b"elsewhere"]);
+    assert!(sorting.is_empty());
+}
