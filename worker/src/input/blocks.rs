@@ -80,7 +80,7 @@ impl SplitBlocks<'_> {
         self.pieces_begun += 1;
         let file = self.access.open(piece)?;
         match &file {
-            OpenFile::Local(_) => self.local_bytes += piece.length,
+            OpenFile::Local(_) | OpenFile::Read(_) => self.local_bytes += piece.length,
             OpenFile::Remote(_) => self.remote_bytes += piece.length,
         }
         self.source.path = piece.name.to_text();
@@ -157,7 +157,7 @@ impl PieceBlocks {
             (Compression::Gzip, file) => Box::new(Buffered::new(Decoded::gzip(piece, file, limits), 0)),
             (Compression::Zstd, file) => Box::new(Buffered::new(Decoded::zstd(piece, file, limits)?, 0)),
             (Compression::None, OpenFile::Local(file)) => Box::new(Direct(file)),
-            (Compression::None, OpenFile::Remote(file)) => {
+            (Compression::None, OpenFile::Read(file) | OpenFile::Remote(file)) => {
                 let ranges = Ranges::new(file, first, piece.end(), piece.stamp.size);
                 Box::new(Buffered::new(ranges, first))
             }

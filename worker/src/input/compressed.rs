@@ -114,7 +114,7 @@ impl Fill for Decoded {
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         match &mut self.stored().file {
             StoredFile::Local(file) => file.verify_unchanged(),
-            StoredFile::Remote { file, .. } => file.verify_unchanged(),
+            StoredFile::Ranges { file, .. } => file.verify_unchanged(),
         }
     }
 }
@@ -172,7 +172,7 @@ struct Stored {
 
 enum StoredFile {
     Local(LocalFile),
-    Remote {
+    Ranges {
         file: Box<dyn RangeRead>,
         buffer: Vec<u8>,
         /// Position of the buffer's first byte.
@@ -184,7 +184,9 @@ impl Stored {
     fn new(file: OpenFile, size: u64) -> Self {
         let file = match file {
             OpenFile::Local(file) => StoredFile::Local(file),
-            OpenFile::Remote(file) => StoredFile::Remote { file, buffer: Vec::new(), base: 0 },
+            OpenFile::Read(file) | OpenFile::Remote(file) => {
+                StoredFile::Ranges { file, buffer: Vec::new(), base: 0 }
+            }
         };
         Self { file, size, used: 0 }
     }
@@ -227,7 +229,7 @@ impl BufRead for Stored {
                 file.populate(from.saturating_add(FETCH_BYTES as usize));
                 Ok(&file.bytes()[from..])
             }
-            StoredFile::Remote { file, buffer, base } => {
+            StoredFile::Ranges { file, buffer, base } => {
                 if *base + buffer.len() as u64 == self.used {
                     *base = self.used;
                     buffer.clear();

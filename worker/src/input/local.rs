@@ -1,20 +1,25 @@
 //! Files that this process sees.
 //!
-//! Large files are mapped, small ones read. A mapped file that another program cuts short while a task reads
+//! Large files are mapped, small ones read, and so are those that cannot be mapped. A mapped file that another program cuts short while a task reads
 //! it kills the process with SIGBUS: the worker's supervisor then replaces it, and the next attempt finds that
 //! the stamp differs. Files that only grow or are replaced by a rename do no such harm.
 //!
 //! Not here: files of other machines (the agent's [`FileAccess`]).
 
+use super::maps::{MAPS, Maps};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
-use super::{FileAccess, InputError, OpenFile};
+use super::{FileAccess, InputError, OpenFile, RangeRead};
 use memmap2::{Advice, Mmap, MmapOptions};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
+<<<<<<< HEAD
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+=======
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+>>>>>>> 048f20d (Map a file once for all its splits, and read it where it cannot be mapped)
 use std::sync::Arc;
 
 /// Files up to this size are read; mapping one costs more than copying it.
@@ -29,13 +34,13 @@ pub struct LocalFiles;
 
 impl FileAccess for LocalFiles {
     fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
-        LocalFile::open(piece).map(OpenFile::Local)
+        open(piece, &MAPS)
     }
 }
 
 /// A file with its whole contents in the address space, and what it looked like when it was listed.
 pub struct LocalFile {
-    identity: Identity,
+    place: FilePlace,
     contents: Contents,
     /// Pages up to here have been asked for.
     populated: usize,
@@ -48,14 +53,25 @@ enum Contents {
     Mapped(Arc<MappedFile>),
 }
 
-/// Which file it is.
-struct Identity {
+/// Which file it is, as another process of this machine can open it too.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FilePlace {
     path: FilePath,
     name: FilePath,
     stamp: FileStamp,
 }
 
-impl Identity {
+impl FilePlace {
+    /// Where the file of a piece lies and what it looked like.
+    pub(super) fn of(piece: &Piece) -> Self {
+        Self { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp }
+    }
+
+    /// Bytes of the file.
+    pub(super) fn size(&self) -> u64 {
+        self.stamp.size
+    }
+
     fn verify_unchanged(&self) -> Result<(), InputError> {
         match std::fs::metadata(self.path.to_path()) {
             Ok(metadata) => check_stamp(&self.name, self.stamp, &metadata),
@@ -70,10 +86,15 @@ impl Identity {
 /// A mapped file, which may outlive the reading of its piece.
 pub(crate) struct MappedFile {
     map: Mmap,
-    identity: Identity,
+    place: FilePlace,
 }
 
 impl MappedFile {
+    /// Maps a file. Whoever needs a map asks [`Maps`], so that there is one of each file.
+    pub(super) fn map(file: &File, place: FilePlace) -> std::io::Result<Self> {
+        Ok(Self { map: map(file)?, place })
+    }
+
     /// The whole file.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
@@ -82,45 +103,101 @@ impl MappedFile {
 
     /// Whether the name still leads to the file that was listed.
     pub fn verify_unchanged(&self) -> Result<(), InputError> {
-        self.identity.verify_unchanged()
+        self.place.verify_unchanged()
     }
-}
 
-/// What another process of this machine needs to map the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FilePlace {
-    path: FilePath,
-    name: FilePath,
-    stamp: FileStamp,
-}
-
-impl MappedFile {
     /// Where it lies and what it looked like.
     pub fn place(&self) -> FilePlace {
-        let Identity { path, name, stamp } = &self.identity;
-        FilePlace { path: path.clone(), name: name.clone(), stamp: *stamp }
+        self.place.clone()
     }
 
-    /// Maps a file that another process of this machine has mapped; `None` if it is too small to be mapped.
+    /// Maps a file that another process of this machine has mapped; `None` if it is too small to be mapped, or cannot
+    /// be mapped here.
     ///
     /// # Errors
-    /// As [`LocalFile::open`].
+    /// As [`open`].
     pub fn open(place: FilePlace) -> Result<Option<Arc<Self>>, InputError> {
         let FilePlace { path, name, stamp } = place;
         // Nothing is asked for ahead of its use.
         let (offset, length, compression) = (stamp.size, 0, Compression::None);
         let piece = Piece { path, name, place: Place::Submitter, offset, length, stamp, compression };
-        LocalFile::open(&piece).map(|file| file.mapping().cloned())
+        Ok(match open(&piece, &MAPS)? {
+            OpenFile::Local(file) => file.mapping().cloned(),
+            OpenFile::Read(_) | OpenFile::Remote(_) => None,
+        })
     }
 }
 
 impl std::fmt::Debug for MappedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MappedFile").field("name", &self.identity.name).finish_non_exhaustive()
+        f.debug_struct("MappedFile").field("name", &self.place.name).finish_non_exhaustive()
+    }
+}
+
+/// Opens the file of a piece that this process sees.
+///
+/// # Errors
+/// A file that is missing, unreadable, no regular file, or not the one that was listed.
+pub(super) fn open(piece: &Piece, maps: &Maps) -> Result<OpenFile, InputError> {
+    let failed = |source| InputError::from_io(&piece.name, source);
+    // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file =
+        OpenOptions::new().read(true).custom_flags(nonblocking).open(piece.path.to_path()).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    refuse_special(&piece.name, &metadata)?;
+    check_stamp(&piece.name, piece.stamp, &metadata)?;
+    let place = FilePlace::of(piece);
+    let contents = if metadata.len() <= READ_BYTES_MAX {
+        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
+        Contents::Read(bytes)
+    } else {
+        match maps.map(&file, place.clone()) {
+            Ok(mapped) => Contents::Mapped(mapped),
+            // No room in the address space, or a file system without maps: reading says what else is wrong.
+            Err(error) => {
+                tracing::debug!(%error, name = %piece.name, "input is read because it cannot be mapped");
+                return Ok(OpenFile::Read(Box::new(ReadFile { file, place })));
+            }
+        }
+    };
+    let opened = LocalFile {
+        place,
+        contents,
+        populated: usize::try_from(piece.offset).unwrap_or(usize::MAX),
+        piece_end: usize::try_from(piece.end()).unwrap_or(usize::MAX),
+    };
+    if opened.bytes().len() as u64 == piece.stamp.size {
+        Ok(OpenFile::Local(opened))
+    } else {
+        Err(InputError::Changed { path: piece.name.clone(), was: piece.stamp, now: None })
+    }
+}
+
+/// A file of this machine that is read range by range.
+struct ReadFile {
+    file: File,
+    place: FilePlace,
+}
+
+impl RangeRead for ReadFile {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+        self.file.read_exact_at(buffer, offset).map_err(|source| match source.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                InputError::Changed { path: self.place.name.clone(), was: self.place.stamp, now: None }
+            }
+            _ => InputError::from_io(&self.place.name, source),
+        })
+    }
+
+    fn verify_unchanged(&mut self) -> Result<(), InputError> {
+        self.place.verify_unchanged()
     }
 }
 
 impl LocalFile {
+<<<<<<< HEAD
     /// Opens the file of a piece.
     ///
     /// # Errors
@@ -152,6 +229,8 @@ impl LocalFile {
         }
     }
 
+=======
+>>>>>>> 048f20d (Map a file once for all its splits, and read it where it cannot be mapped)
     /// The whole file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -190,7 +269,7 @@ impl LocalFile {
     /// # Errors
     /// [`InputError::Changed`] if not, or what the file system says.
     pub fn verify_unchanged(&self) -> Result<(), InputError> {
-        self.identity.verify_unchanged()
+        self.place.verify_unchanged()
     }
 }
 

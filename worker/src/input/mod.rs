@@ -11,6 +11,7 @@ mod compressed;
 mod error;
 pub mod list;
 mod local;
+mod maps;
 mod path;
 pub mod plan;
 pub mod records;
@@ -51,13 +52,15 @@ pub trait FileAccess: Send + Sync {
 
 /// An open file.
 pub enum OpenFile {
-    /// A file this process sees.
+    /// A file this process sees, as a whole.
     Local(LocalFile),
+    /// A file this process sees and cannot map: it is read range by range.
+    Read(Box<dyn RangeRead>),
     /// A file that is read through another process.
     Remote(Box<dyn RangeRead>),
 }
 
-/// Reads ranges of a file that another process serves.
+/// Reads ranges of a file: of another process, or of one that cannot be mapped.
 pub trait RangeRead: Send {
     /// Fills `buffer` with the bytes from `offset` on. The range lies within the size of the piece's stamp.
     ///

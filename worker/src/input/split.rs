@@ -67,7 +67,7 @@ pub enum Place {
 }
 
 /// What tells whether a file is still the one that was listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct FileStamp {
     /// Bytes.
     pub size: u64,

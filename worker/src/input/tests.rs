@@ -2,6 +2,7 @@
 
 mod compressed;
 mod listing;
+mod maps;
 mod side;
 mod splits;
 

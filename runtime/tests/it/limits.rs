@@ -1,0 +1,33 @@
+//! Small limits of the operating system: of the address space and of open files.
+//!
+//! Deliberately not here: full disks (`disk`) and the program's own limits.
+
+use crate::support::{Finished, Sandbox, oracle};
+use std::path::Path;
+
+/// Runs the program under a limit of the shell's `ulimit`, such as `-v 1000000`.
+fn run_under(sandbox: &Sandbox, limit: &str, arguments: &[&str]) -> Finished {
+    let script = format!("ulimit {limit} && exec \"$@\"");
+    let program = env!("CARGO_BIN_EXE_gristmill");
+    let all = ["-c", &script, "sh", program].into_iter().chain(arguments.iter().copied());
+    let finished = sandbox.program(Path::new("sh"), all).finish();
+    sandbox.assert_nothing_left();
+    finished
+}
+
+#[test]
+fn sort_maps_a_file_once_for_all_its_splits_when_the_address_space_is_small() {
+    let sandbox = Sandbox::new();
+    let line = |number: usize| format!("{:08} {}\n", number * 7_919 % 10_000, "y".repeat(3_990));
+    let mut lines: Vec<String> = (0..10_000).map(line).collect();
+    let input = sandbox.write("lines", lines.concat());
+    let out = sandbox.text("out");
+    // A map of 40 MB for each of 100 splits would take 4 GB.
+    let arguments = ["run", "sort", &input, "--workers", "1", "--split-size", "400KiB", "--reduces", "2"];
+    run_under(&sandbox, "-v 2500000", &[&arguments[..], &["--output", &out]].concat()).expect_code(0);
+    lines.sort_unstable();
+    assert!(
+        oracle::whole(Path::new(&out)) == lines.concat().as_bytes(),
+        "the output is not the sorted input"
+    );
+}

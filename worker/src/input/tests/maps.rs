@@ -1,0 +1,77 @@
+//! Files that are mapped, and those that cannot be.
+
+use super::*;
+use crate::input::local::open;
+use crate::input::maps::Maps;
+
+/// Files of this machine, with maps of their own.
+struct With(Maps);
+
+impl FileAccess for With {
+    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+        open(piece, &self.0)
+    }
+}
+
+fn lines(count: usize) -> String {
+    (0..count).map(|line| format!("{line:08} of them\n")).collect()
+}
+
+fn records(split: &Split, access: &dyn FileAccess) -> Vec<Seen> {
+    let (mut blocks, mut seen) = (open_split(split, access, &limits(10_000)), Vec::new());
+    while let Some(block) = blocks.next_block().unwrap() {
+        seen.extend(block.records().map(|record| (record.offset(), record.bytes().to_vec())));
+    }
+    seen
+}
+
+#[test]
+fn a_file_is_mapped_once_however_many_splits_hold_on_to_it() {
+    let files = Files::new();
+    let path = files.write("lines", lines(20_000));
+    let splits = plan(&input(&[path], RecordFormat::Lines), 10_000).unwrap();
+    assert!(30 < splits.len());
+    let access = With(Maps::new(u64::MAX));
+    let held: Vec<_> = splits.iter().map(|split| access.open(&split.pieces[0]).unwrap()).collect();
+    assert!(held.iter().all(|file| matches!(file, OpenFile::Local(_))));
+    assert_eq!(access.0.mapped(), 1);
+    drop(held);
+    assert_eq!(access.0.mapped(), 0, "nobody needs it any more");
+}
+
+#[test]
+fn maps_forget_files_that_nobody_holds() {
+    let files = Files::new();
+    let access = With(Maps::new(u64::MAX));
+    let content = lines(5_000);
+    for number in 0..300 {
+        let piece = files.piece(&format!("file-{number}"), &content);
+        drop(access.open(&piece).unwrap());
+    }
+    assert!(access.0.entries() < 100, "{} entries", access.0.entries());
+}
+
+#[test]
+fn a_file_that_cannot_be_mapped_is_read_with_the_same_result() {
+    let files = Files::new();
+    let path = files.write("lines", lines(20_000));
+    let splits = plan(&input(&[path], RecordFormat::Lines), 100_000).unwrap();
+    let (mapping, reading) = (With(Maps::new(u64::MAX)), With(Maps::new(100_000)));
+    assert!(matches!(reading.open(&splits[1].pieces[0]).unwrap(), OpenFile::Read(_)));
+    for split in &splits {
+        assert_eq!(records(split, &reading), records(split, &mapping));
+    }
+    let mut blocks = open_split(&splits[0], &reading, &InputLimits::default());
+    assert!(blocks.next_block().unwrap().is_some());
+    assert_eq!((blocks.local_bytes(), blocks.remote_bytes()), (100_000, 0), "no other process was asked");
+}
+
+#[test]
+fn a_file_that_is_read_and_changes_meanwhile_is_noticed() {
+    let files = Files::new();
+    let piece = files.piece("lines", lines(20_000));
+    let OpenFile::Read(mut file) = open(&piece, &Maps::new(0)).unwrap() else { panic!("it was mapped") };
+    files.write("lines", "short");
+    assert!(matches!(file.read_at(100_000, &mut [0; 100]), Err(InputError::Changed { .. })));
+    assert!(matches!(file.verify_unchanged(), Err(InputError::Changed { .. })));
+}
