@@ -12,6 +12,7 @@ pub mod budget;
 pub mod codec;
 pub mod collect;
 pub mod commit;
+mod descriptors;
 pub mod disk;
 pub mod fault;
 pub mod http;

@@ -31,3 +31,23 @@ fn sort_maps_a_file_once_for_all_its_splits_when_the_address_space_is_small() {
         "the output is not the sorted input"
     );
 }
+
+#[test]
+fn more_spilled_outputs_than_a_process_may_open_files_are_no_trouble() {
+    let sandbox = Sandbox::new();
+    let line = |number: usize| format!("{:08} {}\n", number * 7_919 % 90_000, "y".repeat(90));
+    let mut lines: Vec<String> = (0..90_000).map(line).collect();
+    let input = sandbox.write("lines", lines.concat());
+    let out = sandbox.text("out");
+    // The reverse order is made of copies, of which memory holds a third.
+    let job = ["run", "sort", "-r", &input, "--split-size", "20kB", "--memory", "16MiB"];
+    let rest = ["--workers", "1", "--reduces", "2", "--output", &out, "--json"];
+    let finished = run_under(&sandbox, "-n 128", &[&job[..], &rest].concat()).expect_code(0);
+    let spills = finished.json()["status"]["totals"]["spills"].as_u64().unwrap();
+    assert!(250 < spills, "{spills} spills: not more than there may be open files");
+    lines.sort_unstable_by(|a, b| b.cmp(a));
+    assert!(
+        oracle::whole(Path::new(&out)) == lines.concat().as_bytes(),
+        "the output is not the sorted input"
+    );
+}

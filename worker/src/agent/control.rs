@@ -17,6 +17,7 @@ use super::work::{Turn, Work};
 use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
 use crate::budget::{Budget, Shares};
 use crate::collect::PARTITIONS_MAX;
+use crate::descriptors;
 use crate::http::{Endpoint, Pool, Timeouts};
 use crate::input::{InputLimits, SideInputs};
 use crate::protocol::{
@@ -543,6 +544,8 @@ impl Agent {
             };
             if retry == Retry::GiveUp {
                 let class = match error {
+                    // Nothing is wrong with the output if this worker has no descriptor left for a connection.
+                    _ if descriptors::caused(&error) => FailureClass::Worker,
                     FetchError::Corrupt { .. } => FailureClass::Corrupt,
                     FetchError::Disk { .. } => FailureClass::Worker,
                     _ => FailureClass::Fetch,

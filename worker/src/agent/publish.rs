@@ -7,6 +7,7 @@ use super::slots::{
     Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting, clean,
 };
 use crate::commit;
+use crate::descriptors;
 use crate::disk;
 use crate::fault;
 use crate::http::{self, Endpoint, HttpError, Secret};
@@ -77,9 +78,10 @@ pub(super) fn open_output(
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
+    let own_trouble = descriptors::are_used_up(source);
     let remark = disk::remark(path, source).map_or_else(String::new, |remark| format!("; {remark}"));
     Failed {
-        class: FailureClass::Output,
+        class: if own_trouble { FailureClass::Worker } else { FailureClass::Output },
         message: clean(&format!("could not write {}: {source}{remark}", path.display())),
     }
 }

@@ -1,7 +1,11 @@
 //! Spill files: created where only this process looks, deleted when nobody reads them any more.
 //!
+//! There may be more of them than a process may have open files: of those that are written only so many stay open, the
+//! others are opened for each read.
+//!
 //! Not here: what is in them (`write`, `read`).
 
+use crate::descriptors::{KeptOpen, open_patiently};
 use rustix::fs::statvfs;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -82,9 +86,11 @@ impl SpillDirs {
         check_reserve(folder, self.0.reserve_bytes)?;
         let path = folder.join(name);
         // `create_new` is O_CREAT with O_EXCL: it follows no link and opens nothing that is already there.
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        let (reserve_bytes, looked_at) = (self.0.reserve_bytes, 0);
-        Ok(SpillWriter { file: SpillFile { file, path, length: 0 }, reserve_bytes, looked_at })
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let file = open_patiently(|| options.open(&path))?;
+        let spill = SpillFile { kept: None, path, length: 0 };
+        Ok(SpillWriter { file, spill, reserve_bytes: self.0.reserve_bytes, looked_at: 0 })
     }
 }
 
@@ -105,7 +111,8 @@ fn check_reserve(folder: &Path, reserve_bytes: u64) -> io::Result<()> {
 /// A spill file that is being written. Dropped before [`finish`](SpillWriter::finish), it is deleted.
 #[derive(Debug)]
 pub struct SpillWriter {
-    file: SpillFile,
+    file: File,
+    spill: SpillFile,
     reserve_bytes: u64,
     /// Length of the file when the free bytes were last looked at.
     looked_at: u64,
@@ -117,18 +124,18 @@ impl SpillWriter {
     /// # Errors
     /// What the file system says, such as a full disk, or that no more than the reserve is free.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if LOOK_BYTES <= self.file.length - self.looked_at {
-            self.looked_at = self.file.length;
-            check_reserve(self.file.path.parent().unwrap_or(Path::new("/")), self.reserve_bytes)?;
+        if LOOK_BYTES <= self.spill.length - self.looked_at {
+            self.looked_at = self.spill.length;
+            check_reserve(self.spill.path.parent().unwrap_or(Path::new("/")), self.reserve_bytes)?;
         }
-        self.file.file.write_all(bytes)?;
-        self.file.length += bytes.len() as u64;
+        self.file.write_all(bytes)?;
+        self.spill.length += bytes.len() as u64;
         Ok(())
     }
 
     /// Replaces bytes that were written before.
     pub(super) fn rewrite(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.file.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)
     }
 
     /// The file, ready to be read. It is not synced: it does not outlive its process.
@@ -136,31 +143,37 @@ impl SpillWriter {
     /// # Errors
     /// None today; file systems that report errors late may add some.
     pub fn finish(self) -> io::Result<SpillFile> {
-        Ok(self.file)
+        let Self { file, mut spill, .. } = self;
+        spill.kept = KeptOpen::take().map(|permit| (file, permit));
+        Ok(spill)
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.file.path
+        &self.spill.path
     }
 }
 
 /// A file of this process, deleted when dropped.
 #[derive(Debug)]
 pub struct SpillFile {
-    file: File,
+    /// The open file, if it may be kept open.
+    kept: Option<(File, KeptOpen)>,
     path: PathBuf,
     length: u64,
 }
 
 impl SpillFile {
-    /// Fills `buffer` from `offset` on. May be called from several threads at once.
+    /// Fills `buffer` from `offset` on. May be called from several threads at once. Blocks.
     ///
     /// # Errors
     /// What the file system says, or an end of the file before the buffer is full.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(buffer, offset)
+        match &self.kept {
+            Some((file, _)) => file.read_exact_at(buffer, offset),
+            None => open_patiently(|| File::open(&self.path))?.read_exact_at(buffer, offset),
+        }
     }
 
     /// Bytes of the file.
@@ -204,6 +217,20 @@ mod tests {
         assert!(file.read_at(1, &mut back).is_err());
         drop(file);
         drop(dirs.create("unfinished").unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn spill_files_that_are_not_kept_open_read_and_go_like_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = SpillDirs::new(vec![dir.path().to_owned()]).create("run").unwrap();
+        writer.write(b"some bytes").unwrap();
+        let mut file = writer.finish().unwrap();
+        file.kept = None;
+        let mut back = [0; 5];
+        file.read_at(5, &mut back).unwrap();
+        assert_eq!(&back, b"bytes");
+        drop(file);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 

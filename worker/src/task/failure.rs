@@ -4,6 +4,7 @@
 
 use crate::api::{FailureKind, TaskError};
 use crate::codec::CodecError;
+use crate::descriptors;
 use crate::input::InputError;
 use crate::key::DecodeError;
 use crate::merge::MergeError;
@@ -106,6 +107,9 @@ impl TaskFailure {
     pub fn class(&self) -> Fault {
         match self {
             Self::User { .. } => Fault::User,
+            // What this machine lacks, it lacks for whatever it opens: it has to do something else for a while.
+            Self::Input(InputError::Unavailable { .. }) => Fault::Worker,
+            Self::Output { source, .. } if descriptors::are_used_up(source) => Fault::Worker,
             Self::Input(source) if !source.is_input_fault() => Fault::Transport,
             Self::Input(_) | Self::BadInput { .. } => Fault::Input,
             Self::Config { .. } => Fault::Config,

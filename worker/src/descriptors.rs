@@ -1,0 +1,134 @@
+//! File descriptors as a means that a process can run out of: how many spill files may stay open, and what it means
+//! when there are none.
+//!
+//! A lack of descriptors is this worker's own trouble, and passes. Whoever finds one must not take it for something
+//! wrong with what was to be opened. Not here: connections, which the server counts itself (`http`).
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::error::Error;
+use std::io;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// One part in so many of the descriptors that this process may have: what finished spill files keep. The rest is for
+/// connections, inputs, parts, and files that are written.
+const KEPT_OPEN_SHARE: u64 = 4;
+
+/// No more spill files than this are kept open, however many the system allows.
+const KEPT_OPEN_MAX: u64 = 4096;
+
+/// How long a spill file that cannot be opened for want of a descriptor is tried again: others come free all the time.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What this process may keep open.
+static KEPT_OPEN: LazyLock<Descriptors> = LazyLock::new(|| {
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    Descriptors { max: (allowed / KEPT_OPEN_SHARE).min(KEPT_OPEN_MAX), used: AtomicU64::new(0) }
+});
+
+/// A number of descriptors, counted.
+///
+/// Invariant: `used` living permits, at most `max`.
+#[derive(Debug)]
+struct Descriptors {
+    max: u64,
+    used: AtomicU64,
+}
+
+impl Descriptors {
+    fn try_take(&self) -> bool {
+        let more = |used: u64| (used < self.max).then_some(used + 1);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
+/// A descriptor that may be kept; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct KeptOpen(());
+
+impl KeptOpen {
+    /// One more, if there is one left.
+    pub fn take() -> Option<Self> {
+        KEPT_OPEN.try_take().then(|| Self(()))
+    }
+}
+
+impl Drop for KeptOpen {
+    fn drop(&mut self) {
+        KEPT_OPEN.used.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether this process, or its machine, had no descriptor left.
+#[must_use]
+pub fn are_used_up(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Whether that is the cause of an error.
+pub(crate) fn caused(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref::<io::Error>().is_some_and(are_used_up) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Opens something, again and again for a while if no descriptor is left. Blocks.
+///
+/// # Errors
+/// What the last try said.
+pub(crate) fn open_patiently<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let begun = Instant::now();
+    loop {
+        let opened = open();
+        match &opened {
+            Err(error) if are_used_up(error) && begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            _ => return opened,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::HttpError;
+    use std::cell::Cell;
+
+    fn lack() -> io::Error {
+        Errno::MFILE.into()
+    }
+
+    #[test]
+    fn descriptors_are_given_up_to_their_number() {
+        let few = Descriptors { max: 2, used: AtomicU64::new(0) };
+        assert_eq!([few.try_take(), few.try_take(), few.try_take()], [true, true, false]);
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_is_told_by_its_number_however_deep_it_lies() {
+        assert!(caused(&HttpError::Connect { peer: "a".into(), source: lack() }));
+        let text = io::Error::other("Too many open files (os error 24)");
+        assert!(!caused(&HttpError::Connect { peer: "a".into(), source: text }), "words mean nothing");
+        assert!(!are_used_up(&io::ErrorKind::NotFound.into()));
+    }
+
+    #[test]
+    fn opening_waits_for_a_descriptor_and_for_nothing_else() {
+        let tries = Cell::new(0);
+        let opened = open_patiently(|| {
+            tries.set(tries.get() + 1);
+            if tries.get() < 3 { Err(lack()) } else { Ok(()) }
+        });
+        assert!(opened.is_ok() && tries.get() == 3);
+        assert!(open_patiently(|| Err::<(), _>(io::ErrorKind::NotFound.into())).is_err());
+    }
+}
