@@ -196,6 +196,8 @@ impl Output {
     fn hand_over(&mut self, bytes: &[u8]) {
         self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
         self.written += bytes.len() as u64;
+        // A slow disk is no fault of user code.
+        let _engine = self.progress.as_ref().map(|progress| progress.engine());
         if self.failure.is_none()
             && let Err(source) = self.writer.write_all(bytes)
         {

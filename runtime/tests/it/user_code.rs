@@ -236,3 +236,17 @@ fn worker_that_was_suspended_does_not_charge_user_code_with_the_time() {
     assert!(!finished.stderr.contains("failed in user code"), "{}", finished.stderr);
     assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t1\nb\t1\n");
 }
+
+#[test]
+fn sorting_and_merging_do_not_count_as_user_code_that_hangs() {
+    let sandbox = Sandbox::new();
+    // The map writes ten runs and merges them, which takes far longer than user code may stand still.
+    let lines: String = (0..900_000u64).map(|number| format!("{:010}\n", number * 7_919 % 900_000)).collect();
+    let input = sandbox.write("lines", &lines);
+    let out = sandbox.text("out");
+    let job = ["run", "sort", "-r", &input, "--split-size", "100MB", "--memory", "16MiB", "--reduces", "1"];
+    let rest = ["--workers", "1", "--hang-after", "1", "--attempts", "1", "--output", &out, "--json"];
+    let status = sandbox.run_well([&job[..], &rest].concat()).json();
+    let spills = status["status"]["totals"]["spills"].as_u64().unwrap();
+    assert!(6 < spills, "{spills} spills: there was nothing to merge");
+}

@@ -201,17 +201,19 @@ impl<K: Key, V: Value> Emitter<K, V> {
 
     /// Writes everything collected so far as a run.
     fn spill(&mut self) -> Result<(), TaskFailure> {
-        self.setting.progress.check()?;
+        let progress = self.setting.progress.clone();
+        progress.check()?;
         let mut writer = SegmentsWriter::on_disk(self.setting.write.clone())?;
         match &mut self.target {
             Target::Sort(sorting) => {
                 self.drained += sorting.len() as u64;
-                sorting.drain(&mut writer)?;
+                sorting.drain(&mut writer, &progress)?;
             }
             Target::Combine(combining) => {
-                let sorted = combining.take().into_sorted_by_hash();
+                let table = combining.take();
+                let sorted = in_engine(&progress, || table.into_sorted_by_hash());
                 let partitions = self.setting.write.partitions;
-                write_sorted(&sorted, &self.partitioning, partitions, &mut writer)?;
+                write_sorted(&sorted, &self.partitioning, partitions, &mut writer, &progress)?;
                 combining.give_back(sorted.into_memory());
             }
             Target::Sample(_) => {}
@@ -232,6 +234,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     /// Merges all runs into `writer`; the runs are gone then.
     fn merge_runs(&mut self, mut writer: SegmentsWriter) -> Result<MapOutput, TaskFailure> {
         let runs = std::mem::take(&mut self.runs);
+        let progress = self.setting.progress.clone();
         let mut combining = match &mut self.target {
             Target::Combine(combining) => Some(combining),
             _ => None,
@@ -242,12 +245,13 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 .filter_map(|run| run.segment(partition))
                 .filter(|data| !data.is_empty())
                 .collect();
-            self.setting.progress.check()?;
+            progress.step()?;
             match &mut combining {
                 Some(combining) => {
-                    merge::merge_combining::<V>(segments, partition, combining.combiner(), &mut writer)?;
+                    let combiner = combining.combiner();
+                    merge::merge_combining::<V>(segments, partition, combiner, &mut writer, &progress)?;
                 }
-                None => merge::merge_into(segments, partition, &mut writer)?,
+                None => merge::merge_into(segments, partition, &mut writer, &progress)?,
             }
         }
         Ok(writer.finish()?)
@@ -267,16 +271,19 @@ impl<K: Key, V: Value> Emitter<K, V> {
         }
         let write = self.setting.write.clone();
         let partitions = write.partitions;
+        let progress = self.setting.progress.clone();
         match &mut self.target {
             Target::Sort(sorting) => {
-                if let Some(output) = sorting.leave_in_file(&write, budget, &self.setting.kept_in_files) {
+                let kept_in_files = &self.setting.kept_in_files;
+                let left = in_engine(&progress, || sorting.leave_in_file(&write, budget, kept_in_files));
+                if let Some(output) = left {
                     self.setting.recycler.keep(sorting.take_memory());
                     return Ok(output);
                 }
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
                 let writer = SegmentsWriter::in_memory(write, budget, bytes)?;
                 let mut writer = writer.printing(Look::Pairs);
-                sorting.drain(&mut writer)?;
+                sorting.drain(&mut writer, &progress)?;
                 self.setting.recycler.keep(sorting.take_memory());
                 Ok(writer.finish()?)
             }
@@ -284,7 +291,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 let table = combining.take();
                 let writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
                 let mut writer = writer.printing(Look::PairsAndKeys);
-                write_table(&table, &self.partitioning, partitions, &mut writer)?;
+                write_table(&table, &self.partitioning, partitions, &mut writer, &progress)?;
                 self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)
             }
@@ -304,15 +311,23 @@ fn estimated_bytes<V>(table: &Table<V>) -> usize {
     if table.len() == 0 { 0 } else { table.len() * PAIR_BYTES + table.long_bytes() + 256 }
 }
 
+/// Does something that is the engine's own and not user code's.
+fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
+    let _engine = progress.engine();
+    work()
+}
+
 /// Writes a whole table in partition order; within a partition roughly in hash order.
 fn write_table<K: Key, V: Value>(
     table: &Table<V>,
     partitioning: &Partitioning<K>,
     partitions: u32,
     writer: &mut SegmentsWriter,
+    progress: &Progress,
 ) -> Result<(), TaskFailure> {
     let (mut buffer, mut encoded) = ([0; 16], Vec::new());
     let mut write = |partition: u32, slot: &Slot<V>| {
+        progress.step()?;
         encoded.clear();
         slot.value.encode_owned(&mut encoded)?;
         Ok(writer.pair(partition, table.key(slot, &mut buffer), &encoded)?)
@@ -323,6 +338,7 @@ fn write_table<K: Key, V: Value>(
     let mut placed = Vec::with_capacity(table.len());
     let mut key_buffer = [0; 16];
     for slot in table.iter() {
+        progress.step()?;
         placed.push((partitioning.of(table.key(slot, &mut key_buffer), partitions)?, slot));
     }
     placed.sort_by_key(|(partition, _)| *partition);
@@ -335,11 +351,13 @@ fn write_sorted<K: Key, V: Value>(
     partitioning: &Partitioning<K>,
     partitions: u32,
     writer: &mut SegmentsWriter,
+    progress: &Progress,
 ) -> Result<(), TaskFailure> {
     let (mut buffer, mut encoded) = ([0; 16], Vec::new());
     if matches!(partitioning, Partitioning::Hash) {
         // Partitions are shares of the hash space, so the order is right already.
         for slot in sorted.iter() {
+            progress.step()?;
             encoded.clear();
             slot.value.encode_owned(&mut encoded)?;
             let key = key_bytes(&sorted.long, slot.key, &mut buffer);
@@ -349,10 +367,12 @@ fn write_sorted<K: Key, V: Value>(
     }
     let mut placed = Vec::new();
     for slot in sorted.iter() {
+        progress.step()?;
         placed.push((partitioning.of(key_bytes(&sorted.long, slot.key, &mut buffer), partitions)?, slot));
     }
     placed.sort_by_key(|(partition, _)| *partition);
     for (partition, slot) in placed {
+        progress.step()?;
         encoded.clear();
         slot.value.encode_owned(&mut encoded)?;
         writer.pair(partition, key_bytes(&sorted.long, slot.key, &mut buffer), &encoded)?;

@@ -19,6 +19,7 @@ use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, InFileOutput, MapOutput, PAIR_BYTES_MAX, SegmentsWriter,
     WriteError, WriteSetting, frame_at, framed_length, put_frame,
 };
+use crate::task::{Progress, TaskFailure};
 use std::sync::Arc;
 
 /// Bytes a collector may hold whatever the setting: places in the arena have 32 bits.
@@ -303,20 +304,25 @@ impl Sorting {
 
     /// Writes all pairs sorted by partition, key and position, and forgets them. A pair that waited for that is held
     /// then.
-    pub fn drain(&mut self, writer: &mut SegmentsWriter) -> Result<(), WriteError> {
+    pub fn drain(
+        &mut self,
+        writer: &mut SegmentsWriter,
+        progress: &Arc<Progress>,
+    ) -> Result<(), TaskFailure> {
+        let _engine = progress.engine();
         match &mut self.file {
             Some(file) => {
                 file.framed_bytes = 0;
                 let bytes = file.bytes();
                 sort_entries(&mut self.entries, |entry| entry.key_in(bytes));
-                write_entries(&self.entries, bytes, |entry| {
+                write_entries(&self.entries, bytes, progress, |entry| {
                     writer.pair(entry.partition(), entry.key_in(bytes), b"")
                 })?;
             }
             None => {
                 let arena = &self.arena;
                 sort_entries(&mut self.entries, |entry| key_at(arena, entry.place()));
-                write_entries(&self.entries, arena, |entry| {
+                write_entries(&self.entries, arena, progress, |entry| {
                     writer.frame(entry.partition(), frame_bytes(arena, entry.place()))
                 })?;
             }
@@ -349,14 +355,16 @@ fn sort_entries<'a>(entries: &mut [Entry], key: impl Fn(Entry) -> &'a [u8]) {
 fn write_entries(
     entries: &[Entry],
     bytes: &[u8],
+    progress: &Progress,
     mut write: impl FnMut(Entry) -> Result<(), WriteError>,
-) -> Result<(), WriteError> {
+) -> Result<(), TaskFailure> {
     for (number, entry) in entries.iter().enumerate() {
         if let Some(later) = entries.get(number + AHEAD) {
             prefetch(bytes, later.place());
             prefetch(bytes, later.place() + 64);
         }
         write(*entry)?;
+        progress.step()?;
     }
     Ok(())
 }

@@ -14,12 +14,8 @@ use memmap2::{Advice, Mmap, MmapOptions};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
-<<<<<<< HEAD
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
-=======
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
->>>>>>> 048f20d (Map a file once for all its splits, and read it where it cannot be mapped)
+use std::path::Path;
 use std::sync::Arc;
 
 /// Files up to this size are read; mapping one costs more than copying it.
@@ -140,10 +136,7 @@ impl std::fmt::Debug for MappedFile {
 /// A file that is missing, unreadable, no regular file, or not the one that was listed.
 pub(super) fn open(piece: &Piece, maps: &Maps) -> Result<OpenFile, InputError> {
     let failed = |source| InputError::from_io(&piece.name, source);
-    // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file =
-        OpenOptions::new().read(true).custom_flags(nonblocking).open(piece.path.to_path()).map_err(failed)?;
+    let file = open_regular(piece.path.to_path()).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     refuse_special(&piece.name, &metadata)?;
     check_stamp(&piece.name, piece.stamp, &metadata)?;
@@ -197,40 +190,6 @@ impl RangeRead for ReadFile {
 }
 
 impl LocalFile {
-<<<<<<< HEAD
-    /// Opens the file of a piece.
-    ///
-    /// # Errors
-    /// A file that is missing, unreadable, no regular file, or not the one that was listed.
-    pub fn open(piece: &Piece) -> Result<Self, InputError> {
-        let failed = |source| InputError::from_io(&piece.name, source);
-        let file = open_regular(piece.path.to_path()).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        refuse_special(&piece.name, &metadata)?;
-        check_stamp(&piece.name, piece.stamp, &metadata)?;
-        let identity = || Identity { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp };
-        let contents = if metadata.len() <= READ_BYTES_MAX {
-            let mut bytes = Vec::with_capacity(metadata.len() as usize);
-            (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
-            Contents::Read(bytes)
-        } else {
-            Contents::Mapped(Arc::new(MappedFile { map: map(&file).map_err(failed)?, identity: identity() }))
-        };
-        let opened = Self {
-            identity: identity(),
-            contents,
-            populated: usize::try_from(piece.offset).unwrap_or(usize::MAX),
-            piece_end: usize::try_from(piece.end()).unwrap_or(usize::MAX),
-        };
-        if opened.bytes().len() as u64 == piece.stamp.size {
-            Ok(opened)
-        } else {
-            Err(InputError::Changed { path: piece.name.clone(), was: piece.stamp, now: None })
-        }
-    }
-
-=======
->>>>>>> 048f20d (Map a file once for all its splits, and read it where it cannot be mapped)
     /// The whole file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

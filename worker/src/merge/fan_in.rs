@@ -5,8 +5,9 @@ use crate::collect::CombineRun;
 use crate::segment::{SegmentData, SegmentsWriter, WriteSetting};
 use crate::task::{Progress, TaskFailure};
 use crate::value::Value;
+use std::sync::Arc;
 
-/// Pairs between two looks at whether the task is cancelled.
+/// Pairs between two looks at whether the task is to make way.
 const CHECK_PAIRS: u64 = 1 << 16;
 
 /// Writes the pairs of all segments, sorted.
@@ -14,10 +15,13 @@ pub(crate) fn merge_into(
     segments: Vec<SegmentData>,
     partition: u32,
     writer: &mut SegmentsWriter,
+    progress: &Arc<Progress>,
 ) -> Result<(), TaskFailure> {
+    let _engine = progress.engine();
     let mut tree = LoserTree::open(segments)?;
     while tree.advance()? {
         writer.pair(partition, tree.key(), tree.value())?;
+        progress.step()?;
     }
     Ok(())
 }
@@ -28,6 +32,7 @@ pub(crate) fn merge_combining<V: Value>(
     partition: u32,
     combiner: &mut dyn CombineRun<V>,
     writer: &mut SegmentsWriter,
+    progress: &Progress,
 ) -> Result<(), TaskFailure> {
     let mut tree = LoserTree::open(segments)?;
     let (mut key, mut encoded) = (Vec::new(), Vec::new());
@@ -40,8 +45,10 @@ pub(crate) fn merge_combining<V: Value>(
         more = tree.advance()?;
         while more && tree.stands_at(&key, rank) {
             combiner.fold(&mut total, V::own(V::decode(tree.value())?));
+            progress.step()?;
             more = tree.advance()?;
         }
+        progress.step()?;
         encoded.clear();
         total.encode_owned(&mut encoded)?;
         writer.pair(partition, &key, &encoded)?;
@@ -56,7 +63,7 @@ pub(crate) fn limit_fan_in(
     fan_in_max: usize,
     partition: u32,
     setting: &WriteSetting,
-    progress: &Progress,
+    progress: &Arc<Progress>,
 ) -> Result<Vec<SegmentData>, TaskFailure> {
     let fan_in_max = fan_in_max.max(2);
     loop {
@@ -90,23 +97,72 @@ fn merge_to_file(
     segments: Vec<SegmentData>,
     partition: u32,
     setting: &WriteSetting,
-    progress: &Progress,
+    progress: &Arc<Progress>,
 ) -> Result<SegmentData, TaskFailure> {
+    let _engine = progress.engine();
     let mut tree = LoserTree::open(segments)?;
     let mut writer = SegmentsWriter::on_disk(setting.clone())?;
     let mut pairs = 0;
     while tree.advance()? {
         writer.pair(partition, tree.key(), tree.value())?;
+        progress.step()?;
         pairs += 1;
-        if u64::is_multiple_of(pairs, CHECK_PAIRS) {
+        if u64::is_multiple_of(pairs, CHECK_PAIRS) && progress.is_asked() {
+            progress.stop_here();
             progress.check()?;
-            if progress.is_asked() {
-                progress.stop_here();
-                progress.check()?;
-            }
         }
     }
     let merged = writer.finish()?;
     progress.spilled(merged.bytes());
     Ok(merged.segment(partition).expect("the output has the partition it was written for"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{MapOutput, SegmentOrder, SpillCompression, SpillDirs};
+    use gristmill_scheduler::ids::JobId;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    fn setting(spill: &SpillDirs, map: u32) -> WriteSetting {
+        WriteSetting {
+            job: JobId(1),
+            map,
+            epoch: 0,
+            partitions: 1,
+            order: SegmentOrder::Key,
+            spill: spill.clone(),
+            compression: SpillCompression::None,
+        }
+    }
+
+    fn run(spill: &SpillDirs, map: u32) -> MapOutput {
+        let mut writer = SegmentsWriter::on_disk(setting(spill, map)).unwrap();
+        for number in 0..1000u32 {
+            writer.pair(0, &number.to_be_bytes(), b"").unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn merges_show_that_they_move_and_end_when_they_are_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let spill = SpillDirs::new(vec![dir.path().to_owned()]);
+        let runs = [run(&spill, 0), run(&spill, 1), run(&spill, 2)];
+        let segments = || runs.iter().map(|run| run.segment(0).unwrap()).collect::<Vec<_>>();
+        let progress = Arc::new(Progress::default());
+        let mut writer = SegmentsWriter::on_disk(setting(&spill, 3)).unwrap();
+        merge_into(segments(), 0, &mut writer, &progress).unwrap();
+        assert!(3000 <= progress.steps.load(Relaxed));
+        assert!(!progress.is_in_engine(), "what comes next may be user code");
+        limit_fan_in(segments(), 2, 0, &setting(&spill, 3), &progress).unwrap();
+        assert!(5000 <= progress.steps.load(Relaxed), "two of the three were merged");
+
+        progress.cancel();
+        let mut writer = SegmentsWriter::on_disk(setting(&spill, 4)).unwrap();
+        let failure = merge_into(segments(), 0, &mut writer, &progress).unwrap_err();
+        assert!(matches!(failure, TaskFailure::Cancelled), "{failure}");
+        let failure = limit_fan_in(segments(), 2, 0, &setting(&spill, 4), &progress).unwrap_err();
+        assert!(matches!(failure, TaskFailure::Cancelled), "{failure}");
+    }
 }

@@ -122,6 +122,8 @@ impl<B: Blocks> Watched<B> {
 
 impl<B: Blocks> Blocks for Watched<B> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
+        // A slow disk or network is no fault of user code.
+        let _engine = self.progress.engine();
         let mut block = self.blocks.next_block()?;
         if let Some(block) = &mut block {
             self.progress.bytes_in.fetch_add(block.bytes().len() as u64, Relaxed);

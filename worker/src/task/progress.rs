@@ -7,7 +7,7 @@ use super::TaskFailure;
 use super::hold::{Hold, Parking, Wake};
 use super::pace::Pacer;
 use crate::budget::{Budget, Reservation};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,10 @@ pub struct Progress {
     pub suspended_ns: AtomicU64,
     /// Times it was suspended.
     pub suspensions: AtomicU32,
+    /// Steps of the engine's own work between those of user code: pairs merged and written.
+    pub steps: AtomicU64,
+    /// Whether the engine works, and no user code, on something that has no steps or few: sorting, reading, writing.
+    engine: AtomicBool,
     /// Which of [`CANCELLED`], [`ASKED`] and [`PACED`] there is to look at.
     signals: AtomicU8,
     hold: Hold,
@@ -304,9 +308,47 @@ impl Progress {
         self.hold.hand_over()
     }
 
+    /// The attempt's thread is in the engine's own code until the answer is dropped: however long that takes, user code
+    /// does not hang. Not around calls of user code.
+    #[must_use]
+    pub(crate) fn engine(self: &Arc<Self>) -> EngineWork {
+        let before = self.engine.swap(true, Relaxed);
+        EngineWork { progress: self.clone(), before }
+    }
+
+    /// Whether the attempt's thread is in the engine's own code.
+    pub(crate) fn is_in_engine(&self) -> bool {
+        self.engine.load(Relaxed)
+    }
+
+    /// The engine has done one more of many steps, between two of which user code may run.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Cancelled`] once the attempt is cancelled.
+    #[inline]
+    pub(crate) fn step(&self) -> Result<(), TaskFailure> {
+        // Only the attempt's own thread counts, so that this need not be one indivisible addition.
+        self.steps.store(self.steps.load(Relaxed).wrapping_add(1), Relaxed);
+        self.check()
+    }
+
     pub(crate) fn spilled(&self, bytes: u64) {
         self.spills.fetch_add(1, Relaxed);
         self.spilled_bytes.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// See [`Progress::engine`].
+pub(crate) struct EngineWork {
+    progress: Arc<Progress>,
+    before: bool,
+}
+
+impl Drop for EngineWork {
+    fn drop(&mut self) {
+        // Whoever watches sees that it moved, and gives user code all of its time from here on.
+        self.progress.steps.fetch_add(1, Relaxed);
+        self.progress.engine.store(self.before, Relaxed);
     }
 }
 

@@ -9,7 +9,7 @@ use super::{ErasedReduce, Meter, PartDone, Progress, ReduceEnd, Run, TaskFailure
 use crate::api::{Counters, GroupPrefix, MapReducePlan, Order, Reducer, TaskContext};
 use crate::budget::Budget;
 use crate::collect::hash::Packed;
-use crate::collect::table::{Slot, Table, key_bytes};
+use crate::collect::table::{Slot, Sorted, Table, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, Room, SortMemory, TableMemory};
 use crate::key::Key;
 use crate::merge::{LoserTree, MergeError, Source, Values, limit_fan_in};
@@ -36,7 +36,10 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let ErasedReduce { run, segments, budget, mut output, resume } = erased;
     output.watch(run.progress.clone());
     let segments: Vec<SegmentData> = segments.into_iter().filter(|data| !data.is_empty()).collect();
-    let headers = check_headers(&segments, &run, plan.combine.is_some())?;
+    let headers = {
+        let _engine = run.progress.engine();
+        check_headers(&segments, &run, plan.combine.is_some())?
+    };
     let counters = Counters::default();
     let meter = Meter::new(run.progress.clone());
     let progress = run.progress.clone();
@@ -310,11 +313,12 @@ impl<V: Value> Aggregate<V> {
         &mut self,
         table: Table<V>,
         mut writer: SegmentsWriter,
-        progress: &Progress,
+        progress: &Arc<Progress>,
     ) -> Result<(), TaskFailure> {
-        let sorted = table.into_sorted_by_key();
+        let sorted = sorted_by_key(table, progress);
         let (mut buffer, mut encoded) = ([0; 16], Vec::new());
         for slot in sorted.iter() {
+            progress.step()?;
             encoded.clear();
             slot.value.encode_owned(&mut encoded)?;
             writer.pair(self.partition, key_bytes(&sorted.long, slot.key, &mut buffer), &encoded)?;
@@ -329,13 +333,19 @@ impl<V: Value> Aggregate<V> {
     }
 }
 
+/// Sorting calls no user code.
+fn sorted_by_key<V>(table: Table<V>, progress: &Arc<Progress>) -> Sorted<V> {
+    let _engine = progress.engine();
+    table.into_sorted_by_key()
+}
+
 /// Reduces a whole table; its memory is left.
 fn reduce_table<R: Reducer>(
     table: Table<R::Value>,
     groups: &mut Groups<R>,
 ) -> Result<(TableMemory<R::Value>, Stopped), TaskFailure> {
     groups.progress.holds(table.bytes());
-    let mut sorted = table.into_sorted_by_key();
+    let mut sorted = sorted_by_key(table, &groups.progress);
     let stopped = {
         let (slots, long) = sorted.take_slots();
         reduce_slots(slots, long, groups)?
@@ -380,6 +390,7 @@ fn reduce_runs<R: Reducer>(
     let mut key = groups.last.take().unwrap_or_default();
     let skips = 0 < groups.count;
     while skips && more && tree.key() <= &*key {
+        groups.progress.step()?;
         more = tree.advance()?;
     }
     while more {
@@ -393,6 +404,7 @@ fn reduce_runs<R: Reducer>(
         more = tree.advance()?;
         while more && tree.stands_at(&key, rank) {
             combiner.fold(&mut total, own(tree.value())?);
+            groups.progress.step()?;
             more = tree.advance()?;
         }
         groups.reduce_one(&key, total)?;

@@ -7,7 +7,11 @@ use crate::agent::slots::KILL_GRACE;
 use crate::protocol::{AttemptProgress, AttemptReport, FailureClass, Heartbeat, WorkerFrame};
 use gristmill_scheduler::ids::AttemptId;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long the engine may sort, read or write without a sign of life: far longer than the largest buffer takes, and
+/// than a disk that is to be relied on stands still.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(600);
 
 impl Agent {
     /// The attempts that have begun and are not suspended.
@@ -87,29 +91,38 @@ impl Agent {
                 running.progress.bytes_in.load(Ordering::Relaxed),
                 running.progress.records_in.load(Ordering::Relaxed)
                     + running.progress.records_out.load(Ordering::Relaxed),
-                // Taking over an output, and waiting because the slot is slow, are no fault of user code either.
-                running.progress.bytes_out.load(Ordering::Relaxed)
-                    + running.progress.paced_ns.load(Ordering::Relaxed),
+                // Taking over an output, waiting because the slot is slow, and what the engine does between calls of user
+                // code are no fault of user code either.
+                running
+                    .progress
+                    .bytes_out
+                    .load(Ordering::Relaxed)
+                    .wrapping_add(running.progress.paced_ns.load(Ordering::Relaxed))
+                    .wrapping_add(running.progress.steps.load(Ordering::Relaxed)),
             );
             if seen != running.seen || running.built {
                 (running.seen, running.seen_at) = (seen, now);
             }
-            let hangs = running.hang < now - running.seen_at;
+            let engine = running.progress.is_in_engine();
+            let limit = if engine { running.hang.max(ENGINE_PATIENCE) } else { running.hang };
+            let hangs = limit < now - running.seen_at;
             let lingers = running.killed_at.is_some_and(|killed| KILL_GRACE < now - killed);
             if hangs || lingers {
-                found = Some((*attempt, hangs, running.hang));
+                found = Some((*attempt, hangs, limit, engine));
                 break;
             }
         }
-        let (attempt, hangs, limit) = found?;
+        let (attempt, hangs, limit, engine) = found?;
         if hangs {
             self.watch_output();
-            self.say(&WorkerFrame::AttemptFailed {
-                attempt,
-                class: FailureClass::Hang,
-                message: format!("no record read or written for {} s", limit.as_secs_f64()),
-                report: AttemptReport::default(),
-            });
+            let seconds = limit.as_secs_f64();
+            let (class, message) = if engine {
+                (FailureClass::Worker, format!("sorting, reading or writing stood still for {seconds} s"))
+            } else {
+                (FailureClass::Hang, format!("no record read or written for {seconds} s"))
+            };
+            let report = AttemptReport::default();
+            self.say(&WorkerFrame::AttemptFailed { attempt, class, message, report });
         }
         Some(attempt)
     }

@@ -38,6 +38,7 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
         compression: SpillCompression::None,
     };
 
+    let progress = Arc::new(Progress::default());
     let mut sorting = Sorting::new(LIMIT_BYTES, SortMemory::default());
     sorting.begin_block(&block);
     // Slices that overlap: 100 entries of 1,000 bytes each are far more than the limit once they are copied.
@@ -47,14 +48,14 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
     }
     assert_eq!(sorting.add(0, b"elsewhere", b"").unwrap(), Room::Full);
     let mut writer = SegmentsWriter::on_disk(setting.clone()).unwrap();
-    sorting.drain(&mut writer).unwrap();
+    sorting.drain(&mut writer, &progress).unwrap();
     assert_eq!(keys_of(&writer.finish().unwrap()), slices, "ascending as they stand in the file");
     assert_eq!((sorting.len(), sorting.is_empty()), (1, false), "the other pair was not lost");
     assert!(sorting.arena.capacity() < LIMIT_BYTES, "{} bytes", sorting.arena.capacity());
 
     assert_eq!(sorting.add(0, b"before", b"").unwrap(), Room::Left);
     let mut writer = SegmentsWriter::on_disk(setting).unwrap();
-    sorting.drain(&mut writer).unwrap();
+    sorting.drain(&mut writer, &progress).unwrap();
     assert_eq!(keys_of(&writer.finish().unwrap()), [&b"before"[..], b"elsewhere"]);
     assert!(sorting.is_empty());
 }
