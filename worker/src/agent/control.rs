@@ -28,7 +28,7 @@ use crate::segment::{SegmentData, SpillDirs};
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome};
 use crate::shuffle::pace::InPace;
 use crate::shuffle::plan::{Fetch, FetchPlan, Retry};
-use crate::shuffle::store::{Held, Store};
+use crate::shuffle::store::{Gone, Held, Store};
 use crate::task::{Parking, Progress, TaskSettings};
 use crossbeam_channel::Sender;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
@@ -116,6 +116,7 @@ pub(super) struct Agent {
     recycler: Recycler,
     slot_bytes: usize,
     kept_in_files: Budget,
+    disk_free: watch::DiskFree,
     /// A slot's thread has died.
     broken: bool,
 }
@@ -158,6 +159,7 @@ impl Agent {
         let sees = if config.read_in_place && pace.is_none() { crate::machine::files_seen() } else { None };
         let fetcher = Fetcher { pool, store: store.clone(), budget, spill, sees };
         let plan = FetchPlan::new(limits);
+        let disk_free = watch::DiskFree::new(setting.spill.clone());
         Ok(Self {
             config,
             source,
@@ -180,6 +182,7 @@ impl Agent {
             recycler: Recycler::default(),
             slot_bytes: shares.slot_bytes,
             kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
+            disk_free,
             broken: false,
         })
     }
@@ -306,7 +309,7 @@ impl Agent {
                 }
             }
             MasterFrame::Home { job, partition } => self.store.home(job, partition),
-            MasterFrame::Unhome { job, partition } => self.store.unhome(job, partition),
+            MasterFrame::Unhome { job, partition } => delete(self.store.unhome(job, partition)),
             MasterFrame::Announce { maps, from, endpoint }
                 if from == self.worker && self.config.read_in_place =>
             {
@@ -472,8 +475,7 @@ impl Agent {
         let now = self.now_ns();
         let mut outputs = Vec::with_capacity(maps.len());
         for &map in maps {
-            let (job, index) = (map.task.job, map.task.index);
-            let Some(output) = self.store.output(job, index, map.epoch) else {
+            let Some(partitions) = self.store.fill_own(map) else {
                 self.say(&WorkerFrame::FetchFailed {
                     map,
                     from: self.worker,
@@ -482,12 +484,6 @@ impl Agent {
                 });
                 continue;
             };
-            let filled = |partition: &u32| {
-                output.segment(*partition).is_some_and(|data| {
-                    self.store.fill(job, *partition, index, Held { data, reservation: None })
-                })
-            };
-            let partitions = self.store.lacking(job, index).into_iter().filter(filled).collect();
             outputs.push(FetchedOutput { map, partitions, bytes: 0 });
         }
         let from = self.worker;
@@ -598,13 +594,13 @@ impl Agent {
                 let print = output.print();
                 // Homes fetch nothing of an empty output, so there is nothing to keep.
                 if 0 < report.bytes_out {
-                    self.store.put_output(attempt, Arc::new(output));
+                    delete(self.store.put_output(attempt, Arc::new(output)));
                 }
                 self.say(&WorkerFrame::MapFinished { attempt, print, report });
             }
             Ok(Done::Part { part, stamp, sent: _ }) => {
                 if attempt.task.kind == TaskKind::Reduce {
-                    self.store.unhome(attempt.task.job, attempt.task.index);
+                    delete(self.store.unhome(attempt.task.job, attempt.task.index));
                 }
                 self.say(&WorkerFrame::PartFinished { attempt, part, stamp, report });
             }
@@ -613,7 +609,7 @@ impl Agent {
                     self.shelf.keep(attempt, built);
                 } else {
                     // Nobody will come for it, and nobody forgets the job again. It may be gone with the output already.
-                    let _ = std::fs::remove_file(built);
+                    tokio::task::spawn_blocking(move || std::fs::remove_file(built));
                 }
                 self.say(&WorkerFrame::HandedOver { attempt, state: *state, report });
             }
@@ -623,4 +619,12 @@ impl Agent {
             }
         }
     }
+}
+
+/// Deletes files off this thread: disks may be slow.
+fn delete(gone: Gone) {
+    if gone.is_nothing() {
+        return;
+    }
+    tokio::task::spawn_blocking(move || drop(gone));
 }

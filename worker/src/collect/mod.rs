@@ -27,6 +27,7 @@ use crate::recycle::Recycler;
 use crate::segment::{Look, MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
 use crate::task::{KeySample, Progress, TaskFailure};
 use crate::value::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use table::{Slot, Sorted, Table, key_bytes};
@@ -239,7 +240,9 @@ impl<K: Key, V: Value> Emitter<K, V> {
             Target::Combine(combining) => Some(combining),
             _ => None,
         };
-        for partition in 0..self.setting.write.partitions {
+        // Of many partitions a map of little input fills few.
+        let filled: BTreeSet<u32> = runs.iter().flat_map(MapOutput::filled).copied().collect();
+        for partition in filled {
             let segments: Vec<_> = runs
                 .iter()
                 .filter_map(|run| run.segment(partition))
@@ -262,11 +265,11 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.end_block()?;
         if !self.runs.is_empty() {
             self.spill()?;
-            let most: u64 = self.runs.iter().map(MapOutput::bytes).sum();
+            let most: usize = self.runs.iter().map(MapOutput::memory_bytes).sum();
             // How values were grouped as they were combined hangs on the memory there was.
             let combines = matches!(self.target, Target::Combine(_));
             let look = if combines { Look::Keys } else { Look::Pairs };
-            let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most as usize)?;
+            let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most)?;
             return self.merge_runs(writer.printing(look));
         }
         let write = self.setting.write.clone();

@@ -16,8 +16,8 @@ use crate::input::MappedFile;
 use crate::prefetch::prefetch;
 use crate::record::Block;
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, InFileOutput, MapOutput, PAIR_BYTES_MAX, SegmentsWriter,
-    WriteError, WriteSetting, frame_at, framed_length, put_frame,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput, MapOutput,
+    PAIR_BYTES_MAX, PART_BYTES, SegmentsWriter, WriteError, WriteSetting, frame_at, framed_length, put_frame,
 };
 use crate::task::{Progress, TaskFailure};
 use std::sync::Arc;
@@ -279,7 +279,7 @@ impl Sorting {
         let segments = self.entries.len().min(partitions as usize);
         let blocks = framed / BLOCK_BYTES + segments;
         // Two headers are asked for with each pair before it is known that they are not needed.
-        framed + (segments + 1) * HEADER_BYTES + (blocks + 1) * BLOCK_HEADER_BYTES
+        framed + (segments + 1) * (HEADER_BYTES + INDEX_ENTRY_BYTES) + (blocks + 1) * BLOCK_HEADER_BYTES
     }
 
     /// Sorts pairs that all lie in their file and leaves them there, if `budget` grants the memory of their entries
@@ -291,7 +291,8 @@ impl Sorting {
         kept_in_files: &Budget,
     ) -> Option<MapOutput> {
         let file = self.file.as_ref().filter(|_| !self.entries.is_empty())?;
-        let entries = budget.try_reserve(self.entries.len() * size_of::<Entry>())?;
+        let parts_max = self.entries.len().min(setting.partitions as usize);
+        let entries = budget.try_reserve(self.entries.len() * size_of::<Entry>() + parts_max * PART_BYTES)?;
         let relied_on = kept_in_files.try_reserve(file.framed_bytes)?;
         let (file, start) = (file.file.clone(), file.start);
         let mut sorted = std::mem::take(&mut self.entries);
@@ -299,7 +300,8 @@ impl Sorting {
         sort_entries(&mut sorted, |entry| entry.key_in(bytes));
         sorted.shrink_to_fit();
         self.file = None;
-        Some(MapOutput::in_file(InFileOutput::new(setting, file, start, sorted, vec![entries, relied_on])))
+        let output = InFileOutput::new(setting, file, start, sorted, entries, relied_on);
+        Some(MapOutput::in_file(output, setting.partitions))
     }
 
     /// Writes all pairs sorted by partition, key and position, and forgets them. A pair that waited for that is held

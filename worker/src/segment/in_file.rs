@@ -12,8 +12,8 @@
 
 use super::write::put_frame;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, OutputPrint, SegmentError, SegmentHeader, SegmentId,
-    SegmentMeta, WriteSetting, block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError, SegmentHeader,
+    SegmentId, SegmentIndex, WriteSetting, block_checksum,
 };
 use crate::budget::Reservation;
 use crate::collect::Entry;
@@ -32,12 +32,15 @@ pub(crate) struct InFileOutput {
     /// Where in the file places are counted from.
     start: usize,
     entries: Vec<Entry>,
-    /// By partition number; `None` where there are no pairs.
-    parts: Vec<Option<Part>>,
+    /// Those that have pairs, ascending by partition.
+    parts: Vec<Part>,
     /// Given back when the output goes: the entries' memory, and the bytes of the file that it relies on. Who was sent
     /// the order relies on no more of the file than who sent it.
     _reservations: Vec<Reservation>,
 }
+
+/// Memory that a partition with pairs costs, bytes.
+pub(crate) const PART_BYTES: usize = size_of::<Part>() + INDEX_ENTRY_BYTES;
 
 struct Part {
     entries: Range<usize>,
@@ -45,16 +48,17 @@ struct Part {
 }
 
 impl InFileOutput {
-    /// An output of sorted entries, whose places count from `start` of `file`.
+    /// An output of sorted entries, whose places count from `start` of `file`. `held` is for the entries and what is
+    /// noted of each partition, `relied_on` for the bytes of the file.
     pub fn new(
         setting: &WriteSetting,
         file: Arc<MappedFile>,
         start: usize,
         entries: Vec<Entry>,
-        reservations: Vec<Reservation>,
+        mut held: Reservation,
+        relied_on: Reservation,
     ) -> Self {
-        let mut parts: Vec<Option<Part>> = Vec::new();
-        parts.resize_with(setting.partitions as usize, || None);
+        let mut parts: Vec<Part> = Vec::new();
         let mut begin = 0;
         for run in entries.chunk_by(|a, b| a.partition() == b.partition()) {
             let partition = run[0].partition();
@@ -70,22 +74,22 @@ impl InFileOutput {
                     block = 0;
                 }
             }
-            parts[partition as usize] = Some(Part { entries: begin..begin + run.len(), header });
+            parts.push(Part { entries: begin..begin + run.len(), header });
             begin += run.len();
         }
-        Self { file, start, entries, parts, _reservations: reservations }
+        parts.shrink_to_fit();
+        held.shrink_to(size_of_val(&entries[..]) + parts.len() * PART_BYTES);
+        Self { file, start, entries, parts, _reservations: vec![held, relied_on] }
     }
 
-    /// Bytes and pairs of each partition, as if they lay one after another.
-    pub fn segments(&self) -> Vec<SegmentMeta> {
-        let mut offset = 0;
-        let meta = |part: &Option<Part>| {
-            let (length, records) =
-                part.as_ref().map_or((0, 0), |part| (part.header.length, part.header.records));
-            offset += length;
-            SegmentMeta { offset: offset - length, length, records }
-        };
-        self.parts.iter().map(meta).collect()
+    /// Where segments would lie if they lay one after another.
+    pub fn index(&self, partitions: u32) -> SegmentIndex {
+        let mut index = SegmentIndex::new(partitions);
+        for Part { header, .. } in &self.parts {
+            index.push(header.id.partition, header.length, header.records);
+        }
+        index.shrink_to_fit();
+        index
     }
 
     fn bytes(&self) -> &[u8] {
@@ -115,8 +119,7 @@ pub struct InFileSegment {
 impl InFileSegment {
     /// The segment of this partition; `None` if it has no pairs.
     pub(crate) fn of(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
-        let part = partition as usize;
-        output.parts.get(part)?.as_ref()?;
+        let part = output.parts.binary_search_by_key(&partition, |part| part.header.id.partition).ok()?;
         Some(Self { output: output.clone(), part })
     }
 
@@ -181,13 +184,13 @@ impl InFileSegment {
         if !whole {
             return Err(SegmentError::Block { id, offset: HEADER_BYTES as u64 });
         }
-        let parts = vec![Some(Part { entries: 0..entries.len(), header })];
+        let parts = vec![Part { entries: 0..entries.len(), header }];
         let output = InFileOutput { file, start, entries, parts, _reservations: vec![reservation] };
         Ok(Self { output: Arc::new(output), part: 0 })
     }
 
     fn part(&self) -> &Part {
-        self.output.parts[self.part].as_ref().expect("a segment is made only where there are pairs")
+        &self.output.parts[self.part]
     }
 
     pub(crate) fn header(&self) -> &SegmentHeader {

@@ -7,6 +7,7 @@
 //! of each block continues that of the one before it.
 
 mod in_file;
+mod index;
 mod print;
 mod read;
 mod spill;
@@ -15,7 +16,9 @@ mod tests;
 mod write;
 
 pub use in_file::{InFileBytes, InFileSegment};
-pub(crate) use in_file::{InFileOutput, ReceivedOrder};
+pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
+pub(crate) use index::INDEX_ENTRY_BYTES;
+use index::SegmentIndex;
 pub(crate) use print::Look;
 pub use print::OutputPrint;
 pub(crate) use read::frame_at;
@@ -205,21 +208,10 @@ impl SegmentData {
     }
 }
 
-/// One partition of a map output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SegmentMeta {
-    /// First byte within the output.
-    pub offset: u64,
-    /// Bytes; 0 if there are no pairs.
-    pub length: u64,
-    /// Pairs.
-    pub records: u64,
-}
-
 /// All segments of one map attempt, one after another without gaps.
 #[derive(Debug)]
 pub struct MapOutput {
-    segments: Vec<SegmentMeta>,
+    index: SegmentIndex,
     print: OutputPrint,
     place: Place,
 }
@@ -232,14 +224,14 @@ enum Place {
 }
 
 impl MapOutput {
-    pub(crate) fn in_file(output: InFileOutput) -> Self {
-        Self { segments: output.segments(), print: output.print(), place: Place::InFile(Arc::new(output)) }
+    pub(crate) fn in_file(output: InFileOutput, partitions: u32) -> Self {
+        Self { index: output.index(partitions), print: output.print(), place: Place::InFile(Arc::new(output)) }
     }
 
     /// The segment of this partition; `None` if there is no such partition.
     #[must_use]
     pub fn segment(&self, partition: u32) -> Option<SegmentData> {
-        let SegmentMeta { offset, length, .. } = *self.segments.get(partition as usize)?;
+        let (offset, length) = self.index.segment(partition)?;
         Some(match &self.place {
             Place::File(file) if 0 < length => SegmentData::File { file: file.clone(), offset, length },
             Place::Memory(bytes) if 0 < length => {
@@ -253,22 +245,26 @@ impl MapOutput {
         })
     }
 
-    /// Where each partition lies, by partition number.
-    #[must_use]
-    pub fn segments(&self) -> &[SegmentMeta] {
-        &self.segments
+    /// The partitions that have pairs, ascending.
+    pub(crate) fn filled(&self) -> &[u32] {
+        self.index.filled()
     }
 
     /// Bytes of all segments.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.length).sum()
+        self.index.bytes()
+    }
+
+    /// What it takes in memory with its index, or would take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes() as usize + self.index.memory_bytes()
     }
 
     /// Pairs of all segments.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.records).sum()
+        self.index.records()
     }
 
     /// Its fingerprint; that of runs says nothing.

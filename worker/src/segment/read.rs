@@ -13,6 +13,8 @@ use std::ops::Range;
 
 /// More bytes than a block can have: pairs up to the limit, their lengths, and the block they were added to.
 const RAW_BYTES_MAX: u32 = PAIR_BYTES_MAX as u32 + super::BLOCK_BYTES as u32 + 16;
+/// Bytes of a block on disk that are read at once to be checked: a block may be as large as whoever sent it likes.
+const CHECK_BYTES: usize = 256 << 10;
 /// A block of LZ4 grows at most this many times, so a false length cannot ask for much memory.
 const LZ4_RATIO_MAX: u64 = 255;
 
@@ -167,8 +169,17 @@ pub fn verify(data: &SegmentData, expected: &SegmentId) -> Result<(), SegmentErr
     if found != *expected {
         return Err(SegmentError::Identity { expected: *expected, found });
     }
-    while blocks.next()? {}
+    while blocks.check_next()? {}
     Ok(())
+}
+
+/// What stands in front of a block.
+struct BlockHead {
+    stored: u32,
+    raw: u32,
+    checksum: u32,
+    /// Bytes of the segment behind the head.
+    after: u64,
 }
 
 /// The blocks of a segment, checked.
@@ -246,13 +257,13 @@ impl Blocks {
         SegmentError::Pairs { id: self.header.id, offset: self.offset }
     }
 
-    /// Reads and checks the next block; false after the last. The window holds it as stored.
-    fn next(&mut self) -> Result<bool, SegmentError> {
+    /// Reads the head of the next block; `None` after the last.
+    fn head(&mut self) -> Result<Option<BlockHead>, SegmentError> {
         self.offset = self.next;
         let left = self.header.length - self.offset;
         if left == 0 {
             self.window = Window::Shared(Bytes::new());
-            return Ok(false);
+            return Ok(None);
         }
         if left < BLOCK_HEADER_BYTES as u64 {
             return Err(self.damaged());
@@ -270,16 +281,44 @@ impl Blocks {
             && u64::from(stored) <= after
             && raw <= RAW_BYTES_MAX.min(self.header.block_max)
             && u64::from(raw) <= u64::from(stored) * LZ4_RATIO_MAX;
-        if !possible {
-            return Err(self.damaged());
-        }
+        if possible { Ok(Some(BlockHead { stored, raw, checksum, after })) } else { Err(self.damaged()) }
+    }
+
+    /// Reads and checks the next block; false after the last. The window holds it as stored.
+    fn next(&mut self) -> Result<bool, SegmentError> {
+        let Some(BlockHead { stored, raw, checksum, after }) = self.head()? else { return Ok(false) };
         self.load(stored as usize, after)?;
-        self.checksum = block_checksum(self.checksum, stored, raw, self.window.bytes());
-        if self.checksum != checksum {
+        let found = block_checksum(self.checksum, stored, raw, self.window.bytes());
+        self.raw = raw;
+        self.end_block(stored, found, checksum)
+    }
+
+    /// Checks the next block without holding it; false after the last.
+    fn check_next(&mut self) -> Result<bool, SegmentError> {
+        if matches!(self.data, SegmentData::Memory(_)) {
+            return self.next();
+        }
+        let Some(BlockHead { stored, raw, checksum, .. }) = self.head()? else { return Ok(false) };
+        let mut found = block_checksum(self.checksum, stored, raw, &[]);
+        let mut at = self.offset + BLOCK_HEADER_BYTES as u64;
+        let mut left = stored as usize;
+        while 0 < left {
+            self.stored.resize(left.min(CHECK_BYTES), 0);
+            read(&self.data, at, &mut self.stored)?;
+            found = crc32c::crc32c_append(found, &self.stored);
+            at += self.stored.len() as u64;
+            left -= self.stored.len();
+        }
+        self.end_block(stored, found, checksum)
+    }
+
+    /// Goes behind a block, whose checksum was found and should be these.
+    fn end_block(&mut self, stored: u32, found: u32, expected: u32) -> Result<bool, SegmentError> {
+        if found != expected {
             return Err(self.damaged());
         }
-        self.raw = raw;
-        self.next = self.offset + (BLOCK_HEADER_BYTES as u64) + u64::from(stored);
+        self.checksum = found;
+        self.next = self.offset + BLOCK_HEADER_BYTES as u64 + u64::from(stored);
         Ok(true)
     }
 

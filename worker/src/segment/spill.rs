@@ -153,6 +153,12 @@ impl SpillWriter {
     pub fn path(&self) -> &Path {
         &self.spill.path
     }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.spill.length
+    }
 }
 
 /// A file of this process, deleted when dropped.

@@ -4,8 +4,9 @@
 
 use super::print::Printing;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, Look, MapOutput, PAIR_BYTES_MAX, Place, SegmentHeader,
-    SegmentId, SegmentMeta, SegmentOrder, SpillCompression, SpillDirs, SpillWriter, block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, Look, MapOutput, PAIR_BYTES_MAX, Place,
+    SegmentHeader, SegmentId, SegmentIndex, SegmentOrder, SpillCompression, SpillDirs, SpillWriter,
+    block_checksum,
 };
 use crate::budget::{Budget, Reservation};
 use crate::memory::use_huge_pages;
@@ -73,10 +74,10 @@ pub struct SegmentsWriter {
     setting: WriteSetting,
     buffer: Vec<u8>,
     flushed: u64,
-    /// Bytes up to which `buffer` may grow before someone is asked.
+    /// Bytes up to which `buffer` and `index` together may grow before someone is asked.
     room: usize,
     place: Writing,
-    segments: Vec<SegmentMeta>,
+    index: SegmentIndex,
     open: Option<OpenSegment>,
     compressed: Vec<u8>,
     /// Sums up what is written; only of whole outputs.
@@ -124,14 +125,14 @@ impl SegmentsWriter {
     }
 
     fn new(setting: WriteSetting, place: Writing, buffer: Vec<u8>, room: usize) -> Self {
-        let segments = vec![SegmentMeta::default(); setting.partitions as usize];
+        let index = SegmentIndex::new(setting.partitions);
         Self {
             setting,
             buffer,
             flushed: 0,
             room,
             place,
-            segments,
+            index,
             open: None,
             compressed: Vec::new(),
             print: None,
@@ -177,14 +178,21 @@ impl SegmentsWriter {
 
     #[inline]
     fn prepare(&mut self, partition: u32, length: usize) -> Result<(), WriteError> {
-        // A new segment may need two headers besides the pair.
-        if self.room < self.buffer.len() + length + HEADER_BYTES + BLOCK_HEADER_BYTES {
-            self.make_room(length + HEADER_BYTES + BLOCK_HEADER_BYTES)?;
+        // A new segment may need two headers and a place in the index besides the pair.
+        let needed = length + HEADER_BYTES + BLOCK_HEADER_BYTES + INDEX_ENTRY_BYTES;
+        if self.room < self.held() + needed {
+            self.make_room(needed)?;
         }
         match &self.open {
             Some(open) if open.header.id.partition == partition => Ok(()),
             _ => self.begin(partition),
         }
+    }
+
+    /// Bytes of buffer and index.
+    #[inline]
+    fn held(&self) -> usize {
+        self.buffer.len() + self.index.memory_bytes()
     }
 
     #[inline]
@@ -200,8 +208,7 @@ impl SegmentsWriter {
     #[cold]
     fn begin(&mut self, partition: u32) -> Result<(), WriteError> {
         self.end()?;
-        let empty_from_here = self.segments[partition as usize..].iter().all(|segment| segment.length == 0);
-        assert!(empty_from_here, "partition {partition} comes after a later one");
+        assert!(self.index.may_begin(partition), "partition {partition} comes after a later one");
         let header = self.setting.header(partition);
         let start = self.flushed + self.buffer.len() as u64;
         self.buffer.extend_from_slice(&[0; HEADER_BYTES]);
@@ -234,7 +241,7 @@ impl SegmentsWriter {
             self.flush()?;
         }
         if more {
-            if self.room < self.buffer.len() + BLOCK_HEADER_BYTES {
+            if self.room < self.held() + BLOCK_HEADER_BYTES {
                 self.make_room(BLOCK_HEADER_BYTES)?;
             }
             self.buffer.extend_from_slice(&[0; BLOCK_HEADER_BYTES]);
@@ -248,7 +255,7 @@ impl SegmentsWriter {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.header.length = self.flushed + self.buffer.len() as u64 - open.start;
         let SegmentHeader { id, records, length, .. } = open.header;
-        self.segments[id.partition as usize] = SegmentMeta { offset: open.start, length, records };
+        self.index.push(id.partition, length, records);
         let bytes = open.header.to_bytes();
         match open.start.checked_sub(self.flushed) {
             Some(at) => self.buffer[at as usize..at as usize + HEADER_BYTES].copy_from_slice(&bytes),
@@ -278,14 +285,15 @@ impl SegmentsWriter {
     /// Asks the budget for `more` bytes; if refused, moves what there is to a spill file.
     #[cold]
     fn make_room(&mut self, more: usize) -> Result<(), WriteError> {
+        let held = self.held();
         let Writing::Memory(reservation) = &mut self.place else { return Ok(()) };
-        let needed = self.buffer.len() + more - self.room;
+        let needed = held + more - self.room;
         // In steps of half the size, so that a growing buffer is copied a bounded number of times; when that is
         // too much to ask, just what is needed.
         for step in [needed.max(self.room / 2), needed] {
             if reservation.try_grow(step) {
                 self.room += step;
-                self.buffer.reserve_exact(self.room - self.buffer.len());
+                self.buffer.reserve_exact(self.room - held);
                 return Ok(());
             }
         }
@@ -301,12 +309,13 @@ impl SegmentsWriter {
     pub fn finish(mut self) -> Result<MapOutput, WriteError> {
         self.end()?;
         self.flush()?;
+        self.index.shrink_to_fit();
         let place = match self.place {
             Writing::Memory(mut reservation) => {
                 if self.buffer.len() + self.buffer.len() / 8 < self.buffer.capacity() {
                     self.buffer.shrink_to_fit();
                 }
-                reservation.shrink_to(self.buffer.capacity());
+                reservation.shrink_to(self.buffer.capacity() + self.index.memory_bytes());
                 Place::Memory(Bytes::from_owner(Kept { bytes: self.buffer, _reservation: reservation }))
             }
             Writing::File(file) => {
@@ -316,7 +325,7 @@ impl SegmentsWriter {
             }
         };
         let print = self.print.as_ref().map(Printing::print).unwrap_or_default();
-        Ok(MapOutput { segments: self.segments, print, place })
+        Ok(MapOutput { index: self.index, print, place })
     }
 }
 

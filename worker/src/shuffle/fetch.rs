@@ -1,26 +1,33 @@
 //! Fetches segments from another worker: one request of the plan, from the wire into the store.
 //!
-//! The body is read straight into its final place: memory if the budget grants it, a spill file otherwise. Of pairs
+//! The body is read straight into its final place: memory if the budget grants it, otherwise a spill file, one for each
+//! output. Of pairs
 //! that lie in a file which this worker sees too, only the order comes; if that is of no use, all bytes are asked for.
 //! Every segment is verified before anyone sees it. Not here: what to fetch and when to try again (`plan`).
 
 use super::pace::{GaveWay, Passage};
 use super::plan::Fetch;
 use super::store::{Held, Store};
-use super::{FETCH_HEAD_BYTES_MAX, FetchHead, FetchRequest, OutputHead};
+use super::{FetchHead, FetchRequest, OutputHead, fetch_head_bytes_max, fetch_maps_max};
 use crate::budget::Budget;
 use crate::codec;
 use crate::http::{self, Answer, HttpError, Pool, Secret};
 use crate::input::{FilePlace, MappedFile};
 use crate::memory::use_huge_pages;
-use crate::segment::{self, InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillDirs};
+use crate::segment::{
+    self, InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillDirs, SpillWriter,
+};
 use bytes::{Buf, Bytes};
 use gristmill_scheduler::ids::AttemptId;
 use hyper::Method;
+use std::io;
 use std::sync::Arc;
 
 /// Bytes of a segment that are written to disk at once.
 const SPILL_CHUNK_BYTES: u64 = 512 << 10;
+
+/// Memory that a segment costs besides its bytes: its place in the store, its reservation, what the allocator keeps.
+const SEGMENT_BOOKS_BYTES: usize = 192;
 
 /// Bytes for which a buffer is made before any of them has come.
 const READ_BYTES_FIRST: usize = 1 << 20;
@@ -293,10 +300,13 @@ impl Fetcher {
         }
         let errand = Errand { fetch, key, passage };
         for (partitions, maps) in groups {
-            let again = self.fetch_group(&errand, &partitions, &maps, self.sees.clone(), &mut outcomes).await;
-            if !again.is_empty() {
-                let none = self.fetch_group(&errand, &partitions, &again, None, &mut outcomes).await;
-                debug_assert!(none.is_empty(), "whole segments were refused");
+            for maps in maps.chunks(fetch_maps_max(partitions.len())) {
+                let sees = self.sees.clone();
+                let again = self.fetch_group(&errand, &partitions, maps, sees, &mut outcomes).await;
+                if !again.is_empty() {
+                    let none = self.fetch_group(&errand, &partitions, &again, None, &mut outcomes).await;
+                    debug_assert!(none.is_empty(), "whole segments were refused");
+                }
             }
         }
         outcomes
@@ -381,12 +391,13 @@ impl Fetcher {
         };
         let length = reader.read_vec(4).await.map_err(broken)?;
         let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
-        if FETCH_HEAD_BYTES_MAX < length {
+        let length_max = fetch_head_bytes_max(maps.len(), partitions.len());
+        if length_max < length {
             return Err(RequestError::Head { endpoint: endpoint() });
         }
         let head = reader.read_vec(length).await.map_err(broken)?;
-        let head: FetchHead = codec::decode(&head, 4 * FETCH_HEAD_BYTES_MAX)
-            .map_err(|_| RequestError::Head { endpoint: endpoint() })?;
+        let head: FetchHead =
+            codec::decode(&head, 4 * length_max).map_err(|_| RequestError::Head { endpoint: endpoint() })?;
         let fits = head.outputs.len() == maps.len()
             && head.outputs.iter().flatten().all(|output| output.lengths.len() == partitions.len());
         if !fits {
@@ -410,7 +421,7 @@ impl Fetcher {
             Some((place, start)) => open(place.clone()).await.map(|file| (file, *start)),
             None => None,
         };
-        let (mut whole, mut useless) = (Vec::with_capacity(partitions.len()), false);
+        let (mut arrived, mut useless, mut overflow) = (Vec::with_capacity(partitions.len()), false, None);
         for (partition, length) in partitions.iter().zip(&output.lengths) {
             let id =
                 SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
@@ -418,14 +429,11 @@ impl Fetcher {
                 let file = file.as_ref().filter(|_| !useless);
                 self.read_order(reader, id, *length, file).await
             } else {
-                self.read_segment(reader, map, *length).await.map(Some)
+                self.read_segment(reader, map, *length, &mut overflow).await.map(Some)
             };
-            let held = match read {
-                Ok(Some(held)) => held,
-                Ok(None) => {
-                    useless = true;
-                    continue;
-                }
+            match read {
+                Ok(Some(place)) => arrived.push((id, *length, place)),
+                Ok(None) => useless = true,
                 Err(error) => {
                     outcome.error = Some(match errand.broken(error) {
                         Ok(source) => FetchError::Request { source: Arc::new(source) },
@@ -433,13 +441,33 @@ impl Fetcher {
                     });
                     break;
                 }
+            }
+        }
+        let spilled = match overflow.map(|file: SpillWriter| file.finish()).transpose() {
+            Ok(file) => file.map(Arc::new),
+            Err(source) => {
+                outcome.error.get_or_insert(FetchError::Disk { map, source });
+                None
+            }
+        };
+        let mut whole = Vec::with_capacity(arrived.len());
+        for (id, length, place) in arrived {
+            let held = match (place, &spilled) {
+                (Arrived::Held(held), _) => held,
+                (Arrived::Spilled { offset }, Some(file)) => {
+                    let data = SegmentData::File { file: file.clone(), offset, length };
+                    Held { data, reservation: None }
+                }
+                // The file is lost, and why is known.
+                (Arrived::Spilled { .. }, None) => continue,
             };
             match verify(&held, id).await {
-                Ok(()) => whole.push((*partition, *length, held)),
+                Ok(()) => whole.push((id.partition, length, held)),
                 // A damaged segment does not stop the others: their borders are known.
                 Err(source) => {
                     let endpoint = errand.endpoint();
-                    outcome.error = Some(FetchError::Corrupt { endpoint, map, source: Box::new(source) });
+                    let error = FetchError::Corrupt { endpoint, map, source: Box::new(source) };
+                    outcome.error.get_or_insert(error);
                 }
             }
         }
@@ -463,9 +491,10 @@ impl Fetcher {
         id: SegmentId,
         length: u64,
         file: Option<&(Arc<MappedFile>, u64)>,
-    ) -> Result<Option<Held>, ReadError> {
+    ) -> Result<Option<Arrived>, ReadError> {
         let granted = file.and_then(|(file, start)| {
-            let reservation = self.budget.try_reserve(usize::try_from(length).ok()?)?;
+            let bytes = usize::try_from(length).ok()?.checked_add(SEGMENT_BOOKS_BYTES)?;
+            let reservation = self.budget.try_reserve(bytes)?;
             Some((file.clone(), *start, ReceivedOrder::pairs(length)?, reservation))
         });
         let Some((file, start, pairs, reservation)) = granted else {
@@ -480,19 +509,24 @@ impl Fetcher {
             })
             .await?;
         let segment = InFileSegment::received(receiving.finish(), id, file, start, reservation);
-        Ok(segment.ok().map(|segment| Held { data: SegmentData::InFile(segment), reservation: None }))
+        let held = |segment| Held { data: SegmentData::InFile(segment), reservation: None };
+        Ok(segment.ok().map(|segment| Arrived::Held(held(segment))))
     }
 
+    /// Reads a segment into memory, if that is granted, or else to the end of the output's spill file.
     async fn read_segment(
         &self,
         reader: &mut Reader<'_>,
         map: AttemptId,
         length: u64,
-    ) -> Result<Held, ReadError> {
+        overflow: &mut Option<SpillWriter>,
+    ) -> Result<Arrived, ReadError> {
         if length == 0 {
-            return Ok(Held { data: SegmentData::Memory(Bytes::new()), reservation: None });
+            let nothing = SegmentData::Memory(Bytes::new());
+            return Ok(Arrived::Held(Held { data: nothing, reservation: None }));
         }
-        if let Some(reservation) = self.budget.try_reserve(length as usize) {
+        let wanted = usize::try_from(length).ok().and_then(|bytes| bytes.checked_add(SEGMENT_BOOKS_BYTES));
+        if let Some(reservation) = wanted.and_then(|bytes| self.budget.try_reserve(bytes)) {
             let mut bytes = Vec::with_capacity(length as usize);
             use_huge_pages(&bytes);
             reader
@@ -502,22 +536,47 @@ impl Fetcher {
                 })
                 .await?;
             let data = SegmentData::Memory(Bytes::from(bytes));
-            return Ok(Held { data, reservation: Some(Arc::new(reservation)) });
+            return Ok(Arrived::Held(Held { data, reservation: Some(Arc::new(reservation)) }));
         }
-        let name = format!("fetched-{}-{}", map.task.job, map.file_name());
-        let mut file = self.spill.create(&name).map_err(ReadError::Disk)?;
-        let mut left = length;
+        let mut file = match overflow.take() {
+            Some(file) => file,
+            None => {
+                let name = format!("fetched-{}-{}", map.task.job, map.file_name());
+                let spill = self.spill.clone();
+                blocking(move || spill.create(&name)).await?
+            }
+        };
+        let (offset, mut left) = (file.length(), length);
         while 0 < left {
-            let chunk = reader.read_vec(left.min(SPILL_CHUNK_BYTES) as usize).await?;
+            let chunk = match reader.read_vec(left.min(SPILL_CHUNK_BYTES) as usize).await {
+                Ok(chunk) => chunk,
+                Err(error) => {
+                    // What came before this segment is whole.
+                    *overflow = Some(file);
+                    return Err(error);
+                }
+            };
             left -= chunk.len() as u64;
-            // Disks may be slow, and this thread also drives the connections.
-            let written = tokio::task::spawn_blocking(move || file.write(&chunk).map(|()| file)).await;
-            file =
-                written.unwrap_or_else(|join| Err(std::io::Error::other(join))).map_err(ReadError::Disk)?;
+            file = blocking(move || file.write(&chunk).map(|()| file)).await?;
         }
-        let finished = tokio::task::spawn_blocking(move || file.finish()).await;
-        let file =
-            finished.unwrap_or_else(|join| Err(std::io::Error::other(join))).map_err(ReadError::Disk)?;
-        Ok(Held { data: SegmentData::File { file: Arc::new(file), offset: 0, length }, reservation: None })
+        *overflow = Some(file);
+        Ok(Arrived::Spilled { offset })
     }
+}
+
+/// Where a segment is that has arrived.
+enum Arrived {
+    Held(Held),
+    /// In the spill file of its output, from this byte on.
+    Spilled {
+        offset: u64,
+    },
+}
+
+/// Works on a disk, which may be slow, off the thread that also drives the connections.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, ReadError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|join| Err(io::Error::other(join))).map_err(ReadError::Disk)
 }

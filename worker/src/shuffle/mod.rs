@@ -44,11 +44,29 @@ pub struct OutputHead {
     pub in_file: Option<(FilePlace, u64)>,
 }
 
-/// Longest [`FetchRequest`] in bytes.
-pub const FETCH_REQUEST_BYTES_MAX: usize = 4 << 20;
+/// Longest [`FetchRequest`] in bytes: all partitions that a job can have, of one map.
+pub const FETCH_REQUEST_BYTES_MAX: usize = 8 << 20;
 
-/// Longest [`FetchHead`] in bytes.
-pub const FETCH_HEAD_BYTES_MAX: usize = 64 << 20;
+/// Segments that one request may ask for, unless they are of one map: each costs either side some bytes of memory.
+pub const FETCH_SEGMENTS_MAX: usize = 1 << 16;
+
+/// Bytes of a length in a [`FetchHead`], at most.
+const LENGTH_BYTES_MAX: usize = 9;
+
+/// Bytes of what else a [`FetchHead`] says of an output, at most: two paths, and some numbers.
+const OUTPUT_HEAD_BYTES_MAX: usize = 16 << 10;
+
+/// Longest [`FetchHead`] that answers a request of so many maps and partitions, bytes.
+#[must_use]
+pub fn fetch_head_bytes_max(maps: usize, partitions: usize) -> usize {
+    64 + maps * (OUTPUT_HEAD_BYTES_MAX + LENGTH_BYTES_MAX * partitions)
+}
+
+/// Maps that one request may name with so many partitions, at least 1.
+#[must_use]
+pub fn fetch_maps_max(partitions: usize) -> usize {
+    (FETCH_SEGMENTS_MAX / partitions.max(1)).max(1)
+}
 
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,10 @@
 
 use super::pace::OutPace;
 use super::store::Store;
-use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest, OutputHead};
+use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest, OutputHead, fetch_maps_max};
 use crate::answer;
 use crate::codec;
+use crate::collect::PARTITIONS_MAX;
 use crate::http::{self, Body, BodySender};
 use crate::machine::files_seen;
 use crate::segment::{InFileBytes, InFileSegment, SegmentData};
@@ -71,34 +72,15 @@ pub async fn segments_at(
     let Ok(wanted) = codec::decode::<FetchRequest>(&body, 4 * FETCH_REQUEST_BYTES_MAX) else {
         return answer::status(StatusCode::BAD_REQUEST);
     };
-    let mut pieces = Vec::new();
-    let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()) };
-    let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();
-    for (map, epoch) in wanted.maps {
-        let segments = store.output(job, map, epoch).and_then(|output| {
-            wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
-        });
-        // An output whose input has changed is not worth sending: without it the map runs again and says so.
-        let segments = segments.filter(|segments| {
-            !segments
-                .iter()
-                .any(|data| matches!(data, SegmentData::InFile(segment) if segment.check().is_err()))
-        });
-        head.outputs.push(segments.map(|segments| {
-            let in_file = segments.iter().find_map(in_file).filter(|_| sees_same).map(InFileSegment::place);
-            let (mut lengths, mut follow) = (Vec::with_capacity(segments.len()), Vec::new());
-            for segment in segments {
-                let piece = match segment {
-                    SegmentData::InFile(segment) if in_file.is_some() => Piece::Order(segment),
-                    segment => Piece::Whole(segment),
-                };
-                lengths.push(piece.len());
-                follow.push(piece);
-            }
-            pieces.extend(follow.into_iter().filter(|piece| 0 < piece.len()));
-            OutputHead { lengths, in_file }
-        }));
+    let partitions = wanted.partitions.len();
+    if (PARTITIONS_MAX as usize) < partitions || fetch_maps_max(partitions) < wanted.maps.len() {
+        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
     }
+    let held = store.clone();
+    // Whether files have changed is asked of a disk, which may be slow.
+    let Ok((head, pieces)) = tokio::task::spawn_blocking(move || look_up(&held, job, wanted)).await else {
+        return answer::status(StatusCode::INTERNAL_SERVER_ERROR);
+    };
     let mut front = vec![0; 4];
     codec::encode(&head, &mut front);
     let length = (front.len() - 4) as u32;
@@ -122,6 +104,38 @@ pub async fn segments_at(
         }
     });
     answer::with_body(StatusCode::OK, body)
+}
+
+/// What is sent of the outputs that are held here: the head, and what follows it. Blocks.
+fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<Piece>) {
+    let mut pieces = Vec::new();
+    let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()) };
+    let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();
+    for (map, epoch) in wanted.maps {
+        let segments = store.output(job, map, epoch).and_then(|output| {
+            wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
+        });
+        // An output whose input has changed is not worth sending: without it the map runs again and says so. All of
+        // its segments lie in the same file.
+        let segments = segments.filter(|segments| {
+            segments.iter().find_map(in_file).is_none_or(|segment| segment.check().is_ok())
+        });
+        head.outputs.push(segments.map(|segments| {
+            let in_file = segments.iter().find_map(in_file).filter(|_| sees_same).map(InFileSegment::place);
+            let (mut lengths, mut follow) = (Vec::with_capacity(segments.len()), Vec::new());
+            for segment in segments {
+                let piece = match segment {
+                    SegmentData::InFile(segment) if in_file.is_some() => Piece::Order(segment),
+                    segment => Piece::Whole(segment),
+                };
+                lengths.push(piece.len());
+                follow.push(piece);
+            }
+            pieces.extend(follow.into_iter().filter(|piece| 0 < piece.len()));
+            OutputHead { lengths, in_file }
+        }));
+    }
+    (head, pieces)
 }
 
 /// What is sent of one segment.

@@ -2,7 +2,8 @@
 //! whose home it is.
 //!
 //! Shared between the control loop, the server and the slots, behind one lock that is never held across I/O.
-//! Not here: moving bytes (`serve`, `fetch`).
+//! A job may have many maps times many partitions, so a segment costs a bit here, whether it is empty or lies in an
+//! output of this very worker; only what was fetched is listed. Not here: moving bytes (`serve`, `fetch`).
 //!
 //! Invariant: a gather holds at most one segment for each map, the first that came.
 
@@ -25,8 +26,72 @@ struct JobStore {
 }
 
 struct Gather {
-    segments: Vec<Option<Held>>,
+    /// Maps whose segment is here.
+    arrived: Bits,
+    /// Those of them whose segment lies in the output of this worker.
+    own: Bits,
+    /// Segments of the others that have pairs.
+    held: BTreeMap<u32, Held>,
     missing: u32,
+}
+
+impl Gather {
+    fn new(maps: u32) -> Self {
+        Self { arrived: Bits::new(maps), own: Bits::new(maps), held: BTreeMap::new(), missing: maps }
+    }
+
+    /// Notes that the segment of a map is here. Answers whether it was still lacking.
+    fn arrives(&mut self, map: u32) -> bool {
+        let news = self.arrived.set(map);
+        self.missing -= u32::from(news);
+        news
+    }
+}
+
+/// A bit for each of so many numbers.
+struct Bits {
+    words: Vec<u64>,
+    count: u32,
+}
+
+impl Bits {
+    fn new(count: u32) -> Self {
+        Self { words: vec![0; count.div_ceil(64) as usize], count }
+    }
+
+    fn get(&self, number: u32) -> Option<bool> {
+        (number < self.count).then(|| self.words[number as usize / 64] >> (number % 64) & 1 == 1)
+    }
+
+    /// Sets a bit. Answers whether it is one of these and was not set.
+    fn set(&mut self, number: u32) -> bool {
+        let news = self.get(number) == Some(false);
+        if news {
+            self.words[number as usize / 64] |= 1 << (number % 64);
+        }
+        news
+    }
+
+    /// Clears a bit. Answers whether it was set.
+    fn clear(&mut self, number: u32) -> bool {
+        let was = self.get(number) == Some(true);
+        if was {
+            self.words[number as usize / 64] &= !(1 << (number % 64));
+        }
+        was
+    }
+
+    /// The numbers whose bit is set, ascending.
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().zip((0..).step_by(64)).flat_map(|(word, first)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(first + bit)
+            })
+        })
+    }
 }
 
 /// A segment with the memory it was granted.
@@ -36,6 +101,22 @@ pub struct Held {
     pub data: SegmentData,
     /// Given back to the budget when the last clone is dropped; `None` for a file or a segment read in place.
     pub reservation: Option<Arc<Reservation>>,
+}
+
+/// What a store does not hold any more. Its files are deleted where this is dropped, so not on a thread that drives
+/// connections.
+#[derive(Default)]
+pub struct Gone {
+    gather: Option<Gather>,
+    output: Option<Arc<MapOutput>>,
+}
+
+impl Gone {
+    /// Whether there is nothing to delete.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.gather.is_none() && self.output.is_none()
+    }
 }
 
 impl Store {
@@ -66,15 +147,26 @@ impl Store {
         self.jobs().get(&job).map(|job| job.key.clone())
     }
 
-    /// Keeps the output of a map attempt; a newer attempt replaces an older one.
-    pub fn put_output(&self, map: AttemptId, output: Arc<MapOutput>) {
+    /// Keeps the output of a map attempt; a newer attempt replaces an older one. What is not kept is deleted with the
+    /// answer.
+    pub fn put_output(&self, map: AttemptId, output: Arc<MapOutput>) -> Gone {
+        let gone = |output| Gone { gather: None, output: Some(output) };
         let mut jobs = self.jobs();
-        if let Some(job) = jobs.get_mut(&map.task.job) {
-            let newer = job.outputs.get(&map.task.index).is_none_or(|(epoch, _)| *epoch <= map.epoch);
-            if newer {
-                job.outputs.insert(map.task.index, (map.epoch, output));
+        let Some(job) = jobs.get_mut(&map.task.job) else { return gone(output) };
+        let index = map.task.index;
+        if job.outputs.get(&index).is_some_and(|(epoch, _)| map.epoch < *epoch) {
+            return gone(output);
+        }
+        let Some((_, old)) = job.outputs.insert(index, (map.epoch, output)) else { return Gone::default() };
+        // What was gathered of the old one stays what it was.
+        for (partition, gather) in &mut job.gathers {
+            if gather.own.clear(index)
+                && let Some(data) = old.segment(*partition).filter(|data| !data.is_empty())
+            {
+                gather.held.insert(index, Held { data, reservation: None });
             }
         }
+        gone(old)
     }
 
     /// The output of this very attempt, if it is held here.
@@ -89,16 +181,17 @@ impl Store {
     pub fn home(&self, job: JobId, partition: u32) {
         if let Some(job) = self.jobs().get_mut(&job) {
             let maps = job.maps;
-            job.gathers
-                .entry(partition)
-                .or_insert_with(|| Gather { segments: vec![None; maps as usize], missing: maps });
+            job.gathers.entry(partition).or_insert_with(|| Gather::new(maps));
         }
     }
 
-    /// Stops gathering a partition and drops what there is of it.
-    pub fn unhome(&self, job: JobId, partition: u32) {
-        let gone = self.jobs().get_mut(&job).and_then(|job| job.gathers.remove(&partition));
-        drop(gone);
+    /// Stops gathering a partition. What there was of it is deleted with the answer, which may take a disk its time.
+    #[must_use]
+    pub fn unhome(&self, job: JobId, partition: u32) -> Gone {
+        Gone {
+            gather: self.jobs().get_mut(&job).and_then(|job| job.gathers.remove(&partition)),
+            output: None,
+        }
     }
 
     /// Partitions gathered here that still lack this map, ascending.
@@ -106,7 +199,7 @@ impl Store {
     pub fn lacking(&self, job: JobId, map: u32) -> Vec<u32> {
         let jobs = self.jobs();
         let Some(job) = jobs.get(&job) else { return Vec::new() };
-        let lacks = |gather: &Gather| matches!(gather.segments.get(map as usize), Some(None));
+        let lacks = |gather: &Gather| gather.arrived.get(map) == Some(false);
         job.gathers.iter().filter(|(_, gather)| lacks(gather)).map(|(partition, _)| *partition).collect()
     }
 
@@ -115,30 +208,144 @@ impl Store {
         let mut jobs = self.jobs();
         let gather = jobs.get_mut(&job).and_then(|job| job.gathers.get_mut(&partition));
         let Some(gather) = gather else { return false };
-        match gather.segments.get_mut(map as usize) {
-            Some(place @ None) => {
-                *place = Some(held);
-                gather.missing -= 1;
-                true
-            }
-            _ => false,
+        let news = gather.arrives(map);
+        if news && !held.data.is_empty() {
+            gather.held.insert(map, held);
         }
+        news
+    }
+
+    /// Adds the segments of an output of this very worker wherever they are still lacking. Answers where, ascending;
+    /// `None` if that attempt's output is not held here.
+    #[must_use]
+    pub fn fill_own(&self, map: AttemptId) -> Option<Vec<u32>> {
+        let mut jobs = self.jobs();
+        let job = jobs.get_mut(&map.task.job)?;
+        let index = map.task.index;
+        job.outputs.get(&index).filter(|(epoch, _)| *epoch == map.epoch)?;
+        let mut filled = Vec::new();
+        for (partition, gather) in &mut job.gathers {
+            if gather.arrives(index) {
+                gather.own.set(index);
+                filled.push(*partition);
+            }
+        }
+        Some(filled)
     }
 
     /// All segments of a partition in map order, without the empty ones; `None` while some are missing.
     #[must_use]
     pub fn complete(&self, job: JobId, partition: u32) -> Option<Vec<Held>> {
         let jobs = self.jobs();
-        let gather = jobs.get(&job)?.gathers.get(&partition)?;
+        let job = jobs.get(&job)?;
+        let gather = job.gathers.get(&partition)?;
         if 0 < gather.missing {
             return None;
         }
-        Some(gather.segments.iter().flatten().filter(|held| !held.data.is_empty()).cloned().collect())
+        let own = gather.own.iter().filter_map(|map| {
+            let data = job.outputs.get(&map)?.1.segment(partition)?;
+            Some((map, Held { data, reservation: None }))
+        });
+        let mut all: Vec<(u32, Held)> = own.filter(|(_, held)| !held.data.is_empty()).collect();
+        all.extend(gather.held.iter().map(|(map, held)| (*map, held.clone())));
+        all.sort_unstable_by_key(|(map, _)| *map);
+        Some(all.into_iter().map(|(_, held)| held).collect())
     }
 
     /// Number of jobs that have anything here.
     #[must_use]
     pub fn jobs_held(&self) -> usize {
         self.jobs().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::segment::{
+        SegmentOrder, SegmentReader, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
+    };
+    use bytes::Bytes;
+    use gristmill_scheduler::ids::TaskId;
+
+    const JOB: JobId = JobId(3);
+
+    /// An output with one pair in each of these partitions, of 4.
+    fn output(map: u32, epoch: u32, partitions: &[u32]) -> Arc<MapOutput> {
+        let setting = WriteSetting {
+            job: JOB,
+            map,
+            epoch,
+            partitions: 4,
+            order: SegmentOrder::Key,
+            spill: SpillDirs::new(vec![std::env::temp_dir()]),
+            compression: SpillCompression::None,
+        };
+        let mut writer = SegmentsWriter::in_memory(setting, &Budget::new(1 << 20), 1000).unwrap();
+        for partition in partitions {
+            writer.pair(*partition, b"key", b"").unwrap();
+        }
+        Arc::new(writer.finish().unwrap())
+    }
+
+    fn attempt(map: u32, epoch: u32) -> AttemptId {
+        TaskId::map(JOB, map).attempt(epoch)
+    }
+
+    /// Map and epoch of each segment of a partition.
+    fn gathered(store: &Store, partition: u32) -> Option<Vec<(u32, u32)>> {
+        let held = store.complete(JOB, partition)?;
+        let id = |held: Held| SegmentReader::open(held.data).unwrap().header().id;
+        Some(held.into_iter().map(id).map(|id| (id.map, id.epoch)).collect())
+    }
+
+    #[test]
+    fn a_store_gathers_own_and_fetched_segments_in_map_order_without_the_empty_ones() {
+        let store = Store::default();
+        store.open_job(JOB, Secret::generate().unwrap(), 70);
+        store.home(JOB, 1);
+        store.home(JOB, 2);
+        for map in 0..70 {
+            assert_eq!(store.lacking(JOB, map), [1, 2]);
+            if map % 2 == 0 {
+                store.put_output(attempt(map, 0), output(map, 0, &[1]));
+                assert_eq!(store.fill_own(attempt(map, 1)), None, "another attempt's");
+                assert_eq!(store.fill_own(attempt(map, 0)), Some(vec![1, 2]));
+                assert_eq!(store.fill_own(attempt(map, 0)), Some(vec![]), "it is there");
+            } else {
+                assert_eq!(gathered(&store, 1), None);
+                let data = output(map, 0, &[1]).segment(1).unwrap();
+                assert!(store.fill(JOB, 1, map, Held { data: data.clone(), reservation: None }));
+                assert!(!store.fill(JOB, 1, map, Held { data, reservation: None }), "the first one counts");
+                let nothing = SegmentData::Memory(Bytes::new());
+                assert!(store.fill(JOB, 2, map, Held { data: nothing, reservation: None }));
+            }
+            assert!(store.lacking(JOB, map).is_empty());
+        }
+        let all: Vec<(u32, u32)> = (0..70).map(|map| (map, 0)).collect();
+        assert_eq!((gathered(&store, 1), gathered(&store, 2)), (Some(all), Some(vec![])));
+    }
+
+    #[test]
+    fn what_was_gathered_of_an_output_stays_when_a_newer_attempt_replaces_it() {
+        let store = Store::default();
+        store.open_job(JOB, Secret::generate().unwrap(), 1);
+        store.home(JOB, 1);
+        store.put_output(attempt(0, 0), output(0, 0, &[1, 2]));
+        assert_eq!(store.fill_own(attempt(0, 0)), Some(vec![1]));
+        store.put_output(attempt(0, 1), output(0, 1, &[1, 2]));
+        store.home(JOB, 2);
+        assert_eq!(store.fill_own(attempt(0, 1)), Some(vec![2]));
+        assert_eq!(gathered(&store, 1), Some(vec![(0, 0)]));
+        assert_eq!(gathered(&store, 2), Some(vec![(0, 1)]));
+    }
+
+    #[test]
+    fn a_gather_costs_bits_for_segments_that_were_not_fetched() {
+        let mut gather = Gather::new(1000);
+        assert!((0..1000).all(|map| gather.arrives(map)) && gather.missing == 0);
+        assert!(gather.held.is_empty() && gather.arrived.words.len() == 16);
+        assert!(!gather.arrives(1000), "there is no such map");
     }
 }

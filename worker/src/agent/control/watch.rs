@@ -5,8 +5,10 @@
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
 use crate::agent::slots::KILL_GRACE;
 use crate::protocol::{AttemptProgress, AttemptReport, FailureClass, Heartbeat, WorkerFrame};
+use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::AttemptId;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long the engine may sort, read or write without a sign of life: far longer than the largest buffer takes, and
@@ -39,7 +41,7 @@ impl Agent {
                 records_in: running.progress.records_in.load(Ordering::Relaxed),
             })
             .collect();
-        let disk_free_bytes = self.setting.spill.free_bytes();
+        let disk_free_bytes = self.disk_free.look();
         self.say(&WorkerFrame::Heartbeat(Heartbeat {
             running,
             memory_bytes: memory_bytes(),
@@ -125,6 +127,34 @@ impl Agent {
             self.say(&WorkerFrame::AttemptFailed { attempt, class, message, report });
         }
         Some(attempt)
+    }
+}
+
+/// How much the spill folders can still take. Asked for off the thread of the loop, because a disk that stands still
+/// would hold up everything; the answer is that of the heartbeat before.
+pub(super) struct DiskFree {
+    spill: SpillDirs,
+    bytes: Arc<AtomicU64>,
+    asking: Arc<AtomicBool>,
+}
+
+impl DiskFree {
+    /// Asks once, here.
+    pub fn new(spill: SpillDirs) -> Self {
+        let bytes = Arc::new(AtomicU64::new(spill.free_bytes()));
+        Self { spill, bytes, asking: Arc::default() }
+    }
+
+    /// What is known, and asks anew unless a question is still open.
+    fn look(&self) -> u64 {
+        if !self.asking.swap(true, Ordering::Relaxed) {
+            let (spill, bytes, asking) = (self.spill.clone(), self.bytes.clone(), self.asking.clone());
+            tokio::task::spawn_blocking(move || {
+                bytes.store(spill.free_bytes(), Ordering::Relaxed);
+                asking.store(false, Ordering::Relaxed);
+            });
+        }
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 
