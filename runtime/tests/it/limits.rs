@@ -51,3 +51,21 @@ fn more_spilled_outputs_than_a_process_may_open_files_are_no_trouble() {
         "the output is not the sorted input"
     );
 }
+
+#[test]
+fn a_record_that_no_slot_has_room_for_is_refused_and_the_remedy_is_named() {
+    let sandbox = Sandbox::new();
+    let long = "x".repeat(8_000_000);
+    let input = sandbox.write("lines", format!("short\n{long}\na\n"));
+    let sorted = format!("a\nshort\n{long}\n");
+    let words: String = sorted.lines().map(|word| format!("{word}\t1\n")).collect();
+    for (job, expected) in [("sort", &sorted), ("wordcount", &words)] {
+        let out = sandbox.text(&format!("{job}-out"));
+        let arguments = ["run", job, &input, "--workers", "1", "--reduces", "1", "--output", &out];
+        let with = |memory| [&arguments[..], &["--max-record", "1GiB", "--memory", memory]].concat();
+        let refused = sandbox.run(with("16MiB")).expect_code(4);
+        refused.expect_words(&["8000000 bytes", "a slot of this worker has room for", "--memory"]);
+        sandbox.run_well(with("80MiB"));
+        assert!(oracle::whole(Path::new(&out)) == expected.as_bytes(), "{job}");
+    }
+}

@@ -9,6 +9,8 @@ use super::hash::{INLINE_BYTES_MAX, Packed};
 use super::table::{Slot, Table, TableMemory};
 use crate::api::Combiner;
 use crate::codec::CodecError;
+use crate::segment::WriteError;
+use crate::task::TaskFailure;
 use crate::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -78,6 +80,8 @@ pub(crate) struct Combining<V: Value> {
     batch: Batch<V>,
     combiner: Box<dyn CombineRun<V>>,
     limit_bytes: usize,
+    /// Bytes of the longest key that came, if it is over the limit of a pair. It was not added.
+    too_long: Option<usize>,
     /// Of the tables to come, after this one was taken.
     spread_next: u64,
     /// Estimated bytes that values own.
@@ -145,6 +149,7 @@ impl<V: Value> Combining<V> {
             batch: Batch::new(),
             combiner,
             limit_bytes,
+            too_long: None,
             spread_next,
             owned_bytes: 0,
             flushed: 0,
@@ -180,6 +185,10 @@ impl<V: Value> Combining<V> {
         if key.len() <= INLINE_BYTES_MAX {
             return self.batch.push(Packed::short(key), value, &self.table);
         }
+        if super::pair_bytes_max(self.limit_bytes) < key.len() {
+            self.too_long = self.too_long.max(Some(key.len()));
+            return true;
+        }
         self.batch.push_long(key, value, &self.table) || BATCH_LONG_BYTES <= self.batch.long_bytes()
     }
 
@@ -199,9 +208,13 @@ impl<V: Value> Combining<V> {
     /// Empties the batch into the table.
     ///
     /// # Errors
-    /// A value that owns memory and refuses to be encoded.
+    /// A value that owns memory and refuses to be encoded; a key that is over the limit of a pair.
     #[inline(never)]
-    pub fn settle(&mut self) -> Result<Room, CodecError> {
+    pub fn settle(&mut self) -> Result<Room, TaskFailure> {
+        if let Some(length) = self.too_long {
+            let limit = super::pair_bytes_max(self.limit_bytes);
+            return Err(WriteError::PairTooLong { length, limit }.into());
+        }
         self.owned_bytes += self.batch_owned()?;
         self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch);
@@ -215,7 +228,7 @@ impl<V: Value> Combining<V> {
         let others = self.table.bytes() - Table::<V>::bytes_of(self.table.slots());
         let growing = if full { self.table.slots() } else { 0 };
         if self.limit_bytes < Table::<V>::bytes_of(slots + growing) + others + self.owned_bytes {
-            return self.over_limit(full);
+            return Ok(self.over_limit(full)?);
         }
         if full {
             self.table.grow(growth);

@@ -24,7 +24,7 @@ use crate::key::Key;
 use crate::merge;
 use crate::record::Block;
 use crate::recycle::Recycler;
-use crate::segment::{Look, MapOutput, SegmentOrder, SegmentsWriter, WriteSetting};
+use crate::segment::{Look, MapOutput, PAIR_BYTES_MAX, SegmentOrder, SegmentsWriter, WriteSetting};
 use crate::task::{KeySample, Progress, TaskFailure};
 use crate::value::Value;
 use std::collections::BTreeSet;
@@ -35,6 +35,18 @@ use window::Window;
 
 /// Pairs after which whoever watches the attempt sees that it moves, also within a block.
 const SHOW_PAIRS: usize = 64;
+
+/// A large pair is in memory so many times at once: where it was collected and in front of the file, or as a block that
+/// is read and where it goes.
+const PAIR_COPIES: usize = 2;
+
+/// A pair of so many bytes fits everywhere.
+const PAIR_BYTES_ALWAYS: usize = 1 << 20;
+
+/// The largest pair that may be collected within `limit_bytes`, bytes of key and value.
+fn pair_bytes_max(limit_bytes: usize) -> usize {
+    (limit_bytes / PAIR_COPIES).clamp(PAIR_BYTES_ALWAYS, PAIR_BYTES_MAX)
+}
 
 /// Takes what a mapper emits.
 ///
@@ -107,7 +119,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     #[inline(never)]
     fn settle(&mut self) {
         let Target::Combine(combining) = &mut self.target else { return };
-        let settled = combining.settle().map_err(TaskFailure::from);
+        let settled = combining.settle();
         self.setting.progress.records_out.store(combining.added(), Relaxed);
         self.go_on(settled);
     }

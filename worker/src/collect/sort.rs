@@ -130,6 +130,7 @@ pub(crate) struct Sorting {
     /// A pair that cannot join those in the file, and its partition: it comes next, when they are written.
     waiting: Option<(u32, Vec<u8>)>,
     limit_bytes: usize,
+    pair_bytes_max: usize,
 }
 
 /// The memory of a collector, without any pairs in it.
@@ -156,13 +157,14 @@ impl FilePart {
 impl Sorting {
     /// A collector that is full when pairs and entries have `limit_bytes`, in the memory of an earlier one.
     pub fn new(limit_bytes: usize, memory: SortMemory) -> Self {
+        let pair_bytes_max = super::pair_bytes_max(limit_bytes);
         let limit_bytes = limit_bytes.min(LIMIT_BYTES_MAX);
         let SortMemory { mut entries, mut arena } = memory;
         // A limit that has become smaller since does not keep the memory of before.
         if limit_bytes < entries.capacity() * size_of::<Entry>() + arena.capacity() {
             (entries, arena) = (Vec::new(), Vec::new());
         }
-        Self { entries, arena, file: None, waiting: None, limit_bytes }
+        Self { entries, arena, file: None, waiting: None, limit_bytes, pair_bytes_max }
     }
 
     /// The memory, when all pairs are written.
@@ -183,6 +185,9 @@ impl Sorting {
     }
 
     /// Adds a pair. One pair is always taken, whatever its size up to the limit of a pair.
+    ///
+    /// # Errors
+    /// A pair over that limit.
     #[inline]
     pub fn add(&mut self, partition: u32, key: &[u8], value: &[u8]) -> Result<Room, WriteError> {
         if let Some(file) = &mut self.file {
@@ -203,11 +208,17 @@ impl Sorting {
             }
             self.move_to_arena();
         }
-        check_length(key, value)?;
+        self.check_length(key, value)?;
         let entry = Entry::new(partition, key, self.place_next());
         self.entries.push(entry);
         put_frame(key, value, &mut self.arena);
         Ok(self.room())
+    }
+
+    #[inline]
+    fn check_length(&self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+        let (length, limit) = (key.len().saturating_add(value.len()), self.pair_bytes_max);
+        if limit < length { Err(WriteError::PairTooLong { length, limit }) } else { Ok(()) }
     }
 
     /// Where the next pair will lie in the arena.
@@ -232,7 +243,7 @@ impl Sorting {
     #[cold]
     #[inline(never)]
     fn wait(&mut self, partition: u32, key: &[u8], value: &[u8]) -> Result<Room, WriteError> {
-        check_length(key, value)?;
+        self.check_length(key, value)?;
         let mut frame = Vec::with_capacity(framed_length(key, value));
         put_frame(key, value, &mut frame);
         self.waiting = Some((partition, frame));
@@ -334,11 +345,6 @@ impl Sorting {
         self.take_waiting();
         Ok(())
     }
-}
-
-fn check_length(key: &[u8], value: &[u8]) -> Result<(), WriteError> {
-    let length = key.len().saturating_add(value.len());
-    if PAIR_BYTES_MAX < length { Err(WriteError::PairTooLong { length }) } else { Ok(()) }
 }
 
 /// Sorts by partition, key and order of emission. Places ascend in that order, so the sort is as good as stable.

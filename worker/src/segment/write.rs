@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Bytes gathered before they are written to a spill file.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// Longer blocks, of one large pair, are stored as they are: compressing needs their length once more in memory.
+const COMPRESS_BYTES_MAX: usize = 1 << 20;
+
 /// Output that cannot be kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -33,10 +36,14 @@ pub enum WriteError {
         source: io::Error,
     },
     /// A pair over the limit.
-    #[error("a key and value of {length} bytes are over the limit of {PAIR_BYTES_MAX}")]
+    #[error(
+        "a key and value of {length} bytes are more than the {limit} that a slot of this worker has room for; give it more memory (--memory) or fewer slots"
+    )]
     PairTooLong {
         /// Their bytes.
         length: usize,
+        /// Bytes that they may have.
+        limit: usize,
     },
 }
 
@@ -153,7 +160,7 @@ impl SegmentsWriter {
     pub fn pair(&mut self, partition: u32, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
         let length = key.len().saturating_add(value.len());
         if PAIR_BYTES_MAX < length {
-            return Err(WriteError::PairTooLong { length });
+            return Err(WriteError::PairTooLong { length, limit: PAIR_BYTES_MAX });
         }
         self.prepare(partition, framed_length(key, value))?;
         let start = self.buffer.len();
@@ -225,7 +232,9 @@ impl SegmentsWriter {
         if raw == 0 {
             self.buffer.truncate(open.block);
         } else {
-            if matches!(self.place, Writing::File(_)) && self.setting.compression == SpillCompression::Lz4 {
+            let compresses = self.setting.compression == SpillCompression::Lz4
+                && self.buffer.len() - payload <= COMPRESS_BYTES_MAX;
+            if compresses && matches!(self.place, Writing::File(_)) {
                 compress(&mut self.buffer, payload, &mut self.compressed);
             }
             let stored = (self.buffer.len() - payload) as u32;

@@ -38,6 +38,9 @@ pub enum TaskFailure {
         /// The error and its causes.
         message: String,
     },
+    /// A pair that a slot of this worker has no room for.
+    #[error(transparent)]
+    TooLarge(WriteError),
     /// The job's parameters are at fault.
     #[error("{message}")]
     Config {
@@ -111,7 +114,7 @@ impl TaskFailure {
             Self::Input(InputError::Unavailable { .. }) => Fault::Worker,
             Self::Output { source, .. } if descriptors::are_used_up(source) => Fault::Worker,
             Self::Input(source) if !source.is_input_fault() => Fault::Transport,
-            Self::Input(_) | Self::BadInput { .. } => Fault::Input,
+            Self::Input(_) | Self::BadInput { .. } | Self::TooLarge(_) => Fault::Input,
             Self::Config { .. } => Fault::Config,
             Self::Unavailable { .. } => Fault::Transport,
             Self::Spill { .. } => Fault::Worker,
@@ -158,7 +161,7 @@ impl From<WriteError> for TaskFailure {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Spill { path, source } => Self::Spill { path, source },
-            WriteError::PairTooLong { .. } => Self::User { message: error.to_string() },
+            WriteError::PairTooLong { .. } => Self::TooLarge(error),
         }
     }
 }
