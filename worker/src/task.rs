@@ -152,7 +152,8 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     fn context(&self, counters: &Counters) -> TaskContext {
-        TaskContext::new(self.attempt.task, self.settings.partitions, counters.clone(), self.side.clone())
+        let (task, partitions) = (self.attempt.task, self.settings.partitions);
+        TaskContext::new(task, partitions, counters.clone(), self.side.clone()).watched(self.progress)
     }
 }
 

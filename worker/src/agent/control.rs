@@ -16,7 +16,7 @@ use super::slots::{
 use super::work::{Turn, Work};
 use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
 use crate::budget::{Budget, Shares};
-use crate::collect::PARTITIONS_MAX;
+use crate::collect::{PARTITIONS_MAX, pair_bytes_max};
 use crate::descriptors;
 use crate::http::{Endpoint, Pool, Timeouts};
 use crate::input::{InputLimits, SideInputs};
@@ -51,6 +51,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Attempts that are suspended at once, or asked to be; of more than that each keeps its slot. Each keeps a thread, its
 /// buffers and its segments.
 pub const SUSPENDED_MAX: usize = 64;
+
+/// Partitions named in one frame, if they are not of one output: far less than a frame can hold.
+const FRAME_PARTITIONS_MAX: usize = 1 << 18;
 
 /// Words of slots that are heard in one turn of the loop.
 const SLOT_EVENTS_MAX: usize = 256;
@@ -194,7 +197,9 @@ impl Agent {
     /// Says something to the master, at the end of this turn of the loop.
     fn say(&mut self, frame: &WorkerFrame) {
         if let Err(error) = push_frame(frame, &mut self.outbox) {
-            tracing::error!(%error, "a frame could not be sent");
+            tracing::error!(%error, "a frame could not be sent; ending this process");
+            // The master would wait for it for ever.
+            self.broken = true;
         }
     }
 
@@ -359,6 +364,7 @@ impl Agent {
         });
         let limits = InputLimits {
             record_max: order.record_bytes_max,
+            buffered_record_max: pair_bytes_max(self.slot_bytes) as u64,
             expansion_max: order.expansion_max,
             ..InputLimits::default()
         };
@@ -486,8 +492,25 @@ impl Agent {
             };
             outputs.push(FetchedOutput { map, partitions, bytes: 0 });
         }
-        let from = self.worker;
-        self.say(&WorkerFrame::Fetched { outputs, from, started_ns: now, ended_ns: now });
+        self.say_fetched(outputs, self.worker, (now, now));
+    }
+
+    /// Says what has arrived, in as many frames as it takes: outputs times partitions may be more than one can hold.
+    fn say_fetched(
+        &mut self,
+        outputs: Vec<FetchedOutput>,
+        from: WorkerId,
+        (started_ns, ended_ns): (u64, u64),
+    ) {
+        let mut outputs = outputs.into_iter().peekable();
+        while outputs.peek().is_some() {
+            let (mut some, mut partitions) = (Vec::new(), 0);
+            while let Some(next) = outputs.next_if(|_| partitions < FRAME_PARTITIONS_MAX) {
+                partitions += next.partitions.len();
+                some.push(next);
+            }
+            self.say(&WorkerFrame::Fetched { outputs: some, from, started_ns, ended_ns });
+        }
     }
 
     fn start_fetches(&mut self) {
@@ -550,9 +573,7 @@ impl Agent {
                 failures.push(WorkerFrame::FetchFailed { map, from, class, message });
             }
         }
-        if !outputs.is_empty() {
-            self.say(&WorkerFrame::Fetched { outputs, from, started_ns, ended_ns });
-        }
+        self.say_fetched(outputs, from, (started_ns, ended_ns));
         for failure in &failures {
             self.say(failure);
         }

@@ -340,7 +340,7 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(assignment, setting, &mut stats)));
     let result = result.unwrap_or_else(|_| Err(panicked()));
     if matches!(result, Ok(Done::Part { sent: true, .. }) | Err(_)) {
-        remove_built(assignment, setting);
+        in_engine(&assignment.progress, || remove_built(assignment, setting));
     }
     let progress = &assignment.progress;
     let ended_ns = setting.epoch.elapsed().as_nanos() as u64;
@@ -397,7 +397,7 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             Ok(Done::Output(done.output))
         }
         AttemptInput::Split(split) => {
-            let (output, built) = open_output(assignment, setting)?;
+            let (output, built) = in_engine(progress, || open_output(assignment, setting))?;
             let done = task::run_map_only(
                 plan,
                 attempt,
@@ -410,11 +410,11 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             )
             .map_err(|failure| failed(&failure))?;
             progress.settle();
-            finish_part(assignment, setting, done, &built, stats)
+            in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
         }
         AttemptInput::Segments(held) => {
             fault::place("reduce");
-            let (mut output, built) = open_output(assignment, setting)?;
+            let (mut output, built) = in_engine(progress, || open_output(assignment, setting))?;
             if let Some(from) = &assignment.resume {
                 handed_over::take_over(from, &mut output, progress, &job.order.key, setting)?;
             }
@@ -435,11 +435,17 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
                 ReduceEnd::HandedOver(state) => Ok(Done::HandedOver { state, built }),
                 ReduceEnd::Part(done) => {
                     progress.settle();
-                    finish_part(assignment, setting, done, &built, stats)
+                    in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
                 }
             }
         }
     }
+}
+
+/// What is done with files before and after user code: a slow disk, or an `fsync` of many bytes, is no fault of it.
+fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
+    let _engine = progress.engine();
+    work()
 }
 
 /// What the master hears of a failure.

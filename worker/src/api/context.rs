@@ -5,6 +5,7 @@
 
 use crate::input::SideInputs;
 use crate::record::Block;
+use crate::task::Progress;
 use gristmill_scheduler::ids::TaskId;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -19,13 +20,20 @@ pub struct TaskContext {
     partitions: u32,
     counters: Counters,
     side: Arc<SideInputs>,
+    /// Who is told when the task waits for something that is not its own code.
+    progress: Option<Arc<Progress>>,
 }
 
 impl TaskContext {
     /// For whoever runs tasks (and for tests of mappers).
     #[must_use]
     pub fn new(task: TaskId, partitions: u32, counters: Counters, side: Arc<SideInputs>) -> Self {
-        Self { task, partitions, counters, side }
+        Self { task, partitions, counters, side, progress: None }
+    }
+
+    /// The same, of an attempt that somebody watches.
+    pub(crate) fn watched(self, progress: &Arc<Progress>) -> Self {
+        Self { progress: Some(progress.clone()), ..self }
     }
 
     /// The task: its kind and index. The same for every attempt.
@@ -57,7 +65,7 @@ impl TaskContext {
         index: usize,
         build: impl FnOnce(&[Block<'_>]) -> super::TaskResult<T>,
     ) -> super::TaskResult<Arc<T>> {
-        self.side.get(index, build)
+        self.side.get_watched(index, self.progress.as_ref(), build)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Not here: failures of the machinery around user code (`task::TaskFailure`).
 
+use crate::input::InputError;
 use std::error::Error;
 use std::fmt;
 
@@ -43,6 +44,12 @@ impl TaskError {
     /// The parameters are wrong in a way that only shows when a task runs.
     pub fn config(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Config, source: message.into().into() }
+    }
+
+    /// What went wrong with reading input, if user code only handed that on.
+    pub(crate) fn into_input_error(self) -> Result<InputError, Self> {
+        let Self { kind, source } = self;
+        source.downcast::<InputError>().map(|error| *error).map_err(|source| Self { kind, source })
     }
 
     /// The error and its causes on one line, joined by `: `.

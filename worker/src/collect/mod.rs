@@ -44,7 +44,7 @@ const PAIR_COPIES: usize = 2;
 const PAIR_BYTES_ALWAYS: usize = 1 << 20;
 
 /// The largest pair that may be collected within `limit_bytes`, bytes of key and value.
-fn pair_bytes_max(limit_bytes: usize) -> usize {
+pub(crate) fn pair_bytes_max(limit_bytes: usize) -> usize {
     (limit_bytes / PAIR_COPIES).clamp(PAIR_BYTES_ALWAYS, PAIR_BYTES_MAX)
 }
 

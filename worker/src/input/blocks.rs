@@ -130,6 +130,8 @@ struct PieceBlocks {
     name: FilePath,
     format: RecordFormat,
     record_max: u64,
+    /// Records could be larger if there were room for them.
+    for_want_of_room: bool,
     block_bytes: usize,
     window: Box<dyn Window>,
     /// The next record begins here, or the piece begins here if `seek`.
@@ -153,6 +155,7 @@ impl PieceBlocks {
     ) -> Result<Self, InputError> {
         let seek = format == RecordFormat::Lines && 0 < piece.offset;
         let first = piece.offset - u64::from(seek);
+        let in_place = piece.compression == Compression::None && matches!(file, OpenFile::Local(_));
         let window: Box<dyn Window> = match (piece.compression, file) {
             (Compression::Gzip, file) => Box::new(Buffered::new(Decoded::gzip(piece, file, limits), 0)),
             (Compression::Zstd, file) => Box::new(Buffered::new(Decoded::zstd(piece, file, limits)?, 0)),
@@ -163,11 +166,13 @@ impl PieceBlocks {
             }
         };
         let whole_file = piece.compression != Compression::None;
-        let record_max = limits.record_max.max(1);
+        let room = if in_place { u64::MAX } else { limits.buffered_record_max };
+        let record_max = limits.record_max.min(room).max(1);
         Ok(Self {
             name: piece.name.clone(),
             format,
             record_max,
+            for_want_of_room: record_max < limits.record_max,
             // A block within the record limit: so only a record that outgrows its block can outgrow the limit.
             block_bytes: limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
             window,
@@ -274,6 +279,9 @@ impl PieceBlocks {
                 _ => {
                     let quote = unclosed_quote(self.format, bytes).map(|quote| self.at + quote as u64);
                     let (path, offset, limit) = (self.name.clone(), self.at, self.record_max);
+                    if self.for_want_of_room {
+                        return Err(InputError::NoRoom { path, offset, limit });
+                    }
                     return Err(InputError::RecordTooLong { path, offset, limit, quote });
                 }
             }

@@ -194,7 +194,7 @@ impl Stored {
     /// The next bytes, as many as tell whether a member of gzip begins; fewer only where the file ends.
     fn head(&mut self) -> io::Result<&[u8]> {
         let wanted = GZIP_MAGIC.len().min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
-        if let StoredFile::Remote { buffer, base, .. } = &mut self.file
+        if let StoredFile::Ranges { buffer, base, .. } = &mut self.file
             && *base + (buffer.len() as u64) < self.used + wanted as u64
         {
             // The head lies across the end of what was fetched: fetch from its first byte on.

@@ -101,6 +101,18 @@ pub enum InputError {
         /// Position of a quote in it that is not closed within the limit, if there is one.
         quote: Option<u64>,
     },
+    /// A record that has to be held in memory, because its file cannot be mapped, and is too long for that.
+    #[error(
+        "record of more than {limit} bytes at {path}:{offset}, which is what a slot of this worker has room for; give it more memory (--memory) or fewer slots"
+    )]
+    NoRoom {
+        /// As the user named it.
+        path: FilePath,
+        /// Where the record begins, after decompression.
+        offset: u64,
+        /// Bytes that there is room for.
+        limit: u64,
+    },
     /// A compressed file that is damaged or cut short.
     #[error("compressed input {path} is damaged or cut short near byte {offset} of the compressed file")]
     Corrupt {

@@ -7,6 +7,7 @@
 use super::{Blocks, FileAccess, InputError, InputLimits, Split, open_split};
 use crate::api::{FailureKind, TaskError, TaskResult};
 use crate::record::{Block, Source};
+use crate::task::Progress;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +54,17 @@ impl SideInputs {
         index: usize,
         build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
     ) -> TaskResult<Arc<T>> {
+        self.get_watched(index, None, build)
+    }
+
+    /// As [`SideInputs::get`]; whoever watches the attempt sees that it waits for others and for files, and that only
+    /// `build` is user code.
+    pub(crate) fn get_watched<T: Any + Send + Sync>(
+        &self,
+        index: usize,
+        progress: Option<&Arc<Progress>>,
+        build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
+    ) -> TaskResult<Arc<T>> {
         let (Some(input), Some(access)) = (self.inputs.get(index), &self.access) else {
             let count = self.inputs.len();
             return Err(TaskError::config(format!(
@@ -60,11 +72,13 @@ impl SideInputs {
             )));
         };
         // A `build` that panicked has stored nothing: the place is as good as new.
+        let engine = progress.map(|progress| progress.engine());
         let mut built = input.built.lock().unwrap_or_else(PoisonError::into_inner);
         let whole = match &*built {
             Some(whole) => whole.clone(),
             None => {
                 let files = Contents::read(&input.files, &**access, &self.limits).map_err(task_error)?;
+                drop(engine);
                 let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&files.blocks(&input.files))?);
                 *built = Some(whole.clone());
                 whole

@@ -12,8 +12,8 @@
 
 use super::write::put_frame;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError, SegmentHeader,
-    SegmentId, SegmentIndex, WriteSetting, block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError,
+    SegmentHeader, SegmentId, SegmentIndex, WriteSetting, block_checksum,
 };
 use crate::budget::Reservation;
 use crate::collect::Entry;

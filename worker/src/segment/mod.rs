@@ -225,7 +225,11 @@ enum Place {
 
 impl MapOutput {
     pub(crate) fn in_file(output: InFileOutput, partitions: u32) -> Self {
-        Self { index: output.index(partitions), print: output.print(), place: Place::InFile(Arc::new(output)) }
+        Self {
+            index: output.index(partitions),
+            print: output.print(),
+            place: Place::InFile(Arc::new(output)),
+        }
     }
 
     /// The segment of this partition; `None` if there is no such partition.

@@ -131,8 +131,13 @@ impl TaskFailure {
     }
 }
 
+/// An input that cannot be read, such as a side input, is no fault of the code that asked for it.
 impl From<TaskError> for TaskFailure {
     fn from(error: TaskError) -> Self {
+        let error = match error.into_input_error() {
+            Ok(input) => return Self::Input(input),
+            Err(error) => error,
+        };
         let message = error.chain();
         match error.kind {
             FailureKind::User => Self::User { message },
@@ -169,5 +174,24 @@ impl From<WriteError> for TaskFailure {
 impl From<MergeError> for TaskFailure {
     fn from(error: MergeError) -> Self {
         Self::Corrupt { map: error.map, source: error.source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_that_user_code_could_not_get_is_not_charged_to_it() {
+        let path = || "table".into();
+        let class = |error: InputError| TaskFailure::from(TaskError::from(error)).class();
+        let lack = || rustix::io::Errno::MFILE.into();
+        assert_eq!(class(InputError::Unavailable { path: path(), source: lack() }), Fault::Worker);
+        let unreached = InputError::Remote { path: path(), offset: 0, source: "gone".into() };
+        assert_eq!(class(unreached), Fault::Transport);
+        assert_eq!(class(InputError::Missing { path: path() }), Fault::Input);
+        assert_eq!(TaskFailure::from(TaskError::new("no")).class(), Fault::User);
+        let output = TaskFailure::Output { path: "part".into(), source: lack() };
+        assert_eq!(output.class(), Fault::Worker, "the output directory is well");
     }
 }

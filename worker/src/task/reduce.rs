@@ -68,7 +68,11 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(run.settings.fan_in()));
             let segments = limit_fan_in(segments, run.settings.fan_in(), partition, &setting, run.progress)?;
             groups.progress.holds(buffer_bytes(&segments));
-            groups.reduce_merged(LoserTree::open(segments)?, plan.group)?
+            let tree = {
+                let _engine = run.progress.engine();
+                LoserTree::open(segments)?
+            };
+            groups.reduce_merged(tree, plan.group)?
         }
     };
     match stopped {
@@ -208,7 +212,11 @@ impl<R: Reducer> Groups<R> {
         mut tree: LoserTree,
         group: Option<GroupPrefix>,
     ) -> Result<Stopped, TaskFailure> {
-        let mut more = tree.advance()?;
+        let mut more = {
+            // The first block of each segment is read here.
+            let _engine = self.progress.engine();
+            tree.advance()?
+        };
         let mut key = Vec::new();
         if let Some(last) = self.last.take() {
             let prefix = group.map(|length| &last[..length(&last)]);

@@ -75,3 +75,22 @@ fn a_file_that_is_read_and_changes_meanwhile_is_noticed() {
     assert!(matches!(file.read_at(100_000, &mut [0; 100]), Err(InputError::Changed { .. })));
     assert!(matches!(file.verify_unchanged(), Err(InputError::Changed { .. })));
 }
+
+#[test]
+fn a_record_that_has_no_room_is_refused_where_it_must_be_held_and_nowhere_else() {
+    let files = Files::new();
+    let path = files.write("lines", format!("short\n{}\n", "x".repeat(200_000)));
+    let splits = plan(&input(&[path], RecordFormat::Lines), 1 << 20).unwrap();
+    let limits = InputLimits { buffered_record_max: 100_000, block_bytes: 10_000, ..InputLimits::default() };
+    let all = |access: &dyn FileAccess| {
+        let mut blocks = open_split(&splits[0], access, &limits);
+        let mut bytes = 0;
+        while let Some(block) = blocks.next_block()? {
+            bytes += block.bytes().len();
+        }
+        Ok(bytes)
+    };
+    assert_eq!(all(&With(Maps::new(u64::MAX))).unwrap(), 200_007);
+    let error: InputError = all(&With(Maps::new(0))).unwrap_err();
+    assert!(matches!(error, InputError::NoRoom { offset: 6, limit: 100_000, .. }), "{error}");
+}
