@@ -391,12 +391,16 @@ impl OutputDirectory {
     /// # Errors
     /// An output that is not complete, as far as this process sees.
     pub fn left_finished(submission: &Submission, success: &Success) -> Result<(), OutputError> {
-        let path = submission.output.to_path();
+        Self::check_left(submission.output.to_path(), success)
+    }
+
+    fn check_left(path: &Path, success: &Success) -> Result<(), OutputError> {
+        // Also what it had not cleared away yet, such as what was overwritten.
+        claim::take_over(path);
         let read = Success::read(path).map_err(OutputError::io("find the complete output in", path));
         if read.as_ref().is_ok_and(|found| found.parts == success.parts) {
             return Ok(());
         }
-        claim::take_over(path);
         let other = || io::Error::other("it is that of another job");
         read.and_then(|_| Err(OutputError::io("find the complete output in", path)(other())))
     }
@@ -416,8 +420,10 @@ impl OutputDirectory {
         self.retire();
     }
 
-    /// Gives the claim back. Attempts that linger find no folder any more.
+    /// Gives the claim back. Attempts that linger find no folder any more. What they have built goes while it is still
+    /// claimed, so that the next job goes on with it after a death.
     fn retire(&mut self) {
+        self.remove_built();
         let retired = self.retired();
         let gone = fs::rename(self.path.join(TEMPORARY), &retired).and_then(|()| remove_tree(&retired));
         if let Err(error) = gone {
@@ -425,9 +431,28 @@ impl OutputDirectory {
         }
     }
 
+    fn remove_built(&self) {
+        let entries = fs::read_dir(self.path.join(TEMPORARY)).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| !claim::is_claim(&entry.file_name())) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+
     /// What cannot be removed is left: there is nobody to tell who could do better. Parts are removed only if this job
     /// may have published any: before, parts in the directory are what is being moved aside.
     fn undo(&mut self, published: bool) {
+        self.unpublish(published);
+        self.bring_back();
+        self.retire();
+        if self.made {
+            // Only an empty directory goes: files of others are not ours to remove.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+
+    /// Removes what may be published. Says so before anything comes back: whoever goes on with this after a death must
+    /// not take old parts, or an old `_SUCCESS`, for those of the job.
+    fn unpublish(&self, published: bool) {
         if published {
             // First: a directory with it is complete.
             let _ = fs::remove_file(self.path.join(SUCCESS));
@@ -435,7 +460,17 @@ impl OutputDirectory {
             for entry in entries.filter(|entry| is_part(&entry.file_name().to_string_lossy())) {
                 let _ = fs::remove_file(entry.path());
             }
+            let temporary = self.path.join(TEMPORARY);
+            let [closing, abandoning] =
+                [claim::CLOSING, claim::ABANDONING].map(|how| temporary.join(format!("{how}{}", self.nonce)));
+            if let Err(error) = fs::rename(&closing, &abandoning) {
+                tracing::warn!(path = %closing.display(), %error, "could not be renamed");
+            }
         }
+    }
+
+    /// Brings back what was moved aside.
+    fn bring_back(&self) {
         let aside = self.aside();
         for entry in fs::read_dir(&aside).into_iter().flatten().flatten() {
             let home = self.path.join(entry.file_name());
@@ -444,11 +479,6 @@ impl OutputDirectory {
             }
         }
         let _ = fs::remove_dir(&aside);
-        self.retire();
-        if self.made {
-            // Only an empty directory goes: files of others are not ours to remove.
-            let _ = fs::remove_dir(&self.path);
-        }
     }
 }
 

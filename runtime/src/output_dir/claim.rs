@@ -11,6 +11,7 @@ use crate::owner::Owner;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::TEMPORARY;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -93,16 +94,25 @@ pub(super) fn read(directory: &Path) -> Option<Claim> {
 fn find(directory: &Path) -> io::Result<Option<(std::path::PathBuf, &'static str, String)>> {
     for entry in fs::read_dir(directory.join(TEMPORARY))? {
         let entry = entry?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        for begin in [PROBE, CLOSING, ABANDONING] {
-            // What attempts build is called like the claim with their names behind, which have a dot.
-            if let Some(nonce) = name.strip_prefix(begin).filter(|nonce| !nonce.contains('.')) {
-                return Ok(Some((entry.path(), begin, nonce.to_owned())));
-            }
+        if let Some((begin, nonce)) = entry.file_name().to_str().and_then(split_name) {
+            return Ok(Some((entry.path(), begin, nonce.to_owned())));
         }
     }
     Ok(None)
+}
+
+/// What the name of a claim file begins with, and its nonce.
+fn split_name(name: &str) -> Option<(&'static str, &str)> {
+    [PROBE, CLOSING, ABANDONING].into_iter().find_map(|begin| {
+        // What attempts build is called like the claim with their names behind, which have a dot.
+        let nonce = name.strip_prefix(begin).filter(|nonce| !nonce.contains('.'))?;
+        Some((begin, nonce))
+    })
+}
+
+/// Whether a file in `_temporary` is a claim.
+pub(super) fn is_claim(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| split_name(name).is_some())
 }
 
 fn parse(file: &mut File) -> io::Result<Claim> {

@@ -178,6 +178,59 @@ fn output_that_was_complete_when_its_job_died_stays_and_one_half_published_goes(
 }
 
 #[test]
+fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
+    for old in ["part-00000", SUCCESS] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        fs::create_dir(&out).unwrap();
+        for name in [old, "more"] {
+            fs::write(out.join(name), "old").unwrap();
+        }
+        let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
+        dying.seize(claim::CLOSING).unwrap();
+        fs::write(out.join("part-00000"), "new").unwrap();
+        dying.unpublish(true);
+        // One of two is back.
+        fs::rename(dying.aside().join(old), out.join(old)).unwrap();
+        dies(dying);
+        let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
+        assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
+        let mut expected = [old, "more"];
+        expected.sort_unstable();
+        assert_eq!(names(&out), expected);
+        assert_eq!(fs::read_to_string(out.join(old)).unwrap(), "old");
+    }
+}
+
+#[test]
+fn what_a_client_that_died_after_success_had_not_cleared_away_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("old"), "old").unwrap();
+    let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
+    dying.seize(claim::CLOSING).unwrap();
+    dying.write_success(&success(), false).unwrap();
+    dies(dying);
+    OutputDirectory::check_left(&out, &success()).unwrap();
+    assert_eq!(names(&out), [SUCCESS]);
+}
+
+#[test]
+fn what_attempts_had_built_goes_before_the_claim_that_a_death_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let dying = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    built(&out, "much");
+    dying.seize(claim::ABANDONING).unwrap();
+    dying.remove_built();
+    assert_eq!(names(&out.join(TEMPORARY)), ["abandoning-1"]);
+    dies(dying);
+    OutputDirectory::claim(&out, false, false, "2").unwrap().abandon();
+    assert!(!out.exists());
+}
+
+#[test]
 fn claims_of_the_living_and_of_the_unknown_stay() {
     let dir = tempfile::tempdir().unwrap();
     let check = |name: &str, change: &dyn Fn(&Path)| {
