@@ -1,8 +1,8 @@
 //! Files that this process sees.
 //!
-//! Large files are mapped, small ones read, and so are those that cannot be mapped. A mapped file that another program cuts short while a task reads
-//! it kills the process with SIGBUS: the worker's supervisor then replaces it, and the next attempt finds that
-//! the stamp differs. Files that only grow or are replaced by a rename do no such harm.
+//! Large files are mapped, small ones read, and so are those that cannot be mapped. A mapped file that another program
+//! cuts short while a task reads it kills the process with SIGBUS: the worker's supervisor then replaces it, and the
+//! next attempt finds that the stamp differs. Files that only grow or are replaced by a rename do no such harm.
 //!
 //! Not here: files of other machines (the agent's [`FileAccess`]).
 
@@ -10,10 +10,11 @@ use super::maps::{MAPS, Maps};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::{FileAccess, InputError, OpenFile, RangeRead};
-use memmap2::{Advice, Mmap, MmapOptions};
+use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -79,22 +80,44 @@ impl FilePlace {
     }
 }
 
+/// The one map of a file in this process. Whoever needs it asks [`Maps`].
+pub(super) struct WholeMap(Mmap);
+
+impl WholeMap {
+    pub fn new(file: &File) -> std::io::Result<Self> {
+        Ok(Self(map(file)?))
+    }
+
+    /// Gives the pages of a piece back, which stay in memory otherwise for as long as anything of the file is needed.
+    #[allow(unsafe_code, reason = "memmap2 cannot know that the pages of this map come back as they were")]
+    fn give_back(&self, piece: Range<usize>) {
+        let piece = piece.start..piece.end.min(self.0.len());
+        if piece.is_empty() {
+            return;
+        }
+        // SAFETY: the map is a read-only one of a file: whoever reads there again is given the same page of it again.
+        // Only an advice.
+        let _ = unsafe { self.0.unchecked_advise_range(UncheckedAdvice::DontNeed, piece.start, piece.len()) };
+    }
+}
+
 /// A mapped file, which may outlive the reading of its piece.
 pub(crate) struct MappedFile {
-    map: Mmap,
+    whole: Arc<WholeMap>,
     place: FilePlace,
+    /// What is read of it, and no longer needed afterwards.
+    piece: Range<usize>,
 }
 
 impl MappedFile {
-    /// Maps a file. Whoever needs a map asks [`Maps`], so that there is one of each file.
-    pub(super) fn map(file: &File, place: FilePlace) -> std::io::Result<Self> {
-        Ok(Self { map: map(file)?, place })
+    pub(super) fn new(whole: Arc<WholeMap>, place: FilePlace, piece: Range<usize>) -> Self {
+        Self { whole, place, piece }
     }
 
     /// The whole file.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.map
+        &self.whole.0
     }
 
     /// Whether the name still leads to the file that was listed.
@@ -124,6 +147,15 @@ impl MappedFile {
     }
 }
 
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        // The last one unmaps it all.
+        if 1 < Arc::strong_count(&self.whole) {
+            self.whole.give_back(self.piece.clone());
+        }
+    }
+}
+
 impl std::fmt::Debug for MappedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MappedFile").field("name", &self.place.name).finish_non_exhaustive()
@@ -141,12 +173,14 @@ pub(super) fn open(piece: &Piece, maps: &Maps) -> Result<OpenFile, InputError> {
     refuse_special(&piece.name, &metadata)?;
     check_stamp(&piece.name, piece.stamp, &metadata)?;
     let place = FilePlace::of(piece);
+    let piece_start = usize::try_from(piece.offset).unwrap_or(usize::MAX);
+    let piece_end = usize::try_from(piece.end()).unwrap_or(usize::MAX);
     let contents = if metadata.len() <= READ_BYTES_MAX {
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
         Contents::Read(bytes)
     } else {
-        match maps.map(&file, place.clone()) {
+        match maps.map(&file, place.clone(), piece_start..piece_end) {
             Ok(mapped) => Contents::Mapped(mapped),
             // No room in the address space, or a file system without maps: reading says what else is wrong.
             Err(error) => {
@@ -155,12 +189,7 @@ pub(super) fn open(piece: &Piece, maps: &Maps) -> Result<OpenFile, InputError> {
             }
         }
     };
-    let opened = LocalFile {
-        place,
-        contents,
-        populated: usize::try_from(piece.offset).unwrap_or(usize::MAX),
-        piece_end: usize::try_from(piece.end()).unwrap_or(usize::MAX),
-    };
+    let opened = LocalFile { place, contents, populated: piece_start, piece_end };
     if opened.bytes().len() as u64 == piece.stamp.size {
         Ok(OpenFile::Local(opened))
     } else {
@@ -212,7 +241,7 @@ impl LocalFile {
         if let Contents::Mapped(file) = &self.contents
             && self.populated < end
         {
-            let map = &file.map;
+            let map = &file.whole.0;
             let ahead = self.populated.saturating_add(POPULATE_BYTES).min(self.piece_end);
             let until = end.max(ahead).min(map.len());
             if self.populated < until {

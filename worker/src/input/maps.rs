@@ -6,10 +6,11 @@
 //!
 //! Not here: what a mapped file is read for (`local`).
 
-use super::local::{FilePlace, MappedFile};
+use super::local::{FilePlace, MappedFile, WholeMap};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Larger files are read: an eighth of the address space that a process has on the smallest 64-bit machines.
@@ -28,7 +29,7 @@ pub(super) struct Maps {
 }
 
 struct Held {
-    files: BTreeMap<FilePlace, Weak<MappedFile>>,
+    files: BTreeMap<FilePlace, Weak<WholeMap>>,
     /// Entries from which on it is worth while to look for those that are not held any more.
     sweep_at: usize,
 }
@@ -44,31 +45,32 @@ impl Maps {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The map of `file`, which lies at `place` and has the stamp that this says.
+    /// The map of `file`, which lies at `place` and has the stamp that this says, of which `piece` is read.
     ///
     /// # Errors
     /// A file that cannot be mapped now: it has to be read.
-    pub fn map(&self, file: &File, place: FilePlace) -> io::Result<Arc<MappedFile>> {
+    pub fn map(&self, file: &File, place: FilePlace, piece: Range<usize>) -> io::Result<Arc<MappedFile>> {
         if self.map_bytes_max < place.size() {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut held = self.held();
-        if let Some(mapped) = held.files.get(&place).and_then(Weak::upgrade) {
-            return Ok(mapped);
+        let mapped = |whole, place| Ok(Arc::new(MappedFile::new(whole, place, piece)));
+        if let Some(whole) = held.files.get(&place).and_then(Weak::upgrade) {
+            return mapped(whole, place);
         }
-        let mapped = Arc::new(MappedFile::map(file, place.clone())?);
-        held.files.insert(place, Arc::downgrade(&mapped));
+        let whole = Arc::new(WholeMap::new(file)?);
+        held.files.insert(place.clone(), Arc::downgrade(&whole));
         if held.sweep_at <= held.files.len() {
-            held.files.retain(|_, mapped| 0 < mapped.strong_count());
+            held.files.retain(|_, whole| 0 < whole.strong_count());
             held.sweep_at = 2 * held.files.len() + STALE_MAX;
         }
-        Ok(mapped)
+        mapped(whole, place)
     }
 
     /// Files that are mapped.
     #[cfg(test)]
     pub fn mapped(&self) -> usize {
-        self.held().files.values().filter(|mapped| 0 < mapped.strong_count()).count()
+        self.held().files.values().filter(|whole| 0 < whole.strong_count()).count()
     }
 
     /// Entries of files, mapped or not.

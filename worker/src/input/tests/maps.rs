@@ -39,6 +39,34 @@ fn a_file_is_mapped_once_however_many_splits_hold_on_to_it() {
     assert_eq!(access.0.mapped(), 0, "nobody needs it any more");
 }
 
+/// Bytes of a mapped file that are in the memory of this process.
+fn resident_bytes(path: &str) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let of_file = maps.lines().skip_while(|line| !line.ends_with(path));
+    let resident = of_file.into_iter().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    resident.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn pieces_that_nobody_holds_take_no_memory_though_their_file_stays_mapped() {
+    let files = Files::new();
+    let path = files.write("lines", lines(200_000));
+    let splits = plan(&input(std::slice::from_ref(&path), RecordFormat::Lines), 400_000).unwrap();
+    assert!(8 < splits.len());
+    let access = With(Maps::new(u64::MAX));
+    let limits = limits(10_000);
+    let mut held: Vec<_> = splits.iter().map(|split| open_split(split, &access, &limits)).collect();
+    for blocks in &mut held {
+        while blocks.next_block().unwrap().is_some() {}
+    }
+    let all = resident_bytes(&path);
+    assert!(3_000_000 < all, "{all} bytes: it was not read through its map");
+    let first = held.into_iter().next();
+    let rest = resident_bytes(&path);
+    assert!(rest < all / 2, "{rest} bytes of {all} are still there");
+    drop(first);
+}
+
 #[test]
 fn maps_forget_files_that_nobody_holds() {
     let files = Files::new();

@@ -1,6 +1,6 @@
 //! Random jobs with random means give what a plain map gives, and the same bytes whatever the means.
 
-use super::runner::{Means, MemorySplit, run_job};
+use super::runner::{Means, MemorySplit, prints, run_job};
 use crate::api::{Combiner, Input, JobPlan, Mapper, Partitioner, Reducer, Sum, TaskResult, WriteTotal};
 use crate::collect::Emitter;
 use crate::key::ByteString;
@@ -208,8 +208,16 @@ fn check(
     expected: &[String],
 ) -> Vec<String> {
     let parts = run_job(plan, splits, partitions, means);
+    let of_maps = prints(plan, splits, partitions, means);
     for other in [Means::PLENTY, Means::NOTHING] {
         assert_eq!(run_job(plan, splits, partitions, other), parts, "{means:?} and {other:?}");
+        for (one, two) in of_maps.iter().zip(prints(plan, splits, partitions, other)) {
+            // What one of them has not looked at does not count. Pairs are fewer where more were combined at once.
+            let combines = one.keys.is_some();
+            assert!(combines || one.frames == two.frames, "{means:?} and {other:?}: {one:?} and {two:?}");
+            assert!(one.keys == two.keys, "{means:?} and {other:?}: {one:?} and {two:?}");
+            assert!(one.pairs == two.pairs, "{means:?} and {other:?}: {one:?} and {two:?}");
+        }
     }
     let mut all = Vec::new();
     for part in &parts {

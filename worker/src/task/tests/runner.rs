@@ -3,6 +3,7 @@
 use super::super::*;
 use crate::input::InputError;
 use crate::record::{Block, RecordFormat, Source};
+use crate::segment::OutputPrint;
 use gristmill_scheduler::ids::TaskId;
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -159,6 +160,15 @@ pub fn run_job(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: M
     let left: Vec<_> = std::fs::read_dir(bench.dir.path()).unwrap().collect();
     assert!(left.is_empty(), "spill files are left: {left:?}");
     parts
+}
+
+/// The fingerprints of what the maps make of the splits.
+pub fn prints(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Means) -> Vec<OutputPrint> {
+    let mut bench = Bench::new(means, partitions);
+    if plan.order() == Order::Total {
+        bench.sample(plan, splits);
+    }
+    bench.maps(plan, splits).unwrap().iter().map(|done| done.output.print()).collect()
 }
 
 /// A file in memory that can be looked at.
