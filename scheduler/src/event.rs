@@ -158,8 +158,9 @@ impl Slots {
     }
 }
 
-/// What the output of a map attempt consists of, as hashes of its pairs and their partitions, whatever the memory it was
-/// made with. Two attempts of one map must agree, or reduces that took from different ones lose or double records.
+/// What the output of a map attempt consists of, as sums of hashes over its pairs: the order of pairs does not matter,
+/// their partitions do. Two attempts of one map must agree, or reduces that took from different ones lose or double
+/// records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// Over the partitions of all pairs.

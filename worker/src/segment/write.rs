@@ -166,17 +166,20 @@ impl SegmentsWriter {
         let start = self.buffer.len();
         put_frame(key, value, &mut self.buffer);
         if let Some(print) = &mut self.print {
-            print.pair(partition, &self.buffer[start..], key);
+            print.frame(partition, &self.buffer[start..]);
+            print.key(partition, key);
         }
         self.added()
     }
 
-    /// Adds a pair that is already framed by [`put_frame`]; only to an output whose pairs are sorted.
+    /// Adds a pair that is already framed by [`put_frame`].
     #[inline]
     pub(crate) fn frame(&mut self, partition: u32, frame: &[u8]) -> Result<(), WriteError> {
-        debug_assert!(self.print.as_ref().is_none_or(Printing::is_of_sorted), "its key is not looked at");
         self.prepare(partition, frame.len())?;
         self.buffer.extend_from_slice(frame);
+        if let Some(print) = &mut self.print {
+            print.frame(partition, frame);
+        }
         self.added()
     }
 
@@ -229,9 +232,6 @@ impl SegmentsWriter {
         if raw == 0 {
             self.buffer.truncate(open.block);
         } else {
-            if let Some(print) = &mut self.print {
-                print.block(open.header.id.partition, &self.buffer[payload..]);
-            }
             let compresses = self.setting.compression == SpillCompression::Lz4
                 && self.buffer.len() - payload <= COMPRESS_BYTES_MAX;
             if compresses && matches!(self.place, Writing::File(_)) {
@@ -265,9 +265,6 @@ impl SegmentsWriter {
         open.header.length = self.flushed + self.buffer.len() as u64 - open.start;
         let SegmentHeader { id, records, length, .. } = open.header;
         self.index.push(id.partition, length, records);
-        if let Some(print) = &mut self.print {
-            print.partition(id.partition, records);
-        }
         let bytes = open.header.to_bytes();
         match open.start.checked_sub(self.flushed) {
             Some(at) => self.buffer[at as usize..at as usize + HEADER_BYTES].copy_from_slice(&bytes),
