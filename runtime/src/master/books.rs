@@ -130,7 +130,6 @@ pub struct Books {
     pool_weights: BTreeMap<String, f64>,
     /// What each worker's shuffle is held to, as the core was told.
     network: Option<Bytes>,
-    next_worker: u32,
     register: Register,
     events: Vec<Event>,
     commands: Vec<Command>,
@@ -168,7 +167,6 @@ impl Books {
             pools,
             pool_weights: setting.pools,
             network: None,
-            next_worker: 1,
             register: setting.register,
             events: Vec::new(),
             commands: Vec::new(),
@@ -204,8 +202,7 @@ impl Books {
             ));
         }
         self.check_offer(&hello)?;
-        let worker = WorkerId(self.next_worker);
-        self.next_worker += 1;
+        let worker = self.register.take_worker();
         if hello.shuffle.host.is_empty() {
             hello.shuffle.host = peer.to_string();
         }

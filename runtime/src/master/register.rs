@@ -1,12 +1,12 @@
-//! The register of jobs: a file in the state folder by which job numbers go on from one master to the next, and by
-//! which a master can say what became of jobs that an earlier one had.
+//! The register of jobs: a file in the state folder by which the numbers of jobs and workers go on from one master to
+//! the next, and by which a master can say what became of jobs that an earlier one had.
 //!
 //! One line of JSON for each thing noted, appended; written anew when it has grown. Numbers are reserved in blocks
 //! that are synced to disk before the first of them is given out, so that no end of a master, however sudden, makes a
 //! number come twice. Not here: how jobs stand (`books`). The master of a `run` keeps no register.
 
 use crate::api::{JobFailure, JobState, JobStatus};
-use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::ids::{JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -31,6 +31,8 @@ enum Note<'a> {
     Reserved(u32),
     /// The master has ended in order, and this is the next number.
     Rest(u32),
+    /// Numbers of workers below this one may have been given out.
+    Workers(u32),
     /// A job has come.
     Came(&'a JobStatus),
     /// A job has ended.
@@ -43,6 +45,7 @@ enum Note<'a> {
 enum Line {
     Reserved(u32),
     Rest(u32),
+    Workers(u32),
     Came(Box<JobStatus>),
     Ended(Box<JobStatus>),
 }
@@ -52,6 +55,8 @@ pub struct Register {
     file: Option<(PathBuf, File)>,
     next: u32,
     reserved: u32,
+    next_worker: u32,
+    workers_reserved: u32,
     /// Jobs of earlier masters, as they ended.
     past: BTreeMap<JobId, JobStatus>,
     /// The last line of each job that is remembered, for writing the file anew.
@@ -70,6 +75,8 @@ impl Register {
             file: None,
             next: 1,
             reserved: u32::MAX,
+            next_worker: 1,
+            workers_reserved: u32::MAX,
             past: BTreeMap::new(),
             lines: BTreeMap::new(),
             written: 0,
@@ -92,6 +99,8 @@ impl Register {
         };
         register.recall(&text, path);
         register.reserved = register.next;
+        // Written with the first block of numbers for jobs.
+        register.workers_reserved = register.next_worker.saturating_add(BLOCK);
         while jobs_max < register.past.len() {
             register.past.pop_first();
         }
@@ -111,6 +120,7 @@ impl Register {
             match serde_json::from_slice(line) {
                 Ok(Line::Reserved(below)) => self.next = self.next.max(below),
                 Ok(Line::Rest(next)) => self.next = next,
+                Ok(Line::Workers(next)) => self.next_worker = next,
                 Ok(Line::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
                 Ok(Line::Ended(status)) => drop(self.past.insert(status.job, *status)),
                 Err(_) => damaged += 1,
@@ -119,6 +129,7 @@ impl Register {
         if 0 < damaged {
             // What cannot be read may have reserved numbers.
             self.next = self.next.saturating_add(BLOCK);
+            self.next_worker = self.next_worker.saturating_add(BLOCK);
             tracing::warn!(path = %path.display(), damaged, "lines of the register of jobs cannot be read");
         }
         let after = self.past.last_key_value().map_or(1, |(job, _)| job.0.saturating_add(1));
@@ -136,6 +147,25 @@ impl Register {
         let job = JobId(self.next);
         self.next += 1;
         Ok(job)
+    }
+
+    /// A number that no worker has had: inputs name workers by their numbers. If none can be reserved, the worker is
+    /// taken all the same.
+    pub fn take_worker(&mut self) -> WorkerId {
+        if self.workers_reserved <= self.next_worker {
+            let below = self.next_worker.saturating_add(BLOCK);
+            let result = line(&Note::Workers(below)).and_then(|line| {
+                self.append(&line)?;
+                self.sync()
+            });
+            if result.is_ok() {
+                self.workers_reserved = below;
+            }
+            self.tell(result);
+        }
+        let worker = WorkerId(self.next_worker);
+        self.next_worker += 1;
+        worker
     }
 
     /// Whether this number was given out at some time.
@@ -186,9 +216,10 @@ impl Register {
 
     /// The master ends in order: its successor goes on with the very next number.
     pub fn rest(&mut self) {
-        let next = self.next;
-        let result = line(&Note::Rest(next)).and_then(|line| self.append(&line));
-        self.tell(result);
+        for note in [Note::Rest(self.next), Note::Workers(self.next_worker)] {
+            let result = line(&note).and_then(|line| self.append(&line));
+            self.tell(result);
+        }
     }
 
     fn note(&mut self, job: JobId, note: &Note<'_>) {
@@ -224,6 +255,10 @@ impl Register {
         Ok(())
     }
 
+    fn sync(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |(_, file)| file.sync_data())
+    }
+
     /// Reserves a block of numbers, and begins the file anew with it.
     fn reserve(&mut self) -> io::Result<()> {
         let none_left = || io::Error::other("all numbers for jobs have been given out");
@@ -233,7 +268,7 @@ impl Register {
             0 => self.write_anew(),
             _ => line(&Note::Reserved(below)).and_then(|line| {
                 self.append(&line)?;
-                self.file.as_ref().map_or(Ok(()), |(_, file)| file.sync_data())
+                self.sync()
             }),
         };
         if result.is_err() {
@@ -248,6 +283,7 @@ impl Register {
         let path = path.clone();
         let fresh = path.with_extension("new");
         let mut text = line(&Note::Reserved(self.reserved))?;
+        text.extend_from_slice(&line(&Note::Workers(self.workers_reserved))?);
         for line in self.lines.values() {
             text.extend_from_slice(line);
         }
@@ -264,7 +300,7 @@ impl Register {
             File::open(folder)?.sync_all()?;
         }
         self.file = Some((path.clone(), options().append(true).open(&path)?));
-        self.written = self.lines.len() + 1;
+        self.written = self.lines.len() + 2;
         Ok(())
     }
 }
@@ -312,6 +348,29 @@ mod tests {
                 assert_eq!(Register::open(&path, 10).unwrap().next, last + 1);
                 // What was opened to look has ended suddenly.
                 last = last.max(Register::open(&path, 10).unwrap().next - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn number_of_a_worker_never_comes_twice_however_a_master_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let mut last = 0;
+        for (workers, in_order) in [(3, true), (0, false), (250, false), (BLOCK, false), (1, true), (2, true)]
+        {
+            let mut register = Register::open(&path, 10).unwrap();
+            for _ in 0..workers {
+                let worker = register.take_worker().0;
+                assert!(last < worker, "{worker} after {last}");
+                last = worker;
+                register.write_anew().unwrap();
+            }
+            if in_order {
+                register.rest();
+                assert_eq!(Register::open(&path, 10).unwrap().next_worker, last + 1);
+                // What was opened to look has ended suddenly.
+                last = last.max(Register::open(&path, 10).unwrap().next_worker - 1);
             }
         }
     }

@@ -66,7 +66,7 @@ fn job_numbers_go_on_without_a_gap_when_the_master_has_ended_in_order() {
 }
 
 #[test]
-fn workers_come_back_when_a_killed_master_is_started_anew() {
+fn workers_come_back_with_new_numbers_when_a_killed_master_is_started_anew() {
     let sandbox = Sandbox::new();
     let Standing { master, workers, join, .. } = Standing::start(&sandbox, 1);
     master.signal(Signal::KILL);
@@ -76,6 +76,8 @@ fn workers_come_back_when_a_killed_master_is_started_anew() {
     assert_eq!(again.text, join.text);
     let standing = Standing::of(&sandbox, master, workers, again);
     standing.await_workers(1);
+    let status = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();
+    assert!(!status.contains("worker-1 ") && status.contains("worker-101"), "{status}");
     let input = sandbox.write("text", "b a\na\n");
     let printed = sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     assert_eq!(printed.stdout_text(), "a\t2\nb\t1\n");
