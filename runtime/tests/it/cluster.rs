@@ -95,8 +95,8 @@ fn attached_job_is_given_up_when_its_client_is_killed() {
     sandbox.stopped_at("map");
     client.signal(Signal::KILL);
     client.finish();
-    until_within("the output to be removed", ORPHAN_PATIENCE, || {
-        (!sandbox.path("out").exists()).then_some(())
+    until_within("the output to be removed and the job to end", ORPHAN_PATIENCE, || {
+        (!sandbox.path("out").exists() && standing.job("job-1")["state"] != "running").then_some(())
     });
     assert_eq!(standing.job("job-1")["state"], "failed");
     assert_eq!(standing.job("job-1")["failure"]["code"], "client_lost");
