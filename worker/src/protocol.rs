@@ -467,6 +467,8 @@ pub enum FailureClass {
     Engine,
     /// The submitter, or a worker that has input files, could not be reached.
     Unreachable,
+    /// A worker that was reached does not hold a map output any more.
+    Missing,
 }
 
 /// All a worker must know of a job.

@@ -31,7 +31,8 @@ pub fn failure(class: FailureClass) -> Failure {
         FailureClass::Worker | FailureClass::Output | FailureClass::Engine => Failure::Worker,
         FailureClass::Fetch => Failure::Fetch,
         FailureClass::Unreachable => Failure::Unreachable,
-        FailureClass::Corrupt => Failure::Corrupt,
+        // Both are of no use whoever asks, and came over a way that is well.
+        FailureClass::Corrupt | FailureClass::Missing => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
     }
 }
@@ -56,6 +57,7 @@ pub fn class_word(class: FailureClass) -> &'static str {
         FailureClass::Output => "output",
         FailureClass::Engine => "engine",
         FailureClass::Unreachable => "unreachable",
+        FailureClass::Missing => "missing",
     }
 }
 
@@ -153,6 +155,12 @@ pub fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
 mod tests {
     use super::*;
     use gristmill_scheduler::ids::JobId;
+
+    #[test]
+    fn an_output_that_is_not_held_any_more_is_no_fault_of_the_way_to_it() {
+        assert_eq!(failure(FailureClass::Fetch), Failure::Fetch);
+        assert_eq!(failure(FailureClass::Missing), Failure::Corrupt, "which no home is blamed for");
+    }
 
     #[test]
     fn failure_of_a_job_says_what_it_was_that_failed_again_and_again() {

@@ -485,7 +485,7 @@ impl Agent {
                 self.say(&WorkerFrame::FetchFailed {
                     map,
                     from: self.worker,
-                    class: FailureClass::Fetch,
+                    class: FailureClass::Missing,
                     message: format!("{map} is not held at {endpoint} any more"),
                 });
                 continue;
@@ -562,13 +562,7 @@ impl Agent {
                 _ => self.plan.failed(fetch.id, map, Time(self.now_ns())),
             };
             if retry == Retry::GiveUp {
-                let class = match error {
-                    // Nothing is wrong with the output if this worker has no descriptor left for a connection.
-                    _ if descriptors::caused(&error) => FailureClass::Worker,
-                    FetchError::Corrupt { .. } => FailureClass::Corrupt,
-                    FetchError::Disk { .. } => FailureClass::Worker,
-                    _ => FailureClass::Fetch,
-                };
+                let class = fetch_class(&error);
                 let message = slots::clean(&chain(&error));
                 failures.push(WorkerFrame::FetchFailed { map, from, class, message });
             }
@@ -639,6 +633,19 @@ impl Agent {
                 self.say(&WorkerFrame::AttemptFailed { attempt, class, message, report });
             }
         }
+    }
+}
+
+/// What the master hears of a fetch that was given up.
+pub(super) fn fetch_class(error: &FetchError) -> FailureClass {
+    match error {
+        // Nothing is wrong with the output if this worker has no descriptor left for a connection.
+        _ if descriptors::caused(error) => FailureClass::Worker,
+        FetchError::Corrupt { .. } => FailureClass::Corrupt,
+        FetchError::Disk { .. } => FailureClass::Worker,
+        // The other worker has answered, so that the way to it is well.
+        FetchError::Missing { .. } => FailureClass::Missing,
+        FetchError::Request { .. } => FailureClass::Fetch,
     }
 }
 

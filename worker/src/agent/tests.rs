@@ -530,3 +530,14 @@ async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
     assert_eq!(class, FailureClass::Unreachable, "{message}");
     assert!(message.contains("to the submitter at 127.0.0.1"), "{message}");
 }
+
+#[test]
+fn a_fetch_that_was_given_up_is_blamed_on_the_way_only_if_nobody_answered() {
+    use crate::shuffle::fetch::{FetchError, RequestError};
+    let map = TaskId::map(JobId(1), 0).attempt(0);
+    let endpoint = || "worker.example:1".to_owned();
+    let missing = FetchError::Missing { endpoint: endpoint(), map };
+    let broken = FetchError::Request { source: Arc::new(RequestError::Short { endpoint: endpoint() }) };
+    assert_eq!(control::fetch_class(&missing), FailureClass::Missing);
+    assert_eq!(control::fetch_class(&broken), FailureClass::Fetch);
+}

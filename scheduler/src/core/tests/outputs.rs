@@ -377,6 +377,21 @@ fn a_home_without_a_way_out_loses_its_partitions_and_not_the_job() {
     assert_eq!(job.attempts_launched - launched, workers - 1, "reduces whose segments are there run");
 }
 
+#[test]
+fn an_output_that_was_reached_and_is_of_no_use_is_made_again_and_its_home_is_not_to_blame() {
+    let mut table = Table::with_workers(&[1, 1, 1]);
+    table.submit(plain(4, 3));
+    table.map_done(map(0, 0));
+    table.map_done(map(3, 0));
+    for (home, index) in [(2, 0), (3, 0), (2, 3)] {
+        table.fetched(home, map(index, 0), &[home - 1]);
+    }
+    // The third home has read from nobody else, and others have read from this worker.
+    let orders = table.fetch_failed(3, map(3, 0), Failure::Corrupt);
+    assert!(orders.contains(&"retract map-3.0 to w3".to_owned()), "{orders:?}");
+    assert_eq!(table.core.home(JOB, 2), Some(WorkerId(3)));
+}
+
 /// Two partitions are ready at the first worker, which runs a reduce of this job, and the second worker is idle.
 fn two_wait_at_a_busy_home(output: Bytes) -> Table {
     let mut table = Table::with_workers(&[1]);
