@@ -499,8 +499,8 @@ impl Client {
         planned.submission.submitter = Some(Endpoint::of_address(address, pin));
         let files = Served::Listed(Arc::new(std::mem::take(&mut planned.files)));
         let doors = submitter::Doors { key: planned.key.clone(), permit_key: planned.permit_key.clone() };
-        let place = planned.output.built_place();
-        let task = tokio::spawn(submitter::run(listener, transport, doors, files, place));
+        let parts = submitter::Parts { place: planned.output.built_place(), sync: options.sync };
+        let task = tokio::spawn(submitter::run(listener, transport, doors, files, parts));
         Ok(Some(Serving(task)))
     }
 

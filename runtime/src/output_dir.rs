@@ -11,10 +11,10 @@ use crate::api::{BuiltPart, JobStatus, SCHEMA, Submission};
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::{TEMPORARY, built_name, publish, sync_directory};
 use gristmill_worker::fault;
-use gristmill_worker::input::{FilePath, FileStamp};
+use gristmill_worker::input::{FilePath, FileStamp, Piece, Place};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -89,6 +89,20 @@ pub enum OutputError {
     NotADirectory {
         /// The path.
         path: PathBuf,
+    },
+    /// It is the root of all files.
+    #[error("the output {path} is the root of the file system; name a directory in it")]
+    Root {
+        /// As it was named.
+        path: PathBuf,
+    },
+    /// What the job reads lies in what it would replace.
+    #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
+    HoldsInput {
+        /// The directory.
+        path: PathBuf,
+        /// The first such input.
+        input: PathBuf,
     },
     /// Another job writes there.
     #[error("another job is writing to {path} (it has a {TEMPORARY} folder, {by})")]
@@ -165,6 +179,9 @@ impl OutputDirectory {
             }
             _ => path,
         };
+        if fs::canonicalize(&path).is_ok_and(|whole| whole.parent().is_none()) {
+            return Err(OutputError::Root { path });
+        }
         for _ in 0..TAKE_OVERS_MAX {
             match Self::claim_once(&path, overwrite, sync, nonce) {
                 Err(OutputError::Busy { .. }) if claim::take_over(&path) => {}
@@ -480,6 +497,36 @@ impl OutputDirectory {
         }
         let _ = fs::remove_dir(&aside);
     }
+}
+
+/// Refuses an output directory that holds a file of these pieces of input.
+///
+/// # Errors
+/// Which one; or a directory that cannot be looked at.
+pub(crate) fn refuse_inputs<'a>(
+    output: &Path,
+    pieces: impl Iterator<Item = &'a Piece>,
+) -> Result<(), OutputError> {
+    let whole = match fs::canonicalize(output) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(OutputError::io("resolve", output))?,
+    };
+    if whole.parent().is_none() {
+        return Err(OutputError::Root { path: output.to_path_buf() });
+    }
+    let mut seen = BTreeSet::new();
+    for piece in pieces.filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path))) {
+        // A worker's file of this name may be another one than ours.
+        let same = |path: &Path| fs::metadata(path).is_ok_and(|found| FileStamp::of(&found) == piece.stamp);
+        let inside = fs::canonicalize(piece.path.to_path()).is_ok_and(|path| path.starts_with(&whole));
+        if inside && (piece.place == Place::Submitter || same(piece.path.to_path())) {
+            return Err(OutputError::HoldsInput {
+                path: output.to_path_buf(),
+                input: piece.path.to_path().to_path_buf(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// How the names begin of what is overwritten, until the job has succeeded; inside the directory.

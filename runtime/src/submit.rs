@@ -4,7 +4,7 @@
 //! here. Not here: sending the submission and waiting (`client`).
 
 use crate::api::{ExactWork, SCHEMA, Submission, WorkerStatus};
-use crate::output_dir::{OutputDirectory, OutputError};
+use crate::output_dir::{OutputDirectory, OutputError, refuse_inputs};
 use crate::registry::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_scheduler::ids::WorkerId;
@@ -297,6 +297,8 @@ pub(crate) fn plan(
             .map_err(|source| SubmitError::Sample { source })?,
         _ => Vec::new(),
     };
+    let pieces = splits.iter().chain(&side).flat_map(|split| &split.pieces);
+    refuse_inputs(&options.output, pieces).map_err(|source| SubmitError::Output { source })?;
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     let permit_key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.

@@ -8,6 +8,7 @@
 use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::answer;
 use gristmill_worker::commit::publish;
+use gristmill_worker::fault;
 use gristmill_worker::http::{self, Body, Door, Secret, ServerConfig, Transport, serve};
 use gristmill_worker::input::FileStamp;
 use http_body_util::BodyExt;
@@ -15,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::TcpListener;
@@ -51,21 +52,29 @@ impl http::Doors for Doors {
     }
 }
 
-/// Serves until dropped (the task it is spawned in is aborted). The part of an attempt becomes the file of the name
-/// `place`, a hyphen and the attempt's name.
-pub async fn run(listener: TcpListener, transport: Transport, doors: Doors, files: Served, place: PathBuf) {
+/// What becomes of parts that arrive.
+#[derive(Clone)]
+pub struct Parts {
+    /// The part of an attempt becomes the file of this name, a hyphen and the attempt's name.
+    pub place: PathBuf,
+    /// On disk before it counts.
+    pub sync: bool,
+}
+
+/// Serves until dropped (the task it is spawned in is aborted).
+pub async fn run(listener: TcpListener, transport: Transport, doors: Doors, files: Served, parts: Parts) {
     let config = Arc::new(ServerConfig::new(transport));
-    let handler = move |request: Request<Incoming>| respond(files.clone(), place.clone(), request);
+    let handler = move |request: Request<Incoming>| respond(files.clone(), parts.clone(), request);
     serve(listener, config, Arc::new(doors), handler, std::future::pending()).await;
 }
 
-async fn respond(files: Served, place: PathBuf, request: Request<Incoming>) -> Response<Body> {
+async fn respond(files: Served, parts: Parts, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if path.starts_with("/files/") {
         return serve_range(files, request).await;
     }
     let Some(put) = PutPart::parse(&path) else { return answer::status(StatusCode::NOT_FOUND) };
-    match receive(&place, &put, request.into_body()).await {
+    match receive(&parts, &put, request.into_body()).await {
         Ok(stamp) => answer::json(StatusCode::OK, &stamp),
         Err(Refusal::Broken) => answer::status(StatusCode::BAD_REQUEST),
         Err(Refusal::Disk(source)) if source.kind() == io::ErrorKind::AlreadyExists => {
@@ -109,9 +118,19 @@ enum Refusal {
 /// Numbers what arrives, so that two requests for one attempt never write into one file.
 static ARRIVALS: AtomicU64 = AtomicU64::new(0);
 
-async fn receive(place: &Path, put: &PutPart, mut body: Incoming) -> Result<FileStamp, Refusal> {
+/// Off this thread, which serves others and hears the master meanwhile.
+async fn sync_aside(file: fs::File) -> io::Result<fs::File> {
+    let syncing = tokio::task::spawn_blocking(move || {
+        fault::error("submitter.sync")?;
+        file.sync_all()?;
+        Ok(file)
+    });
+    syncing.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+}
+
+async fn receive(parts: &Parts, put: &PutPart, mut body: Incoming) -> Result<FileStamp, Refusal> {
     let named = |end: &str| {
-        let mut name = place.as_os_str().to_owned();
+        let mut name = parts.place.as_os_str().to_owned();
         name.push(format!("-{}{end}", put.attempt));
         PathBuf::from(name)
     };
@@ -132,8 +151,10 @@ async fn receive(place: &Path, put: &PutPart, mut body: Incoming) -> Result<File
         if (bytes, crc) != (put.bytes, put.crc32c) {
             return Err(Refusal::Broken);
         }
-        let file = file.into_inner().map_err(|error| Refusal::Disk(error.into_error()))?;
-        file.sync_all().map_err(Refusal::Disk)?;
+        let mut file = file.into_inner().map_err(|error| Refusal::Disk(error.into_error()))?;
+        if parts.sync {
+            file = sync_aside(file).await.map_err(Refusal::Disk)?;
+        }
         // The first that arrives whole is the attempt's part, and stays it.
         publish(&arriving, &named("")).map_err(Refusal::Disk)?;
         Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))

@@ -23,8 +23,8 @@ impl Stand {
         let (key, permit_key) = (Secret::generate().unwrap(), Secret::generate().unwrap());
         let doors = Doors { key: key.clone(), permit_key: permit_key.clone() };
         let files = Served::Listed(Arc::default());
-        let place = folder.path().join(TEMPORARY).join("probe-1");
-        let serving = tokio::spawn(run(listener, Transport::Plain, doors, files, place));
+        let parts = Parts { place: folder.path().join(TEMPORARY).join("probe-1"), sync: true };
+        let serving = tokio::spawn(run(listener, Transport::Plain, doors, files, parts));
         Self { folder, endpoint, key, permit_key, serving }
     }
 

@@ -149,6 +149,29 @@ fn four_jobs_run_in_plain_http_if_that_was_allowed() {
 }
 
 #[test]
+fn parts_that_are_sent_are_synced_unless_that_was_waived() {
+    if !possible("syncing sent parts") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let lan = Lan::start(&sandbox, &["--allow-root"], &|_| String::new());
+    let text = sandbox.write("data/text", "b a\na\n");
+    // The first sync fails, which costs an attempt.
+    sandbox.arm("submitter.sync");
+    let token = sandbox.path("faults/submitter.sync");
+    for (flag, synced) in [(&["--no-sync"] as &[&str], false), (&[], true)] {
+        let out = sandbox.text(&format!("data/{synced}"));
+        let fixed = ["submit", "wordcount", &text, "--reduces", "1", "--allow-root", "--join", &lan.join];
+        let arguments = [&fixed, flag, &["--output", &out]].concat();
+        lan.command(&arguments).finish().expect_code(0);
+        assert_eq!(token.exists(), !synced, "{flag:?}");
+        let part = sandbox.path(&format!("data/{synced}/part-00000"));
+        assert_eq!(std::fs::read_to_string(part).unwrap(), "a\t2\nb\t1\n");
+    }
+    lan.end();
+}
+
+#[test]
 fn plain_http_between_hosts_is_refused_on_either_side_unless_allowed() {
     if !possible("plain HTTP between hosts") {
         return;

@@ -48,6 +48,45 @@ fn output_that_is_a_file_is_refused() {
 }
 
 #[test]
+fn root_of_all_files_is_refused_as_an_output() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    for root in ["/", "/tmp/.."] {
+        // Without `--overwrite`: a test that fails must not take the machine along.
+        let refused = sandbox.run(["run", "wordcount", &input, "--output", root]).expect_code(3);
+        refused.expect_words(&["is the root of the file system"]);
+    }
+}
+
+#[test]
+fn output_that_holds_an_input_of_the_job_is_refused_and_left_alone() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.write("data/deep/text", "a b\n");
+    let side = sandbox.write("side/right.csv", "1,x\n");
+    let left = sandbox.write("left.csv", "1,y\n");
+    std::os::unix::fs::symlink(sandbox.path("data"), sandbox.path("link")).unwrap();
+    let (data, link, through) = (sandbox.text("data"), sandbox.text("link"), sandbox.text("link/deep"));
+    let join = ["join", "--left", &left, "--right", &side, "--on", "1", "--strategy", "broadcast"];
+    let cases: [(&[&str], String); 5] = [
+        (&["wordcount", &text], sandbox.text("data/deep")),
+        (&["wordcount", &text], data),
+        (&["wordcount", &text], link),
+        (&["wordcount", &through], sandbox.text("data/deep")),
+        (&join, sandbox.text("side")),
+    ];
+    for (job, output) in cases {
+        let arguments = [&["run"], job, &["--overwrite", "--output", &output]].concat();
+        sandbox.run(arguments).expect_code(3).expect_words(&["an input of the same job"]);
+        assert_eq!(fs::read(&text).unwrap(), b"a b\n");
+        assert_eq!(fs::read(&side).unwrap(), b"1,x\n");
+    }
+    // Beside it is well, also if the name begins alike.
+    let out = sandbox.write("data-out/old", "old").replace("/old", "");
+    sandbox.run_well(["run", "wordcount", &text, "--reduces", "1", "--overwrite", "--output", &out]);
+    assert_eq!(oracle::names(&sandbox.path("data-out")), ["_SUCCESS", "part-00000"]);
+}
+
+#[test]
 fn directory_that_another_job_writes_to_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.arm("map");
