@@ -337,7 +337,7 @@ impl Books {
         entry.followed = false;
         if entry.state.ended() {
             // It ended while its client was already gone: nobody has closed its output.
-            if !entry.output_closed.send_replace(true) {
+            if !*entry.output_closed.borrow() {
                 self.close_for_client(job);
             }
         } else {
@@ -382,10 +382,11 @@ impl Books {
     pub fn client_closed(&mut self, now: Time, id: JobId, failed: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
         job.output_closed.send_replace(true);
-        if let Some(reason) = failed {
-            job.output_lost("output", "the output could not be finished", reason);
-            self.register_end(now, id);
+        match failed {
+            Some(reason) => job.output_lost("output", "the output could not be finished", reason),
+            None => job.touch(),
         }
+        self.register_end(now, id);
     }
 
     /// Where it is announced that the client has closed the output of a job.
@@ -396,11 +397,19 @@ impl Books {
     /// The output of a job has been finished or abandoned.
     pub fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
+        entry.output_closed.send_replace(true);
         let Some(outcome) = entry.closing.take() else {
-            if let (Some(reason), JobState::Succeeded) = (failed, entry.state) {
-                entry.output_lost("client_lost", "its client died before it had closed the output", reason);
-                self.register_end(now, job);
+            match (failed, entry.state) {
+                (Some(reason), JobState::Succeeded) => {
+                    entry.output_lost(
+                        "client_lost",
+                        "its client died before it had closed the output",
+                        reason,
+                    );
+                }
+                _ => entry.touch(),
             }
+            self.register_end(now, job);
             return;
         };
         match failed {
@@ -418,8 +427,12 @@ impl Books {
     fn end(&mut self, now: Time, id: JobId, outcome: Outcome) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.end(now, outcome);
+        let open = job.output_is_open();
         self.ended.insert((now, id));
-        self.register_end(now, id);
+        // A success without output is none: that of a client is written down once it has closed the output.
+        if !open {
+            self.register_end(now, id);
+        }
     }
 
     /// Writes into the register how a job has ended.
@@ -462,9 +475,13 @@ impl Books {
     }
 
     /// How a job stands, for somebody who follows it: parts are listed once it has ended, and for whoever closes the
-    /// output, where they were built.
+    /// output, where they were built. For all others it runs until there is its output.
     pub fn glance(&self, now: Time, id: JobId, closes: bool) -> Option<JobStatus> {
         let Some(job) = self.jobs.get(&id) else { return self.register.past(id).cloned() };
+        if !closes && job.output_is_open() {
+            let status = self.look(now, id, false, false)?;
+            return Some(JobStatus { state: JobState::Running, ..status });
+        }
         let parts = job.state.ended();
         self.look(now, id, parts, parts && closes)
     }

@@ -72,6 +72,14 @@ fn what_a_dead_job_had_moved_aside_comes_back_when_the_next_one_fails() {
 
 /// Kills the client of a job that has succeeded before it could close the output; answers how the job stands then.
 fn client_dies_at_the_end(sandbox: &Sandbox, before: impl FnOnce()) -> serde_json::Value {
+    client_dies_at_the_end_before(sandbox, before, || {})
+}
+
+fn client_dies_at_the_end_before(
+    sandbox: &Sandbox,
+    before: impl FnOnce(),
+    then: impl FnOnce(),
+) -> serde_json::Value {
     let input = sandbox.write("text", "b a\na\n");
     let out = sandbox.text("out");
     let standing = Standing::start(sandbox, 1);
@@ -90,6 +98,7 @@ fn client_dies_at_the_end(sandbox: &Sandbox, before: impl FnOnce()) -> serde_jso
         let job = standing.job("job-1");
         (job["state"] != "succeeded" || sandbox.path("out/_SUCCESS").exists()).then_some(job)
     });
+    then();
     standing.end();
     ended
 }
@@ -105,10 +114,18 @@ fn client_that_dies_when_its_job_has_ended_leaves_a_finished_output() {
 #[test]
 fn job_whose_client_died_and_whose_output_cannot_be_finished_did_not_succeed() {
     let sandbox = Sandbox::new();
-    let job = client_dies_at_the_end(&sandbox, || {
+    let waiting = std::cell::Cell::new(None);
+    let spoil = || {
+        // Whoever waits for the job waits for its output.
+        let wait = sandbox.gristmill(["wait", "job-1"]).start();
+        until("the wait to tell how the job stands", || wait.stderr().contains("job-1").then_some(()));
+        waiting.set(Some(wait));
         let temporary = sandbox.path("out/_temporary");
         let built = oracle::names(&temporary).into_iter().find(|name| name.ends_with("-reduce-0.0")).unwrap();
         std::fs::write(temporary.join(built), "other").unwrap();
+    };
+    let job = client_dies_at_the_end_before(&sandbox, spoil, || {
+        waiting.take().unwrap().finish().expect_code(5).expect_words(&["closed the output"]);
     });
     assert_eq!((&job["state"], &job["failure"]["code"]), (&"failed".into(), &"client_lost".into()), "{job}");
     assert!(!sandbox.path("out").exists());

@@ -80,7 +80,7 @@ pub(super) struct Job {
     pub(super) output: Option<OutputDirectory>,
     /// Attempts that could not write their part, by task.
     pub(super) output_failures: BTreeMap<TaskId, u32>,
-    /// The client has said that the output is closed.
+    /// The output is closed, as its client has said, or the master has done.
     pub(super) output_closed: watch::Sender<bool>,
     /// How the job ends once its output is closed.
     pub(super) closing: Option<Outcome>,
@@ -168,6 +168,11 @@ impl Job {
         }
         self.last_failure = BTreeMap::new();
         self.touch();
+    }
+
+    /// The job has succeeded, and its output is not there yet: its client, or the master in its place, closes it.
+    pub(super) fn output_is_open(&self) -> bool {
+        self.submission.attached && self.state == JobState::Succeeded && !*self.output_closed.borrow()
     }
 
     /// The job succeeded, but there is no output of it after all.
