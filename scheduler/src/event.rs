@@ -167,8 +167,8 @@ pub struct Fingerprint {
     pub pairs: u64,
     /// Over partitions and keys; `None` where only whole pairs were looked at.
     pub keys: Option<NonZeroU64>,
-    /// Over partitions and pairs; `None` where values depend on the grouping in which they were combined, and where
-    /// pairs were not read.
+    /// Over partitions and pairs; `None` where values were combined, which may round by their order and grouping, and
+    /// where pairs were not read.
     pub frames: Option<NonZeroU64>,
     /// Over partitions and places of pairs that were left in the input; `None` where they were not.
     pub places: Option<NonZeroU64>,

@@ -16,8 +16,8 @@ use crate::value::Value;
 /// A mapper must be deterministic: the same records must give the same pairs each time, whatever their order. When a
 /// worker is lost its maps run again, and a reduce may have taken from the first run what another takes from the second.
 /// Random numbers come from a seed in the job's parameters, times and host names from nowhere. When two attempts of a map
-/// put out different pairs after a reduce took some, the job fails and says so. A combiner may round (sums of `f64`); it
-/// must not add, drop or rename keys by chance.
+/// put out different pairs after a reduce took some, the job fails and says so. A combiner may round (sums of `f64`):
+/// of what it made the keys alone are compared.
 pub trait Mapper {
     /// What the pairs are grouped and ordered by.
     type Key: Key;

@@ -272,21 +272,25 @@ impl<K: Key, V: Value> Emitter<K, V> {
         Ok(writer.finish()?)
     }
 
+    /// What two attempts have in common: of combined values that hangs on their order and on the memory there was.
+    fn look(&self) -> Look {
+        if matches!(self.target, Target::Combine(_)) { Look::Keys } else { Look::Pairs }
+    }
+
     /// Ends the collection: the map's output, in memory if `budget` grants it.
     pub(crate) fn finish(mut self, budget: &Budget) -> Result<MapOutput, TaskFailure> {
         self.end_block()?;
         if !self.runs.is_empty() {
             self.spill()?;
             let most: usize = self.runs.iter().map(MapOutput::memory_bytes).sum();
-            // How values were grouped as they were combined hangs on the memory there was.
-            let combines = matches!(self.target, Target::Combine(_));
-            let look = if combines { Look::Keys } else { Look::Pairs };
+            let look = self.look();
             let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most)?;
             return self.merge_runs(writer.printing(look));
         }
         let write = self.setting.write.clone();
         let partitions = write.partitions;
         let progress = self.setting.progress.clone();
+        let look = self.look();
         match &mut self.target {
             Target::Sort(sorting) => {
                 let kept_in_files = &self.setting.kept_in_files;
@@ -297,7 +301,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 }
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
                 let writer = SegmentsWriter::in_memory(write, budget, bytes)?;
-                let mut writer = writer.printing(Look::Pairs);
+                let mut writer = writer.printing(look);
                 sorting.drain(&mut writer, &progress)?;
                 self.setting.recycler.keep(sorting.take_memory());
                 Ok(writer.finish()?)
@@ -305,7 +309,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             Target::Combine(combining) => {
                 let table = combining.take();
                 let writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
-                let mut writer = writer.printing(Look::PairsAndKeys);
+                let mut writer = writer.printing(look);
                 write_table(&table, &self.partitioning, partitions, &mut writer, &progress)?;
                 self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)

@@ -17,10 +17,10 @@ const MIX_TWO: u64 = 0xBF58_476D_1CE4_E5B9;
 pub struct OutputPrint {
     /// Over the partitions of all pairs.
     pub pairs: u64,
-    /// Over partitions and keys; `None` if keys were not looked at alone.
+    /// Over partitions and keys; `None` if whole pairs were looked at.
     pub keys: Option<NonZeroU64>,
-    /// Over partitions and whole pairs; `None` if values depend on the grouping in which they were combined, which hangs
-    /// on the memory there was.
+    /// Over partitions and whole pairs; `None` if values were combined: a combiner that rounds makes others of them by
+    /// their order and by the memory there was.
     pub frames: Option<NonZeroU64>,
     /// Over partitions and places of pairs that were left in the input; `None` if they were not.
     pub places: Option<NonZeroU64>,
@@ -44,8 +44,6 @@ impl OutputPrint {
 pub(crate) enum Look {
     /// Keys and values.
     Pairs,
-    /// The same, and keys by themselves: another attempt may have had to combine values in another grouping.
-    PairsAndKeys,
     /// Keys alone.
     Keys,
 }
@@ -68,7 +66,7 @@ impl Printing {
     pub fn frame(&mut self, partition: u32, frame: &[u8]) {
         let spread = spread(partition);
         self.pairs = self.pairs.wrapping_add(spread);
-        if self.look != Look::Keys {
+        if self.look == Look::Pairs {
             self.frames = self.frames.wrapping_add((xxh3_64(frame) ^ spread).wrapping_mul(MIX_ONE));
         }
     }
@@ -76,7 +74,7 @@ impl Printing {
     /// The key of that pair.
     #[inline]
     pub fn key(&mut self, partition: u32, key: &[u8]) {
-        if self.look != Look::Pairs {
+        if self.look == Look::Keys {
             self.keys = self.keys.wrapping_add((xxh3_64(key) ^ spread(partition)).wrapping_mul(MIX_ONE));
         }
     }
@@ -84,8 +82,8 @@ impl Printing {
     pub fn print(&self) -> OutputPrint {
         OutputPrint {
             pairs: self.pairs,
-            keys: (self.look != Look::Pairs).then(|| some(self.keys)),
-            frames: (self.look != Look::Keys).then(|| some(self.frames)),
+            keys: (self.look == Look::Keys).then(|| some(self.keys)),
+            frames: (self.look == Look::Pairs).then(|| some(self.frames)),
             places: None,
         }
     }
@@ -124,7 +122,7 @@ mod tests {
 
     #[test]
     fn fingerprint_is_the_same_for_the_same_pairs_in_any_order() {
-        for look in [Look::Pairs, Look::PairsAndKeys, Look::Keys] {
+        for look in [Look::Pairs, Look::Keys] {
             let [first, second, third] = PAIRS;
             assert_eq!(print(look, &PAIRS), print(look, &[third, first, second]));
         }

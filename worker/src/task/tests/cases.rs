@@ -2,8 +2,8 @@
 
 use super::super::*;
 use super::jobs::Numbers;
-use super::runner::{Bench, JOB, Means, Memory, MemorySplit, run_job};
-use crate::api::{Counter, Input, JobPlan, MapOnly, Mapper, Partitioner, Reducer, Sum, WriteTotal};
+use super::runner::{Bench, JOB, Means, Memory, MemorySplit, prints, run_job};
+use crate::api::{Combiner, Counter, Input, JobPlan, MapOnly, Mapper, Partitioner, Reducer, Sum, WriteTotal};
 use crate::collect::Emitter;
 use crate::input::{Compression, FilePath, FileStamp, LocalFiles, Piece, Place};
 use crate::key::ByteString;
@@ -368,4 +368,51 @@ fn a_map_only_task_writes_its_part_in_input_order() {
     assert_eq!((progress.records_in.load(Relaxed), progress.records_out.load(Relaxed)), (4, 3));
     let failure = bench.map(&plan, 0, &MemorySplit { input: 0, blocks: Vec::new() }).unwrap_err();
     assert_eq!(failure.class(), Fault::Config);
+}
+
+/// `word number` lines of a block, as sums of `f64` in an order that hangs on a table without order, such as `HashMap`.
+struct Shares {
+    backwards: bool,
+}
+impl Mapper for Shares {
+    type Key = String;
+    type Value = f64;
+    fn map(&mut self, record: Record<'_>, out: &mut Emitter<String, f64>) -> TaskResult {
+        let text = record.text();
+        let mut numbers: Vec<&str> = text.split(' ').collect();
+        if self.backwards {
+            numbers.reverse();
+        }
+        for number in numbers {
+            out.emit("total", number.parse()?);
+        }
+        Ok(())
+    }
+}
+
+struct Added;
+impl Combiner for Added {
+    type Value = f64;
+    fn combine(&mut self, total: &mut f64, value: f64) {
+        *total += value;
+    }
+}
+
+#[test]
+fn map_whose_combiner_rounds_agrees_with_itself_in_any_order_and_within_any_memory() {
+    let plan = |backwards| {
+        let plan = JobPlan::map(input(), move || Shares { backwards }).combine(|| Added);
+        plan.reduce(|| WriteTotal::<String, _>::new(Added))
+    };
+    let splits = [split("0.1 0.2 0.3 1e16 0.7\n1.5 -1e16 0.9\n")];
+    let total = |backwards| run_job(&plan(backwards), &splits, 1, Means::PLENTY);
+    assert_ne!(total(true), total(false), "these numbers are rounded by their order");
+    let first = prints(&plan(false), &splits, 1, Means::PLENTY);
+    for (backwards, means) in [(true, Means::PLENTY), (false, Means::NOTHING), (true, Means::NOTHING)] {
+        assert_eq!(prints(&plan(backwards), &splits, 1, means), first, "backwards {backwards}, {means:?}");
+    }
+    let other = [split("0.1 0.2\n")];
+    assert_eq!(prints(&plan(false), &other, 1, Means::PLENTY), first, "values do not count, keys do");
+    let words = |text: &str| prints(&sums(), &[split(text)], 3, Means::PLENTY);
+    assert_ne!(words("a 1\nb 2\n"), words("a 1\nc 2\n"));
 }
