@@ -58,6 +58,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// How long a process that is being killed may take to be dead: until then it holds its folders.
+const DYING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Between two looks whether it is.
+const DYING_PAUSE: Duration = Duration::from_millis(5);
+
+/// What is written to a child before its pipe is closed. A parent that is killed writes nothing.
+const FAREWELL: &[u8] = b"end\n";
+
 const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
 
 /// Last words of user code that are sent to the master, bytes.
@@ -184,7 +193,7 @@ pub struct Cluster {
     master: Endpoint,
     secret: Secret,
     master_child: Child,
-    _master_stdin: Option<ChildStdin>,
+    master_stdin: Option<ChildStdin>,
     stop: watch::Sender<bool>,
     supervisors: Vec<tokio::task::JoinHandle<()>>,
     folders: Vec<PathBuf>,
@@ -238,7 +247,7 @@ impl Cluster {
             master,
             secret,
             master_child: child,
-            _master_stdin: Some(stdin),
+            master_stdin: Some(stdin),
             stop,
             supervisors: Vec::new(),
             folders,
@@ -296,7 +305,7 @@ impl Cluster {
         let pool = Pool::new(Timeouts::default());
         let path = format!("{ROOT}/shutdown");
         let _ = pool.request(&self.master, Some(&self.secret), Method::POST, &path, full(Vec::new())).await;
-        self._master_stdin = None;
+        farewell(self.master_stdin.take()).await;
         if tokio::time::timeout(END_PATIENCE, self.master_child.wait()).await.is_err() {
             let _ = self.master_child.kill().await;
         }
@@ -573,7 +582,7 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 
 /// Lets a worker end by itself, then makes it.
 async fn end(mut seated: Seated) {
-    seated.stdin = None;
+    farewell(seated.stdin.take()).await;
     if tokio::time::timeout(END_PATIENCE, seated.child.wait()).await.is_err() {
         let _ = seated.child.kill().await;
     }
@@ -614,6 +623,14 @@ async fn configure(child: &mut Child, settings: &ChildConfig) -> io::Result<Chil
     Ok(stdin)
 }
 
+/// Tells a child that its end is meant, so that it does not take this process for dead.
+async fn farewell(stdin: Option<ChildStdin>) {
+    let Some(mut stdin) = stdin else { return };
+    // A child that has ended needs no word.
+    let _ = stdin.write_all(FAREWELL).await;
+    let _ = stdin.flush().await;
+}
+
 async fn first_line(child: &mut Child) -> io::Result<String> {
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();
@@ -649,12 +666,24 @@ fn private_folders(
     Ok((made, holds))
 }
 
-/// Removes a worker's folders, and what they lie in if whoever made that is dead and nobody else uses it.
-pub(crate) fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::Hold>) {
+/// Removes a worker's folders, and if whoever made what they lie in was killed, that too once nobody else uses it.
+pub(crate) fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::Hold>, orphaned: bool) {
     remove_folders(folders);
     drop(holds);
-    for parent in folders.iter().filter_map(|folder| folder.parent()) {
-        scratch::sweep_folder(parent);
+    if !orphaned {
+        return;
+    }
+    let mut left: Vec<&Path> = folders.iter().filter_map(|folder| folder.parent()).collect();
+    let began = Instant::now();
+    loop {
+        left.retain(|parent| {
+            scratch::sweep_folder(parent);
+            parent.exists()
+        });
+        if left.is_empty() || DYING_PATIENCE < began.elapsed() {
+            return;
+        }
+        std::thread::sleep(DYING_PAUSE);
     }
 }
 

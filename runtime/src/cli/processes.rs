@@ -119,8 +119,10 @@ struct Stoppable {
     runtime: tokio::runtime::Runtime,
     stop: watch::Sender<bool>,
     stopping: watch::Receiver<bool>,
-    /// It was a signal that turned it.
+    /// It was a signal that turned it, sent by somebody.
     signalled: Arc<AtomicBool>,
+    /// The parent of this process has died without a word, or the kernel says so.
+    orphaned: Arc<AtomicBool>,
 }
 
 impl Stoppable {
@@ -128,21 +130,24 @@ impl Stoppable {
         use tokio::signal::unix::{SignalKind, signal};
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopping) = watch::channel(false);
-        let signalled = Arc::new(AtomicBool::new(false));
-        let (asked, by_signal) = (stop.clone(), signalled.clone());
+        let (signalled, orphaned) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (asked, by_signal, by_death) = (stop.clone(), signalled.clone(), orphaned.clone());
         // From now on, not from when the runtime first runs: by then others may know that this process is there.
-        let signals =
-            runtime.block_on(async { (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) });
+        let parent_died = SignalKind::from_raw(child::PARENT_DEATH_SIGNAL.as_raw());
+        let signals = runtime.block_on(async {
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(parent_died))
+        });
         runtime.spawn(async move {
-            let (Ok(mut interrupt), Ok(mut terminate)) = signals else { return };
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            by_signal.store(true, Ordering::Relaxed);
+            let (Ok(mut interrupt), Ok(mut terminate), Ok(mut parent_died)) = signals else { return };
+            let cause = tokio::select! {
+                _ = interrupt.recv() => by_signal,
+                _ = terminate.recv() => by_signal,
+                _ = parent_died.recv() => by_death,
+            };
+            cause.store(true, Ordering::Relaxed);
             let _ = asked.send(true);
         });
-        Ok(Self { runtime, stop, stopping, signalled })
+        Ok(Self { runtime, stop, stopping, signalled, orphaned })
     }
 }
 
@@ -174,11 +179,11 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     // What a parent does not name it does not want, whatever the settings say: it may start many masters.
     let of_settings = if flags.from_parent { &Settings::default() } else { settings };
     let journal = journal(flags.journal.as_ref(), of_settings)?;
-    let Stoppable { runtime, stop, stopping, .. } = Stoppable::start()?;
+    let Stoppable { runtime, stop, stopping, orphaned, .. } = Stoppable::start()?;
     let (secret, bind, state, remove_at_end) = match flags.from_parent {
         true => {
             log_to(None, "warn");
-            let child = child::settings(stop.clone())?;
+            let child = child::settings(stop.clone(), orphaned)?;
             (parse_secret(&child)?, Bind::loopback(), None, child.remove_at_end)
         }
         false => {
@@ -382,9 +387,8 @@ impl WorkerCommand {
 
 /// One worker process, a child of `run` or of `worker`.
 fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u8> {
-    let Stoppable { runtime, stop, stopping, signalled } = Stoppable::start()?;
-    let parent = child::Parent::current();
-    let child = child::settings(stop)?;
+    let Stoppable { runtime, stop, stopping, signalled, orphaned } = Stoppable::start()?;
+    let child = child::settings(stop, orphaned.clone())?;
     let secret = parse_secret(&child)?;
     let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
     let first =
@@ -422,9 +426,8 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
         std::process::exit(exit::worker::BROKEN);
     };
     let code = match ended {
-        // Its parent asks by closing a pipe, and the master by a word. The kernel's signal when the parent dies is no
-        // third party's either.
-        Ok(WorkerExit::Shutdown) if signalled.load(Ordering::Relaxed) && parent.lives() => {
+        // Its parent asks by closing a pipe, and the master by a word.
+        Ok(WorkerExit::Shutdown) if signalled.load(Ordering::Relaxed) && !orphaned.load(Ordering::Relaxed) => {
             tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
             exit::worker::TERMINATED
         }
@@ -452,7 +455,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     };
     if code == exit::worker::ASKED {
         // The parent does this too, unless it was killed.
-        crate::cluster::leave_folders(&child.spill_dirs, holds);
+        crate::cluster::leave_folders(&child.spill_dirs, holds, orphaned.load(Ordering::Relaxed));
     }
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(code)
