@@ -1,4 +1,5 @@
-//! Whether the kernel ended a process because memory ran out: it sends SIGKILL, as anybody may, but it counts.
+//! What the kernel does when memory runs out: whom it ends first, and whether it was the one who ended a process. It sends
+//! SIGKILL, as anybody may, but it counts.
 //!
 //! Not here: what follows from it (`master::books::losses`).
 
@@ -9,6 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where control groups are, as nearly every system has it.
 const GROUPS: &str = "/sys/fs/cgroup";
+
+/// What worker processes add to the kernel's score of whom to end first, in thousandths of the memory there is. Half is
+/// more than a master or a client ever has; whatever else runs and is larger still goes first.
+const WORKER_SCORE: u32 = 500;
+
+/// Lets the kernel end this process before its master and the clients, which hold what cannot be run again. Memory
+/// that a dying process has not given back yet makes the kernel look for the next one, which could be anybody.
+pub(crate) fn offer_this_process_first() {
+    // Where there is no such file the kernel has other ways.
+    let score = Path::new("/proc/self/oom_score_adj");
+    let inherited = fs::read_to_string(score).ok().and_then(|text| text.trim().parse::<i64>().ok());
+    let wanted = i64::from(WORKER_SCORE).max(inherited.unwrap_or(0));
+    if let Err(error) = fs::write(score, wanted.to_string()) {
+        tracing::debug!(%error, "the kernel does not take this process first when memory runs out");
+    }
+}
 
 /// The kernel's count of processes that it ended for lack of memory: of this process's control group, in which its
 /// children are too, or of the whole machine where the group has none. Cloning shares it.

@@ -398,6 +398,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
     slots::install_panic_hook(exit::worker::BROKEN);
+    crate::out_of_memory::offer_this_process_first();
     // Without it nobody knows who brought the process down if several attempts run.
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
@@ -427,7 +428,9 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     };
     let code = match ended {
         // Its parent asks by closing a pipe, and the master by a word.
-        Ok(WorkerExit::Shutdown) if signalled.load(Ordering::Relaxed) && !orphaned.load(Ordering::Relaxed) => {
+        Ok(WorkerExit::Shutdown)
+            if signalled.load(Ordering::Relaxed) && !orphaned.load(Ordering::Relaxed) =>
+        {
             tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
             exit::worker::TERMINATED
         }

@@ -132,6 +132,20 @@ impl Drop for MemoryGroup {
 }
 
 #[test]
+fn kernel_is_offered_worker_processes_before_the_master_when_memory_runs_out() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let score = |pid: u32| -> i32 {
+        fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap().trim().parse().unwrap()
+    };
+    let supervisor = standing.workers[0].pid();
+    let worker = sandbox.pids_of("worker").into_iter().find(|pid| *pid != supervisor).unwrap();
+    let own = score(std::process::id());
+    assert_eq!((score(worker), score(supervisor), score(standing.master.pid())), (own.max(500), own, own));
+    standing.end();
+}
+
+#[test]
 fn job_that_uses_up_the_memory_fails_with_code_7_after_three_workers_and_says_why() {
     let what = "a job that uses up the memory";
     if !is_root(what) {
