@@ -1,15 +1,19 @@
 //! The one way structures become bytes: bincode with fixed settings, every decode bounded.
 //!
-//! Values of user types, frames and request bodies go through here. No other file names bincode, so that it
-//! can be swapped. Not here: keys (`key`, whose byte order means something), framing, and length limits before
+//! Values of user types, frames and request bodies go through here, the latter two by [`decode_message`]. No other file
+//! names bincode, so that it can be swapped. Not here: keys (`key`, whose byte order means something), framing, and length limits before
 //! a body is buffered; those belong to whoever reads it.
 //!
 //! Types on the wire must not be recursive and must not hold lists of zero-sized items: neither costs bytes, so
 //! no limit on bytes stops them.
 
+mod bounded;
+
 use bincode::config::{Configuration, Limit, standard};
+use bounded::Bounded;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 
 /// Bytes that do not decode, or a structure that does not encode.
 #[derive(Debug, thiserror::Error)]
@@ -80,8 +84,27 @@ pub fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Code
     }
 }
 
-/// Decodes all of `bytes`. `limit` bounds the bytes of memory that containers inside may claim; it is rounded
-/// up to the next of 64 KiB, 256 KiB, 1 MiB and so on to 4 GiB.
+/// Decodes all of `bytes`, which come from another process: lists inside may take `memory_max` bytes together.
+///
+/// # Errors
+/// Bytes that are not exactly one encoding of the type, are more than the limit or take more.
+pub fn decode_message<T: DeserializeOwned>(bytes: &[u8], memory_max: usize) -> Result<T, CodecError> {
+    let type_name = std::any::type_name::<T>();
+    let length = bytes.len();
+    if memory_max < length {
+        return Err(CodecError::TooLong { type_name, length, limit: memory_max });
+    }
+    let left = Cell::new(memory_max);
+    let (value, used) = bincode::serde::seed_decode_from_slice(Bounded::<T>::new(&left), bytes, standard())
+        .map_err(|source| CodecError::Decode { type_name, length, source })?;
+    if used < length {
+        return Err(CodecError::Trailing { type_name, length, left: length - used });
+    }
+    Ok(value)
+}
+
+/// Decodes all of `bytes`. `limit` bounds the bytes of memory that one string inside may claim, and what all of it has
+/// in bytes; it is rounded up to the next of 64 KiB, 256 KiB, 1 MiB and so on to 4 GiB. Places in lists are not counted.
 ///
 /// # Errors
 /// Bytes that are not exactly one encoding of the type, or claim more than the limit.
@@ -130,6 +153,7 @@ mod tests {
         fn codec_gives_back_what_it_took(value: Sample) {
             let mut bytes = Vec::new();
             encode(&value, &mut bytes);
+            prop_assert_eq!(decode_message::<Sample>(&bytes, 1 << 20).unwrap(), value.clone());
             prop_assert_eq!(decode::<Sample>(&bytes, 1 << 20).unwrap(), value);
         }
 
@@ -137,6 +161,7 @@ mod tests {
         fn codec_survives_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode::<Sample>(&bytes, 1 << 20);
             let _ = decode::<(String, Vec<u64>)>(&bytes, 1 << 20);
+            let _ = decode_message::<Sample>(&bytes, 1 << 20);
         }
     }
 
@@ -157,6 +182,31 @@ mod tests {
         encode(&(1u64 << 40), &mut claim);
         assert!(decode::<Vec<u64>>(&claim, 1 << 20).is_err());
         assert!(decode::<String>(&claim, 1 << 20).is_err());
+    }
+
+    #[test]
+    fn codec_refuses_a_message_whose_lists_take_more_memory_than_allowed() {
+        type Wide = Vec<Option<[u64; 7]>>;
+        let mut nothing = Vec::new();
+        encode(&Wide::from([None; 1000]), &mut nothing);
+        assert_eq!(nothing.len(), 1003, "a byte for each");
+        assert!(decode_message::<Wide>(&nothing, 63_999).is_err());
+        assert_eq!(decode_message::<Wide>(&nothing, 64_000).unwrap().len(), 1000);
+        let mut deep = Vec::new();
+        encode(&BTreeMap::from([(1u8, vec![(Some(vec![1u64; 100]), "a")])]), &mut deep);
+        type Deep = BTreeMap<u8, Vec<(Option<Vec<u64>>, String)>>;
+        // One entry, one item of two times 24 bytes, and 100 numbers.
+        let whole = 1 + 24 + 48 + 800;
+        assert!(decode_message::<Deep>(&deep, whole - 1).is_err());
+        assert_eq!(decode_message::<Deep>(&deep, whole).unwrap()[&1][0].1, "a");
+    }
+
+    #[test]
+    fn codec_makes_no_room_for_a_string_that_has_not_come() {
+        let mut claim = Vec::new();
+        encode(&(1u64 << 60), &mut claim);
+        assert!(decode_message::<String>(&claim, 1 << 20).is_err());
+        assert!(decode_message::<Vec<String>>(&claim, 1 << 20).is_err());
     }
 
     #[test]

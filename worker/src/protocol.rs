@@ -20,6 +20,9 @@ pub const PROTOCOL_VERSION: u32 = 4;
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 
+/// Memory that the lists of a frame may take, for each byte that a frame may have.
+const FRAME_MEMORY_FACTOR: usize = 4;
+
 /// Longest first frame in bytes, before the worker has been accepted.
 pub const HELLO_BYTES_MAX: usize = 4 << 10;
 
@@ -617,7 +620,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             return Err(FrameError::TooLong { length: length as u64, limit: self.limit as u64 });
         }
         let Some(body) = rest.get(..length) else { return Ok(None) };
-        let frame = codec::decode(body, 4 * FRAME_BYTES_MAX)
+        let frame = codec::decode_message(body, self.limit.saturating_mul(FRAME_MEMORY_FACTOR))
             .map_err(|source| FrameError::Decode { length, source })?;
         self.taken += 4 + length;
         Ok(Some(frame))

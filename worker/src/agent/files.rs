@@ -62,7 +62,7 @@ pub async fn serve_range(served: Served, request: Request<Incoming>) -> Response
     let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
         return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
     };
-    let Ok(range) = codec::decode::<RangeRequest>(&body, 4 * REQUEST_BYTES_MAX) else {
+    let Ok(range) = codec::decode_message::<RangeRequest>(&body, 4 * REQUEST_BYTES_MAX) else {
         return answer::status(StatusCode::BAD_REQUEST);
     };
     if RANGE_BYTES_MAX < range.length {

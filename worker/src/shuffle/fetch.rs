@@ -8,7 +8,9 @@
 use super::pace::{GaveWay, Passage};
 use super::plan::Fetch;
 use super::store::{Held, Store};
-use super::{FetchHead, FetchRequest, OutputHead, fetch_head_bytes_max, fetch_maps_max};
+use super::{
+    FetchHead, FetchRequest, OutputHead, fetch_head_bytes_max, fetch_head_memory_max, fetch_maps_max,
+};
 use crate::budget::Budget;
 use crate::codec;
 use crate::http::{self, Answer, HttpError, Pool, Secret};
@@ -260,10 +262,10 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    /// Reads what follows the segments, so that the connection can be used again.
-    async fn drain(&mut self) -> Result<(), HttpError> {
-        while self.body.chunk().await?.is_some() {}
-        Ok(())
+    /// Reads the end behind the segments, so that the connection can be used again; one whose answer has no end there
+    /// is not.
+    async fn end(mut self) -> Result<(), HttpError> {
+        if self.ready.is_empty() { self.body.chunk().await.map(drop) } else { Ok(()) }
     }
 }
 
@@ -360,7 +362,7 @@ impl Fetcher {
             }
         }
         // What went wrong after the last segment hurts nobody; the connection is then not used again.
-        let _ = reader.drain().await;
+        let _ = reader.end().await;
         again
     }
 
@@ -372,6 +374,7 @@ impl Fetcher {
         sees: Option<String>,
     ) -> Result<(Reader<'a>, FetchHead), RequestError> {
         let (fetch, endpoint) = (errand.fetch, || errand.endpoint());
+        let asked_for_order = sees.is_some();
         let request = FetchRequest {
             maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
             partitions: partitions.to_vec(),
@@ -396,11 +399,14 @@ impl Fetcher {
             return Err(RequestError::Head { endpoint: endpoint() });
         }
         let head = reader.read_vec(length).await.map_err(broken)?;
-        let head: FetchHead =
-            codec::decode(&head, 4 * length_max).map_err(|_| RequestError::Head { endpoint: endpoint() })?;
-        let fits = head.outputs.len() == maps.len()
-            && head.outputs.iter().flatten().all(|output| output.lengths.len() == partitions.len());
-        if !fits {
+        let memory_max = fetch_head_memory_max(maps.len(), partitions.len());
+        let head: FetchHead = codec::decode_message(&head, memory_max)
+            .map_err(|_| RequestError::Head { endpoint: endpoint() })?;
+        let fits = |output: &OutputHead| {
+            // An order is of use only for who has asked for it.
+            output.lengths.len() == partitions.len() && (output.in_file.is_none() || asked_for_order)
+        };
+        if head.outputs.len() != maps.len() || !head.outputs.iter().flatten().all(fits) {
             return Err(RequestError::Head { endpoint: endpoint() });
         }
         Ok((reader, head))

@@ -62,6 +62,12 @@ pub fn fetch_head_bytes_max(maps: usize, partitions: usize) -> usize {
     64 + maps * (OUTPUT_HEAD_BYTES_MAX + LENGTH_BYTES_MAX * partitions)
 }
 
+/// Memory that the lists of such a head may take, bytes: what those of a right one take, and no less than it has bytes.
+#[must_use]
+pub fn fetch_head_memory_max(maps: usize, partitions: usize) -> usize {
+    fetch_head_bytes_max(maps, partitions) + maps * size_of::<Option<OutputHead>>()
+}
+
 /// Maps that one request may name with so many partitions, at least 1.
 #[must_use]
 pub fn fetch_maps_max(partitions: usize) -> usize {

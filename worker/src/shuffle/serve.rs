@@ -69,7 +69,7 @@ pub async fn segments_at(
         Ok(body) => body,
         Err(_) => return answer::status(StatusCode::PAYLOAD_TOO_LARGE),
     };
-    let Ok(wanted) = codec::decode::<FetchRequest>(&body, 4 * FETCH_REQUEST_BYTES_MAX) else {
+    let Ok(wanted) = codec::decode_message::<FetchRequest>(&body, 4 * FETCH_REQUEST_BYTES_MAX) else {
         return answer::status(StatusCode::BAD_REQUEST);
     };
     let partitions = wanted.partitions.len();

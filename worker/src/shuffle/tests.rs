@@ -2,6 +2,8 @@
 //!
 //! What is counted is what has come of one job when another one has all, so that a slow machine changes nothing.
 
+mod lies;
+
 use super::fetch::{FetchError, Fetcher, Outcome};
 use super::pace::{InPace, OutPace};
 use super::plan::{Fetch, FetchLimits, FetchPlan};

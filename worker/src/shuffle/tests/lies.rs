@@ -1,0 +1,164 @@
+//! A worker that lies to whoever fetches from it: a raw socket that answers what it likes.
+//!
+//! Each lie ends its request, with a failure that the plan tries again or reports, and takes no more memory or time
+//! than the truth would. Deliberately not here: broken segments, which the tests of `segment` know.
+
+use super::super::{FetchHead, OutputHead, fetch_head_bytes_max, fetch_head_memory_max};
+use super::{attempt, key};
+use crate::budget::Budget;
+use crate::codec;
+use crate::http::{Endpoint, Pool, Timeouts};
+use crate::input::{FilePath, FilePlace, FileStamp};
+use crate::segment::SpillDirs;
+use crate::shuffle::fetch::{FetchError, Fetcher, Outcome, RequestError};
+use crate::shuffle::plan::{FetchLimits, FetchPlan, Retry};
+use crate::shuffle::store::Store;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::Time;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+/// Longest time that a fetch from a liar may take. Far more than needed, so that a busy machine fails nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A worker that answers each request by this script; gives up a connection when the script is through.
+fn liar(script: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + 'static) -> Endpoint {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut asked = Vec::new();
+            // The head of the request; its body is short and comes along, or stays unread.
+            while !asked.windows(4).any(|four| four == b"\r\n\r\n") {
+                let mut some = [0; 4096];
+                match stream.read(&mut some) {
+                    Ok(0) | Err(_) => break,
+                    Ok(got) => asked.extend_from_slice(&some[..got]),
+                }
+            }
+            // Whoever fetches may hang up, which is the point.
+            let _ = script(&mut stream);
+        }
+    });
+    endpoint
+}
+
+/// The head of an answer without an end, and of a right head of the shuffle.
+fn answer(head: &FetchHead) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    codec::encode(head, &mut encoded);
+    answer_with(&encoded)
+}
+
+fn answer_with(head: &[u8]) -> Vec<u8> {
+    let mut bytes = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
+    bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(head);
+    bytes
+}
+
+fn output(lengths: Vec<u64>) -> OutputHead {
+    OutputHead { lengths, in_file: None }
+}
+
+/// A home of partition 0 of job 1 with `maps` maps, which all are announced by the liar.
+struct Home {
+    fetcher: Fetcher,
+    plan: FetchPlan,
+    _spill: tempfile::TempDir,
+}
+
+impl Home {
+    fn new(maps: u32, liar: &Endpoint) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::default();
+        store.open_job(JobId(1), key(), maps);
+        store.home(JobId(1), 0);
+        let mut plan = FetchPlan::new(FetchLimits::default());
+        for map in 0..maps {
+            plan.announce(attempt(1, map), WorkerId(1), liar);
+        }
+        let fetcher = Fetcher {
+            pool: Pool::new(Timeouts::default()),
+            store,
+            budget: Budget::new(1 << 20),
+            spill: SpillDirs::new(vec![folder.path().to_owned()]),
+            sees: None,
+        };
+        Self { fetcher, plan, _spill: folder }
+    }
+
+    /// Fetches once, as a worker's control loop does. Every map of the request is accounted for, or the plan panics.
+    async fn fetch(&mut self) -> Vec<Outcome> {
+        let fetch = self.plan.next(Time(0)).unwrap();
+        let outcomes = tokio::time::timeout(PATIENCE, self.fetcher.fetch(&fetch, &key())).await.unwrap();
+        for outcome in &outcomes {
+            match outcome.error {
+                None => self.plan.arrived(fetch.id, outcome.map, outcome.bytes),
+                Some(_) => assert_eq!(self.plan.failed(fetch.id, outcome.map, Time(0)), Retry::Later),
+            }
+        }
+        self.plan.ended(fetch.id);
+        outcomes
+    }
+}
+
+fn maps_of(outcomes: &[Outcome]) -> Vec<AttemptId> {
+    outcomes.iter().map(|outcome| outcome.map).collect()
+}
+
+/// Whether the request failed because the head of its answer does not fit it.
+fn is_refused(outcome: &Outcome) -> bool {
+    let Some(FetchError::Request { source }) = &outcome.error else { return false };
+    matches!(**source, RequestError::Head { .. })
+}
+
+#[tokio::test]
+async fn order_of_a_file_that_nobody_asked_for_fails_its_request_and_nothing_else() {
+    let stamp = FileStamp::of(&std::fs::metadata("/proc/self/exe").unwrap());
+    let mut place = Vec::new();
+    codec::encode(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp), &mut place);
+    let place: FilePlace = codec::decode(&place, 1 << 10).unwrap();
+    let output = OutputHead { lengths: vec![100], in_file: Some((place, 0)) };
+    let lie = FetchHead { outputs: vec![Some(output); 2] };
+    let liar = liar(move |stream| stream.write_all(&[&answer(&lie)[..], &[0; 200]].concat()));
+    let mut home = Home::new(2, &liar);
+    let outcomes = home.fetch().await;
+    assert_eq!(maps_of(&outcomes), [attempt(1, 0), attempt(1, 1)]);
+    assert!(outcomes.iter().all(is_refused), "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn answer_without_an_end_is_read_no_further_than_its_segments() {
+    let head = FetchHead { outputs: vec![Some(output(vec![0]))] };
+    let liar = liar(move |stream| {
+        stream.write_all(&answer(&head))?;
+        loop {
+            stream.write_all(&[7; 64 << 10])?;
+        }
+    });
+    let mut home = Home::new(1, &liar);
+    let outcomes = home.fetch().await;
+    assert_eq!((outcomes[0].filled.as_slice(), home.fetcher.pool.idle_count()), ([0].as_slice(), 0));
+}
+
+#[test]
+fn head_may_take_the_memory_of_a_right_one_and_no_more() {
+    let (maps, partitions) = (16, 4096);
+    let memory_max = fetch_head_memory_max(maps, partitions);
+    let decodes = |bytes: &[u8]| codec::decode_message::<FetchHead>(bytes, memory_max).is_ok();
+    let encoded = |head: &FetchHead| {
+        let mut bytes = Vec::new();
+        codec::encode(head, &mut bytes);
+        bytes
+    };
+    assert!(decodes(&encoded(&FetchHead { outputs: vec![Some(output(vec![u64::MAX; partitions])); maps] })));
+    // A byte each, and the place of an output in memory.
+    let nothing = encoded(&FetchHead { outputs: vec![None; fetch_head_bytes_max(maps, partitions) - 10] });
+    assert!(nothing.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&nothing));
+    // A byte each, and eight in memory.
+    let ones = encoded(&FetchHead { outputs: vec![Some(output(vec![1; 600_000]))] });
+    assert!(ones.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&ones));
+}
