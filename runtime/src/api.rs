@@ -5,6 +5,7 @@
 //! Not here: frames between master and workers (`gristmill_worker::protocol`).
 
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, FileStamp, Split};
 use gristmill_worker::protocol::{AttemptReport, Part, SlotCounts};
@@ -47,7 +48,7 @@ pub struct Submission {
     /// Output directory, absolute.
     pub output: FilePath,
     /// Name of the file in `_temporary` by which a worker knows the directory.
-    pub output_probe: String,
+    pub output_probe: PlainName,
     /// The directory was made for this job.
     pub output_made: bool,
     /// Where the submitter serves its files and takes parts.

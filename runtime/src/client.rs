@@ -437,7 +437,7 @@ impl Client {
         let mut lines = None;
         let result = self.follow(&planned.submission, &mut lines, seen).await;
         drop(serving);
-        let (path, columns) = (planned.output.path().to_path_buf(), planned.submission.columns.clone());
+        let (path, columns) = (planned.output.path(), planned.submission.columns.clone());
         let (claim, sync) = (planned.output, options.sync);
         let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
         // Off this thread, which keeps the connection alive: while it is, the master leaves the output to us.
@@ -499,7 +499,7 @@ impl Client {
         planned.submission.submitter = Some(Endpoint::of_address(address, pin));
         let files = Served::Listed(Arc::new(std::mem::take(&mut planned.files)));
         let doors = submitter::Doors { key: planned.key.clone(), permit_key: planned.permit_key.clone() };
-        let parts = submitter::Parts { place: planned.output.built_place(), sync: options.sync };
+        let parts = planned.output.parts(options.sync).map_err(|source| ClientError::Start { source })?;
         let task = tokio::spawn(submitter::run(listener, transport, doors, files, parts));
         Ok(Some(Serving(task)))
     }

@@ -3,15 +3,18 @@
 //! `DIR/_temporary` is claimed exclusively (`claim`), so two jobs can never write into one directory. Attempts build parts there,
 //! each in a file of its own; whoever closes the output publishes those that count, and `_SUCCESS` comes last. What
 //! a worker does that was given up, and goes on, changes no published part. A job that fails leaves nothing and, if
-//! the directory was its own, no directory. Not here: building parts (`gristmill_worker::agent`).
+//! the directory was its own, no directory. Both folders are held open, must be this user's (the directory may be root's),
+//! and everything is done in them by plain names. Not here: building parts (`gristmill_worker::agent`).
 
 mod claim;
 
 use crate::api::{BuiltPart, JobStatus, SCHEMA, Submission};
+use crate::submitter::Parts;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::commit::{TEMPORARY, built_name, publish, sync_directory};
+use gristmill_worker::commit::{TEMPORARY, built_name, part_name};
 use gristmill_worker::fault;
-use gristmill_worker::input::{FilePath, FileStamp, Piece, Place};
+use gristmill_worker::folder::{Folder, PlainName};
+use gristmill_worker::input::{FileStamp, Piece, Place};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +22,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Name of the file that says that the output is complete.
@@ -69,8 +73,13 @@ impl Success {
     /// # Errors
     /// A file that is missing or is none of ours.
     pub fn read(directory: &Path) -> io::Result<Self> {
-        let bytes = fs::read(directory.join(SUCCESS))?;
-        serde_json::from_slice(&bytes).map_err(io::Error::other)
+        Self::read_in(&Folder::open(directory)?)
+    }
+
+    fn read_in(directory: &Folder) -> io::Result<Self> {
+        let mut text = Vec::new();
+        directory.open_file(SUCCESS)?.read_to_end(&mut text)?;
+        serde_json::from_slice(&text).map_err(io::Error::other)
     }
 }
 
@@ -151,13 +160,15 @@ impl OutputError {
 /// A directory that belongs to a job until it is finished or abandoned.
 #[derive(Debug)]
 pub struct OutputDirectory {
-    path: PathBuf,
-    /// Tells the files of this claim from those of any other.
-    nonce: String,
+    folder: Folder,
+    /// `_temporary` in it.
+    temporary: Folder,
+    /// Name of the claim file, which tells the files of this claim from those of any other.
+    probe: PlainName,
     /// The directory was made by this job.
     made: bool,
     /// The claim file, with this process's lock on it.
-    lock: Option<File>,
+    _lock: File,
 }
 
 impl OutputDirectory {
@@ -188,7 +199,7 @@ impl OutputDirectory {
                 claimed => return claimed,
             }
         }
-        Err(busy(&path))
+        Err(busy(&Folder::open(&path).map_err(OutputError::io("open", &path))?))
     }
 
     fn claim_once(path: &Path, overwrite: bool, sync: bool, nonce: &str) -> Result<Self, OutputError> {
@@ -197,141 +208,128 @@ impl OutputDirectory {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(OutputError::io("create", path)(error)),
         };
-        let mut claimed = Self { path: path.to_path_buf(), nonce: nonce.to_owned(), made, lock: None };
-        let temporary = path.join(TEMPORARY);
+        let claimed = Self::claim_made(path, made, overwrite, sync, nonce);
+        if made && claimed.is_err() {
+            // Only an empty directory goes: what is in it is somebody else's.
+            let _ = fs::remove_dir(path);
+        }
+        claimed
+    }
+
+    fn claim_made(
+        path: &Path,
+        made: bool,
+        overwrite: bool,
+        sync: bool,
+        nonce: &str,
+    ) -> Result<Self, OutputError> {
+        let folder = Folder::open(path).map_err(OutputError::io("open", path))?;
+        if !made {
+            folder.refuse_foreign(true).map_err(OutputError::io("use", path))?;
+        }
         // Not ours, and not to be touched for a moment either.
-        if !temporary.exists() && !overwrite && !claimed.contents()?.is_empty() {
+        if !overwrite && folder.look(TEMPORARY).is_err() && !contents(&folder)?.is_empty() {
             return Err(OutputError::NotEmpty { path: path.to_path_buf() });
         }
-        let outcome = claimed.mark(sync).and_then(|()| match claimed.contents()? {
-            contents if contents.is_empty() => Ok(()),
-            contents if overwrite => claimed.move_aside(&contents),
-            _ => Err(OutputError::NotEmpty { path: path.to_path_buf() }),
+        let named = format!("{}{nonce}", claim::PROBE).parse().map_err(io::Error::other);
+        let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
+        let (temporary, lock) = mark(&folder, &probe, made, sync)?;
+        let mut claimed = Self { folder, temporary, probe, made, _lock: lock };
+        let cleared = contents(&claimed.folder).and_then(|contents| match overwrite {
+            _ if contents.is_empty() => Ok(()),
+            true => claimed.move_aside(&contents),
+            false => Err(OutputError::NotEmpty { path: path.to_path_buf() }),
         });
-        match outcome {
+        match cleared {
             Ok(()) => Ok(claimed),
-            // The claim is somebody else's.
-            Err(error @ OutputError::Busy { .. }) => Err(error),
             Err(error) => {
-                // Without its lock the claim was never made, and what is there is somebody else's.
-                if claimed.lock.is_some() {
-                    claimed.undo(false);
-                } else if made {
-                    let _ = fs::remove_dir(path);
-                }
+                claimed.undo(false);
                 Err(error)
             }
         }
-    }
-
-    /// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.
-    fn mark(&mut self, sync: bool) -> Result<(), OutputError> {
-        let folder = self.retired();
-        fs::create_dir(&folder).map_err(OutputError::io("create", &folder))?;
-        let probe = folder.join(self.probe());
-        let signed = claim::sign(&probe, self.made, sync).map_err(OutputError::io("write", &probe));
-        let marked = signed.and_then(|lock| {
-            // Onto an empty folder too, which no claim is.
-            match fs::rename(&folder, self.path.join(TEMPORARY)) {
-                Ok(()) => Ok(lock),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
-                    ) =>
-                {
-                    Err(busy(&self.path))
-                }
-                Err(error) => Err(OutputError::io("create", &self.path.join(TEMPORARY))(error)),
-            }
-        });
-        match marked {
-            Ok(lock) => {
-                self.lock = Some(lock);
-                Ok(())
-            }
-            Err(error) => {
-                let _ = remove_tree(&folder);
-                Err(error)
-            }
-        }
-    }
-
-    /// What is in the directory, but for claims.
-    fn contents(&self) -> Result<Vec<OsString>, OutputError> {
-        let listing = OutputError::io("list", &self.path);
-        let names = fs::read_dir(&self.path).and_then(|entries| {
-            entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()
-        });
-        let mut names = names.map_err(listing)?;
-        names.retain(|name| name != TEMPORARY && !name.as_encoded_bytes().starts_with(RETIRED.as_bytes()));
-        Ok(names)
     }
 
     /// Moves what is in the directory into a folder inside it: the directory itself stays, be it a mount, a link's, or
-    /// somebody else's.
+    /// root's.
     fn move_aside(&self, contents: &[OsString]) -> Result<(), OutputError> {
         let aside = self.aside();
-        fs::create_dir(&aside).map_err(OutputError::io("create", &aside))?;
+        let made = self.folder.make_folder(&aside);
+        let made = made.map_err(OutputError::io("create", &self.folder.path(&aside)))?;
         for name in contents {
-            let path = self.path.join(name);
-            fs::rename(&path, aside.join(name)).map_err(OutputError::io("move aside", &path))?;
+            let moved = self.folder.rename(name, &made, name);
+            moved.map_err(OutputError::io("move aside", &self.folder.path(name)))?;
         }
         Ok(())
     }
 
     /// The claim of a submission, to be finished or abandoned by another process than the one that made it: that of
-    /// `job` until it ends, if one is named. `None` if this process does not see the directory, or the claim is lost.
-    #[must_use]
-    pub fn adopt(submission: &Submission, job: Option<JobId>) -> Option<Self> {
-        let path = submission.output.to_path().to_path_buf();
-        let nonce = submission.output_probe.strip_prefix(claim::PROBE)?.to_owned();
-        let probe = path.join(TEMPORARY).join(&submission.output_probe);
-        let made = submission.output_made;
-        let lock = claim::hold(&probe, made, job).ok()?;
-        Some(Self { path, nonce, made, lock: Some(lock) })
+    /// `job` until it ends, if one is named.
+    ///
+    /// # Errors
+    /// A directory that this process does not see, that is another user's, or in which the claim is not or not free.
+    pub fn adopt(submission: &Submission, job: Option<JobId>) -> Result<Self, OutputError> {
+        let (path, probe) = (submission.output.to_path(), submission.output_probe.clone());
+        let adopting = || {
+            if !path.is_absolute() || !probe.as_str().starts_with(claim::PROBE) {
+                let text = format!("no claim {probe} can be in {}", submission.output);
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
+            let folder = Folder::open(path)?;
+            folder.refuse_foreign(true)?;
+            let temporary = folder.folder(TEMPORARY)?;
+            temporary.refuse_shared()?;
+            let made = submission.output_made;
+            let lock = claim::hold(&temporary, &probe, made, job)?;
+            Ok(Self { folder, temporary, probe, made, _lock: lock })
+        };
+        adopting().map_err(OutputError::io("take over the claim on", path))
     }
 
-    /// Tells a submission all that [`adopt`](OutputDirectory::adopt) needs.
-    pub(crate) fn describe(&self, submission: &mut Submission) {
-        submission.output = FilePath::from(self.path.as_path());
-        submission.output_probe = self.probe();
-        submission.output_made = self.made;
+    /// The name of its claim, by which whoever sees the directory knows it.
+    pub(crate) fn probe(&self) -> &PlainName {
+        &self.probe
     }
 
-    fn probe(&self) -> String {
-        format!("{}{}", claim::PROBE, self.nonce)
+    /// Whether it was made for the job.
+    pub(crate) fn is_made(&self) -> bool {
+        self.made
     }
 
-    /// Where `_temporary` is before anybody sees it, and when it is nobody's any more.
-    fn retired(&self) -> PathBuf {
-        self.path.join(format!("{RETIRED}{}", self.nonce))
+    fn nonce(&self) -> &str {
+        nonce_of(&self.probe)
     }
 
-    /// Where what is overwritten waits for the end of the job.
-    fn aside(&self) -> PathBuf {
-        self.path.join(format!("{REPLACED}{}", self.nonce))
+    /// Name of `_temporary` before anybody sees it, and when it is nobody's any more.
+    fn retired(&self) -> String {
+        format!("{RETIRED}{}", self.nonce())
     }
 
-    /// Where the part of an attempt is built: this, a hyphen and the attempt's name.
-    #[must_use]
-    pub(crate) fn built_place(&self) -> PathBuf {
-        self.path.join(TEMPORARY).join(self.probe())
+    /// Name of the folder where what is overwritten waits for the end of the job.
+    fn aside(&self) -> String {
+        format!("{REPLACED}{}", self.nonce())
+    }
+
+    /// What becomes of parts that are sent here.
+    ///
+    /// # Errors
+    /// A process that can open nothing more.
+    pub(crate) fn parts(&self, sync: bool) -> io::Result<Parts> {
+        let folder = self.temporary.try_clone()?;
+        Ok(Parts { name: self.probe.clone(), folder: Arc::new(folder), sync })
     }
 
     /// The directory, absolute.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn path(&self) -> PathBuf {
+        self.folder.path("")
     }
 
     /// Takes the claim for this process. A submitter and a master may both find that they have to close an output;
     /// the first one does, and the other one touches nothing: by then the directory may belong to somebody else.
     fn seize(&self, how: &str) -> Result<(), OutputError> {
-        let temporary = self.path.join(TEMPORARY);
-        let probe = temporary.join(self.probe());
-        fs::rename(&probe, temporary.join(format!("{how}{}", self.nonce)))
-            .map_err(OutputError::io("close the output with", &probe))
+        let closing = format!("{how}{}", self.nonce());
+        let seized = self.temporary.rename(self.probe.as_str(), &self.temporary, closing);
+        seized.map_err(OutputError::io("close the output with", &self.temporary.path(self.probe.as_str())))
     }
 
     /// Publishes the parts, writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
@@ -353,43 +351,50 @@ impl OutputDirectory {
 
     /// Publishes all parts, or none if one is not as it should be.
     fn publish_parts(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
-        let place = self.built_place();
+        let place = self.temporary.path("");
         if parts.len() != built.len() {
             let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
             return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
         }
-        let temporary = self.path.join(TEMPORARY);
-        let built_path = |built: &BuiltPart| temporary.join(built_name(&self.probe(), built.attempt));
-        for (part, built) in parts.iter().zip(built) {
-            check_part(part, &built_path(built), built.stamp)?;
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let names = (0..count).map(|index| part_name(index, count));
+        for ((part, built), name) in parts.iter().zip(built).zip(names) {
+            // Whoever says what is published does not say where.
+            if part.name != name {
+                let why = format!("it is called {:?}", part.name);
+                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
+            }
+            check_part(part, &self.temporary, &built_name(&self.probe, built.attempt), built.stamp)?;
         }
         for (part, built) in parts.iter().zip(built) {
-            let (from, published) = (built_path(built), self.path.join(&part.name));
+            let from = built_name(&self.probe, built.attempt);
             again(|| {
                 fault::error("output.rename")?;
-                publish(&from, &published)
+                self.temporary.publish(&from, &self.folder, &part.name)
             })
-            .map_err(OutputError::io("publish", &published))?;
+            .map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
         }
         Ok(())
     }
 
     fn write_success(&self, success: &Success, sync: bool) -> Result<(), OutputError> {
-        let built = self.path.join(TEMPORARY).join(SUCCESS);
-        let published = self.path.join(SUCCESS);
+        let (built, published) = (self.temporary.path(SUCCESS), self.folder.path(SUCCESS));
         let mut text = serde_json::to_vec_pretty(success)
             .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
         text.push(b'\n');
         // Written anew each time: what a disk has failed to keep it does not try to keep again.
-        again(|| write_new(&built, &text, sync)).map_err(OutputError::io("write", &built))?;
+        again(|| write_new(&self.temporary, SUCCESS, &text, sync))
+            .map_err(OutputError::io("write", &built))?;
         self.sync_names(sync)?;
-        again(|| fs::rename(&built, &published)).map_err(OutputError::io("publish", &published))?;
+        again(|| self.temporary.rename(SUCCESS, &self.folder, SUCCESS))
+            .map_err(OutputError::io("publish", &published))?;
         self.sync_names(sync)?;
-        let parent = self.path.parent().filter(|_| sync && self.made);
+        let path = self.path();
+        let parent = path.parent().filter(|_| sync && self.made);
         parent.map_or(Ok(()), |parent| {
             let synced = again(|| {
                 fault::error("output.sync-parent")?;
-                sync_directory(parent)
+                Folder::open(parent)?.sync()
             });
             synced.map_err(OutputError::io("sync", parent))
         })
@@ -399,7 +404,7 @@ impl OutputDirectory {
         if !sync {
             return Ok(());
         }
-        again(|| sync_directory(&self.path)).map_err(OutputError::io("sync", &self.path))
+        again(|| self.folder.sync()).map_err(OutputError::io("sync", &self.path()))
     }
 
     /// The client of a job that succeeded died and left no claim. Whether it had finished the output before; what it left
@@ -414,7 +419,11 @@ impl OutputDirectory {
     fn check_left(path: &Path, success: &Success) -> Result<(), OutputError> {
         // Also what it had not cleared away yet, such as what was overwritten.
         claim::take_over(path);
-        let read = Success::read(path).map_err(OutputError::io("find the complete output in", path));
+        let read = Folder::open(path).and_then(|folder| {
+            folder.refuse_foreign(true)?;
+            Success::read_in(&folder)
+        });
+        let read = read.map_err(OutputError::io("find the complete output in", path));
         if read.as_ref().is_ok_and(|found| found.parts == success.parts) {
             return Ok(());
         }
@@ -431,8 +440,8 @@ impl OutputDirectory {
 
     /// The output is complete: what cannot be cleared away does not make it less so.
     fn clear_away(&mut self) {
-        if let Err(error) = remove_tree(&self.aside()) {
-            tracing::warn!(path = %self.aside().display(), %error, "could not be removed");
+        if let Err(error) = remove_tree(&self.folder, &self.aside()) {
+            tracing::warn!(path = %self.folder.path(self.aside()).display(), %error, "could not be removed");
         }
         self.retire();
     }
@@ -442,16 +451,16 @@ impl OutputDirectory {
     fn retire(&mut self) {
         self.remove_built();
         let retired = self.retired();
-        let gone = fs::rename(self.path.join(TEMPORARY), &retired).and_then(|()| remove_tree(&retired));
-        if let Err(error) = gone {
-            tracing::warn!(path = %self.path.join(TEMPORARY).display(), %error, "could not be removed");
+        let gone = self.folder.rename(TEMPORARY, &self.folder, &retired);
+        if let Err(error) = gone.and_then(|()| remove_tree(&self.folder, &retired)) {
+            tracing::warn!(path = %self.folder.path(TEMPORARY).display(), %error, "could not be removed");
         }
     }
 
     fn remove_built(&self) {
-        let entries = fs::read_dir(self.path.join(TEMPORARY)).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| !claim::is_claim(&entry.file_name())) {
-            let _ = fs::remove_file(entry.path());
+        let names = self.temporary.names().into_iter().flatten();
+        for name in names.filter(|name| !claim::is_claim(name)) {
+            let _ = self.temporary.remove_file(name);
         }
     }
 
@@ -463,7 +472,7 @@ impl OutputDirectory {
         self.retire();
         if self.made {
             // Only an empty directory goes: files of others are not ours to remove.
-            let _ = fs::remove_dir(&self.path);
+            let _ = fs::remove_dir(self.path());
         }
     }
 
@@ -472,30 +481,28 @@ impl OutputDirectory {
     fn unpublish(&self, published: bool) {
         if published {
             // First: a directory with it is complete.
-            let _ = fs::remove_file(self.path.join(SUCCESS));
-            let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-            for entry in entries.filter(|entry| is_part(&entry.file_name().to_string_lossy())) {
-                let _ = fs::remove_file(entry.path());
+            let _ = self.folder.remove_file(SUCCESS);
+            let names = self.folder.names().into_iter().flatten();
+            for name in names.filter(|name| is_part(&name.to_string_lossy())) {
+                let _ = self.folder.remove_file(name);
             }
-            let temporary = self.path.join(TEMPORARY);
             let [closing, abandoning] =
-                [claim::CLOSING, claim::ABANDONING].map(|how| temporary.join(format!("{how}{}", self.nonce)));
-            if let Err(error) = fs::rename(&closing, &abandoning) {
-                tracing::warn!(path = %closing.display(), %error, "could not be renamed");
+                [claim::CLOSING, claim::ABANDONING].map(|how| format!("{how}{}", self.nonce()));
+            if let Err(error) = self.temporary.rename(&closing, &self.temporary, abandoning) {
+                tracing::warn!(path = %self.temporary.path(closing).display(), %error, "could not be renamed");
             }
         }
     }
 
     /// Brings back what was moved aside.
     fn bring_back(&self) {
-        let aside = self.aside();
-        for entry in fs::read_dir(&aside).into_iter().flatten().flatten() {
-            let home = self.path.join(entry.file_name());
-            if let Err(error) = publish(&entry.path(), &home) {
-                tracing::warn!(from = %entry.path().display(), %error, "could not be brought back");
+        let Ok(aside) = self.folder.folder(self.aside()) else { return };
+        for name in aside.names().into_iter().flatten() {
+            if let Err(error) = aside.publish(&name, &self.folder, &name) {
+                tracing::warn!(from = %aside.path(&name).display(), %error, "could not be brought back");
             }
         }
-        let _ = fs::remove_dir(&aside);
+        let _ = self.folder.remove_folder(self.aside());
     }
 }
 
@@ -538,9 +545,46 @@ const RETIRED: &str = "_claim-";
 /// Claims of dead processes that are taken over in a row.
 const TAKE_OVERS_MAX: u32 = 4;
 
-fn busy(path: &Path) -> OutputError {
-    let by = claim::read(path).map_or_else(|| "of an unknown owner".to_owned(), |claim| claim.to_string());
-    OutputError::Busy { path: path.to_path_buf(), by }
+/// What tells the files of this claim from those of any other.
+fn nonce_of(probe: &PlainName) -> &str {
+    probe.as_str().strip_prefix(claim::PROBE).unwrap_or_default()
+}
+
+/// What is in an output directory, but for claims.
+fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
+    let mut names = folder.names().map_err(OutputError::io("list", &folder.path("")))?;
+    names.retain(|name| name != TEMPORARY && !name.as_encoded_bytes().starts_with(RETIRED.as_bytes()));
+    Ok(names)
+}
+
+/// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.
+fn mark(folder: &Folder, probe: &PlainName, made: bool, sync: bool) -> Result<(Folder, File), OutputError> {
+    let retired = format!("{RETIRED}{}", nonce_of(probe));
+    let made_folder = folder.make_folder(&retired);
+    let temporary = made_folder.map_err(OutputError::io("create", &folder.path(&retired)))?;
+    let signed = claim::sign(&temporary, probe, made, sync);
+    let signed = signed.map_err(OutputError::io("write", &temporary.path(probe.as_str())));
+    let marked = signed.and_then(|lock| {
+        use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
+        // Onto an empty folder too, which no claim is.
+        match folder.rename(&retired, folder, TEMPORARY) {
+            Ok(()) => Ok(lock),
+            Err(error) if matches!(error.kind(), DirectoryNotEmpty | AlreadyExists) => Err(busy(folder)),
+            Err(error) => Err(OutputError::io("create", &folder.path(TEMPORARY))(error)),
+        }
+    });
+    match marked {
+        Ok(lock) => Ok((temporary.named(folder.path(TEMPORARY)), lock)),
+        Err(error) => {
+            let _ = remove_tree(folder, &retired);
+            Err(error)
+        }
+    }
+}
+
+fn busy(folder: &Folder) -> OutputError {
+    let by = claim::read(folder).map_or_else(|| "of an unknown owner".to_owned(), |claim| claim.to_string());
+    OutputError::Busy { path: folder.path(""), by }
 }
 
 /// Tries of what the file system refuses when an output is closed.
@@ -568,12 +612,12 @@ fn again<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     step()
 }
 
-fn write_new(path: &Path, text: &[u8], sync: bool) -> io::Result<()> {
-    match fs::remove_file(path) {
+fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result<()> {
+    match folder.remove_file(name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = File::create_new(path)?;
+    let mut file = folder.create(name)?;
     fault::error("output.write")?;
     file.write_all(text)?;
     if sync {
@@ -584,19 +628,22 @@ fn write_new(path: &Path, text: &[u8], sync: bool) -> io::Result<()> {
 }
 
 /// Checks that the file of a part is what its attempt reported. A file that has not been touched since is not read again.
-fn check_part(part: &Part, path: &Path, stamp: FileStamp) -> Result<(), OutputError> {
-    let found = fs::metadata(path).map_err(OutputError::io("look at the part", path))?;
+fn check_part(part: &Part, folder: &Folder, name: &str, stamp: FileStamp) -> Result<(), OutputError> {
+    let path = folder.path(name);
+    // Nothing but a file is a part.
+    let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;
+    let found = file.metadata().map_err(OutputError::io("look at the part", &path))?;
     let found = FileStamp::of(&found);
     if found == stamp && found.size == part.bytes {
         return Ok(());
     }
-    let (bytes, crc32c) = sum(path).map_err(OutputError::io("read the part", path))?;
+    let (bytes, crc32c) = sum(file).map_err(OutputError::io("read the part", &path))?;
     if (bytes, crc32c) == (part.bytes, part.crc32c) {
         return Ok(());
     }
     Err(OutputError::Changed {
         part: part.name.clone(),
-        path: path.to_path_buf(),
+        path,
         bytes,
         crc32c,
         expected: (part.bytes, part.crc32c),
@@ -607,8 +654,7 @@ fn check_part(part: &Part, path: &Path, stamp: FileStamp) -> Result<(), OutputEr
 const SUM_CHUNK_BYTES: usize = 256 << 10;
 
 /// Length and CRC-32C of a file.
-fn sum(path: &Path) -> io::Result<(u64, u32)> {
-    let mut file = fs::File::open(path)?;
+fn sum(mut file: File) -> io::Result<(u64, u32)> {
     let mut chunk = vec![0; SUM_CHUNK_BYTES];
     let (mut bytes, mut crc32c) = (0, 0);
     loop {
@@ -623,11 +669,11 @@ fn sum(path: &Path) -> io::Result<(u64, u32)> {
 }
 
 /// Removes a folder, also if an attempt that is just ending adds to it meanwhile.
-fn remove_tree(path: &Path) -> io::Result<()> {
+fn remove_tree(folder: &Folder, name: &str) -> io::Result<()> {
     const TRIES: u32 = 5;
     let mut result = Ok(());
     for _ in 0..TRIES {
-        result = fs::remove_dir_all(path);
+        result = folder.remove_tree(name);
         match &result {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -205,7 +205,7 @@ async fn list_on(
 /// the two; `None` if all see both. A detached job has nobody who would serve them.
 pub(crate) async fn unseen(cluster: &ClusterView, submission: &Submission) -> Option<(WorkerId, FilePath)> {
     let directory = submission.output.to_path().join(gristmill_worker::commit::TEMPORARY);
-    let probe = FilePath::from(directory.join(&submission.output_probe).as_path());
+    let probe = FilePath::from(directory.join(submission.output_probe.as_str()).as_path());
     let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
     let first = pieces.into_iter().find(|piece| piece.place == Place::Submitter);
     for worker in &cluster.workers {
@@ -308,7 +308,7 @@ pub(crate) fn plan(
     let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);
     let files =
         files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
-    let mut submission = Submission {
+    let submission = Submission {
         schema: SCHEMA,
         build: gristmill_worker::build_id(),
         name: job.name().to_owned(),
@@ -318,9 +318,9 @@ pub(crate) fn plan(
         reduces,
         cuts: cuts.iter().map(|cut| to_hex(cut)).collect(),
         side,
-        output: FilePath::from(output.path()),
-        output_probe: String::new(),
-        output_made: false,
+        output: FilePath::from(output.path().as_path()),
+        output_probe: output.probe().clone(),
+        output_made: output.is_made(),
         submitter: None,
         key: key.to_text().to_string(),
         permit_key: permit_key.to_text().to_string(),
@@ -338,7 +338,6 @@ pub(crate) fn plan(
         remarks: job.remarks(),
         columns: job.columns(),
     };
-    output.describe(&mut submission);
     Ok(Planned { submission, key, permit_key, output, files })
 }
 

@@ -7,8 +7,8 @@
 
 use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::answer;
-use gristmill_worker::commit::publish;
 use gristmill_worker::fault;
+use gristmill_worker::folder::{Folder, PlainName};
 use gristmill_worker::http::{self, Body, Door, Secret, ServerConfig, Transport, serve};
 use gristmill_worker::input::FileStamp;
 use http_body_util::BodyExt;
@@ -16,7 +16,6 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::TcpListener;
@@ -56,7 +55,9 @@ impl http::Doors for Doors {
 #[derive(Clone)]
 pub struct Parts {
     /// The part of an attempt becomes the file of this name, a hyphen and the attempt's name.
-    pub place: PathBuf,
+    pub name: PlainName,
+    /// In this folder.
+    pub folder: Arc<Folder>,
     /// On disk before it counts.
     pub sync: bool,
 }
@@ -129,14 +130,10 @@ async fn sync_aside(file: fs::File) -> io::Result<fs::File> {
 }
 
 async fn receive(parts: &Parts, put: &PutPart, mut body: Incoming) -> Result<FileStamp, Refusal> {
-    let named = |end: &str| {
-        let mut name = parts.place.as_os_str().to_owned();
-        name.push(format!("-{}{end}", put.attempt));
-        PathBuf::from(name)
-    };
+    let named = |end: &str| format!("{}-{}{end}", parts.name, put.attempt);
     let arriving = named(&format!(".arriving-{}", ARRIVALS.fetch_add(1, Ordering::Relaxed)));
     let result = async {
-        let file = fs::File::create(&arriving).map_err(Refusal::Disk)?;
+        let file = parts.folder.create(&arriving).map_err(Refusal::Disk)?;
         let mut file = io::BufWriter::with_capacity(WRITE_BYTES, file);
         let (mut bytes, mut crc) = (0, 0);
         while let Some(frame) = body.frame().await {
@@ -156,12 +153,12 @@ async fn receive(parts: &Parts, put: &PutPart, mut body: Incoming) -> Result<Fil
             file = sync_aside(file).await.map_err(Refusal::Disk)?;
         }
         // The first that arrives whole is the attempt's part, and stays it.
-        publish(&arriving, &named("")).map_err(Refusal::Disk)?;
+        parts.folder.publish(&arriving, &parts.folder, named("")).map_err(Refusal::Disk)?;
         Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))
     };
     let result = result.await;
     if result.is_err() {
-        let _ = fs::remove_file(&arriving);
+        let _ = parts.folder.remove_file(&arriving);
     }
     result
 }

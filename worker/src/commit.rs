@@ -1,15 +1,11 @@
-//! Names of parts, built and published, and publishing: one rename that either happens or does not.
+//! Names of parts, built and published.
 //!
 //! Every attempt builds its part in a file of its own in `DIR/_temporary`. Whoever closes the output publishes those
 //! files that hold the parts of the job, and no worker ever touches what is published. Not here: whose parts those are
-//! (the master's commit permit), and what is checked before (the submitter).
+//! (the master's commit permit), what is checked before (the submitter), and the rename (`folder`).
 
+use crate::folder::PlainName;
 use gristmill_scheduler::ids::AttemptId;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-use std::fs;
-use std::io;
-use std::path::Path;
 
 /// Name of the folder inside the output directory in which parts are built.
 pub const TEMPORARY: &str = "_temporary";
@@ -30,32 +26,8 @@ pub fn part_name(index: u32, parts: u32) -> String {
 /// also between jobs of different masters: an attempt that lingers after its job has ended must not meet one of the
 /// next job in the same output directory.
 #[must_use]
-pub fn built_name(probe: &str, attempt: AttemptId) -> String {
+pub fn built_name(probe: &PlainName, attempt: AttemptId) -> String {
     format!("{probe}-{}", attempt.file_name())
-}
-
-/// Moves `built` to `published`. A file that is there already is an error of kind [`io::ErrorKind::AlreadyExists`].
-///
-/// # Errors
-/// What the file system says.
-pub fn publish(built: &Path, published: &Path) -> io::Result<()> {
-    match renameat_with(CWD, built, CWD, published, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(()),
-        // Many network file systems lack the flag; a hard link refuses to replace just the same.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            fs::hard_link(built, published)?;
-            fs::remove_file(built)
-        }
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// Makes a rename in `directory` survive a power cut.
-///
-/// # Errors
-/// What the file system says.
-pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    fs::File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
@@ -76,20 +48,5 @@ mod tests {
         }
         assert_eq!([part_name(0, 1), part_name(99_999, 100_000)], ["part-00000", "part-99999"]);
         assert_eq!(part_name(7, 100_001), "part-000007");
-    }
-
-    #[test]
-    fn publish_refuses_to_replace_a_part() {
-        let dir = tempfile::tempdir().unwrap();
-        let (built, published) = (dir.path().join("a"), dir.path().join("b"));
-        fs::write(&built, "new").unwrap();
-        fs::write(&published, "old").unwrap();
-        let error = publish(&built, &published).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&published).unwrap(), "old");
-        fs::remove_file(&published).unwrap();
-        publish(&built, &published).unwrap();
-        assert_eq!(fs::read_to_string(&published).unwrap(), "new");
-        assert!(!built.exists());
     }
 }

@@ -15,6 +15,7 @@ pub mod commit;
 mod descriptors;
 pub mod disk;
 pub mod fault;
+pub mod folder;
 pub mod http;
 pub mod input;
 pub mod key;

@@ -7,6 +7,7 @@
 //! Not here: payload. Records travel between workers over HTTP and never touch this connection.
 
 use crate::codec;
+use crate::folder::PlainName;
 use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, FileStamp, Split};
 use crate::segment::OutputPrint;
@@ -494,7 +495,7 @@ pub struct JobOrder {
     /// Output directory as the submitter names it.
     pub output: FilePath,
     /// Name of a file in `_temporary` there: whoever sees it shares the directory with the submitter.
-    pub output_probe: String,
+    pub output_probe: PlainName,
     /// Side inputs, each with its files whole.
     pub side: Vec<Split>,
     /// Where the attached submitter serves its files and takes parts; `None` if it does not.

@@ -7,7 +7,8 @@
 use crate::data::SHRINK;
 use crate::slow_group;
 use criterion::{BatchSize, Criterion, Throughput};
-use gristmill::worker::commit::{TEMPORARY, publish};
+use gristmill::worker::commit::TEMPORARY;
+use gristmill::worker::folder::Folder;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -25,10 +26,11 @@ pub fn benches(criterion: &mut Criterion) {
         bencher.iter_batched(
             built_parts,
             |directory| {
+                let output = Folder::open(directory.path()).expect("it was just made");
+                let temporary = output.folder(TEMPORARY).expect("it was just made");
                 for part in 0..PARTS {
-                    let built = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0/part"));
-                    let published = directory.path().join(format!("part-{part:05}"));
-                    publish(&built, &published).expect("the part was just built");
+                    let (built, published) = (format!("probe-reduce-{part}.0"), format!("part-{part:05}"));
+                    temporary.publish(built, &output, published).expect("the part was just built");
                 }
                 directory
             },
@@ -43,10 +45,11 @@ fn built_parts() -> TempDir {
     let in_memory = Path::new(MEMORY_FOLDER);
     let parent = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };
     let directory = tempfile::tempdir_in(parent).expect("the folder for temporary files can be written");
+    let temporary = directory.path().join(TEMPORARY);
+    fs::create_dir(&temporary).expect("a folder can be created");
     for part in 0..PARTS {
-        let attempt = directory.path().join(format!("{TEMPORARY}/reduce-{part}.0"));
-        fs::create_dir_all(&attempt).expect("a folder can be created");
-        fs::write(attempt.join("part"), "word\t1\n").expect("a part can be written");
+        let built = temporary.join(format!("probe-reduce-{part}.0"));
+        fs::write(built, "word\t1\n").expect("a part can be written");
     }
     directory
 }

@@ -360,7 +360,7 @@ impl Books {
         }
         job.closing = Some(outcome);
         let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
-        let output = job.output.take().or_else(|| OutputDirectory::adopt(&job.submission, None));
+        let output = job.output.take().or_else(|| adopted(&job.submission));
         let status = job.status(now, id, Around { parts: true, built: true, ..Around::default() });
         let success = (outcome == Outcome::Succeeded).then(|| Success::of(&status, columns));
         self.closings.push(Closing { job: id, output, success, built: status.built, left: None, sync });
@@ -369,7 +369,7 @@ impl Books {
     /// Closes the output of a job that ended well or badly and whose client died before it had done so.
     fn close_for_client(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
-        let output = OutputDirectory::adopt(&job.submission, None);
+        let output = adopted(&job.submission);
         let status = job.status(Time::ZERO, id, Around { parts: true, built: true, ..Around::default() });
         let success =
             (job.state == JobState::Succeeded).then(|| Success::of(&status, job.submission.columns.clone()));
@@ -452,7 +452,7 @@ impl Books {
     /// Outputs of jobs that will not end any more because the master does.
     pub fn unfinished(&self) -> Vec<OutputDirectory> {
         let live = self.jobs.values().filter(|job| !job.state.ended() && job.closing.is_none());
-        live.filter_map(|job| OutputDirectory::adopt(&job.submission, None)).collect()
+        live.filter_map(|job| adopted(&job.submission)).collect()
     }
 
     /// How a job stands; `None` if there is no such job.
@@ -577,6 +577,17 @@ impl Books {
 /// A worker's clock reading in the master's clock.
 fn shift(worker_ns: u64, offset_ns: i64) -> u64 {
     worker_ns.saturating_add_signed(-offset_ns)
+}
+
+/// The output of a job whose client does not close it, if this master sees it.
+fn adopted(submission: &Submission) -> Option<OutputDirectory> {
+    match OutputDirectory::adopt(submission, None) {
+        Ok(output) => Some(output),
+        Err(error) => {
+            tracing::debug!(output = %submission.output, error = crate::chain(&error), "not adopted");
+            None
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use super::{OutputDirectory, SUCCESS};
 use crate::owner::Owner;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::TEMPORARY;
+use gristmill_worker::folder::{Folder, PlainName};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// How the claim file of a job is called while the job runs; its nonce follows.
@@ -49,9 +50,9 @@ impl std::fmt::Display for Claim {
 }
 
 /// Writes a new claim file of this process and takes its lock. With `sync`, it survives a power cut.
-pub(super) fn sign(path: &Path, made: bool, sync: bool) -> io::Result<File> {
+pub(super) fn sign(folder: &Folder, name: &PlainName, made: bool, sync: bool) -> io::Result<File> {
     let claim = Claim { owner: Owner::current().ok(), job: None, made };
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    let mut file = folder.create(name.as_str())?;
     // Where there are no locks nobody takes a claim over either.
     let _ = file.try_lock_shared();
     file.write_all(&serde_json::to_vec(&claim)?)?;
@@ -61,41 +62,45 @@ pub(super) fn sign(path: &Path, made: bool, sync: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// Holds a claim file that another process has written, which may go now. If a job is named, this process becomes the
-/// owner, so far as it may write the file.
+/// Holds a claim file that another process of this user has written, which may go now. If a job is named, this process
+/// becomes the owner.
 ///
 /// # Errors
-/// There is no such file, or somebody is taking the claim over.
-pub(super) fn hold(path: &Path, made: bool, job: Option<JobId>) -> io::Result<File> {
-    let writable = OpenOptions::new().read(true).write(true).open(path);
-    let may_write = writable.is_ok();
-    let mut file = writable.or_else(|_| File::open(path))?;
+/// There is no such file, it is the claim of another job, or somebody is taking it over.
+pub(super) fn hold(folder: &Folder, name: &PlainName, made: bool, job: Option<JobId>) -> io::Result<File> {
+    let mut file = folder.open_own(name.as_str())?;
     if let Err(error @ TryLockError::WouldBlock) = file.try_lock_shared() {
         return Err(error.into());
     }
-    if job.is_some() && may_write {
+    if job.is_some() {
+        let of = parse(&mut file).ok().and_then(|claim| claim.job);
+        if let Some(of) = of.filter(|of| Some(*of) != job) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("it is that of {of}")));
+        }
         let text = serde_json::to_vec(&Claim { owner: Owner::current().ok(), job, made })?;
         // Read while it is written, it tells nothing, and the claim stays.
-        let written = file.write_all(&text).and_then(|()| file.set_len(text.len() as u64));
+        let written =
+            file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(text.len() as u64));
         if let Err(error) = written {
-            tracing::debug!(path = %path.display(), %error, "the claim keeps its owner's name");
+            tracing::debug!(path = %folder.path(name.as_str()).display(), %error, "the claim keeps its owner's name");
         }
     }
     Ok(file)
 }
 
 /// What the claim on a directory says of its owner, if it can be read.
-pub(super) fn read(directory: &Path) -> Option<Claim> {
-    let (path, _, _) = find(directory).ok()??;
-    parse(&mut File::open(path).ok()?).ok()
+pub(super) fn read(directory: &Folder) -> Option<Claim> {
+    let temporary = directory.folder(TEMPORARY).ok()?;
+    let (name, _, _) = find(&temporary).ok()??;
+    parse(&mut temporary.open_file(name).ok()?).ok()
 }
 
-/// The claim file: its path, what its name begins with, and its nonce.
-fn find(directory: &Path) -> io::Result<Option<(std::path::PathBuf, &'static str, String)>> {
-    for entry in fs::read_dir(directory.join(TEMPORARY))? {
-        let entry = entry?;
-        if let Some((begin, nonce)) = entry.file_name().to_str().and_then(split_name) {
-            return Ok(Some((entry.path(), begin, nonce.to_owned())));
+/// The claim file: its name, what that begins with, and its nonce.
+fn find(temporary: &Folder) -> io::Result<Option<(OsString, &'static str, String)>> {
+    for name in temporary.names()? {
+        if let Some((begin, nonce)) = name.to_str().and_then(split_name) {
+            let nonce = nonce.to_owned();
+            return Ok(Some((name, begin, nonce)));
         }
     }
     Ok(None)
@@ -136,14 +141,17 @@ pub(super) fn take_over(directory: &Path) -> bool {
 }
 
 fn try_take_over(directory: &Path) -> io::Result<bool> {
-    let Some((path, begin, nonce)) = find(directory)? else { return Ok(false) };
-    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let mut file = OpenOptions::new().read(true).write(true).custom_flags(no_link).open(&path)?;
+    let folder = Folder::open(directory)?;
+    folder.refuse_foreign(true)?;
+    let temporary = folder.folder(TEMPORARY)?;
+    temporary.refuse_shared()?;
+    let Some((name, begin, nonce)) = find(&temporary)? else { return Ok(false) };
+    let mut file = temporary.open_own(&name)?;
     if file.try_lock().is_err() {
         return Ok(false);
     }
     // With the lock it is ours alone, unless somebody was faster and it is gone already.
-    if fs::symlink_metadata(&path)?.ino() != file.metadata()?.ino() {
+    if temporary.look(&name)?.ino() != file.metadata()?.ino() {
         return Ok(true);
     }
     let claim = parse(&mut file)?;
@@ -152,9 +160,10 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     tracing::info!(path = %directory.display(), %claim, "took over the output directory of a dead process");
-    let mut dead =
-        OutputDirectory { path: directory.to_path_buf(), nonce, made: claim.made, lock: Some(file) };
-    if begin == CLOSING && directory.join(SUCCESS).exists() {
+    let complete = begin == CLOSING && folder.look(SUCCESS).is_ok();
+    let probe = format!("{PROBE}{nonce}").parse().map_err(io::Error::other)?;
+    let mut dead = OutputDirectory { folder, temporary, probe, made: claim.made, _lock: file };
+    if complete {
         dead.clear_away();
     } else {
         dead.undo(begin == CLOSING);

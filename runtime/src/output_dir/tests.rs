@@ -62,7 +62,10 @@ fn only_the_first_of_two_processes_closes_an_output() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
-    let other = OutputDirectory { path: out.clone(), nonce: "1".to_owned(), made: true, lock: None };
+    let folder = Folder::open(&out).unwrap();
+    let temporary = folder.folder(TEMPORARY).unwrap();
+    let _lock = temporary.open_own("probe-1").unwrap();
+    let other = OutputDirectory { folder, temporary, probe: "probe-1".parse().unwrap(), made: true, _lock };
     fs::write(out.join("part-00000"), "x").unwrap();
     claimed.finish(&success(), &[], false).unwrap();
     other.abandon();
@@ -72,7 +75,7 @@ fn only_the_first_of_two_processes_closes_an_output() {
 /// A part built by an attempt, and what was said of it.
 fn built(out: &Path, content: &str) -> (Part, BuiltPart, PathBuf) {
     let attempt = TaskId::reduce(JobId(1), 0).attempt(3);
-    let path = out.join(TEMPORARY).join(built_name("probe-1", attempt));
+    let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
     fs::write(&path, content).unwrap();
     let (bytes, crc32c) = (content.len() as u64, crc32c::crc32c(content.as_bytes()));
     let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
@@ -110,6 +113,44 @@ fn finish_refuses_a_part_that_is_not_as_its_attempt_left_it() {
 }
 
 #[test]
+fn finish_publishes_nothing_under_a_name_that_is_not_its_parts() {
+    for name in ["../escaped", "/tmp/gristmill-escaped", "part-00001", "_SUCCESS", "", "sub/part-00000"] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let (part, built, _) = built(&out, "it");
+        let part = Part { name: name.to_owned(), ..part };
+        let error = claimed.finish(&Success { parts: vec![part], ..success() }, &[built], false).unwrap_err();
+        assert!(matches!(error, OutputError::Io { action: "publish", .. }), "{name:?}: {error}");
+        assert!(names(dir.path()).is_empty() && !Path::new("/tmp/gristmill-escaped").exists());
+    }
+}
+
+#[test]
+fn finish_refuses_a_part_that_is_a_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    let (part, built, path) = built(&out, "it");
+    fs::rename(&path, dir.path().join("it")).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("it"), &path).unwrap();
+    let error = claimed.finish(&Success { parts: vec![part], ..success() }, &[built], false).unwrap_err();
+    assert!(matches!(error, OutputError::Io { action: "look at the part", .. }), "{error}");
+    assert_eq!(names(dir.path()), ["it"]);
+}
+
+#[test]
+fn claim_of_one_job_is_not_given_to_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    let hold = |job| claim::hold(&claimed.temporary, &claimed.probe, true, Some(job));
+    let _first = hold(JobId(3)).unwrap();
+    assert!(hold(JobId(4)).is_err());
+    hold(JobId(3)).unwrap();
+}
+
+#[test]
 fn finish_removes_what_was_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
@@ -122,7 +163,7 @@ fn finish_removes_what_was_overwritten() {
 
 /// What a process that has died leaves of its claim.
 fn dies(claimed: OutputDirectory) {
-    let path = claimed.path.clone();
+    let path = claimed.path();
     drop(claimed);
     let temporary = path.join(TEMPORARY);
     let claim = names(&temporary).into_iter().find(|name| !name.contains('.')).unwrap();
@@ -191,7 +232,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         fs::write(out.join("part-00000"), "new").unwrap();
         dying.unpublish(true);
         // One of two is back.
-        fs::rename(dying.aside().join(old), out.join(old)).unwrap();
+        fs::rename(dying.folder.path(dying.aside()).join(old), out.join(old)).unwrap();
         dies(dying);
         let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
         assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
@@ -253,7 +294,13 @@ fn claims_of_the_living_and_of_the_unknown_stay() {
     });
     let held = dir.path().join("held");
     let claimed = OutputDirectory::claim(&held, false, false, "1").unwrap();
-    let master = claim::hold(&held.join("_temporary/probe-1"), true, Some(JobId(3))).unwrap();
+    let master = claim::hold(
+        &Folder::open(&held.join(TEMPORARY)).unwrap(),
+        &"probe-1".parse().unwrap(),
+        true,
+        Some(JobId(3)),
+    )
+    .unwrap();
     dies(claimed);
     let error = OutputDirectory::claim(&held, false, false, "2").unwrap_err();
     assert!(error.to_string().contains("for job-3"), "the master has it: {error}");

@@ -4,6 +4,7 @@ use super::*;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill_worker::commit::{TEMPORARY, built_name};
 use gristmill_worker::http::{Endpoint, HttpError, Pool, Timeouts};
+use std::path::PathBuf;
 
 /// A submitter that takes parts into a folder.
 struct Stand {
@@ -23,13 +24,17 @@ impl Stand {
         let (key, permit_key) = (Secret::generate().unwrap(), Secret::generate().unwrap());
         let doors = Doors { key: key.clone(), permit_key: permit_key.clone() };
         let files = Served::Listed(Arc::default());
-        let parts = Parts { place: folder.path().join(TEMPORARY).join("probe-1"), sync: true };
+        let parts = Parts {
+            name: "probe-1".parse().unwrap(),
+            folder: Arc::new(Folder::open(&folder.path().join(TEMPORARY)).unwrap()),
+            sync: true,
+        };
         let serving = tokio::spawn(run(listener, Transport::Plain, doors, files, parts));
         Self { folder, endpoint, key, permit_key, serving }
     }
 
     fn built(&self, attempt: AttemptId) -> PathBuf {
-        self.folder.path().join(TEMPORARY).join(built_name("probe-1", attempt))
+        self.folder.path().join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt))
     }
 
     fn permit(&self, attempt: AttemptId) -> Secret {

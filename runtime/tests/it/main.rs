@@ -4,7 +4,8 @@
 //! `input` and `output` refuse what cannot be used; `claims` is about outputs whose job or disk fails them; `shuffle` measures how far it overlaps with the maps;
 //! `lanes` whose bytes come first on a network that is paced; `suspend` which reduces make way; `crash` kills processes wherever it hurts, `restart` masters, `limits` takes means of the operating system away, `disk` fills
 //! disks, `user_code` lets user code misbehave; `cli` is the command line, `cluster` a master and workers that a person starts, `cluster_flags` what those are made to be; `sim` and
-//! `verify` need neither; `security` knocks at every door, and `network` puts hosts into network namespaces. `walls`
+//! `verify` need neither; `security` knocks at every door, `paths` submits what
+//! reaches beyond its own files, and `network` puts hosts into network namespaces. `walls`
 //! reads the sources: who may import whom. What the others share is in `support`.
 //!
 //! Deliberately not here: single functions, which are tested beside their code.
@@ -26,6 +27,7 @@ mod live_policy;
 mod network;
 mod output;
 mod paper;
+mod paths;
 mod replay;
 mod restart;
 mod security;

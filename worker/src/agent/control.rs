@@ -624,7 +624,7 @@ impl Agent {
                     self.shelf.keep(attempt, built);
                 } else {
                     // Nobody will come for it, and nobody forgets the job again. It may be gone with the output already.
-                    tokio::task::spawn_blocking(move || std::fs::remove_file(built));
+                    tokio::task::spawn_blocking(move || built.remove());
                 }
                 self.say(&WorkerFrame::HandedOver { attempt, state: *state, report });
             }

@@ -3,6 +3,7 @@
 //!
 //! Not here: where such an attempt stood (the master keeps that), and segments, which are gathered anew.
 
+use super::publish::Built;
 use super::slots::{Failed, SlotSetting, clean, failed};
 use crate::answer;
 use crate::http::{self, Body, HttpError, Secret};
@@ -12,9 +13,7 @@ use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use hyper::{Method, Response, StatusCode};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::Read;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,33 +39,33 @@ pub(super) fn parse_route(path: &str) -> Option<(JobId, &str)> {
 
 /// Files of attempts that were handed over, by job and attempt. Cloning shares it.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, PathBuf>>>>);
+pub(super) struct Shelf(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, Built>>>>);
 
 impl Shelf {
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, BTreeMap<String, PathBuf>>> {
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, BTreeMap<String, Built>>> {
         // Every change is one insert or one removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps what an attempt has written.
-    pub(super) fn keep(&self, attempt: AttemptId, path: PathBuf) {
-        self.jobs().entry(attempt.task.job).or_default().insert(attempt.file_name(), path);
+    pub(super) fn keep(&self, attempt: AttemptId, built: Built) {
+        self.jobs().entry(attempt.task.job).or_default().insert(attempt.file_name(), built);
     }
 
     /// Deletes all files of a job.
     pub(super) fn forget(&self, job: JobId) {
         let gone = self.jobs().remove(&job);
-        for path in gone.into_iter().flat_map(BTreeMap::into_values) {
+        for built in gone.into_iter().flat_map(BTreeMap::into_values) {
             // In the output's `_temporary` it may be gone already.
-            let _ = fs::remove_file(path);
+            built.remove();
         }
     }
 
     /// Answers `GET /suspended/JOB/ATTEMPT` with the whole file; 404 if there is none.
     pub(super) async fn serve(&self, job: JobId, name: &str) -> Response<Body> {
-        let path = self.jobs().get(&job).and_then(|files| files.get(name)).cloned();
-        let Some(path) = path else { return answer::status(StatusCode::NOT_FOUND) };
-        let Ok(Ok(mut file)) = tokio::task::spawn_blocking(move || File::open(path)).await else {
+        let built = self.jobs().get(&job).and_then(|files| files.get(name)).cloned();
+        let Some(built) = built else { return answer::status(StatusCode::NOT_FOUND) };
+        let Ok(Ok(mut file)) = tokio::task::spawn_blocking(move || built.open()).await else {
             return answer::status(StatusCode::NOT_FOUND);
         };
         let (sender, body) = http::stream(CHUNKS_AHEAD);
@@ -143,9 +142,10 @@ mod tests {
     fn a_shelf_keeps_files_until_their_job_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part");
-        fs::write(&path, "some").unwrap();
+        std::fs::write(&path, "some").unwrap();
         let shelf = Shelf::default();
-        shelf.keep(TaskId::reduce(JobId(4), 0).attempt(0), path.clone());
+        let built = Built::at(crate::folder::Folder::open(folder.path()).unwrap(), "part");
+        shelf.keep(TaskId::reduce(JobId(4), 0).attempt(0), built);
         shelf.forget(JobId(5));
         assert!(path.exists());
         shelf.forget(JobId(4));

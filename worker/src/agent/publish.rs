@@ -10,15 +10,17 @@ use crate::commit;
 use crate::descriptors;
 use crate::disk;
 use crate::fault;
+use crate::folder::Folder;
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::input::FileStamp;
 use crate::output::Output;
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
 use hyper::{Method, StatusCode};
-use std::fs;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes of a part that are read at once to be sent.
 const PART_CHUNK_BYTES: usize = 512 << 10;
@@ -40,41 +42,80 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
     if let Some(known) = job.destination.get() {
         return Ok(known);
     }
-    let directory = job.order.output.to_path();
-    let probe = directory.join(commit::TEMPORARY).join(&job.order.output_probe);
-    let found = match (probe.exists(), &job.order.submitter) {
-        (true, _) => Destination::Shared(directory.to_path_buf()),
-        (false, Some(endpoint)) => Destination::Submitter(endpoint.clone()),
-        (false, None) => {
-            return Err(Failed {
-                class: FailureClass::Output,
-                message: format!("the output directory {} is not visible here", job.order.output),
-            });
+    let found = match (shared(job), &job.order.submitter) {
+        (Ok(temporary), _) => Destination::Shared(Arc::new(temporary)),
+        (Err(source), _) if descriptors::are_used_up(&source) => {
+            return Err(output_failed(job.order.output.to_path(), &source));
+        }
+        (Err(_), Some(endpoint)) => Destination::Submitter(endpoint.clone()),
+        (Err(error), None) => {
+            let message = format!("the output directory {} is not visible here: {error}", job.order.output);
+            return Err(Failed { class: FailureClass::Output, message: clean(&message) });
         }
     };
     Ok(job.destination.get_or_init(|| found))
 }
 
-/// Where an attempt builds its part.
-fn built_path(assignment: &Assignment, setting: &SlotSetting) -> Result<PathBuf, Failed> {
-    let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
-    Ok(match destination(&assignment.job)? {
-        Destination::Shared(directory) => directory.join(commit::TEMPORARY).join(name),
-        Destination::Submitter(_) => {
-            setting.spill.first().join(format!("{}-{name}", assignment.attempt.task.job))
-        }
-    })
+/// The folder in which parts are built, if this worker sees it and nobody else can change what is in it.
+fn shared(job: &RunningJob) -> io::Result<Folder> {
+    let directory = Folder::open(job.order.output.to_path())?;
+    directory.refuse_foreign(true)?;
+    let temporary = directory.folder(commit::TEMPORARY)?;
+    temporary.refuse_shared()?;
+    temporary.look(job.order.output_probe.as_str())?;
+    Ok(temporary)
 }
 
-pub(super) fn open_output(
-    assignment: &Assignment,
-    setting: &SlotSetting,
-) -> Result<(Output, PathBuf), Failed> {
-    let built = built_path(assignment, setting)?;
+/// The file in which an attempt builds its part.
+#[derive(Clone, Debug)]
+pub struct Built {
+    folder: Arc<Folder>,
+    name: String,
+}
+
+impl Built {
+    fn of(assignment: &Assignment, setting: &SlotSetting) -> Result<Self, Failed> {
+        let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
+        let folder = match destination(&assignment.job)? {
+            Destination::Shared(temporary) => temporary.clone(),
+            Destination::Submitter(_) => {
+                let spill = setting.spill.first();
+                let name = format!("{}-{name}", assignment.attempt.task.job);
+                let folder = Folder::open(spill).map_err(|source| output_failed(spill, &source))?;
+                return Ok(Self { folder: Arc::new(folder), name });
+            }
+        };
+        Ok(Self { folder, name })
+    }
+
+    /// A file of this folder.
+    #[cfg(test)]
+    pub(super) fn at(folder: Folder, name: &str) -> Self {
+        Self { folder: Arc::new(folder), name: name.to_owned() }
+    }
+
+    /// Where it is, for messages.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path(&self.name)
+    }
+
+    /// Opens it to be read.
+    pub(super) fn open(&self) -> io::Result<File> {
+        self.folder.open_file(&self.name)
+    }
+
+    /// What cannot be removed now goes with its folder, when the job or the worker ends.
+    pub(super) fn remove(&self) {
+        let _ = self.folder.remove_file(&self.name);
+    }
+}
+
+pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, Built), Failed> {
+    let built = Built::of(assignment, setting)?;
     // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
-    let output = fault::error("part.write").and_then(|()| Output::create(&built));
-    let output = output.map_err(|source| output_failed(&built, &source))?;
-    Ok((output, built))
+    let file = fault::error("part.write").and_then(|()| built.folder.create(&built.name));
+    let file = file.map_err(|source| output_failed(&built.path(), &source))?;
+    Ok((Output::new(built.path(), Box::new(file)), built))
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
@@ -90,7 +131,7 @@ pub(super) fn finish_part(
     assignment: &Assignment,
     setting: &SlotSetting,
     done: PartDone,
-    built: &Path,
+    built: &Built,
     stats: &mut TaskStats,
 ) -> Result<Done, Failed> {
     *stats = done.stats;
@@ -99,8 +140,8 @@ pub(super) fn finish_part(
     let job = &assignment.job;
     let shared = matches!(destination(job)?, Destination::Shared(_));
     if job.order.sync && shared {
-        let sync = fault::error("part.sync").and_then(|()| fs::File::open(built)?.sync_all());
-        sync.map_err(|source| output_failed(built, &source))?;
+        let sync = fault::error("part.sync").and_then(|()| built.open()?.sync_all());
+        sync.map_err(|source| output_failed(&built.path(), &source))?;
     }
     let _ = setting.events.send(SlotEvent::WantsCommit(assignment.attempt));
     let cancelled =
@@ -112,7 +153,8 @@ pub(super) fn finish_part(
     fault::place("commit.before");
     let (stamp, sent) = match destination(job)? {
         Destination::Shared(_) => {
-            let metadata = fs::metadata(built).map_err(|source| output_failed(built, &source))?;
+            let metadata = built.folder.look(&built.name);
+            let metadata = metadata.map_err(|source| output_failed(&built.path(), &source))?;
             (FileStamp::of(&metadata), false)
         }
         Destination::Submitter(endpoint) => {
@@ -128,13 +170,13 @@ fn send_part(
     assignment: &Assignment,
     setting: &SlotSetting,
     endpoint: &Endpoint,
-    built: &Path,
+    built: &Built,
     part: &Part,
     permit: &Secret,
 ) -> Result<FileStamp, Failed> {
     let (attempt, bytes, crc) = (assignment.attempt, part.bytes, part.crc32c);
     let path = format!("/parts/{}/{bytes}/{crc:08x}", attempt.file_name());
-    let file = fs::File::open(built).map_err(|source| output_failed(built, &source))?;
+    let file = built.open().map_err(|source| output_failed(&built.path(), &source))?;
     let fault = |message: String| Failed { class: FailureClass::Unreachable, message };
     setting.runtime.block_on(async {
         let (sender, body) = http::stream(PART_CHUNKS_AHEAD);
@@ -178,9 +220,8 @@ fn send_part(
 
 pub(super) fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
     if assignment.job.destination.get().is_some()
-        && let Ok(built) = built_path(assignment, setting)
+        && let Ok(built) = Built::of(assignment, setting)
     {
-        // What cannot be removed now goes with `_temporary` at the end of the job.
-        let _ = fs::remove_file(built);
+        built.remove();
     }
 }

@@ -10,12 +10,13 @@ use super::capture::Mark;
 use super::crash;
 use super::files::JobFiles;
 use super::handed_over;
-use super::publish::{finish_part, open_output, remove_built};
+use super::publish::{Built, finish_part, open_output, remove_built};
 use super::work::{Turn, Work};
 use crate::api::JobPlan;
 use crate::budget::Budget;
 use crate::disk;
 use crate::fault;
+use crate::folder::Folder;
 use crate::http::{Endpoint, Pool, Secret};
 use crate::input::{FileStamp, SideInputs, Split};
 use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder, Part, SlotCounts};
@@ -28,7 +29,6 @@ use gristmill_scheduler::units::Bytes;
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -56,8 +56,8 @@ pub struct RunningJob {
 /// Where parts are published.
 #[derive(Clone, Debug)]
 pub enum Destination {
-    /// This worker sees the submitter's output directory.
-    Shared(PathBuf),
+    /// This worker sees the submitter's output directory: the folder in it where parts are built.
+    Shared(Arc<Folder>),
     /// It does not: parts are sent to the attached submitter.
     Submitter(Endpoint),
 }
@@ -150,7 +150,7 @@ pub enum Done {
         /// What it had done.
         state: Box<HandOver>,
         /// What it had written.
-        built: PathBuf,
+        built: Built,
     },
 }
 

@@ -214,7 +214,7 @@ impl Hand {
             cuts: Vec::new(),
             key: Secret::from_bytes([9; 32]),
             output: FilePath::from(&*self.output),
-            output_probe: format!("probe-{job}"),
+            output_probe: format!("probe-{job}").parse().unwrap(),
             side: Vec::new(),
             submitter: self.submitter.clone(),
             peers: Vec::new(),
@@ -264,7 +264,7 @@ impl Hand {
                 _ => None,
             })
             .await;
-        let built = built_name(&format!("probe-{}", attempt.task.job), attempt);
+        let built = built_name(&format!("probe-{}", attempt.task.job).parse().unwrap(), attempt);
         let built = self.output.join("_temporary").join(built);
         let text = std::fs::read_to_string(&built).unwrap();
         assert_eq!(stamp, FileStamp::of(&std::fs::metadata(&built).unwrap()));

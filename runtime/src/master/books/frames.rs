@@ -8,6 +8,7 @@ use crate::api::{BuiltPart, FetchRecord, JobFailure};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
+use gristmill_worker::commit::part_name;
 use gristmill_worker::protocol::{AttemptReport, FailureClass, FetchedOutput, Heartbeat, Part, WorkerFrame};
 use std::collections::BTreeSet;
 
@@ -216,7 +217,7 @@ impl Books {
         &mut self,
         now: Time,
         from: WorkerId,
-        part: Part,
+        mut part: Part,
         built: BuiltPart,
         report: AttemptReport,
     ) {
@@ -237,6 +238,9 @@ impl Books {
             return;
         }
         job.permits.remove(&attempt.task);
+        // Files are named here, whatever the worker calls its own.
+        let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
+        part.name = part_name(attempt.task.index, parts);
         job.records.sums.records_out += part.records;
         job.records.sums.bytes_out += part.bytes;
         job.parts.insert(attempt.task.index, (part, built));

@@ -74,8 +74,12 @@ impl Books {
         })?;
         let output = match submission.attached {
             true => None,
-            false => Some(OutputDirectory::adopt(&submission, Some(job)).ok_or_else(|| {
-                refuse("not_shared", "the master does not see the output directory of a detached job")
+            false => Some(OutputDirectory::adopt(&submission, Some(job)).map_err(|error| {
+                let why = crate::chain(&error);
+                refuse(
+                    "not_shared",
+                    format!("the master cannot use the output directory of a detached job: {why}"),
+                )
             })?),
         };
         if submission.pool.is_some() && !self.core.knows_pools() {

@@ -196,7 +196,7 @@ fn submission() -> Submission {
         cuts: Vec::new(),
         side: Vec::new(),
         output: FilePath::from("/nowhere"),
-        output_probe: "probe-1".to_owned(),
+        output_probe: "probe-1".parse().unwrap(),
         output_made: false,
         submitter: None,
         key: Secret::generate().unwrap().to_text().to_string(),

@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for an answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
@@ -20,16 +20,40 @@ pub struct Answer {
 
 /// Sends one request with these headers and reads the answer until the connection ends.
 pub fn request(to: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    request_with(to, method, path, headers, b"")
+}
+
+/// As [`request`], with a body.
+pub fn request_with(
+    to: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(ANSWER_PATIENCE)).unwrap();
     let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    if !body.is_empty() {
+        text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }
     text.push_str("\r\n");
     stream.write_all(text.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
+    let start = Instant::now();
+    let mut chunk = [0; 16 << 10];
+    loop {
+        match stream.read(&mut chunk).unwrap() {
+            0 => break,
+            got => answer.extend_from_slice(&chunk[..got]),
+        }
+        // An answer that goes on and on is none.
+        assert!(start.elapsed() < ANSWER_PATIENCE, "{method} {path} was answered without end");
+    }
     let head_end = answer.windows(4).position(|four| four == b"\r\n\r\n");
     let head_end = head_end.unwrap_or_else(|| panic!("{method} {path}: no head in {answer:?}"));
     let head = String::from_utf8_lossy(&answer[..head_end]).into_owned();
