@@ -188,7 +188,7 @@ mod tests {
     fn codec_refuses_a_message_whose_lists_take_more_memory_than_allowed() {
         type Wide = Vec<Option<[u64; 7]>>;
         let mut nothing = Vec::new();
-        encode(&Wide::from([None; 1000]), &mut nothing);
+        encode(&vec![None::<[u64; 7]>; 1000], &mut nothing);
         assert_eq!(nothing.len(), 1003, "a byte for each");
         assert!(decode_message::<Wide>(&nothing, 63_999).is_err());
         assert_eq!(decode_message::<Wide>(&nothing, 64_000).unwrap().len(), 1000);

@@ -84,7 +84,8 @@ impl TaskSettings {
         }
     }
 
-    /// Files that may be merged at once within `merge_bytes`: each needs a block, stored and unpacked.
+    /// Files that may be merged at once within `merge_bytes`: each needs a block, stored and unpacked, which are longer
+    /// than usual where there are large pairs.
     fn fan_in(&self) -> usize {
         self.fan_in_max.min(self.merge_bytes / (2 * BLOCK_BYTES)).max(2)
     }

@@ -16,16 +16,15 @@ use crate::input::MappedFile;
 use crate::prefetch::prefetch;
 use crate::record::Block;
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput, MapOutput,
-    PAIR_BYTES_MAX, PART_BYTES, SegmentsWriter, WriteError, WriteSetting, frame_at, framed_length, put_frame,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, FRAME_LENGTHS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput,
+    MapOutput, PAIR_BYTES_MAX, PART_BYTES, SegmentsWriter, WriteError, WriteSetting, frame_at, framed_length,
+    put_frame,
 };
 use crate::task::{Progress, TaskFailure};
 use std::sync::Arc;
 
 /// Bytes a collector may hold whatever the setting: places in the arena have 32 bits.
 const LIMIT_BYTES_MAX: usize = 2 << 30;
-/// Bytes of the lengths in front of a pair, at most.
-const FRAME_LENGTHS_BYTES_MAX: usize = 10;
 // A pair is put where the arena is below its limit, and moved pairs, each with its lengths, stay within it too.
 const _: () = assert!(
     LIMIT_BYTES_MAX + PAIR_BYTES_MAX + FRAME_LENGTHS_BYTES_MAX <= u32::MAX as usize,

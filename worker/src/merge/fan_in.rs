@@ -1,6 +1,6 @@
 //! Merges that write segments again: of a map's runs, and of more segments than may be read at once.
 
-use super::tree::LoserTree;
+use super::tree::{LoserTree, MergeError};
 use crate::collect::CombineRun;
 use crate::segment::{SegmentData, SegmentsWriter, WriteSetting};
 use crate::task::{Progress, TaskFailure};
@@ -56,24 +56,35 @@ pub(crate) fn merge_combining<V: Value>(
     Ok(())
 }
 
-/// Merges neighbours until at most `fan_in_max` segments lie in files. Segments in memory cost no buffer and
-/// are left alone unless they lie between. The order of segments, and so of equal keys, stays.
+/// How many segments may be read at once, of those that need a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FanIn {
+    /// So many at most.
+    pub segments_max: usize,
+    /// What their buffers may take together.
+    pub buffers_bytes: usize,
+}
+
+/// Merges neighbours until few enough segments need a buffer to be read: those in files, and those whose blocks are
+/// compressed. The others are left alone unless they lie between. The order of segments, and so of equal keys, stays.
 pub(crate) fn limit_fan_in(
     mut segments: Vec<SegmentData>,
-    fan_in_max: usize,
+    fan_in: FanIn,
     partition: u32,
     setting: &WriteSetting,
     progress: &Arc<Progress>,
 ) -> Result<Vec<SegmentData>, TaskFailure> {
-    let fan_in_max = fan_in_max.max(2);
+    let buffer = |data: &SegmentData| data.buffer_bytes().map_err(|source| MergeError { map: None, source });
+    let mut buffers = segments.iter().map(buffer).collect::<Result<Vec<usize>, _>>()?;
     loop {
-        let is_file = |data: &SegmentData| matches!(data, SegmentData::File { .. });
-        let files: Vec<usize> = (0..segments.len()).filter(|at| is_file(&segments[*at])).collect();
-        if files.len() <= fan_in_max {
+        let buffered: Vec<usize> = (0..segments.len()).filter(|at| 0 < buffers[*at]).collect();
+        let largest = buffers.iter().copied().max().unwrap_or(0).max(1);
+        let fan_in_max = fan_in.segments_max.min(fan_in.buffers_bytes / largest).max(2);
+        if buffered.len() <= fan_in_max {
             return Ok(segments);
         }
-        // As few files as suffice, and among neighbours those with the fewest bytes.
-        let count = fan_in_max.min(files.len() - fan_in_max + 1);
+        // As few as suffice, and among neighbours those with the fewest bytes.
+        let count = fan_in_max.min(buffered.len() - fan_in_max + 1);
         let bytes: Vec<usize> = segments
             .iter()
             .scan(0, |sum, data| {
@@ -81,15 +92,18 @@ pub(crate) fn limit_fan_in(
                 Some(*sum)
             })
             .collect();
-        let cheapest = files.windows(count).min_by_key(|window| {
+        let cheapest = buffered.windows(count).min_by_key(|window| {
             let (first, last) = (window[0], window[count - 1]);
             bytes[last] - bytes[first] + segments[first].len()
         });
-        let cheapest = cheapest.expect("a window exists: it is no longer than the list of files");
+        let cheapest =
+            cheapest.expect("a window exists: it is no longer than the list of those with buffers");
         let range = cheapest[0]..=cheapest[count - 1];
         let at = cheapest[0];
-        let chosen: Vec<SegmentData> = segments.drain(range).collect();
-        segments.insert(at, merge_to_file(chosen, partition, setting, progress)?);
+        let chosen: Vec<SegmentData> = segments.drain(range.clone()).collect();
+        let merged = merge_to_file(chosen, partition, setting, progress)?;
+        buffers.splice(range, [buffer(&merged)?]);
+        segments.insert(at, merged);
     }
 }
 
@@ -145,6 +159,31 @@ mod tests {
     }
 
     #[test]
+    fn merges_read_few_segments_at_once_whose_blocks_are_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let spill = SpillDirs::new(vec![dir.path().to_owned()]);
+        let runs: Vec<MapOutput> = (0..8)
+            .map(|map| {
+                let mut writer = SegmentsWriter::on_disk(setting(&spill, map)).unwrap();
+                writer.pair(0, &map.to_be_bytes(), &vec![7; 300 << 10]).unwrap();
+                writer.finish().unwrap()
+            })
+            .collect();
+        let segments = || runs.iter().map(|run| run.segment(0).unwrap()).collect::<Vec<_>>();
+        let progress = Arc::new(Progress::default());
+        let left = |buffers_bytes| {
+            let fan_in = FanIn { segments_max: 256, buffers_bytes };
+            let left = limit_fan_in(segments(), fan_in, 0, &setting(&spill, 9), &progress).unwrap();
+            let mut tree = LoserTree::open(left.clone()).unwrap();
+            for map in 0..8_u32 {
+                assert!(tree.advance().unwrap() && *tree.key() == map.to_be_bytes());
+            }
+            left.len()
+        };
+        assert_eq!((left(8 << 20), left(2 << 20), left(1)), (8, 3, 2));
+    }
+
+    #[test]
     fn merges_show_that_they_move_and_end_when_they_are_cancelled() {
         let dir = tempfile::tempdir().unwrap();
         let spill = SpillDirs::new(vec![dir.path().to_owned()]);
@@ -155,14 +194,15 @@ mod tests {
         merge_into(segments(), 0, &mut writer, &progress).unwrap();
         assert!(3000 <= progress.steps.load(Relaxed));
         assert!(!progress.is_in_engine(), "what comes next may be user code");
-        limit_fan_in(segments(), 2, 0, &setting(&spill, 3), &progress).unwrap();
+        let two = FanIn { segments_max: 2, buffers_bytes: usize::MAX };
+        limit_fan_in(segments(), two, 0, &setting(&spill, 3), &progress).unwrap();
         assert!(5000 <= progress.steps.load(Relaxed), "two of the three were merged");
 
         progress.cancel();
         let mut writer = SegmentsWriter::on_disk(setting(&spill, 4)).unwrap();
         let failure = merge_into(segments(), 0, &mut writer, &progress).unwrap_err();
         assert!(matches!(failure, TaskFailure::Cancelled), "{failure}");
-        let failure = limit_fan_in(segments(), 2, 0, &setting(&spill, 4), &progress).unwrap_err();
+        let failure = limit_fan_in(segments(), two, 0, &setting(&spill, 4), &progress).unwrap_err();
         assert!(matches!(failure, TaskFailure::Cancelled), "{failure}");
     }
 }

@@ -47,6 +47,11 @@ pub const BLOCK_HEADER_BYTES: usize = 12;
 pub const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of a key and its value together.
 pub const PAIR_BYTES_MAX: usize = 1 << 30;
+/// Bytes of the lengths in front of a pair, at most.
+pub(crate) const FRAME_LENGTHS_BYTES_MAX: usize = 10;
+/// Longer blocks, of one large pair, are stored as they are: compressing needs their length once more in memory. So a
+/// block that claims to unpack to more is a lie.
+const COMPRESS_BYTES_MAX: usize = 1 << 20;
 
 /// What a segment is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,6 +210,14 @@ impl SegmentData {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What it takes to read it, besides what it lies in: its longest block as it is stored in a file, and unpacked.
+    ///
+    /// # Errors
+    /// Bytes that are no segment.
+    pub(crate) fn buffer_bytes(&self) -> Result<usize, SegmentError> {
+        read::buffer_bytes(self)
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::in_file::InFileReader;
 use super::{
-    BLOCK_HEADER_BYTES, HEADER_BYTES, PAIR_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId,
-    SegmentOrder, block_checksum,
+    BLOCK_HEADER_BYTES, COMPRESS_BYTES_MAX, HEADER_BYTES, PAIR_BYTES_MAX, SegmentData, SegmentError,
+    SegmentHeader, SegmentId, SegmentOrder, block_checksum,
 };
 use crate::collect::hash::{key_hash, key_prefix};
 use bytes::Bytes;
@@ -173,6 +173,29 @@ pub fn verify(data: &SegmentData, expected: &SegmentId) -> Result<(), SegmentErr
     Ok(())
 }
 
+/// See [`SegmentData::buffer_bytes`].
+pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
+    let block_max = |blocks: &Blocks| blocks.header.block_max as usize;
+    match data {
+        SegmentData::InFile(_) => Ok(0),
+        SegmentData::File { .. } => {
+            let longest = block_max(&Blocks::open(data.clone())?);
+            Ok(longest + longest.min(COMPRESS_BYTES_MAX))
+        }
+        SegmentData::Memory(_) => {
+            let mut blocks = Blocks::open(data.clone())?;
+            // Few have compressed blocks, and those from the first on.
+            while let Some(BlockHead { stored, raw, .. }) = blocks.head()? {
+                if stored < raw {
+                    return Ok(block_max(&blocks).min(COMPRESS_BYTES_MAX));
+                }
+                blocks.skip(stored);
+            }
+            Ok(0)
+        }
+    }
+}
+
 /// What stands in front of a block.
 struct BlockHead {
     stored: u32,
@@ -280,6 +303,7 @@ impl Blocks {
             && stored <= raw
             && u64::from(stored) <= after
             && raw <= RAW_BYTES_MAX.min(self.header.block_max)
+            && (stored == raw || raw as usize <= COMPRESS_BYTES_MAX)
             && u64::from(raw) <= u64::from(stored) * LZ4_RATIO_MAX;
         if possible { Ok(Some(BlockHead { stored, raw, checksum, after })) } else { Err(self.damaged()) }
     }
@@ -318,8 +342,13 @@ impl Blocks {
             return Err(self.damaged());
         }
         self.checksum = found;
-        self.next = self.offset + BLOCK_HEADER_BYTES as u64 + u64::from(stored);
+        self.skip(stored);
         Ok(true)
+    }
+
+    /// Goes behind the block at hand.
+    fn skip(&mut self, stored: u32) {
+        self.next = self.offset + BLOCK_HEADER_BYTES as u64 + u64::from(stored);
     }
 
     /// Brings the stored bytes of the current block into the window.

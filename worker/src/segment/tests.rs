@@ -226,3 +226,36 @@ fn reader_tells_a_spill_file_that_lost_bytes_from_a_damaged_one() {
     let error = read_all(output.segment(0).unwrap()).unwrap_err();
     assert!(matches!(error, SegmentError::Read { .. }), "{error}");
 }
+
+#[test]
+fn block_that_unpacks_to_more_than_is_ever_packed_is_damaged_wherever_it_lies() {
+    let lie = |raw: usize| {
+        let payload = lz4_flex::block::compress(&vec![0; raw]);
+        assert!(payload.len() < raw / 200, "it is a bomb");
+        let header = SegmentHeader {
+            id: id(0),
+            order: SegmentOrder::Key,
+            records: 1,
+            block_max: raw as u32,
+            length: (HEADER_BYTES + BLOCK_HEADER_BYTES + payload.len()) as u64,
+        };
+        let (stored, raw) = (payload.len() as u32, raw as u32);
+        let checksum = block_checksum(header.seed(), stored, raw, &payload);
+        let block = [stored, raw, checksum].map(u32::to_le_bytes).concat();
+        [&header.to_bytes()[..], &block, &payload].concat()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+    for (raw, may_be) in [(COMPRESS_BYTES_MAX, true), (COMPRESS_BYTES_MAX + 1, false), (64 << 20, false)] {
+        let bytes = lie(raw);
+        let mut file = spill.create("lie").unwrap();
+        file.write(&bytes).unwrap();
+        let file = std::sync::Arc::new(file.finish().unwrap());
+        let on_disk = SegmentData::File { file, offset: 0, length: bytes.len() as u64 };
+        for data in [SegmentData::Memory(bytes.into()), on_disk] {
+            assert_eq!(verify(&data, &id(0)).is_ok(), may_be, "{raw} bytes in {data:?}");
+            let damaged = matches!(read_all(data), Err(SegmentError::Block { .. }));
+            assert_eq!(damaged, !may_be, "{raw} bytes");
+        }
+    }
+}

@@ -4,9 +4,9 @@
 
 use super::print::Printing;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, Look, MapOutput, PAIR_BYTES_MAX, Place,
-    SegmentHeader, SegmentId, SegmentIndex, SegmentOrder, SpillCompression, SpillDirs, SpillWriter,
-    block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, COMPRESS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, Look, MapOutput,
+    PAIR_BYTES_MAX, Place, SegmentHeader, SegmentId, SegmentIndex, SegmentOrder, SpillCompression, SpillDirs,
+    SpillWriter, block_checksum,
 };
 use crate::budget::{Budget, Reservation};
 use crate::memory::use_huge_pages;
@@ -18,9 +18,6 @@ use std::sync::Arc;
 
 /// Bytes gathered before they are written to a spill file.
 const WRITE_BYTES: usize = 1 << 20;
-
-/// Longer blocks, of one large pair, are stored as they are: compressing needs their length once more in memory.
-const COMPRESS_BYTES_MAX: usize = 1 << 20;
 
 /// Output that cannot be kept.
 #[derive(Debug, thiserror::Error)]

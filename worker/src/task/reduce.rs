@@ -10,14 +10,14 @@ use crate::api::{Counters, GroupPrefix, MapReducePlan, Order, Reducer, TaskConte
 use crate::budget::Budget;
 use crate::collect::hash::Packed;
 use crate::collect::table::{Slot, Sorted, Table, key_bytes};
-use crate::collect::{CombineFactory, CombineRun, Combining, Room, SortMemory, TableMemory};
+use crate::collect::{CombineFactory, CombineRun, Combining, Room, SortMemory, TableMemory, pair_bytes_max};
 use crate::key::Key;
-use crate::merge::{LoserTree, MergeError, Source, Values, limit_fan_in};
+use crate::merge::{FanIn, LoserTree, MergeError, Source, Values, limit_fan_in};
 use crate::output::Output;
 use crate::protocol::HandOver;
 use crate::segment::{
-    BLOCK_BYTES, MapOutput, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder, SegmentReader,
-    SegmentsWriter, WriteSetting,
+    BLOCK_BYTES, FRAME_LENGTHS_BYTES_MAX, MapOutput, SegmentData, SegmentError, SegmentHeader, SegmentId,
+    SegmentOrder, SegmentReader, SegmentsWriter, WriteError, WriteSetting,
 };
 use crate::value::Value;
 use std::sync::Arc;
@@ -53,9 +53,9 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             let by_hash = plan.partition.is_none() && plan.order == Order::EachPart;
             let shares = if by_hash { run.settings.partitions } else { 1 };
             let most = headers.iter().map(|header| header.records).max().unwrap_or(0);
-            let sum: u64 = headers.iter().map(|header| header.records).sum();
+            let sum = headers.iter().fold(0_u64, |sum, header| sum.saturating_add(header.records));
             // Twice the largest: a table that doubles when it is full then never fills up ahead of itself.
-            let keys = sum.min(2 * most) as usize;
+            let keys = sum.min(most.saturating_mul(2)) as usize;
             let memory = run.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
             let limit_bytes = run.settings.merge_bytes;
             let table = Combining::for_partition(combine.make(), limit_bytes, keys, shares, memory);
@@ -66,7 +66,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             // A merge needs none of it; together they would be too much.
             drop(run.settings.recycler.take::<SortMemory>());
             groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(run.settings.fan_in()));
-            let segments = limit_fan_in(segments, run.settings.fan_in(), partition, &setting, run.progress)?;
+            let segments = limit_fan_in(segments, fan_in(&run), partition, &setting, run.progress)?;
             groups.progress.holds(buffer_bytes(&segments));
             let tree = {
                 let _engine = run.progress.engine();
@@ -88,6 +88,9 @@ fn check_headers(
     combines: bool,
 ) -> Result<Vec<SegmentHeader>, TaskFailure> {
     let mut headers: Vec<SegmentHeader> = Vec::with_capacity(segments.len());
+    // A block is full with the first pair that makes it so.
+    let limit = pair_bytes_max(run.settings.merge_bytes);
+    let block_max = limit + BLOCK_BYTES + FRAME_LENGTHS_BYTES_MAX;
     for data in segments {
         let reader = SegmentReader::open(data.clone()).map_err(|source| MergeError { map: None, source })?;
         let header = *reader.header();
@@ -103,9 +106,18 @@ fn check_headers(
         if header.order == SegmentOrder::Hash && !combines {
             return fail(SegmentError::Order { id });
         }
+        let length = header.block_max as usize;
+        if block_max < length && matches!(data, SegmentData::File { .. }) {
+            // In memory it lies in the worker's budget, and is read where it is.
+            return Err(WriteError::PairTooLong { length, limit }.into());
+        }
         headers.push(header);
     }
     Ok(headers)
+}
+
+fn fan_in(run: &Run<'_>) -> FanIn {
+    FanIn { segments_max: run.settings.fan_in(), buffers_bytes: run.settings.merge_bytes }
 }
 
 /// What it takes to merge these: two blocks for each file.
@@ -287,8 +299,7 @@ impl<V: Value> Aggregate<V> {
             let writer = SegmentsWriter::in_memory(self.setting.clone(), budget, 0)?;
             self.write_run(table, writer, run.progress)?;
         }
-        let runs =
-            limit_fan_in(self.runs, run.settings.fan_in(), self.partition, &self.setting, run.progress)?;
+        let runs = limit_fan_in(self.runs, fan_in(run), self.partition, &self.setting, run.progress)?;
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 

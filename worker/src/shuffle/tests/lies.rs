@@ -136,7 +136,7 @@ async fn answer_without_an_end_is_read_no_further_than_its_segments() {
     let liar = liar(move |stream| {
         stream.write_all(&answer(&head))?;
         loop {
-            stream.write_all(&[7; 64 << 10])?;
+            stream.write_all(&[7; 4 << 10])?;
         }
     });
     let mut home = Home::new(1, &liar);

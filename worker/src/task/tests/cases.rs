@@ -9,7 +9,7 @@ use crate::input::{Compression, FilePath, FileStamp, LocalFiles, Piece, Place};
 use crate::key::ByteString;
 use crate::merge::Values;
 use crate::record::{Record, RecordFormat};
-use crate::segment::SegmentError;
+use crate::segment::{SegmentError, SegmentOrder, SegmentsWriter, SpillCompression, WriteSetting};
 use gristmill_scheduler::ids::TaskId;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -247,6 +247,23 @@ fn segments_of_another_order_partition_or_job_are_refused() {
     let sorted = bench.map(&sorted, 0, &split(text)).unwrap().output;
     let (part, _) = bench.reduce(&hash, 0, vec![sorted.segment(0).unwrap()]).unwrap();
     assert_eq!(part, bench.reduce(&hash, 0, vec![segment(0, 0)]).unwrap().0);
+}
+
+#[test]
+fn reduce_has_no_room_for_a_longer_block_than_its_slot_collects() {
+    let bench = Bench::new(Means { merge_bytes: 4 << 20, ..Means::PLENTY }, 1);
+    let plan = lines(true, Reads::All);
+    let segment = |bytes: usize| {
+        let (job, partitions, order) = (JOB, 1, SegmentOrder::Key);
+        let (spill, compression) = (bench.settings.spill.clone(), SpillCompression::None);
+        let setting = WriteSetting { job, map: 0, epoch: 0, partitions, order, spill, compression };
+        let mut writer = SegmentsWriter::on_disk(setting).unwrap();
+        writer.pair(0, &vec![b'k'; bytes], b"").unwrap();
+        writer.finish().unwrap().segment(0).unwrap()
+    };
+    assert!(bench.reduce(&plan, 0, vec![segment(2 << 20)]).is_ok(), "as much as a map may emit there");
+    let failure = bench.reduce(&plan, 0, vec![segment(3 << 20)]).unwrap_err();
+    assert!(matches!(failure, TaskFailure::TooLarge(_)), "{failure}");
 }
 
 #[test]
