@@ -442,17 +442,24 @@ impl Client {
         let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
         // Off this thread, which keeps the connection alive: while it is, the master leaves the output to us.
         let closing = tokio::task::spawn_blocking(move || match success {
-            Some((success, built)) => claim.finish(&success, &built, sync),
+            Some((success, built)) => claim.finish(&success, &built, sync).map(Some),
             None => {
                 claim.abandon();
-                Ok(())
+                Ok(None)
             }
         });
         let closed = closing.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        let (remains, closed) = match closed {
+            Ok(remains) => (remains, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        // The claim is given back: its folder goes while the master hears of it.
+        let clearing = tokio::task::spawn_blocking(move || drop(remains));
         if let (Some(mut lines), Some(job)) = (lines, job_of(&result)) {
             self.tell_closed(job, closed.as_ref().err().map(|error| crate::chain(error))).await;
             lines.end().await;
         }
+        let _ = clearing.await;
         let status = result?;
         closed.map_err(|source| ClientError::Output { source })?;
         Ok(JobReport { status: JobStatus { built: Vec::new(), ..status }, output: path })

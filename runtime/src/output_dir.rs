@@ -228,13 +228,13 @@ impl OutputDirectory {
             folder.refuse_foreign(true).map_err(OutputError::io("use", path))?;
         }
         // Not ours, and not to be touched for a moment either.
-        if !overwrite && folder.look(TEMPORARY).is_err() && !contents(&folder)?.is_empty() {
+        if !made && !overwrite && folder.look(TEMPORARY).is_err() && !contents(&folder)?.is_empty() {
             return Err(OutputError::NotEmpty { path: path.to_path_buf() });
         }
         let named = format!("{}{nonce}", claim::PROBE).parse().map_err(io::Error::other);
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
         let (temporary, lock) = mark(&folder, &probe, made, sync)?;
-        let mut claimed = Self { folder, temporary, probe, made, _lock: lock };
+        let claimed = Self { folder, temporary, probe, made, _lock: lock };
         let cleared = contents(&claimed.folder).and_then(|contents| match overwrite {
             _ if contents.is_empty() => Ok(()),
             true => claimed.move_aside(&contents),
@@ -332,12 +332,13 @@ impl OutputDirectory {
         seized.map_err(OutputError::io("close the output with", &self.temporary.path(self.probe.as_str())))
     }
 
-    /// Publishes the parts, writes `_SUCCESS` and clears the rest away. With `sync`, on disk before this returns.
+    /// Publishes the parts, writes `_SUCCESS` and gives the claim back. With `sync`, on disk before this returns. What is
+    /// left goes when the answer is dropped, which may take as long again.
     ///
     /// # Errors
     /// Parts that are not as their attempts left them, or what the file system says; the claim is then abandoned. Or
     /// another process has closed the output.
-    pub fn finish(mut self, success: &Success, built: &[BuiltPart], sync: bool) -> Result<(), OutputError> {
+    pub fn finish(self, success: &Success, built: &[BuiltPart], sync: bool) -> Result<Remains, OutputError> {
         self.seize(claim::CLOSING)?;
         let published = self.publish_parts(&success.parts, built);
         let written = published.and_then(|()| self.write_success(success, sync));
@@ -345,8 +346,7 @@ impl OutputDirectory {
             self.undo(true);
             return Err(error);
         }
-        self.clear_away();
-        Ok(())
+        Ok(self.clear_away())
     }
 
     /// Publishes all parts, or none if one is not as it should be.
@@ -432,29 +432,28 @@ impl OutputDirectory {
     }
 
     /// Removes everything the job has put there and brings back what was moved aside.
-    pub fn abandon(mut self) {
+    pub fn abandon(self) {
         if self.seize(claim::ABANDONING).is_ok() {
             self.undo(false);
         }
     }
 
     /// The output is complete: what cannot be cleared away does not make it less so.
-    fn clear_away(&mut self) {
+    fn clear_away(self) -> Remains {
         if let Err(error) = remove_tree(&self.folder, &self.aside()) {
             tracing::warn!(path = %self.folder.path(self.aside()).display(), %error, "could not be removed");
         }
-        self.retire();
+        self.retire()
     }
 
     /// Gives the claim back. Attempts that linger find no folder any more. What they have built goes while it is still
     /// claimed, so that the next job goes on with it after a death.
-    fn retire(&mut self) {
+    fn retire(self) -> Remains {
         self.remove_built();
-        let retired = self.retired();
-        let gone = self.folder.rename(TEMPORARY, &self.folder, &retired);
-        if let Err(error) = gone.and_then(|()| remove_tree(&self.folder, &retired)) {
+        if let Err(error) = self.folder.rename(TEMPORARY, &self.folder, self.retired()) {
             tracing::warn!(path = %self.folder.path(TEMPORARY).display(), %error, "could not be removed");
         }
+        Remains(self)
     }
 
     fn remove_built(&self) {
@@ -466,13 +465,14 @@ impl OutputDirectory {
 
     /// What cannot be removed is left: there is nobody to tell who could do better. Parts are removed only if this job
     /// may have published any: before, parts in the directory are what is being moved aside.
-    fn undo(&mut self, published: bool) {
+    fn undo(self, published: bool) {
         self.unpublish(published);
         self.bring_back();
-        self.retire();
-        if self.made {
+        let made = self.made.then(|| self.path().to_path_buf());
+        drop(self.retire());
+        if let Some(path) = made {
             // Only an empty directory goes: files of others are not ours to remove.
-            let _ = fs::remove_dir(self.path());
+            let _ = fs::remove_dir(path);
         }
     }
 
@@ -503,6 +503,19 @@ impl OutputDirectory {
             }
         }
         let _ = self.folder.remove_folder(self.aside());
+    }
+}
+
+/// What is left of a claim that was given back: a folder with the claim's file, which is locked until both go with this.
+#[derive(Debug)]
+pub struct Remains(OutputDirectory);
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        let (folder, retired) = (&self.0.folder, self.0.retired());
+        if let Err(error) = remove_tree(folder, &retired) {
+            tracing::warn!(path = %folder.path(&retired).display(), %error, "could not be removed");
+        }
     }
 }
 

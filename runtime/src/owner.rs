@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
 /// A process, so that another one can tell whether it still lives.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
@@ -20,8 +21,16 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// This process.
+    /// This process, which is looked up once.
     pub(crate) fn current() -> io::Result<Self> {
+        static CURRENT: OnceLock<Owner> = OnceLock::new();
+        match CURRENT.get() {
+            Some(owner) => Ok(owner.clone()),
+            None => Self::look_up().map(|owner| CURRENT.get_or_init(|| owner).clone()),
+        }
+    }
+
+    fn look_up() -> io::Result<Self> {
         let pid = std::process::id();
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();

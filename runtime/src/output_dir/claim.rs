@@ -162,9 +162,9 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
     tracing::info!(path = %directory.display(), %claim, "took over the output directory of a dead process");
     let complete = begin == CLOSING && folder.look(SUCCESS).is_ok();
     let probe = format!("{PROBE}{nonce}").parse().map_err(io::Error::other)?;
-    let mut dead = OutputDirectory { folder, temporary, probe, made: claim.made, _lock: file };
+    let dead = OutputDirectory { folder, temporary, probe, made: claim.made, _lock: file };
     if complete {
-        dead.clear_away();
+        drop(dead.clear_away());
     } else {
         dead.undo(begin == CLOSING);
     }

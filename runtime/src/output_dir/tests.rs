@@ -45,6 +45,18 @@ fn claim_refuses_a_directory_that_another_job_holds() {
 }
 
 #[test]
+fn finished_output_can_be_claimed_again_before_what_is_left_of_the_claim_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let remains = OutputDirectory::claim(&out, false, false, "1").unwrap().finish(&success(), &[], false);
+    let remains = remains.unwrap();
+    assert_eq!(names(&out), ["_SUCCESS", "_claim-1"]);
+    OutputDirectory::claim(&out, true, false, "2").unwrap().abandon();
+    drop(remains);
+    assert_eq!(names(&out), ["_SUCCESS"]);
+}
+
+#[test]
 fn abandon_brings_back_what_was_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
