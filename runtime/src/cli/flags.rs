@@ -4,6 +4,7 @@
 
 use super::settings::Settings;
 use super::shape::ShapeFlags;
+use super::trusted::{self, Closed, TrustError};
 use super::usage;
 use crate::api::ExactWork;
 use crate::cluster::{ClusterConfig, Shuffle};
@@ -326,7 +327,7 @@ pub struct MasterFlags {
     /// Address of the master [default: the one that was started here last]
     #[arg(long, global = true, value_name = "HOST:PORT")]
     pub master: Option<Endpoint>,
-    /// File with the master's join line, `-` for standard input [default: the one in the state folder]
+    /// File with the master's join line, 0600; `-` for standard input [default: the one in the state folder]
     #[arg(long, global = true, value_name = "FILE")]
     pub join: Option<PathBuf>,
     /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
@@ -377,12 +378,13 @@ impl MasterFlags {
 }
 
 fn read_join(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).map_err(|error| {
-        usage(format!(
-            "no master is known: could not read the join line in {} ({error}); start one with `gristmill master`, or \
+    trusted::read(path, Closed::Altogether).map_err(|error| match error {
+        TrustError::Io { path, source } => usage(format!(
+            "no master is known: could not read the join line in {} ({source}); start one with `gristmill master`, or \
              name the file with its join line with --join FILE",
             path.display()
-        ))
+        )),
+        untrusted => untrusted.into(),
     })
 }
 

@@ -26,6 +26,7 @@ mod summary;
 mod text_table;
 mod tools;
 mod trace;
+mod trusted;
 mod verify;
 mod whatif;
 
@@ -271,7 +272,8 @@ fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room) {
         return (exit::RESOURCES, None);
     }
-    let environment = error.is::<ClusterError>()
+    let environment = error.is::<trusted::TrustError>()
+        || error.is::<ClusterError>()
         || error.is::<BindError>()
         || error.is::<MasterError>()
         || error.is::<state::StateError>()
@@ -329,7 +331,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             _ => (exit::ENVIRONMENT, None),
         },
         ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => {
-            (exit::UNAUTHORISED, Some("use the join line that the master printed: --join FILE"))
+            (exit::UNAUTHORISED, Some("use the master's join line: --join FILE"))
         }
         ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
         ClientError::Job { status } => match status.failure.as_ref().map(|failure| failure.code.as_str()) {

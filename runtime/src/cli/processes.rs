@@ -74,6 +74,9 @@ pub struct MasterCommand {
     /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
     state: Option<PathBuf>,
+    /// Print the join line on stdout also where that is no terminal: whoever reads it there has the secret
+    #[arg(long)]
+    print_join: bool,
     /// For child processes of `run`: take settings from standard input
     #[arg(long, hide = true)]
     from_parent: bool,
@@ -189,8 +192,10 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         false => {
             log_to(None, "info");
             let master = MasterFlags { master: None, join: None, state: flags.state.clone() };
-            let state = StateFolder::take(master.state_dir(settings)?)?;
-            let secret = Secret::load_or_create(&state.path().join("secret"))?;
+            let folder = master.state_dir(settings)?;
+            // First: it refuses a folder that is not ours alone, in which nothing may be written.
+            let secret = Secret::load_or_create(&folder.join("secret"))?;
+            let state = StateFolder::take(folder)?;
             (secret, bind(flags, state.path())?, Some(state), Vec::new())
         }
     };
@@ -228,7 +233,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
             stdout_line(&serde_json::to_string(&MasterReady { port: address.port() })?)?;
             io::stdout().flush()?;
         }
-        Some(state) => announce(&bind, address, &secret, state)?,
+        Some(state) => announce(&bind, address, &secret, state, flags.print_join)?,
     }
     runtime.block_on(prepared.run(listener, stopping));
     if let Some(state) = state {
@@ -296,8 +301,15 @@ fn warn_as_root(bind: &Bind, quiet: bool) {
     }
 }
 
-/// Prints the join line and leaves it in the state folder for this user's other commands.
-fn announce(bind: &Bind, address: SocketAddr, secret: &Secret, state: &Path) -> anyhow::Result<()> {
+/// Leaves the join line in the state folder for this user's other commands, and shows it on a terminal; with `print`, on
+/// stdout whatever that is.
+fn announce(
+    bind: &Bind,
+    address: SocketAddr,
+    secret: &Secret,
+    state: &Path,
+    print: bool,
+) -> anyhow::Result<()> {
     let pin = match &bind.transport {
         Transport::Plain => None,
         Transport::Tls(identity) => Some(identity.pin()),
@@ -309,10 +321,15 @@ fn announce(bind: &Bind, address: SocketAddr, secret: &Secret, state: &Path) -> 
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
     file.write_all(text.as_bytes())?;
     fs::rename(&built, &path)?;
-    eprintln!("master listens on {address}; join line (keep it secret; also in {}):", path.display());
-    stdout_line(&*text)?;
-    eprintln!("start a worker with: gristmill worker --join FILE    (a file with that line, or - for stdin)");
-    io::stdout().flush()?;
+    eprintln!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
+    // What stdout was turned into others may read, today or later.
+    if print || io::stdout().is_terminal() {
+        stdout_line(&*text)?;
+        io::stdout().flush()?;
+    }
+    eprintln!(
+        "start a worker with: gristmill worker --join FILE    (a copy of that file, 0600, or - for stdin)"
+    );
     Ok(())
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the user's
 //! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
-//! Unknown keys are errors.
+//! Unknown keys are errors. A file that another user owns, or may write, is refused: it says where secrets lie and who is
+//! asked.
 
 use super::shape::SpeedSetting;
+use super::trusted::{self, Closed, TrustError};
 use crate::cluster::Shuffle;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -69,8 +71,12 @@ pub fn load(named: Option<&Path>) -> anyhow::Result<Settings> {
         None => default_places().into_iter().find(|path| path.exists()),
     };
     let Some(path) = path else { return Ok(Settings::default()) };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| super::usage(format!("could not read the settings {}: {error}", path.display())))?;
+    let text = trusted::read(&path, Closed::ToWriting).map_err(|error| match error {
+        TrustError::Io { path, source } => {
+            super::usage(format!("could not read the settings {}: {source}", path.display()))
+        }
+        untrusted => untrusted.into(),
+    })?;
     toml::from_str(&text)
         .map_err(|error| super::usage(format!("the settings {} have a mistake: {error}", path.display())))
 }

@@ -288,7 +288,7 @@ fn worker_of_another_build_is_refused_with_both_builds() {
 fn wrong_secret_is_told_apart_from_a_master_that_is_not_there() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 0);
-    let wrong = sandbox.write("wrong", standing.join.with_wrong_token());
+    let wrong = sandbox.write_private("wrong", standing.join.with_wrong_token());
     let input = sandbox.write("text", "x\n");
     for arguments in [&["status"] as &[&str], &["jobs"], &["submit", "grep", "x", &input]] {
         let arguments = [arguments, &["--join", &wrong]].concat();
@@ -297,7 +297,7 @@ fn wrong_secret_is_told_apart_from_a_master_that_is_not_there() {
     sandbox.gristmill(["worker", "--workers", "1", "--join", &wrong]).finish().expect_code(6);
     let line = standing.join.text.clone();
     standing.end();
-    let gone = sandbox.write("gone", line);
+    let gone = sandbox.write_private("gone", line);
     sandbox
         .gristmill(["status", "--join", &gone])
         .finish()
@@ -358,7 +358,7 @@ fn worker_waits_for_a_master_that_starts_later() {
     let first = Standing::start(&sandbox, 0);
     let (address, line) = (first.join.address.to_string(), first.join.text.clone());
     first.end();
-    let join = sandbox.write("join-line", line);
+    let join = sandbox.write_private("join-line", line);
     let worker = sandbox.gristmill(["worker", "--workers", "1", "--join", &join]).start();
     until("the worker process", || (sandbox.pids_of("worker").len() == 2).then_some(()));
     let master = sandbox.gristmill(["master", "--listen", &address]).start();

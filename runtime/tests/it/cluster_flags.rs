@@ -48,7 +48,7 @@ fn most_at_once(stretches: &[(f64, f64, u64)]) -> usize {
 #[test]
 fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
     let sandbox = Sandbox::new();
-    let journal = sandbox.write("journal", "already here");
+    let journal = sandbox.write_private("journal", "already here");
     let no_json = sandbox.write("no-json", "maps = 3");
     let few = sandbox.write("few", r#"{"map_seconds":[1],"shuffle_bytes":0,"reduce_seconds":[]}"#);
     let negative = sandbox.write("negative", r#"{"map_seconds":[-1],"shuffle_bytes":0,"reduce_seconds":[]}"#);

@@ -5,7 +5,7 @@
 //! `lanes` whose bytes come first on a network that is paced; `suspend` which reduces make way; `crash` kills processes wherever it hurts, `restart` masters, `limits` takes means of the operating system away, `disk` fills
 //! disks, `user_code` lets user code misbehave; `cli` is the command line, `cluster` a master and workers that a person starts, `cluster_flags` what those are made to be; `sim` and
 //! `verify` need neither; `security` knocks at every door, `paths` submits what
-//! reaches beyond its own files, and `network` puts hosts into network namespaces. `walls`
+//! reaches beyond its own files, `trust` is about files whose word is taken, and `network` puts hosts into network namespaces. `walls`
 //! reads the sources: who may import whom. What the others share is in `support`.
 //!
 //! Deliberately not here: single functions, which are tested beside their code.
@@ -35,6 +35,7 @@ mod shuffle;
 mod sim;
 mod support;
 mod suspend;
+mod trust;
 mod user_code;
 mod verify;
 mod walls;

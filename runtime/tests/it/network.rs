@@ -42,7 +42,7 @@ impl<'a> Lan<'a> {
         let arguments = [&["master", "--listen", &listen], flags].concat();
         let master = network.gristmill(sandbox, MASTER, &hide, &arguments).start();
         let line = await_join_line(&master);
-        let join = sandbox.write("join-line", &line.text);
+        let join = sandbox.write_private("join-line", &line.text);
         let mut lan = Self { sandbox, network, master, workers: Vec::new(), join };
         for host in [FIRST_WORKER, SECOND_WORKER] {
             let prepare = format!("{hide}\n{}", prepare(host));
@@ -212,7 +212,7 @@ fn between_hosts_everything_is_encrypted_by_default() {
     // A server with another key is not who the join line means, and is told nothing.
     let (rest, pin) = line.text.rsplit_once('.').unwrap();
     let first = if pin.starts_with('A') { 'B' } else { 'A' };
-    let impostor = sandbox.write("impostor", format!("{rest}.{first}{}", &pin[1..]));
+    let impostor = sandbox.write_private("impostor", format!("{rest}.{first}{}", &pin[1..]));
     let finished = lan.command(&["status", "--join", &impostor]).finish();
     assert_ne!(finished.status.code(), Some(0));
     finished.expect_words(&["error: "]);

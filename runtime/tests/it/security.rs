@@ -118,8 +118,7 @@ fn secret_is_in_no_command_line_environment_or_log() {
     }
     sandbox.go_on("map");
     client.finish().expect_code(0);
-    let printed = standing.master.stdout();
-    assert_eq!(printed, format!("{}\n", standing.join.text).into_bytes(), "the join line and nothing else");
+    assert!(standing.master.stdout().is_empty(), "stdout is a file that others may read");
     standing.end();
     let logs = oracle::names(&sandbox.path("log"));
     for name in logs.iter().filter(|name| name.ends_with(".stderr")) {

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -58,6 +59,13 @@ impl Sandbox {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
         self.text(name)
+    }
+
+    /// As [`Sandbox::write`], closed to others.
+    pub fn write_private(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.write(name, content);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path
     }
 
     /// The program with these arguments.

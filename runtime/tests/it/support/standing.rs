@@ -101,11 +101,12 @@ pub fn start_worker(sandbox: &Sandbox) -> Running {
     sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).start()
 }
 
-/// Waits for the line that a master prints.
+/// Waits until a master has said where its join line is.
 pub fn await_join_line(master: &Running) -> JoinLine {
-    let line = until("a join line", || {
-        let printed = String::from_utf8(master.stdout()).unwrap();
-        printed.ends_with('\n').then_some(printed)
+    let path = until("a join line", || {
+        let said = master.stderr();
+        let (path, _) = said.split_once("its join line is in ")?.1.split_once(" (keep it secret)\n")?;
+        Some(path.to_owned())
     });
-    JoinLine::read(&line)
+    JoinLine::read(&std::fs::read_to_string(path).unwrap())
 }

@@ -1,0 +1,124 @@
+//! Files: whose word is taken, and who may read what is left behind.
+//!
+//! Deliberately not here: state folders (`cluster`), folders of a run (`security`), output directories (`paths`).
+
+use crate::support::sandbox::PROGRAM;
+use crate::support::standing::{Standing, await_join_line};
+use crate::support::{Sandbox, is_root, process, say_skipped, until};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+/// A user who is nobody in particular.
+const OTHER_USER: u32 = 65534;
+
+fn set_mode(path: &str, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn settings_that_others_may_write_are_refused() {
+    let sandbox = Sandbox::new();
+    let settings = sandbox.write("gristmill.toml", "workers = 1\n");
+    let elsewhere = sandbox.write("elsewhere.toml", "workers = 1\n");
+    let input = sandbox.write("text", "a\n");
+    let run = |flags: &[&str]| sandbox.gristmill([&["run", "wordcount", &input], flags].concat()).finish();
+    run(&[]).expect_code(0);
+    for mode in [0o664, 0o646, 0o602] {
+        set_mode(&settings, mode);
+        run(&[]).expect_code(3).expect_words(&["gristmill.toml", &format!("{mode:04o}"), "chmod go-w"]);
+        set_mode(&elsewhere, mode);
+        run(&["--settings", &elsewhere]).expect_code(3).expect_words(&["elsewhere.toml", "chmod go-w"]);
+    }
+    set_mode(&settings, 0o644);
+    run(&[]).expect_code(0);
+}
+
+#[test]
+fn settings_of_another_user_are_refused_wherever_they_lie() {
+    if !is_root("settings of another user") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let refused = || {
+        let finished = sandbox.gristmill(["sim", "--list"]).finish().expect_code(3);
+        finished.expect_words(&["gristmill.toml", "belongs to user 65534"]);
+    };
+    let settings = sandbox.write("gristmill.toml", "workers = 1\n");
+    chown(&settings, Some(OTHER_USER), None).unwrap();
+    refused();
+    // A link of theirs to a file of ours, and a pipe, on which reading would wait for ever.
+    fs::remove_file(&settings).unwrap();
+    symlink(sandbox.write("ours.toml", "workers = 1\n"), &settings).unwrap();
+    std::os::unix::fs::lchown(&settings, Some(OTHER_USER), None).unwrap();
+    refused();
+    fs::remove_file(&settings).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &*settings, mode).unwrap();
+    chown(&settings, Some(OTHER_USER), None).unwrap();
+    refused();
+    fs::remove_file(&settings).unwrap();
+    // The same from their folder of settings.
+    let config = sandbox.write("config/gristmill/gristmill.toml", "workers = 1\n");
+    chown(&config, Some(OTHER_USER), None).unwrap();
+    refused();
+}
+
+#[test]
+fn join_file_that_others_can_read_is_refused() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let join = sandbox.write_private("join.txt", &standing.join.text);
+    let status = || sandbox.gristmill(["status", "--join", &join]).finish();
+    status().expect_code(0);
+    for mode in [0o640, 0o604, 0o620] {
+        set_mode(&join, mode);
+        status().expect_code(3).expect_words(&["join.txt", &format!("{mode:04o}"), "chmod go-rwx"]);
+        let worker = sandbox.gristmill(["worker", "--workers", "1", "--join", &join]).finish();
+        worker.expect_code(3).expect_words(&["chmod go-rwx"]);
+    }
+    set_mode(&join, 0o400);
+    status().expect_code(0);
+    if is_root("a join file of another user") {
+        chown(&join, Some(OTHER_USER), None).unwrap();
+        status().expect_code(3).expect_words(&["belongs to user 65534"]);
+    }
+    standing.end();
+}
+
+#[test]
+fn join_line_goes_to_no_redirected_stdout_unless_told() {
+    let sandbox = Sandbox::new();
+    let printed = |flags: &[&str]| {
+        let master = sandbox.gristmill([&["master"], flags].concat()).start();
+        let join = await_join_line(&master);
+        until("the master to be ready", || master.stderr().contains("start a worker with").then_some(()));
+        let said = String::from_utf8(master.stdout()).unwrap();
+        assert!(!master.stderr().contains(&join.token));
+        master.signal(Signal::TERM);
+        master.finish().expect_code(0);
+        (said, format!("{}\n", join.text))
+    };
+    assert_eq!(printed(&[]).0, "");
+    let (said, line) = printed(&["--print-join"]);
+    assert_eq!(said, line);
+}
+
+#[test]
+fn join_line_is_shown_on_a_terminal() {
+    let script = Path::new("/usr/bin/script");
+    if !script.exists() {
+        return say_skipped("a join line on a terminal", "needs the program `script`");
+    }
+    let sandbox = Sandbox::new();
+    let command = format!("{PROGRAM} master");
+    let terminal = sandbox.program(script, ["-q", "-f", "-c", &command, "/dev/null"]).start();
+    let shown = || String::from_utf8_lossy(&terminal.stdout()).into_owned();
+    until("the end of the greeting", || shown().contains("start a worker with").then_some(()));
+    let line = fs::read_to_string(sandbox.path("state/join")).unwrap();
+    assert!(shown().contains(&line), "{}", shown());
+    let master = sandbox.processes().into_iter().find(|found| found.command == command).unwrap();
+    process::signal(master.pid, Signal::TERM);
+    terminal.finish();
+}
