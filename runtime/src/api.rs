@@ -127,7 +127,9 @@ pub enum JobState {
     Waiting,
     /// Something runs or has run.
     Running,
-    /// All parts are published.
+    /// All its tasks are done, and its output is being published, by its client or the master; that can still fail.
+    Publishing,
+    /// The output is complete.
     Succeeded,
     /// Given up.
     Failed,
@@ -140,6 +142,19 @@ impl JobState {
     #[must_use]
     pub fn ended(self) -> bool {
         matches!(self, JobState::Succeeded | JobState::Failed | JobState::Cancelled)
+    }
+
+    /// As people and programs read it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            JobState::Waiting => "waiting",
+            JobState::Running => "running",
+            JobState::Publishing => "publishing",
+            JobState::Succeeded => "succeeded",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
+        }
     }
 }
 
@@ -582,7 +597,7 @@ pub struct WorkerEnded {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchLine {
-    /// How the job stands now; the last line has an ended state.
+    /// How the job stands now; the last line has an ended state, or the state `publishing` for whoever publishes.
     Status(Box<JobStatus>),
 }
 

@@ -462,7 +462,8 @@ impl Client {
         let _ = clearing.await;
         let status = result?;
         closed.map_err(|source| ClientError::Output { source })?;
-        Ok(JobReport { status: JobStatus { built: Vec::new(), ..status }, output: path })
+        let status = JobStatus { state: JobState::Succeeded, built: Vec::new(), ..status };
+        Ok(JobReport { status, output: path })
     }
 
     /// Tells the master what became of the output of a job that has ended.
@@ -523,7 +524,7 @@ impl Client {
         stream.local_addr().ok().map(|address| address.ip())
     }
 
-    /// Submits and waits for the end. While the connection in `open` lasts, the output is left to us.
+    /// Submits and waits until the output is to be published. While the connection in `open` lasts, the output is left to us.
     async fn follow<'a>(
         &'a self,
         submission: &Submission,
@@ -558,7 +559,7 @@ impl Client {
             };
             seen(&status);
             match (status.state, cancelled) {
-                (JobState::Succeeded, _) => return Ok(status),
+                (JobState::Publishing | JobState::Succeeded, _) => return Ok(status),
                 (state, Some(job)) if state.ended() => return Err(ClientError::Interrupted { job }),
                 (state, None) if state.ended() => return Err(ClientError::Job { status: Box::new(status) }),
                 _ => {}

@@ -140,16 +140,6 @@ fn slots(counts: SlotCounts) -> String {
     }
 }
 
-fn state_word(state: JobState) -> &'static str {
-    match state {
-        JobState::Waiting => "waiting",
-        JobState::Running => "running",
-        JobState::Succeeded => "succeeded",
-        JobState::Failed => "failed",
-        JobState::Cancelled => "cancelled",
-    }
-}
-
 /// `gristmill jobs`.
 pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     let jobs = client(&flags.master, settings)?.jobs()?;
@@ -161,7 +151,7 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
         [
             job.job.to_string(),
             job.name.clone(),
-            state_word(job.state).to_owned(),
+            job.state.word().to_owned(),
             format!("{}/{}", job.maps.done, job.maps.total),
             format!("{}/{}", job.reduces.done, job.reduces.total),
             Span(job.waiting_ns()).to_string(),

@@ -1,6 +1,6 @@
 //! What a person reads when a job has ended.
 
-use crate::api::{JobState, JobStatus, JobTotals};
+use crate::api::{JobStatus, JobTotals};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
@@ -51,12 +51,7 @@ const CROWD_MIN: f64 = 1.1;
 /// The summary, several lines, each with its unit. `cores` are those of the machine if all attempts ran on one.
 pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
     let mut out = String::new();
-    let state = match status.state {
-        JobState::Succeeded => "succeeded",
-        JobState::Failed => "failed",
-        JobState::Cancelled => "cancelled",
-        JobState::Waiting | JobState::Running => "running",
-    };
+    let state = status.state.word();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(out, "  {name:<10} {value}");
     };

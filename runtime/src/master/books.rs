@@ -475,15 +475,11 @@ impl Books {
     }
 
     /// How a job stands, for somebody who follows it: parts are listed once it has ended, and for whoever closes the
-    /// output, where they were built. For all others it runs until there is its output.
+    /// output, once it is to be published, with where they were built.
     pub fn glance(&self, now: Time, id: JobId, closes: bool) -> Option<JobStatus> {
         let Some(job) = self.jobs.get(&id) else { return self.register.past(id).cloned() };
-        if !closes && job.output_is_open() {
-            let status = self.look(now, id, false, false)?;
-            return Some(JobStatus { state: JobState::Running, ..status });
-        }
-        let parts = job.state.ended();
-        self.look(now, id, parts, parts && closes)
+        let publishes = closes && job.output_is_open();
+        self.look(now, id, publishes || job.shown_state().ended(), publishes)
     }
 
     fn look(&self, now: Time, id: JobId, parts: bool, built: bool) -> Option<JobStatus> {

@@ -20,7 +20,7 @@
 use super::books::{Absence, TaskName};
 use super::{Books, Handle, Input, Lease, attend};
 use crate::api::{
-    ApiError, Explanation, JobStatus, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
+    ApiError, Explanation, JobState, JobStatus, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
     SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
 };
 use bytes::Bytes;
@@ -262,7 +262,8 @@ async fn watch_job(handle: Handle, job: &str) -> Answered {
     Ok(lines(handle, job, changes, None))
 }
 
-/// An endless answer: a line of status for each change, the last one with the ended state.
+/// An endless answer: a line of status for each change, the last one with the ended state, or for whoever closes the
+/// output with the state `publishing`.
 fn lines(
     handle: Handle,
     job: JobId,
@@ -277,12 +278,13 @@ fn lines(
             changes.mark_unchanged();
             let status = handle.query(move |books, now| books.glance(now, job, closes)).await.flatten();
             let Some(status) = status else { return };
+            let publishes = closes && status.state == JobState::Publishing;
             let ended = status.state.ended();
             let Some(line) = line(status) else { return };
             if sender.send(line).await.is_err() {
                 return;
             }
-            if ended {
+            if ended || publishes {
                 if closes && !await_closed(&handle, job, &sender).await {
                     // The lease goes, and tells.
                     return;

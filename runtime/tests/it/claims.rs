@@ -89,18 +89,43 @@ fn client_dies_at_the_end_before(
     sandbox.stopped_at("reduce");
     client.signal(Signal::STOP);
     sandbox.go_on("reduce");
-    until("the end of the job", || (standing.job("job-1")["state"] == "succeeded").then_some(()));
+    until("the end of its tasks", || (standing.job("job-1")["state"] == "publishing").then_some(()));
     before();
     client.signal(Signal::KILL);
     client.finish();
     until("the output to be closed", || (!sandbox.path("out/_temporary").exists()).then_some(()));
     let ended = until("the word of it", || {
         let job = standing.job("job-1");
-        (job["state"] != "succeeded" || sandbox.path("out/_SUCCESS").exists()).then_some(job)
+        (job["state"] != "publishing").then_some(job)
     });
     then();
     standing.end();
     ended
+}
+
+#[test]
+fn job_is_publishing_and_nothing_else_until_its_client_has_closed_the_output() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "b a\na\n");
+    let out = sandbox.text("out");
+    let standing = Standing::start(&sandbox, 1);
+    sandbox.arm("reduce");
+    let client = sandbox.gristmill(["submit", "wordcount", &input, "--output", &out]).start();
+    sandbox.stopped_at("reduce");
+    client.signal(Signal::STOP);
+    sandbox.go_on("reduce");
+    until("the end of its tasks", || (standing.job("job-1")["reduces"]["done"] == 1).then_some(()));
+    let said = |arguments: &[&str]| sandbox.gristmill(arguments).finish().expect_code(0).stdout_text();
+    assert_eq!(standing.job("job-1")["state"], "publishing");
+    for words in [said(&["jobs"]), said(&["jobs", "--json"]), said(&["explain", "job-1"])] {
+        assert!(words.contains("publish") && !words.contains("succeeded"), "{words}");
+    }
+    client.signal(Signal::CONT);
+    client.finish().expect_code(0).expect_words(&["succeeded"]);
+    assert_eq!(standing.job("job-1")["state"], "succeeded");
+    assert!(said(&["jobs"]).contains("succeeded"));
+    check_counts(&sandbox.path("out"));
+    standing.end();
 }
 
 #[test]

@@ -120,9 +120,12 @@ fn about_job(now: Time, id: JobId, job: &Job) -> Vec<String> {
     let mut sentences = Vec::new();
     let span = |from: Time, until: Option<Time>| seconds(until.unwrap_or(now).since(from).0);
     let flow = span(job.arrived, job.ended);
-    sentences.push(match job.state {
+    sentences.push(match job.shown_state() {
         JobState::Waiting => format!("{id} arrived {flow} ago and nothing of it has been launched"),
         JobState::Running => format!("{id} arrived {flow} ago"),
+        JobState::Publishing => {
+            format!("{id} arrived {flow} before its last task was done; its output is being published")
+        }
         JobState::Succeeded => format!("{id} succeeded {flow} after its arrival"),
         JobState::Failed => {
             let why = job.failure.as_ref().map_or("", |failure| failure.message.as_str());

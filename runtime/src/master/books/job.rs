@@ -48,6 +48,7 @@ pub(super) struct Job {
     pub(super) named: Vec<WorkerId>,
     pub(super) key: Secret,
     pub(super) cuts: Vec<Vec<u8>>,
+    /// `Succeeded` from the end of the last task on; others are told [`Job::shown_state`].
     pub(super) state: JobState,
     pub(super) arrived: Time,
     pub(super) started: Option<Time>,
@@ -170,9 +171,17 @@ impl Job {
         self.touch();
     }
 
-    /// The job has succeeded, and its output is not there yet: its client, or the master in its place, closes it.
+    /// All tasks are done, and the output is not there yet: its client, or the master in its place, closes it.
     pub(super) fn output_is_open(&self) -> bool {
         self.submission.attached && self.state == JobState::Succeeded && !*self.output_closed.borrow()
+    }
+
+    /// The state that everybody is told: success is one when the output is there.
+    pub(super) fn shown_state(&self) -> JobState {
+        if self.output_is_open() || self.closing == Some(Outcome::Succeeded) {
+            return JobState::Publishing;
+        }
+        self.state
     }
 
     /// The job succeeded, but there is no output of it after all.
@@ -209,7 +218,7 @@ impl Job {
             job: id,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
-            state: self.state,
+            state: self.shown_state(),
             maps: TaskCounts {
                 total: self.maps,
                 running: around.running[TaskKind::Map as usize],

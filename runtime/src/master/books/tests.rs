@@ -597,3 +597,21 @@ fn process_is_found_by_its_host_where_others_have_the_same_number() {
     scene.books.lost(scene.now, first, None);
     assert_eq!(found(&scene), [None, Some(second), None]);
 }
+
+#[test]
+fn detached_job_is_publishing_while_the_master_closes_its_output() {
+    let key = Secret::generate().unwrap();
+    let (changed, _) = watch::channel(false);
+    let mut job = Job::new(submission(), key.clone(), key, Vec::new(), Time(1), changed);
+    job.submission.attached = false;
+    job.state = JobState::Running;
+    let shown = |job: &Job| job.status(Time(1), JobId(1), Around::default()).state;
+    assert_eq!(shown(&job), JobState::Running);
+    job.closing = Some(Outcome::Succeeded);
+    assert_eq!(shown(&job), JobState::Publishing);
+    job.closing = Some(Outcome::Cancelled);
+    assert_eq!(shown(&job), JobState::Running);
+    job.closing = None;
+    job.end(Time(2), Outcome::Succeeded);
+    assert_eq!(shown(&job), JobState::Succeeded);
+}
