@@ -9,6 +9,7 @@ pub mod agent;
 pub mod answer;
 pub mod api;
 pub mod budget;
+pub mod clean;
 pub mod codec;
 pub mod collect;
 pub mod commit;

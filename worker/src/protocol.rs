@@ -21,6 +21,9 @@ pub const PROTOCOL_VERSION: u32 = 4;
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 
+/// Slots of one worker, of one kind.
+pub const SLOTS_MAX: u32 = 1000;
+
 /// Memory that the lists of a frame may take, for each byte that a frame may have.
 const FRAME_MEMORY_FACTOR: usize = 4;
 

@@ -42,9 +42,9 @@ impl Progress {
         match self {
             Progress::Quiet => {}
             Progress::Bars(bars) => {
-                let _ = bars.all.println(words);
+                let _ = bars.all.println(gristmill_worker::clean::lines(words));
             }
-            Progress::Lines(_) => eprintln!("{words}"),
+            Progress::Lines(_) => say!("{words}"),
         }
     }
 
@@ -148,7 +148,7 @@ impl Lines {
         let at = Span(status.flow_ns());
         if !self.started && status.started_ns.is_some() {
             self.started = true;
-            eprintln!(
+            say!(
                 "{} {}: {} map(s) over {}, {} reduce(s), {} worker(s) with {} slot(s)",
                 status.job,
                 status.name,
@@ -161,13 +161,13 @@ impl Lines {
         }
         if !self.mapped && status.maps_done_ns.is_some() && status.maps.done == status.maps.total {
             self.mapped = true;
-            eprintln!("{}: maps done after {at}", status.job);
+            say!("{}: maps done after {at}", status.job);
         }
         // A segment that is fetched again counts again: only once the maps are done do the numbers tell.
         let gathered = status.segments_total <= status.totals.shuffle_segments && 0 < status.segments_total;
         if self.mapped && !self.shuffled && gathered {
             self.shuffled = true;
-            eprintln!("{}: shuffle done after {at}", status.job);
+            say!("{}: shuffle done after {at}", status.job);
         }
     }
 }

@@ -130,7 +130,7 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
         );
     }
     for remark in remarks.iter().filter(|_| !flags.quiet) {
-        eprintln!("{remark}");
+        say!("{remark}");
     }
     if flags.check {
         stdout_text(&arrivals(&file.workload)?)?;
@@ -174,11 +174,11 @@ fn finish(
             }
         }
         if !flags.quiet {
-            eprintln!("{}", page.display());
+            say!("{}", page.display());
         }
     }
     if comparison.interrupted {
-        eprintln!(
+        say!(
             "interrupted; the same command with --resume goes on after the {} run(s) that are done",
             comparison.runs.len()
         );
@@ -333,15 +333,15 @@ impl Teller {
         let all = self.runs;
         match progress {
             Progress::Data => {}
-            Progress::WarmUp => eprintln!("warming up"),
-            Progress::Isolated => eprintln!("running each job alone"),
+            Progress::WarmUp => say!("warming up"),
+            Progress::Isolated => say!("running each job alone"),
             Progress::Begins(contender, repetition, place) => {
-                eprintln!("run {} of {all}: {}, repetition {}", place + 1, contender.name, repetition + 1);
+                say!("run {} of {all}: {}, repetition {}", place + 1, contender.name, repetition + 1);
             }
             Progress::Ended(record, _) => {
                 let found = metrics(record, &BTreeMap::new());
                 let value = |name: &str| found.get(name).copied().map_or_else(String::new, number::number);
-                eprintln!(
+                say!(
                     "  {} job(s) in {} s, mean flow time {} s",
                     record.jobs.len(),
                     value("makespan"),
@@ -349,7 +349,7 @@ impl Teller {
                 );
             }
             Progress::Kept(record, place) => {
-                eprintln!("run {} of {all}: {} was done before", place + 1, record.contender.name);
+                say!("run {} of {all}: {} was done before", place + 1, record.contender.name);
             }
         }
     }

@@ -3,6 +3,11 @@
 //! One file for each group of commands. stdout is data, stderr is talk; exit codes are those of
 //! [`exit`]. Not here: anything a library user could not do without it.
 
+/// Says something on stderr.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::cli::stderr_line(&format!($($words)*)) };
+}
+
 mod bars;
 mod child;
 mod compare;
@@ -40,6 +45,7 @@ use crate::submit::SubmitError;
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
+use gristmill_worker::clean;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, SecretError};
 use gristmill_worker::task::Fault;
 use std::ffi::OsString;
@@ -120,12 +126,7 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             }
             let (code, hint) = judge(&error);
             let words = crate::chain(error.as_ref());
-            eprintln!(
-                "{}error:{} {}",
-                style("1;31"),
-                style("0"),
-                gristmill_worker::agent::slots::clean(&words)
-            );
+            eprintln!("{}error:{} {}", style("1;31"), style("0"), clean::message(&words));
             if let Some(hint) = hint {
                 eprintln!("  hint: {hint}");
             }
@@ -374,7 +375,15 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Refused { error }
             if matches!(
                 error.code.as_str(),
-                "task" | "job_name" | "policy" | "placement" | "pool" | "deadline" | "exact" | "spec"
+                "task"
+                    | "job_name"
+                    | "name"
+                    | "policy"
+                    | "placement"
+                    | "pool"
+                    | "deadline"
+                    | "exact"
+                    | "spec"
             ) =>
         {
             (exit::USAGE, None)
@@ -394,14 +403,35 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
     }
 }
 
-/// Writes a line to stdout. Unlike `println!`, a closed pipe is an error and not a panic.
-fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
-    written(writeln!(std::io::stdout(), "{text}"))
+/// What is shown of a text: lines without anything that drives a terminal.
+fn shown(text: &dyn fmt::Display) -> String {
+    clean::lines(&text.to_string()).into_owned()
 }
 
-/// Writes a text to stdout as it is.
+/// Writes a line to stdout, cleaned: names in it are those that others gave. Unlike with `println!`, a closed pipe is an
+/// error and not a panic.
+fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
+    written(writeln!(std::io::stdout(), "{}", shown(text)))
+}
+
+/// Writes a text to stdout as it is, for a person who asked for just that.
+fn stdout_raw(text: &str) -> anyhow::Result<()> {
+    written(std::io::stdout().write_all(text.as_bytes()))
+}
+
+/// Writes a text to stdout, cleaned likewise.
 fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
-    written(write!(std::io::stdout(), "{text}"))
+    written(write!(std::io::stdout(), "{}", shown(text)))
+}
+
+/// Writes a line to stderr, cleaned likewise. Nobody is left to be told that stderr is closed.
+fn stderr_line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", clean::lines(text));
+}
+
+/// Writes a text to stderr, cleaned likewise.
+fn stderr_text(text: &str) {
+    let _ = write!(std::io::stderr(), "{}", clean::lines(text));
 }
 
 /// A terminal's colour code, or nothing where stderr is no terminal.

@@ -110,7 +110,7 @@ fn run<E: Copy>(
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => {
                 let error = crate::chain(error.as_ref());
-                eprintln!("error: {name}: {error}");
+                say!("error: {name}: {error}");
                 run.failures.push(Failure { name: name.to_owned(), error });
                 continue;
             }
@@ -127,7 +127,7 @@ fn run<E: Copy>(
     let taken = &circumstances.seconds;
     stdout_line(&if flags.json { json(&run, taken)? } else { table(&run, taken) })?;
     if !flags.quiet {
-        eprintln!("{}", page.display());
+        say!("{}", page.display());
     }
     Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
 }
@@ -217,7 +217,7 @@ impl Progress {
             line.enable_steady_tick(Duration::from_millis(120));
             Show::Line(line)
         } else {
-            eprintln!("{name}: started");
+            say!("{name}: started");
             Show::Lines(Mutex::new(start))
         };
         Self { name, start, show }
@@ -234,7 +234,7 @@ impl Progress {
                 let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 if LINE_PAUSE <= last.elapsed() {
                     *last = Instant::now();
-                    eprintln!("{} {:.0} s: {words}", self.name, self.start.elapsed().as_secs_f64());
+                    say!("{} {:.0} s: {words}", self.name, self.start.elapsed().as_secs_f64());
                 }
             }
         }
@@ -246,9 +246,9 @@ impl Progress {
             Show::Nothing => {}
             Show::Line(line) => {
                 line.finish_and_clear();
-                eprintln!("{}: done in {:.1} s", self.name, taken.as_secs_f64());
+                say!("{}: done in {:.1} s", self.name, taken.as_secs_f64());
             }
-            Show::Lines(_) => eprintln!("{}: done in {:.1} s", self.name, taken.as_secs_f64()),
+            Show::Lines(_) => say!("{}: done in {:.1} s", self.name, taken.as_secs_f64()),
         }
         taken
     }

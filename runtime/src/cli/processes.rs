@@ -321,15 +321,13 @@ fn announce(
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
     file.write_all(text.as_bytes())?;
     fs::rename(&built, &path)?;
-    eprintln!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
+    say!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
     // What stdout was turned into others may read, today or later.
     if print || io::stdout().is_terminal() {
         stdout_line(&*text)?;
         io::stdout().flush()?;
     }
-    eprintln!(
-        "start a worker with: gristmill worker --join FILE    (a copy of that file, 0600, or - for stdin)"
-    );
+    say!("start a worker with: gristmill worker --join FILE    (a copy of that file, 0600, or - for stdin)");
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use super::bars::Progress;
 use super::flags::MasterFlags;
 use super::policy::deciders;
 use super::settings::Settings;
-use super::{stdout_line, stdout_text, summary};
+use super::{stdout_line, stdout_raw, stdout_text, summary};
 use crate::api::{JobState, JobStatus, LogEntry};
 use crate::client::{Client, ClientError};
 use crate::exit;
@@ -191,7 +191,7 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
         stdout_line(&serde_json::to_string_pretty(&status)?)?;
     }
     if !flags.quiet {
-        eprint!("{}", summary::text(&status, Some(&status.output.to_string()), None));
+        super::stderr_text(&summary::text(&status, Some(&status.output.to_string()), None));
     }
     match status.state {
         JobState::Succeeded => Ok(exit::OK),
@@ -223,10 +223,10 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
             entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
         stdout_line(&format!("==> {attempt} on {} <==", entry.worker))?;
         if flags.raw {
-            stdout_text(&entry.text)?;
+            stdout_raw(&entry.text)?;
         } else {
             for line in entry.text.lines() {
-                stdout_line(&gristmill_worker::agent::slots::clean(line))?;
+                stdout_line(&gristmill_worker::clean::message(line))?;
             }
         }
         if 0 < entry.omitted_bytes {

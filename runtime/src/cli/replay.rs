@@ -40,12 +40,12 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
         Err(error) => return Err(unreadable(&error).into()),
     };
     if journal.header().version != env!("CARGO_PKG_VERSION") {
-        eprintln!("the journal was written by gristmill {}", journal.header().version);
+        say!("the journal was written by gristmill {}", journal.header().version);
     }
     say_torn(&flags.journal, replayed.torn);
     if !replayed.ended && replayed.torn.is_none() && replayed.difference.is_none() {
         let path = flags.journal.display();
-        eprintln!("{path}: does not say that its master ended in order, so its last instants may be missing");
+        say!("{path}: does not say that its master ended in order, so its last instants may be missing");
     }
     match flags.json {
         true => stdout_line(&serde_json::to_string_pretty(&as_json(&replayed))?)?,
@@ -64,7 +64,7 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
 /// Says on stderr that a journal has no proper end.
 pub fn say_torn(path: &Path, torn: Option<u64>) {
     if let Some(line) = torn {
-        eprintln!("{}: line {line} was cut off and is left out: the master was killed", path.display());
+        say!("{}: line {line} was cut off and is left out: the master was killed", path.display());
     }
 }
 

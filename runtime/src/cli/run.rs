@@ -164,7 +164,7 @@ impl Work {
                 fs::create_dir_all(&options.output)?;
                 client.set_options(options.clone());
                 if !flags.quiet {
-                    client.set_announce(|status| eprintln!("{}", summary::line(status)));
+                    client.set_announce(|status| say!("{}", summary::line(status)));
                 }
                 let words = rounds.drive(&typed, client)?;
                 if !words.is_empty() {
@@ -205,7 +205,7 @@ fn run_job(
         }
         Err(ClientError::Job { status }) => {
             if !flags.quiet {
-                eprint!("{}", summary::text(&status, None, shown.cores));
+                super::stderr_text(&summary::text(&status, None, shown.cores));
                 show_last_words(client, &status);
             }
             if flags.json {
@@ -239,7 +239,7 @@ fn finish(report: &JobReport, flags: &JobFlags, Shown { print, cores }: Shown) -
     }
     if !flags.quiet {
         let place = report.output.display().to_string();
-        eprint!("{}", summary::text(&report.status, (!print).then_some(place.as_str()), cores));
+        super::stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str()), cores));
     }
     Ok(())
 }
@@ -256,9 +256,9 @@ fn show_last_words(client: &Client, status: &JobStatus) {
     };
     let Some(entry) = logs.iter().find(of) else { return };
     let lines: Vec<&str> = entry.text.lines().collect();
-    eprintln!("  last output of the attempt that decided it:");
+    say!("  last output of the attempt that decided it:");
     for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
-        eprintln!("    {}", gristmill_worker::agent::slots::clean(line));
+        say!("    {}", gristmill_worker::clean::message(line));
     }
 }
 

@@ -7,11 +7,9 @@ use super::settings::Settings;
 use super::usage;
 use crate::rate::parse_rate;
 use clap::Args;
+use gristmill_worker::protocol::SLOTS_MAX;
 use serde::Deserialize;
 use std::num::NonZeroU64;
-
-/// Slots of one worker, of one kind.
-pub const SLOTS_MAX: u32 = 1000;
 
 /// Speeds that can be given.
 const SPEEDS_MAX: usize = 1000;

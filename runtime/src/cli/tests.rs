@@ -136,3 +136,13 @@ fn other_errors_end_with_their_documented_codes() {
     check(exit::UNAUTHORISED, [master(unauthorised)]);
     check(exit::INTERRUPTED, [ClientError::Interrupted { job: JobId(1) }.into()]);
 }
+
+#[test]
+fn what_is_printed_drives_no_terminal_and_json_stays_json() {
+    let name = "\u{1b}]0;x\u{7}\u{9b}2J\u{202e}";
+    let shown = shown(&format!("JOB NAME\njob-1 {name}"));
+    assert_eq!(shown, "JOB NAME\njob-1 \\u001b]0;x\\u0007\\u009b2J\\u202e");
+    let json = super::shown(&json!([{"name": name}]));
+    assert!(!json.chars().any(char::is_control), "{json:?}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), json!([{"name": name}]));
+}

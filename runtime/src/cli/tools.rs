@@ -33,7 +33,7 @@ pub fn generate(flags: &GenerateArgs) -> anyhow::Result<u8> {
         other => usage(crate::chain(&other)),
     })?;
     for file in report.files {
-        eprintln!("{}: {}, {} lines", file.path.display(), Bytes(file.bytes), file.lines);
+        say!("{}: {}, {} lines", file.path.display(), Bytes(file.bytes), file.lines);
     }
     Ok(exit::OK)
 }
@@ -44,7 +44,7 @@ pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
     let success = match Success::read(directory) {
         Ok(success) => success,
         Err(error) => {
-            eprintln!("error: could not read {}: {error}", directory.join(SUCCESS).display());
+            say!("error: could not read {}: {error}", directory.join(SUCCESS).display());
             return Ok(exit::INPUT);
         }
     };
@@ -57,7 +57,7 @@ pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
     let report = match verify(&options) {
         Ok(report) => report,
         Err(error) => {
-            eprintln!("error: {}", crate::chain(&error));
+            say!("error: {}", crate::chain(&error));
             return Ok(exit::INPUT);
         }
     };

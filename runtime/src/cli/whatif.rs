@@ -78,10 +78,10 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     say_torn(&flags.journal, journal.torn());
     let left_out = measured.jobs.iter().filter(|job| !job.succeeded).count();
     if 0 < left_out {
-        eprintln!("{left_out} jobs that did not end well are left out");
+        say!("{left_out} jobs that did not end well are left out");
     }
     if measured.policy_changed {
-        eprintln!("the policy was changed after the first arrival: what was recorded is not of one policy");
+        say!("the policy was changed after the first arrival: what was recorded is not of one policy");
     }
     let rows = rows(registry, flags, &measured)?;
     if let Some(path) = &flags.csv {

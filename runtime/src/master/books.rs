@@ -32,8 +32,9 @@ use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
+use gristmill_worker::clean;
 use gristmill_worker::http::Endpoint;
-use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SlotCounts};
+use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotCounts};
 use job::{Around, Job};
 use lanes::Lanes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -250,6 +251,18 @@ impl Books {
         if none {
             return Err("it offers no slots of some kind".to_owned());
         }
+        let most = match hello.slots {
+            SlotCounts::Unified(slots) => slots,
+            SlotCounts::Pools { map, reduce } => map.max(reduce),
+        };
+        if SLOTS_MAX < most {
+            return Err(format!("it offers {most} slots of one kind; a worker has {SLOTS_MAX} at most"));
+        }
+        clean::check_name("its host's name", &hello.host).map_err(|error| error.to_string())?;
+        if !hello.shuffle.host.is_empty() {
+            let named = clean::check_name("the host of its shuffle server", &hello.shuffle.host);
+            named.map_err(|error| error.to_string())?;
+        }
         let pooled = |slots: SlotCounts| matches!(slots, SlotCounts::Pools { .. });
         if self.workers.values().any(|other| pooled(other.hello.slots) != pooled(hello.slots)) {
             let (its, others) = match pooled(hello.slots) {
@@ -416,7 +429,8 @@ impl Books {
             None => self.end(now, job, outcome),
             Some(reason) => {
                 let message = "the output could not be finished".to_owned();
-                entry.failure = Some(JobFailure { code: "output".to_owned(), message, detail: Some(reason) });
+                let detail = Some(clean::message(&reason));
+                entry.failure = Some(JobFailure { code: "output".to_owned(), message, detail });
                 let cause = Cause::External { cause: External::OutputUnavailable };
                 self.end(now, job, Outcome::Failed { cause });
             }

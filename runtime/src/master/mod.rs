@@ -20,6 +20,7 @@ use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::placement::Placement;
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::clean;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::REFUSALS_MAX;
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
@@ -547,10 +548,10 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
     };
-    let refuse = |reason: String| MasterFrame::Refused { reason };
+    let refuse = |reason: &str| MasterFrame::Refused { reason: clean::message(reason) };
     if hello.protocol != PROTOCOL_VERSION {
         let reason = format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol);
-        let _ = write_frame(&mut writer, &refuse(reason)).await;
+        let _ = write_frame(&mut writer, &refuse(&reason)).await;
         return;
     }
     let (frames, mut to_write) = unbounded_channel::<Vec<u8>>();
@@ -561,8 +562,8 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
     let worker = match joined.await {
         Ok(Ok(worker)) => worker,
         Ok(Err(reason)) => {
-            tracing::warn!(%peer, reason, "refused a worker");
-            let _ = write_frame(&mut writer, &refuse(reason)).await;
+            tracing::warn!(%peer, reason = clean::message(&reason), "refused a worker");
+            let _ = write_frame(&mut writer, &refuse(&reason)).await;
             return;
         }
         Err(_) => return,
@@ -581,7 +582,14 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
             }
             _ = shutdown.wait_for(|end| *end) => break,
         };
-        let Ok(Some(first)) = first else { break };
+        let first = match first {
+            Ok(Some(first)) => first,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%worker, error = crate::chain(&error), "refused what a worker said");
+                break;
+            }
+        };
         let mut frames = vec![first];
         while frames.len() < BATCH_MAX
             && let Ok(Some(frame)) = reader.ready()

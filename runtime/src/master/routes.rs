@@ -27,6 +27,7 @@ use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::answer;
+use gristmill_worker::clean;
 use gristmill_worker::http::{Body, BodySender, PeerAddress, accept_upgrade, read_limited, stream};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
 use hyper::body::Incoming;
@@ -83,7 +84,10 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
         }
         _ => Err(Refusal::new(StatusCode::NOT_FOUND, "route", format!("there is no route {path}"))),
     };
-    answered.unwrap_or_else(|refusal| answer::json(refusal.status, &refusal.error))
+    answered.unwrap_or_else(|Refusal { status, error }| {
+        // It may repeat what was sent.
+        answer::json(status, &ApiError { message: clean::message(&error.message), ..error })
+    })
 }
 
 /// An answer that is no success.
@@ -214,6 +218,10 @@ fn task_name(text: &str) -> Option<TaskName> {
 async fn decide_by(handle: &Handle, incoming: Incoming) -> Answered {
     let change: PolicyChange = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
         .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
+    for (what, name) in [("the policy", &change.policy), ("the placement", &change.placement)] {
+        let checked = name.as_ref().map_or(Ok(()), |name| clean::check_name(what, name));
+        checked.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "policy", error.to_string()))?;
+    }
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(Input::DecideBy { change, reply });
     let done = done.await.map_err(|_| Refusal::ending())?;

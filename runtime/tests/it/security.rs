@@ -223,3 +223,28 @@ fn master_refuses_to_listen_openly_unless_told() {
         refused(&["--listen", "192.0.2.1:0", "--insecure-plaintext"], "--allow-root");
     }
 }
+
+#[test]
+fn names_that_drive_a_terminal_or_are_too_long_are_refused_and_not_repeated() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "a\n");
+    let long = "x".repeat(100_000);
+    for flag in ["--label", "--pool"] {
+        for (name, words) in [
+            ("a\u{1b}]52;c;eA==\u{7}", "`a\\u001b]52;c;eA==\\u0007` holds characters"),
+            ("a\u{9b}2J", "`a\\u009b2J` holds characters"),
+            ("\u{202e}txt.exe", "`\\u202etxt.exe` holds characters"),
+            (&long, "has 100000 bytes; a name has 1 to 256"),
+        ] {
+            let arguments = ["submit", "wordcount", &input, flag, name, "--quiet"];
+            let refused = sandbox.gristmill(arguments).finish().expect_code(2).expect_words(&[words]);
+            assert!(!refused.stderr.chars().any(|c| c.is_control() && c != '\n'), "{:?}", refused.stderr);
+            assert!(refused.stderr.len() < 1000);
+        }
+    }
+    // What it names cannot be a job or a task.
+    let refused = sandbox.gristmill(["status", "job-\u{1b}[2J"]).finish().expect_code(2);
+    assert!(!refused.stderr.contains('\u{1b}'), "{:?}", refused.stderr);
+    standing.end();
+}

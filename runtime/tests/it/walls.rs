@@ -95,6 +95,17 @@ fn connections_are_built_in_one_folder() {
 }
 
 #[test]
+fn command_line_prints_through_what_cleans_names_of_others() {
+    for path in sources("runtime/src/cli") {
+        let text = read(&path);
+        let prints = ["print!(", "println!("].into_iter().any(|macro_name| text.contains(macro_name));
+        // Where the functions are that clean.
+        let inside = path.ends_with("cli/mod.rs");
+        assert!(!prints || inside, "{} prints past what cleans", path.display());
+    }
+}
+
+#[test]
 fn every_file_says_what_it_is() {
     for path in ["scheduler/src", "worker/src", "runtime/src", "examples/src"].into_iter().flat_map(sources) {
         let text = read(&path);

@@ -563,7 +563,7 @@ impl Agent {
             };
             if retry == Retry::GiveUp {
                 let class = fetch_class(&error);
-                let message = slots::clean(&chain(&error));
+                let message = crate::clean::message(&chain(&error));
                 failures.push(WorkerFrame::FetchFailed { map, from, class, message });
             }
         }

@@ -4,8 +4,9 @@
 //! Not here: where such an attempt stood (the master keeps that), and segments, which are gathered anew.
 
 use super::publish::Built;
-use super::slots::{Failed, SlotSetting, clean, failed};
+use super::slots::{Failed, SlotSetting, failed};
 use crate::answer;
+use crate::clean::message as clean;
 use crate::http::{self, Body, HttpError, Secret};
 use crate::output::Output;
 use crate::protocol::{Continuation, FailureClass};

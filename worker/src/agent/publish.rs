@@ -3,9 +3,8 @@
 //! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file of its own
 //! that nobody looks at. Not here: what is in a part (`task`), publishing (whoever closes the output).
 
-use super::slots::{
-    Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting, clean,
-};
+use super::slots::{Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting};
+use crate::clean::message as clean;
 use crate::commit;
 use crate::descriptors;
 use crate::disk;

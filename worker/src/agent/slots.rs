@@ -14,6 +14,7 @@ use super::publish::{Built, finish_part, open_output, remove_built};
 use super::work::{Turn, Work};
 use crate::api::JobPlan;
 use crate::budget::Budget;
+use crate::clean::message as clean;
 use crate::disk;
 use crate::fault;
 use crate::folder::Folder;
@@ -33,9 +34,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
-
-/// Longest message of a failed attempt in bytes; the rest is cut.
-const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
 /// A job as this worker runs it.
 pub struct RunningJob {
@@ -474,30 +472,6 @@ pub(super) fn failed(failure: &TaskFailure) -> Failed {
         message.push_str(remark);
     }
     Failed { class, message: clean(&message) }
-}
-
-/// One line of bounded length without control characters.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(MESSAGE_BYTES_MAX));
-    for c in text.chars() {
-        if MESSAGE_BYTES_MAX < out.len() {
-            out.push('…');
-            break;
-        }
-        match c {
-            '\n' => out.push_str(" | "),
-            '\t' => out.push(' '),
-            c if c.is_control()
-                || ('\u{202a}'..='\u{202e}').contains(&c)
-                || ('\u{2066}'..='\u{2069}').contains(&c) =>
-            {
-                out.extend(c.escape_unicode());
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn thread_cpu_ns() -> u64 {

@@ -232,7 +232,7 @@ impl<'a> System<'a> {
     /// Says on stderr what the model leaves out of these jobs, and refuses a load that has no steady state.
     fn remark(&self, flags: &SimCommand) -> anyhow::Result<()> {
         if self.source.is_fixed() && 1 < flags.seeds && flags.model != Model::Cluster {
-            eprintln!("the jobs and this model are the same for every seed; --seeds 1 tells as much");
+            say!("the jobs and this model are the same for every seed; --seeds 1 tells as much");
         }
         if !self.source.is_fixed() && !flags.output.steady {
             return Ok(());
@@ -250,7 +250,7 @@ impl<'a> System<'a> {
             Machine::Cluster { .. } => None,
         };
         if let Some(what) = left_out {
-            eprintln!("this model leaves out {what}");
+            say!("this model leaves out {what}");
         }
         let Some(load) = offered_load(&jobs, self.capacity()) else { return Ok(()) };
         let names = ["map", "shuffle", "reduce"];
@@ -263,7 +263,7 @@ impl<'a> System<'a> {
             )
             .into()),
             (Some((load, station)), false) => {
-                eprintln!("the load at the {station} station is {load:.3}: queues grow while jobs arrive");
+                say!("the load at the {station} station is {load:.3}: queues grow while jobs arrive");
                 Ok(())
             }
         }

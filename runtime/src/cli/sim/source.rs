@@ -110,7 +110,7 @@ impl Source {
         let trace = workload::read(format, &read_text(path)?, &reading)
             .map_err(|error| InputError::new(path, error))?;
         if let Some(first) = trace.first_skipped {
-            eprintln!("{name}: skipped {} line(s) that could not be read, the first: {first}", trace.skipped);
+            say!("{name}: skipped {} line(s) that could not be read, the first: {first}", trace.skipped);
         }
         Ok(source(Kind::File(trace.jobs)))
     }

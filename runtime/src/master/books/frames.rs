@@ -8,6 +8,7 @@ use crate::api::{BuiltPart, FetchRecord, JobFailure};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
+use gristmill_worker::clean;
 use gristmill_worker::commit::part_name;
 use gristmill_worker::protocol::{AttemptReport, FailureClass, FetchedOutput, Heartbeat, Part, WorkerFrame};
 use std::collections::BTreeSet;
@@ -261,6 +262,7 @@ impl Books {
         message: &str,
         report: AttemptReport,
     ) {
+        let message = &clean::message(message);
         let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
         self.events.push(Event::AttemptFailed { attempt, class: translate::failure(class) });
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };

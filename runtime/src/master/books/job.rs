@@ -15,6 +15,7 @@ use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{FailureClass, Part};
@@ -188,7 +189,7 @@ impl Job {
     pub(super) fn output_lost(&mut self, code: &str, message: &str, detail: String) {
         self.state = JobState::Failed;
         let (code, message) = (code.to_owned(), message.to_owned());
-        self.failure = Some(JobFailure { code, message, detail: Some(detail) });
+        self.failure = Some(JobFailure { code, message, detail: Some(clean::message(&detail)) });
         self.touch();
     }
 
@@ -205,7 +206,7 @@ impl Job {
             self.incidents_omitted += 1;
         }
         let since = now.since(self.arrived).seconds();
-        self.incidents.push_back(format!("{since:.3} s: {text}"));
+        self.incidents.push_back(format!("{since:.3} s: {}", clean::message(text)));
     }
 
     /// How the job stands. Costs the same however many tasks it has, but for the parts.

@@ -8,7 +8,7 @@ use crate::exit;
 use gristmill_scheduler::event::{Event, External, Failure};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
-use gristmill_worker::agent::slots::clean;
+use gristmill_worker::clean::message as clean;
 use std::collections::BTreeSet;
 use std::fmt;
 

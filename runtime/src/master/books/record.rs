@@ -9,7 +9,9 @@ use crate::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTotals};
 use gristmill_scheduler::command::LaunchReason;
 use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
 use gristmill_worker::protocol::AttemptReport;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Suspensions kept of one attempt.
@@ -306,9 +308,10 @@ impl Records {
         let kept = &mut self.sums.worker_kept_peak_bytes;
         *kept = (*kept).max(report.kept_peak_bytes);
         for (name, count) in &report.counters {
-            match self.counters.get_mut(name) {
+            let name = counter_name(name);
+            match self.counters.get_mut(&*name) {
                 Some(sum) => *sum = sum.saturating_add(*count),
-                None => drop(self.counters.insert(name.clone(), *count)),
+                None => drop(self.counters.insert(name.into_owned(), *count)),
             }
         }
     }
@@ -326,7 +329,7 @@ impl Records {
             *sum = sum.saturating_sub(number);
         }
         for (name, count) in &report.counters {
-            if let Some(sum) = self.counters.get_mut(name) {
+            if let Some(sum) = self.counters.get_mut(&*counter_name(name)) {
                 *sum = sum.saturating_sub(*count);
             }
         }
@@ -385,6 +388,14 @@ impl Records {
 /// Time that an attempt held its slot.
 fn slot_ns(report: &AttemptReport) -> u64 {
     report.ended_ns.saturating_sub(report.started_ns).saturating_sub(report.suspended_ns)
+}
+
+/// The name of a counter as user code gave it, cleaned and clipped where it is no name.
+fn counter_name(name: &str) -> Cow<'_, str> {
+    match clean::check_name("the counter", name) {
+        Ok(()) => Cow::Borrowed(name),
+        Err(_) => Cow::Owned(clean::line(name, clean::NAME_BYTES_MAX)),
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use gristmill_scheduler::catalogue::nearest;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
 
@@ -27,6 +28,44 @@ pub const ENDED_JOBS_MAX: usize = 1000;
 
 /// Names of pools that are told apart, where any name is a pool.
 const POOLS_MAX: usize = 10_000;
+
+/// Longest parameters of a job as JSON, bytes.
+const PARAMETERS_BYTES_MAX: usize = 1 << 20;
+
+/// Names of all columns of an output, bytes.
+const COLUMNS_BYTES_MAX: usize = 1 << 20;
+
+/// Remarks of a plan.
+const REMARKS_MAX: usize = 100;
+
+/// Refuses words of a submission that are too many, too long or could harm whoever is shown them.
+fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
+    let names = [("the name of the job", Some(&submission.name)), ("the label", submission.label.as_ref())];
+    let submitter = submission.submitter.as_ref().map(|submitter| &submitter.host);
+    let more = [("the pool", submission.pool.as_ref()), ("the submitter's host", submitter)];
+    for (what, name) in names.into_iter().chain(more) {
+        let checked = name.map_or(Ok(()), |name| clean::check_name(what, name));
+        checked.map_err(|error| refuse("name", error.to_string()))?;
+    }
+    let counts = [
+        ("bytes of parameters", submission.parameters.len(), PARAMETERS_BYTES_MAX),
+        ("remarks", submission.remarks.len(), REMARKS_MAX),
+        (
+            "bytes of names of columns",
+            submission.columns.iter().flatten().map(String::len).sum(),
+            COLUMNS_BYTES_MAX,
+        ),
+    ];
+    for (what, count, most) in counts {
+        if most < count {
+            return Err(refuse("name", format!("the job has {count} {what}; {most} are allowed")));
+        }
+    }
+    for remark in &mut submission.remarks {
+        *remark = clean::message(remark);
+    }
+    Ok(())
+}
 
 fn refuse(code: &str, message: impl Into<String>) -> ApiError {
     ApiError { code: code.to_owned(), message: message.into() }
@@ -45,6 +84,7 @@ impl Books {
         if submission.schema != SCHEMA {
             return Err(refuse("schema", format!("schema {} is not {SCHEMA}", submission.schema)));
         }
+        check_words(&mut submission)?;
         self.check_program(&submission)?;
         let key: Secret =
             submission.key.parse().map_err(|_| refuse("key", "the job's key is not a secret"))?;

@@ -467,10 +467,81 @@ fn worker_that_is_unlike_the_others_is_refused_with_the_difference() {
         (Hello { speed: f64::NAN, ..Scene::hello(1) }, "speed NaN"),
         (Hello { nic_bytes_per_second: Some(0), ..Scene::hello(1) }, "0 bytes"),
         (Hello { build: "other".to_owned(), ..Scene::hello(1) }, "same executable"),
+        (Hello { slots: SlotCounts::Unified(u32::MAX), ..Scene::hello(1) }, "4294967295 slots"),
+        (Hello { host: harm(10), ..Scene::hello(1) }, "its host's name `"),
+        (Hello { host: "x".repeat(300), ..Scene::hello(1) }, "its host's name has 300 bytes"),
     ] {
         let refused = scene.try_join(hello).unwrap_err();
         assert!(refused.contains(words), "{refused}");
     }
+}
+
+/// A text that drives a terminal, and more of it than anybody would write.
+fn harm(bytes: usize) -> String {
+    "\u{1b}]52;c;eA==\u{7}\u{9b}2J\u{202e}\n".repeat(bytes / 16 + 1)
+}
+
+fn check_clean(text: &str) {
+    assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:?}");
+    assert!(text.len() < 5000, "{} bytes", text.len());
+}
+
+#[test]
+fn words_of_a_worker_are_cleaned_and_clipped_when_they_come_in() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|submission| submission.attempts_max = 1).unwrap();
+    let report = AttemptReport { counters: vec![(harm(1 << 20), 1)], ..AttemptReport::default() };
+    let (attempt, class, message) = (map(job), FailureClass::User, harm(10 << 20));
+    scene.tell(worker, WorkerFrame::AttemptFailed { attempt, class, message, report });
+    let status = scene.books.status(scene.now, job).unwrap();
+    assert_eq!(status.incidents.len(), 1);
+    check_clean(&status.incidents[0]);
+    check_clean(&status.failure.unwrap().detail.unwrap());
+    let AttemptEnd::Failed(_, words) = scene.record(attempt).end else { panic!("it failed") };
+    check_clean(&words);
+}
+
+#[test]
+fn names_of_counters_are_cleaned_and_clipped() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    let counters = vec![(harm(1 << 20), 1), ("lines".to_owned(), 2)];
+    let report = AttemptReport { bytes_out: 10, counters, ..AttemptReport::default() };
+    let print = OutputPrint::default();
+    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report });
+    let counters = scene.books.status(scene.now, job).unwrap().counters;
+    assert_eq!((counters.len(), counters["lines"]), (2, 2));
+    counters.keys().for_each(|name| check_clean(name));
+    assert!(counters.keys().all(|name| name.len() < 300));
+}
+
+#[test]
+fn submission_with_names_that_are_too_long_or_unclean_is_refused() {
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let long = || "x".repeat(10 << 20);
+    let host = |host: String| Some(Endpoint { host, port: 1, pin: None });
+    let changes: [(&str, &dyn Fn(&mut Submission)); 9] = [
+        ("the label has 10485760 bytes", &|it| it.label = Some(long())),
+        ("the label `", &|it| it.label = Some(harm(10))),
+        ("the pool has 10485760 bytes", &|it| it.pool = Some(long())),
+        ("the pool `", &|it| it.pool = Some(harm(10))),
+        ("the name of the job has 10485760 bytes", &|it| it.name = long()),
+        ("the submitter's host `", &|it| it.submitter = host(harm(10))),
+        ("10485760 bytes of parameters", &|it| it.parameters = long()),
+        ("1000 remarks", &|it| it.remarks = vec![String::new(); 1000]),
+        ("10485760 bytes of names of columns", &|it| it.columns = Some(vec![long()])),
+    ];
+    for (words, change) in changes {
+        let refused = scene.submit(change).unwrap_err();
+        assert_eq!(refused.code, "name");
+        assert!(refused.message.contains(words), "{}", refused.message);
+        check_clean(&refused.message);
+    }
+    let job = scene.submit(|it| it.remarks = vec![harm(1 << 20)]).unwrap();
+    check_clean(&scene.books.status(scene.now, job).unwrap().remarks[0]);
 }
 
 #[test]
