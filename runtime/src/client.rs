@@ -3,11 +3,12 @@
 //! Blocking; it owns a small runtime that also serves files to workers while a job runs. Not here: starting a
 //! cluster (`cluster`), printing (`cli`).
 
+mod lines;
 mod outcome;
 
 use crate::api::{
     ApiError, Explanation, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, OutputClosed, PolicyChange,
-    ROOT, Submission, WatchLine,
+    ROOT, Submission,
 };
 use crate::output_dir::{OutputDirectory, Success};
 use crate::registry::PreparedJob;
@@ -22,6 +23,7 @@ use gristmill_worker::http::{
     Transport, empty, full,
 };
 use hyper::{Method, StatusCode, Uri};
+use lines::Lines;
 use serde::de::DeserializeOwned;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -33,9 +35,6 @@ pub use outcome::{ClientError, JobReport};
 /// Longest answer that is read whole, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
 
-/// Longest line of status, bytes.
-const LINE_BYTES_MAX: usize = 64 << 20;
-
 /// How long a master may be silent before it is taken for gone, in time that this process has really lived through:
 /// what passes while it is stopped or its machine sleeps does not count. Masters say something twice in a second.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -44,9 +43,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// take their time to start.
 const JOIN_PATIENCE: Duration = Duration::from_secs(1);
 const JOIN_PATIENCE_EACH: Duration = Duration::from_millis(20);
-
-/// How long the end of an answer may follow its last line.
-const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Pause between looks at how many have joined, for so many workers: an answer names them all.
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
@@ -303,7 +299,7 @@ impl Client {
 
     async fn open(&self, method: Method, path: &str, body: Body) -> Result<Lines<'_>, ClientError> {
         let answer = self.send(method, path, body).await?;
-        Ok(Lines { client: self, answer, buffer: Vec::new() })
+        Ok(Lines::new(self, answer))
     }
 
     fn cluster_view(&self, master: MasterStatus) -> ClusterView {
@@ -598,44 +594,5 @@ struct Serving(tokio::task::JoinHandle<()>);
 impl Drop for Serving {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-/// Lines of status as they come.
-struct Lines<'a> {
-    client: &'a Client,
-    answer: Answer,
-    buffer: Vec<u8>,
-}
-
-impl Lines<'_> {
-    /// Reads what follows the last line, which is nothing, so that the connection can be used again.
-    async fn end(&mut self) {
-        // Whatever goes wrong now costs the next request a new connection.
-        let rest = async { while matches!(self.answer.chunk().await, Ok(Some(_))) {} };
-        let _ = tokio::time::timeout(LAST_LINE_PATIENCE, rest).await;
-    }
-
-    async fn next(&mut self) -> Result<JobStatus, ClientError> {
-        loop {
-            if let Some(end) = memchr::memchr(b'\n', &self.buffer) {
-                let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                let WatchLine::Status(status) =
-                    serde_json::from_slice(&line).map_err(|source| ClientError::Answer { source })?;
-                return Ok(*status);
-            }
-            let chunk = self.answer.chunk().await.map_err(|source| self.client.failed(source))?;
-            match chunk {
-                Some(chunk) if self.buffer.len() + chunk.len() <= LINE_BYTES_MAX => {
-                    self.buffer.extend_from_slice(&chunk);
-                }
-                _ => {
-                    let master = self.client.master.clone();
-                    let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-                    let source = HttpError::Connect { peer: master.to_string(), source };
-                    return Err(ClientError::Master { master, source: Box::new(source) });
-                }
-            }
-        }
     }
 }

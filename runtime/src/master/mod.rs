@@ -13,6 +13,8 @@ use crate::api::{ApiError, PolicyChange, Submission, WorkerEnded};
 use crate::journal::{self, Header, Journal};
 use crate::output_dir::OutputDirectory;
 use crate::registry::Registry;
+#[cfg(test)]
+pub use books::tests::status_of;
 use books::{Books, Deciders, Setting, TaskName};
 use gristmill_scheduler::core::{Core, CoreConfig};
 use gristmill_scheduler::estimate::Estimator;

@@ -20,7 +20,7 @@
 use super::books::{Absence, TaskName};
 use super::{Books, Handle, Input, Lease, attend};
 use crate::api::{
-    ApiError, Explanation, JobState, JobStatus, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
+    ApiError, Explanation, JobState, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
     SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
 };
 use bytes::Bytes;
@@ -288,9 +288,11 @@ fn lines(
             let Some(status) = status else { return };
             let publishes = closes && status.state == JobState::Publishing;
             let ended = status.state.ended();
-            let Some(line) = line(status) else { return };
-            if sender.send(line).await.is_err() {
-                return;
+            for line in WatchLine::of(status) {
+                let Some(line) = encoded(&line) else { return };
+                if sender.send(line).await.is_err() {
+                    return;
+                }
             }
             if ended || publishes {
                 if closes && !await_closed(&handle, job, &sender).await {
@@ -334,8 +336,8 @@ async fn await_closed(handle: &Handle, job: JobId, sender: &BodySender) -> bool 
     }
 }
 
-fn line(status: JobStatus) -> Option<Bytes> {
-    let mut line = serde_json::to_vec(&WatchLine::Status(Box::new(status))).ok()?;
+fn encoded(line: &WatchLine) -> Option<Bytes> {
+    let mut line = serde_json::to_vec(line).ok()?;
     line.push(b'\n');
     Some(Bytes::from(line))
 }

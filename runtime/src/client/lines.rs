@@ -1,0 +1,156 @@
+//! Lines of status as a master tells them, until the last one.
+//!
+//! Parts come in lines of their own before the status that they belong to, so that no line grows with the job. Not here:
+//! what the state of a job means for whoever follows it (`client`).
+
+use super::{Client, ClientError};
+use crate::api::{BuiltPart, JobStatus, WatchLine};
+use gristmill_worker::http::{Answer, HttpError};
+use gristmill_worker::protocol::Part;
+use std::time::Duration;
+
+/// Longest line, bytes: a status has the job's parameters, counters and incidents in it.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// Most parts that are told of one job; more than a job can have tasks.
+const PARTS_MAX: usize = 1 << 25;
+
+/// How long the end of an answer may follow its last line.
+const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Lines of status as they come.
+pub(super) struct Lines<'a> {
+    client: &'a Client,
+    answer: Answer,
+    read: Read,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(client: &'a Client, answer: Answer) -> Self {
+        Self { client, answer, read: Read::default() }
+    }
+
+    /// Reads what follows the last line, which is nothing, so that the connection can be used again.
+    pub(super) async fn end(&mut self) {
+        // Whatever goes wrong now costs the next request a new connection.
+        let rest = async { while matches!(self.answer.chunk().await, Ok(Some(_))) {} };
+        let _ = tokio::time::timeout(LAST_LINE_PATIENCE, rest).await;
+    }
+
+    pub(super) async fn next(&mut self) -> Result<JobStatus, ClientError> {
+        loop {
+            match self.read.status().map_err(|source| ClientError::Answer { source })? {
+                Some(status) => return Ok(status),
+                None => {
+                    let chunk = self.answer.chunk().await.map_err(|source| self.client.failed(source))?;
+                    if !chunk.is_some_and(|chunk| self.read.push(&chunk)) {
+                        return Err(self.cut_short());
+                    }
+                }
+            }
+        }
+    }
+
+    fn cut_short(&self) -> ClientError {
+        let master = self.client.master.clone();
+        let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        let source = HttpError::Connect { peer: master.to_string(), source };
+        ClientError::Master { master, source: Box::new(source) }
+    }
+}
+
+/// What was read and is not a whole status yet.
+#[derive(Default)]
+struct Read {
+    bytes: Vec<u8>,
+    /// So many of them have been looked through, and there is no end of a line among them.
+    searched: usize,
+    /// Parts of the status to come, and where they were built.
+    parts: (Vec<Part>, Vec<BuiltPart>),
+}
+
+impl Read {
+    /// Takes what has come. `false` if that is more than a master says.
+    #[must_use]
+    fn push(&mut self, chunk: &[u8]) -> bool {
+        self.bytes.extend_from_slice(chunk);
+        self.bytes.len() <= LINE_BYTES_MAX && self.parts.0.len() <= PARTS_MAX
+    }
+
+    /// The next status, if it is there.
+    fn status(&mut self) -> serde_json::Result<Option<JobStatus>> {
+        while let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) {
+            let end = self.searched + found;
+            let line: WatchLine = serde_json::from_slice(&self.bytes[..end])?;
+            self.bytes.drain(..=end);
+            self.searched = 0;
+            match line {
+                WatchLine::Parts { mut parts, mut built } => {
+                    self.parts.0.append(&mut parts);
+                    self.parts.1.append(&mut built);
+                }
+                WatchLine::Status(status) => {
+                    let (parts, built) = std::mem::take(&mut self.parts);
+                    return Ok(Some(JobStatus { parts, built, ..*status }));
+                }
+            }
+        }
+        self.searched = self.bytes.len();
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::PARTS_OF_LINE_MAX;
+    use crate::master::status_of;
+    use gristmill_scheduler::ids::{JobId, TaskId};
+    use gristmill_worker::commit::part_name;
+    use gristmill_worker::input::FileStamp;
+
+    fn status(count: u32) -> JobStatus {
+        let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
+        let part = |index| Part { name: part_name(index, count), bytes: u64::MAX, records: 2, crc32c: index };
+        let built = |index| BuiltPart { attempt: TaskId::reduce(JobId(1), index).attempt(0), stamp };
+        let (parts, built) = ((0..count).map(part).collect(), (0..count).map(built).collect());
+        JobStatus { parts, built, ..status_of(JobId(1)) }
+    }
+
+    fn lines(status: JobStatus) -> Vec<Vec<u8>> {
+        let line = |line| [serde_json::to_vec(&line).unwrap(), b"\n".to_vec()].concat();
+        WatchLine::of(status).map(line).collect()
+    }
+
+    #[test]
+    fn lines_do_not_grow_with_the_number_of_parts_and_give_all_of_them() {
+        let count = 3 * PARTS_OF_LINE_MAX as u32 + 1;
+        let (told, running) = (lines(status(count)), lines(status(0)));
+        assert_eq!((told.len(), running.len()), (5, 1));
+        let longest = told.iter().map(Vec::len).max().unwrap();
+        assert!(longest <= 400 * PARTS_OF_LINE_MAX, "{longest} bytes");
+        let mut read = Read::default();
+        let mut all = Vec::new();
+        for chunk in [running, told].concat().concat().chunks(1000) {
+            assert!(read.push(chunk));
+            while let Some(status) = read.status().unwrap() {
+                all.push(status);
+            }
+            // Each byte is looked at once, however long its line.
+            assert_eq!(read.searched, read.bytes.len());
+        }
+        let [before, last] = all.try_into().unwrap();
+        assert!(before.parts.is_empty());
+        let expected = status(count);
+        assert_eq!(last.parts, expected.parts);
+        assert_eq!(last.built.len(), expected.built.len());
+    }
+
+    #[test]
+    fn line_without_end_is_given_up() {
+        let mut read = Read::default();
+        let chunk = vec![b' '; LINE_BYTES_MAX / 2];
+        assert!(read.push(&chunk) && read.push(&chunk));
+        assert!(!read.push(b" "));
+    }
+}
