@@ -87,18 +87,16 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|source| ClientError::Start { source })?;
-        Ok(Self::within(Arc::new(runtime), master.endpoint.clone(), master.secret.clone()))
+        Ok(Self::within(Arc::new(runtime), master))
     }
 
-    pub(crate) fn within(runtime: Arc<tokio::runtime::Runtime>, master: Endpoint, secret: Secret) -> Self {
+    pub(crate) fn within(runtime: Arc<tokio::runtime::Runtime>, master: &JoinLine) -> Self {
+        let timeouts = Timeouts { stall: fault::span("client.silence", SILENCE_MAX), ..Timeouts::default() };
         Self {
             runtime,
-            master,
-            secret,
-            pool: Pool::new(Timeouts {
-                stall: fault::span("client.silence", SILENCE_MAX),
-                ..Timeouts::default()
-            }),
+            master: master.endpoint.clone(),
+            secret: master.secret.clone(),
+            pool: Pool::new(timeouts, master.plaintext),
             interrupted: None,
             options: JobOptions::new("output"),
             permissions: Permissions::default(),
@@ -491,9 +489,11 @@ impl Client {
                 Identity::generate(&[own.to_string()]).map_err(|source| ClientError::Identity { source })?,
             ),
         };
-        // Whoever may speak plainly with the master may do so with its workers.
-        let permissions = Permissions { insecure_plaintext: self.master.pin.is_none(), ..self.permissions };
-        let bind = Bind { address: SocketAddr::new(own, 0), transport: transport.clone(), permissions };
+        let bind = Bind {
+            address: SocketAddr::new(own, 0),
+            transport: transport.clone(),
+            permissions: self.permissions,
+        };
         let listener = bind.listen().await.map_err(|source| ClientError::Serve { source })?;
         let address = listener.local_addr().map_err(|source| ClientError::Start { source })?;
         let pin = match &transport {

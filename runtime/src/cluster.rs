@@ -9,7 +9,7 @@ use crate::exit;
 use crate::out_of_memory::MemoryKills;
 use crate::scratch;
 use gristmill_worker::agent::{begun, capture, crash};
-use gristmill_worker::http::{Endpoint, Pool, Secret, SecretError, Timeouts, full};
+use gristmill_worker::http::{Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, full};
 use gristmill_worker::protocol::SlotCounts;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
@@ -261,6 +261,7 @@ impl Cluster {
             memory_bytes: config.memory_bytes,
             master: cluster.master.clone(),
             secret: cluster.secret.clone(),
+            plaintext: Plaintext::OnLoopback,
             spill_dirs: Vec::new(),
             disk_reserve_bytes: config.disk_reserve_bytes,
             shuffle: config.shuffle,
@@ -277,16 +278,14 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Where the master listens.
+    /// What a client needs to use it.
     #[must_use]
-    pub fn master(&self) -> &Endpoint {
-        &self.master
-    }
-
-    /// What opens its doors.
-    #[must_use]
-    pub fn secret(&self) -> &Secret {
-        &self.secret
+    pub fn join_line(&self) -> JoinLine {
+        JoinLine {
+            endpoint: self.master.clone(),
+            secret: self.secret.clone(),
+            plaintext: Plaintext::OnLoopback,
+        }
     }
 
     /// A private folder that goes with the cluster, also when this process is killed.
@@ -302,7 +301,7 @@ impl Cluster {
         for supervisor in self.supervisors.drain(..) {
             let _ = supervisor.await;
         }
-        let pool = Pool::new(Timeouts::default());
+        let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         let path = format!("{ROOT}/shutdown");
         let _ = pool.request(&self.master, Some(&self.secret), Method::POST, &path, full(Vec::new())).await;
         farewell(self.master_stdin.take()).await;
@@ -326,6 +325,7 @@ pub(crate) struct Workers {
     pub memory_bytes: u64,
     pub master: Endpoint,
     pub secret: Secret,
+    pub plaintext: Plaintext,
     /// Where [`Workers::run`] makes private folders.
     pub spill_dirs: Vec<PathBuf>,
     pub disk_reserve_bytes: u64,
@@ -364,7 +364,7 @@ impl Workers {
             secret: self.secret.clone(),
             folders: folders.to_vec(),
             flags: self.flags.clone(),
-            pool: Pool::new(Timeouts::default()),
+            pool: Pool::new(Timeouts::default(), self.plaintext),
             memory_kills: memory_kills.clone(),
             stopping: stopping.clone(),
             made_again: Vec::new(),

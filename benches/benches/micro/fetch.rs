@@ -14,7 +14,7 @@ use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill::worker::answer;
 use gristmill::worker::budget::Budget;
 use gristmill::worker::http::{
-    Bind, Door, Doors, Endpoint, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+    Bind, Door, Doors, Endpoint, Plaintext, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
 };
 use gristmill::worker::segment::{
     MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
@@ -154,7 +154,7 @@ impl Pair {
             store.put_output(attempt(map), Arc::new(output(shape, map, &spill)));
         }
         Self {
-            pool: Pool::new(Timeouts::default()),
+            pool: Pool::new(Timeouts::default(), Plaintext::OnLoopback),
             runtime: runtime(),
             server: Server::start(store),
             key,

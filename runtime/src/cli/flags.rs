@@ -13,7 +13,7 @@ use crate::submit::JobOptions;
 use clap::Args;
 use gristmill_scheduler::estimate;
 use gristmill_scheduler::units::Span;
-use gristmill_worker::http::{Endpoint, JoinLine, Permissions};
+use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -333,6 +333,16 @@ pub struct MasterFlags {
     /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, global = true, value_name = "DIR", env = "GRISTMILL_STATE")]
     pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub plaintext: PlaintextFlag,
+}
+
+/// Leave to speak without TLS.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PlaintextFlag {
+    /// Speak plain HTTP on the network: everyone on the way can read all data
+    #[arg(long, global = true)]
+    pub insecure_plaintext: bool,
 }
 
 /// Name of the file with the join line in the state folder.
@@ -373,6 +383,9 @@ impl MasterFlags {
             line.endpoint.host = master.host.clone();
             line.endpoint.port = master.port;
         }
+        if self.plaintext.insecure_plaintext {
+            line.plaintext = Plaintext::Everywhere;
+        }
         Ok(line)
     }
 }
@@ -392,9 +405,6 @@ fn read_join(path: &Path) -> anyhow::Result<String> {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Listening")]
 pub struct ListenFlags {
-    /// Speak plain HTTP on the network: everyone on the way can read the secret and all data
-    #[arg(long)]
-    pub insecure_plaintext: bool,
     /// Listen on every network this machine is in
     #[arg(long)]
     pub listen_everywhere: bool,
@@ -405,9 +415,9 @@ pub struct ListenFlags {
 
 impl ListenFlags {
     /// As permissions.
-    pub fn permissions(&self) -> Permissions {
+    pub fn permissions(&self, plaintext: &PlaintextFlag) -> Permissions {
         Permissions {
-            insecure_plaintext: self.insecure_plaintext,
+            insecure_plaintext: plaintext.insecure_plaintext,
             listen_everywhere: self.listen_everywhere,
             allow_root: self.allow_root,
         }

@@ -331,8 +331,14 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
             ),
             _ => (exit::ENVIRONMENT, None),
         },
-        ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => {
-            (exit::UNAUTHORISED, Some("use the master's join line: --join FILE"))
+        ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => (
+            exit::UNAUTHORISED,
+            Some("use the master's join line: --join FILE; if it is that one, another program has its port"),
+        ),
+        ClientError::Master { source, .. }
+            if matches!(**source, HttpError::Plaintext { .. } | HttpError::Forwarded { .. }) =>
+        {
+            (exit::ENVIRONMENT, None)
         }
         ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
         ClientError::Job { status } => match status.failure.as_ref().map(|failure| failure.code.as_str()) {

@@ -2,7 +2,7 @@
 
 use super::child;
 use super::flags::{
-    ClusterFlags, JOIN_FILE, ListenFlags, MasterFlags, estimator, journal, placement, policy,
+    ClusterFlags, JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, estimator, journal, placement, policy,
 };
 use super::settings::Settings;
 use super::shape::ShapeFlags;
@@ -17,7 +17,7 @@ use gristmill_scheduler::estimate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, crash, slots};
-use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Secret, Transport};
+use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Plaintext, Secret, Transport};
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -71,6 +71,8 @@ pub struct MasterCommand {
     journal: Option<PathBuf>,
     #[command(flatten)]
     permissions: ListenFlags,
+    #[command(flatten)]
+    plaintext: PlaintextFlag,
     /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
     state: Option<PathBuf>,
@@ -191,7 +193,12 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         }
         false => {
             log_to(None, "info");
-            let master = MasterFlags { master: None, join: None, state: flags.state.clone() };
+            let master = MasterFlags {
+                master: None,
+                join: None,
+                state: flags.state.clone(),
+                plaintext: PlaintextFlag::default(),
+            };
             let folder = master.state_dir(settings)?;
             // First: it refuses a folder that is not ours alone, in which nothing may be written.
             let secret = Secret::load_or_create(&folder.join("secret"))?;
@@ -284,7 +291,7 @@ fn parse_secret(child: &ChildConfig) -> anyhow::Result<Secret> {
 
 fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
     let ip = flags.listen.ip();
-    let transport = match ip.is_loopback() || flags.permissions.insecure_plaintext {
+    let transport = match ip.is_loopback() || flags.plaintext.insecure_plaintext {
         true => Transport::Plain,
         false => {
             let mut names = vec![ip.to_string()];
@@ -292,7 +299,11 @@ fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
             Transport::Tls(Identity::load_or_create(&state.join("identity"), &names)?)
         }
     };
-    Ok(Bind { address: flags.listen, transport, permissions: flags.permissions.permissions() })
+    Ok(Bind {
+        address: flags.listen,
+        transport,
+        permissions: flags.permissions.permissions(&flags.plaintext),
+    })
 }
 
 fn warn_as_root(bind: &Bind, quiet: bool) {
@@ -314,7 +325,11 @@ fn announce(
         Transport::Plain => None,
         Transport::Tls(identity) => Some(identity.pin()),
     };
-    let line = JoinLine { endpoint: Endpoint::of_address(address, pin), secret: secret.clone() };
+    let line = JoinLine {
+        endpoint: Endpoint::of_address(address, pin),
+        secret: secret.clone(),
+        plaintext: Plaintext::default(),
+    };
     let text = line.to_text();
     let path = state.join(JOIN_FILE);
     let built = state.join(format!("{JOIN_FILE}.new"));
@@ -365,6 +380,7 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
         memory_bytes: config.memory_bytes.saturating_mul(of_each),
         master: line.endpoint,
         secret: line.secret,
+        plaintext: line.plaintext,
         spill_dirs: config.spill_dirs,
         disk_reserve_bytes: config.disk_reserve_bytes,
         shuffle: config.shuffle,
@@ -388,7 +404,7 @@ impl WorkerCommand {
             add("--advertise", Some(host.clone()));
         }
         for (flag, set) in [
-            ("--insecure-plaintext", self.permissions.insecure_plaintext),
+            ("--insecure-plaintext", self.master.plaintext.insecure_plaintext),
             ("--listen-everywhere", self.permissions.listen_everywhere),
             ("--allow-root", self.permissions.allow_root),
         ] {
@@ -497,7 +513,11 @@ fn worker_bind(
         }
         _ => Transport::Plain,
     };
-    Ok(Bind { address: SocketAddr::new(ip, 0), transport, permissions: flags.permissions.permissions() })
+    Ok(Bind {
+        address: SocketAddr::new(ip, 0),
+        transport,
+        permissions: flags.permissions.permissions(&flags.master.plaintext),
+    })
 }
 
 /// The address this machine has on the way to the master, found without waiting for the master to be there: a

@@ -77,7 +77,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
         // In the cluster's own folder: should this process be killed, its children remove it.
         options.output = cluster.folder().join("output");
     }
-    let mut client = Client::within(runtime.clone(), cluster.master().clone(), cluster.secret().clone());
+    let mut client = Client::within(runtime.clone(), &cluster.join_line());
     client.set_interrupted(interrupted);
     client.wait_for_workers(config.workers);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
@@ -96,9 +96,9 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let line = master.join_line(settings)?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
-    let mut client = Client::within(runtime, line.endpoint, line.secret);
+    let mut client = Client::within(runtime, &line);
     client.set_interrupted(interrupted);
-    client.set_permissions(listen.permissions());
+    client.set_permissions(listen.permissions(&master.plaintext));
     if typed.get_flag("detach") {
         let Work::Job(prepared) = work else {
             return Err(usage(format!(

@@ -134,6 +134,8 @@ fn other_errors_end_with_their_documented_codes() {
     let unauthorised =
         HttpError::Unauthorized { peer: String::new(), method: Method::GET, path: String::new() };
     check(exit::UNAUTHORISED, [master(unauthorised)]);
+    let plain = HttpError::Plaintext { peer: String::new() };
+    check(exit::ENVIRONMENT, [master(plain), master(HttpError::Forwarded { peer: String::new() })]);
     check(exit::INTERRUPTED, [ClientError::Interrupted { job: JobId(1) }.into()]);
 }
 

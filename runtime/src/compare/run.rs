@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, ClusterConfig};
 use crate::registry::{PreparedJob, Registry};
 use crate::submit::JobOptions;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::http::{Endpoint, JoinLine, Secret};
+use gristmill_worker::http::JoinLine;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Runner<'_> {
         let result = match self.site {
             Site::Embedded(config) => self.on_fresh_cluster(config, order, &outputs),
             Site::Given(line) => {
-                let client = self.client(line.endpoint.clone(), line.secret.clone());
+                let client = self.client(line);
                 self.change_policy(&client, order.contender).and_then(|()| {
                     self.runtime.clone().block_on(self.interruptible(&client, 1, order, &outputs))
                 })
@@ -104,13 +104,13 @@ impl Runner<'_> {
         self.interrupted.as_ref().is_some_and(|count| 0 < *count.borrow())
     }
 
-    fn client(&self, master: Endpoint, secret: Secret) -> Arc<Client> {
-        Arc::new(Client::within(self.runtime.clone(), master, secret))
+    fn client(&self, master: &JoinLine) -> Arc<Client> {
+        Arc::new(Client::within(self.runtime.clone(), master))
     }
 
     /// What a given master decides by, as it is now.
     pub fn policy_of(&self, line: &JoinLine) -> Result<PolicyChange, CompareError> {
-        let client = self.client(line.endpoint.clone(), line.secret.clone());
+        let client = self.client(line);
         let master = client.master().map_err(CompareError::client("ask the master"))?;
         if 0 < master.jobs_live {
             return Err(CompareError::Busy { jobs: master.jobs_live });
@@ -120,7 +120,7 @@ impl Runner<'_> {
 
     /// Gives a master back what it decided by.
     pub fn restore(&self, line: &JoinLine, change: &PolicyChange) -> Result<(), CompareError> {
-        let client = self.client(line.endpoint.clone(), line.secret.clone());
+        let client = self.client(line);
         client.decide_by(change).map_err(CompareError::client("restore the master's policy")).map(drop)
     }
 
@@ -146,7 +146,7 @@ impl Runner<'_> {
         };
         self.runtime.clone().block_on(async {
             let cluster = Cluster::start(&config).await.map_err(|source| CompareError::Cluster { source })?;
-            let client = self.client(cluster.master().clone(), cluster.secret().clone());
+            let client = self.client(&cluster.join_line());
             let ran = self.interruptible(&client, config.workers, order, outputs).await;
             cluster.stop().await;
             ran

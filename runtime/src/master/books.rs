@@ -38,7 +38,6 @@ use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotC
 use job::{Around, Job};
 use lanes::Lanes;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
@@ -184,15 +183,14 @@ impl Books {
         }
     }
 
-    /// A worker introduces itself. `Err` is what it is told.
+    /// A worker introduces itself; its endpoint is one at which it is reached. `Err` is what it is told.
     ///
     /// # Errors
     /// Another build or protocol.
     pub fn join(
         &mut self,
         now: Time,
-        mut hello: Hello,
-        peer: IpAddr,
+        hello: Hello,
         frames: UnboundedSender<Vec<u8>>,
     ) -> Result<WorkerId, String> {
         if hello.build != self.build {
@@ -204,9 +202,6 @@ impl Books {
         }
         self.check_offer(&hello)?;
         let worker = self.register.take_worker();
-        if hello.shuffle.host.is_empty() {
-            hello.shuffle.host = peer.to_string();
-        }
         let hosts = self.hosts.len() as u32;
         let host = *self.hosts.entry(hello.host.clone()).or_insert(HostId(hosts));
         let offset_ns = hello.worker_ns as i64 - now.0 as i64;

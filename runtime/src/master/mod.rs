@@ -3,6 +3,7 @@
 //! The loop gathers everything that has happened, enters it as the facts of one instant, and sends out what the
 //! core orders. Not here: decisions (the scheduler), bytes of jobs (they never come here).
 
+mod address;
 mod books;
 mod history;
 mod register;
@@ -25,7 +26,7 @@ use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::REFUSALS_MAX;
-use gristmill_worker::http::{Bind, Door, Doors, Duplex, Secret, ServerConfig, serve};
+use gristmill_worker::http::{Bind, Door, Doors, Duplex, Plaintext, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
     CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
     WorkerFrame, write_frame,
@@ -140,7 +141,7 @@ pub enum MasterError {
 
 /// What the loop is fed with.
 enum Input {
-    Join { hello: Hello, peer: IpAddr, frames: UnboundedSender<Vec<u8>>, reply: oneshot::Sender<Joined> },
+    Join { hello: Hello, frames: UnboundedSender<Vec<u8>>, reply: oneshot::Sender<Joined> },
     Frames { worker: WorkerId, frames: Vec<WorkerFrame> },
     Gone { worker: WorkerId, goodbye: bool },
     ProcessEnded(WorkerEnded),
@@ -181,6 +182,8 @@ struct Handle {
     /// Dropped with the last connection of a worker: tells when all have been told to end.
     _attended: mpsc::Sender<()>,
     build: String,
+    /// Which endpoints of others may speak plain HTTP.
+    plaintext: Plaintext,
 }
 
 impl Handle {
@@ -285,8 +288,13 @@ impl Prepared {
         let (inputs, fed) = unbounded_channel();
         let (shutdown, mut ending) = watch::channel(false);
         let (attended, mut all_left) = mpsc::channel(1);
-        let handle =
-            Handle { inputs, shutdown: Arc::new(shutdown), _attended: attended, build: self.build.clone() };
+        let handle = Handle {
+            inputs,
+            shutdown: Arc::new(shutdown),
+            _attended: attended,
+            build: self.build.clone(),
+            plaintext: self.bind.permissions.plaintext(),
+        };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();
         server.limits.connections_max = connections_max();
@@ -461,8 +469,8 @@ impl Master {
 
     fn enter(&mut self, now: Time, input: Input) {
         match input {
-            Input::Join { hello, peer, frames, reply } => {
-                let _ = reply.send(self.books.join(now, hello, peer, frames));
+            Input::Join { hello, frames, reply } => {
+                let _ = reply.send(self.books.join(now, hello, frames));
             }
             Input::Frames { worker, frames } => {
                 for frame in frames {
@@ -546,7 +554,7 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
     let (reader, mut writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
     let greeting = tokio::time::timeout(HELLO_PATIENCE, reader.next());
-    let Ok(Ok(Some(WorkerFrame::Hello(hello)))) = greeting.await else {
+    let Ok(Ok(Some(WorkerFrame::Hello(mut hello)))) = greeting.await else {
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
     };
@@ -556,9 +564,17 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
         let _ = write_frame(&mut writer, &refuse(&reason)).await;
         return;
     }
+    hello.shuffle = match address::of_peer(hello.shuffle, peer, handle.plaintext).await {
+        Ok(endpoint) => endpoint,
+        Err(reason) => {
+            tracing::warn!(%peer, reason, "refused a worker");
+            let _ = write_frame(&mut writer, &refuse(reason)).await;
+            return;
+        }
+    };
     let (frames, mut to_write) = unbounded_channel::<Vec<u8>>();
     let (reply, joined) = oneshot::channel();
-    if handle.inputs.send(Input::Join { hello, peer, frames, reply }).is_err() {
+    if handle.inputs.send(Input::Join { hello, frames, reply }).is_err() {
         return;
     }
     let worker = match joined.await {

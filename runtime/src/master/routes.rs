@@ -18,7 +18,7 @@
 //! | `POST /api/v1/shutdown` | end the master |
 
 use super::books::{Absence, TaskName};
-use super::{Books, Handle, Input, Lease, attend};
+use super::{Books, Handle, Input, Lease, address, attend};
 use crate::api::{
     ApiError, Explanation, JobState, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
     SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
@@ -59,7 +59,7 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
     let answered = match (request.method(), parts.as_slice()) {
         (&Method::GET, ["status"]) => master_status(&handle).await,
         (&Method::GET, ["jobs"]) => jobs(&handle).await,
-        (&Method::POST, ["jobs"]) => submit(handle, request.into_body()).await,
+        (&Method::POST, ["jobs"]) => submit(handle, request).await,
         (&Method::GET, ["jobs", job]) => {
             about_job(&handle, job, |books, now, job| books.status(now, job)).await
         }
@@ -254,8 +254,14 @@ async fn parse(body: Bytes) -> Result<Submission, Refusal> {
     parsed.map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "submission", wrong.to_string()))
 }
 
-async fn submit(handle: Handle, incoming: Incoming) -> Answered {
-    let submission = parse(body(incoming, SUBMISSION_BYTES_MAX).await?).await?;
+async fn submit(handle: Handle, request: Request<Incoming>) -> Answered {
+    let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
+    let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
+    if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
+        let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;
+        let refusal = |reason| Refusal::new(StatusCode::BAD_REQUEST, "submitter", reason);
+        submission.submitter = Some(endpoint.map_err(refusal)?);
+    }
     let (reply, submitted) = oneshot::channel();
     let _ = handle.inputs.send(Input::Submit { submission: Box::new(submission), reply });
     let submitted = submitted.await.map_err(|_| Refusal::ending())?;

@@ -3,7 +3,7 @@
 use super::*;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill_worker::commit::{TEMPORARY, built_name};
-use gristmill_worker::http::{Endpoint, HttpError, Pool, Timeouts};
+use gristmill_worker::http::{Endpoint, HttpError, Plaintext, Pool, Timeouts};
 use std::path::PathBuf;
 
 /// A submitter that takes parts into a folder.
@@ -46,7 +46,7 @@ impl Stand {
         let (bytes, crc) = (content.len(), crc32c::crc32c(content.as_bytes()));
         let path = format!("/parts/{}/{bytes}/{crc:08x}", attempt.file_name());
         let body = http::full(content.to_owned());
-        let pool = Pool::new(Timeouts::default());
+        let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         match pool.request(&self.endpoint, Some(secret), Method::PUT, &path, body).await {
             Ok(mut answer) => {
                 Ok(serde_json::from_slice(&answer.body_mut().collect(1000).await.unwrap()).unwrap())

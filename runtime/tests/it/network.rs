@@ -51,8 +51,10 @@ impl<'a> Lan<'a> {
             lan.workers.push(worker);
             let joined = lan.workers.len();
             until(&format!("worker {joined}"), || {
-                let status =
-                    lan.command(&["status", "--json", "--join", &lan.join]).finish().expect_code(0).json();
+                let plain = flags.iter().find(|flag| **flag == "--insecure-plaintext");
+                let fixed = ["status", "--json", "--join", &lan.join];
+                let asked: Vec<&str> = fixed.into_iter().chain(plain.copied()).collect();
+                let status = lan.command(&asked).finish().expect_code(0).json();
                 (status["workers"].as_array().unwrap().len() == joined).then_some(())
             });
         }
@@ -179,8 +181,10 @@ fn plain_http_between_hosts_is_refused_on_either_side_unless_allowed() {
     let sandbox = Sandbox::new();
     let lan = Lan::start(&sandbox, &["--allow-root", "--insecure-plaintext"], &|_| String::new());
     let worker = ["worker", "--workers", "1", "--join", &lan.join, "--allow-root"];
-    let refused = lan.network.gristmill(&sandbox, SECOND_WORKER, "", &worker).finish().expect_code(3);
-    refused.expect_words(&["refused to listen", "--insecure-plaintext"]);
+    for arguments in [&worker as &[&str], &["status", "--join", &lan.join]] {
+        let refused = lan.network.gristmill(&sandbox, SECOND_WORKER, "", arguments).finish().expect_code(3);
+        refused.expect_words(&["refused", "without TLS", "--insecure-plaintext"]);
+    }
     lan.end();
 }
 

@@ -5,9 +5,13 @@
 use crate::support::http::request;
 use crate::support::sandbox::PROGRAM;
 use crate::support::standing::Standing;
-use crate::support::{Sandbox, data::Random, is_root, oracle, process};
-use std::net::SocketAddr;
+use crate::support::{Sandbox, data::Random, is_root, oracle, process, until};
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 /// Every route of a master and of a worker, and some that do not exist.
 const ROUTES: [&str; 20] = [
@@ -125,6 +129,76 @@ fn secret_is_in_no_command_line_environment_or_log() {
         let log = std::fs::read(sandbox.path(&format!("log/{name}"))).unwrap();
         assert!(!process::holds(&log, &token), "the secret is in {name}");
     }
+}
+
+/// Listens where another process did, answers whatever comes with a success, and keeps what it was sent.
+struct Impostor {
+    taken: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Impostor {
+    fn at(address: SocketAddr) -> Self {
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let kept = taken.clone();
+        let listener = until("the port of a process that has ended", || TcpListener::bind(address).ok());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, kept) = (stream.unwrap(), kept.clone());
+                thread::spawn(move || {
+                    let mut bytes = [0; 4096];
+                    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                        kept.lock().unwrap().extend(&bytes[..count]);
+                        let lie = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+                        let _ = stream.write_all(lie);
+                    }
+                });
+            }
+        });
+        Self { taken }
+    }
+
+    /// What came since the last look.
+    fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.taken.lock().unwrap())).unwrap()
+    }
+}
+
+#[test]
+fn whoever_takes_the_port_of_a_killed_master_learns_nothing() {
+    let sandbox = Sandbox::new();
+    let mut standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    standing.master.signal(Signal::KILL);
+    let (token, address) = (standing.join.token.clone(), standing.join.address);
+    let check = |who: &str, taken: String| {
+        assert!(taken.contains("POST /hello HTTP/1.1\r\n"), "{who} did not call: {taken:?}");
+        let lower = taken.to_ascii_lowercase();
+        assert!(!taken.contains(&token) && !lower.contains("authorization"), "{who} told a secret: {taken}");
+        let requests = taken.matches("HTTP/1.1\r\n").count();
+        assert_eq!(taken.matches("POST /hello HTTP/1.1\r\n").count(), requests, "{who} told more: {taken}");
+    };
+    let impostor = Impostor::at(address);
+    // The worker, and its supervisor, which would report the process that it replaces.
+    let worker = standing.workers.remove(0).finish().expect_code(6);
+    worker.expect_words(&["refused the secret"]);
+    check("a worker", impostor.take());
+    for command in [
+        &["status"] as &[&str],
+        &["jobs"],
+        &["wait", "job-1"],
+        &["cancel", "job-1"],
+        &["policy"],
+        &["submit", "wordcount", &input],
+    ] {
+        sandbox.gristmill(command).finish().expect_code(6).expect_words(&["does not know the secret"]);
+        check(command[0], impostor.take());
+    }
+    // And where somebody was made to call another address.
+    let other = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let impostor = Impostor::at(other);
+    sandbox.gristmill(["status", "--master", &other.to_string()]).finish().expect_code(6);
+    check("a client", impostor.take());
 }
 
 #[test]

@@ -66,7 +66,8 @@ pub(super) async fn join(
 }
 
 async fn connect(config: &WorkerConfig) -> Result<Duplex, HttpError> {
-    let connection = Connection::open(&config.master, Timeouts::default()).await?;
+    let connection =
+        Connection::open(&config.master, Timeouts::default(), config.bind.permissions.plaintext()).await?;
     connection.upgrade(Some(&config.secret), CONNECT_PATH, CONTROL_PROTOCOL).await
 }
 

@@ -137,7 +137,7 @@ impl Agent {
         let work = Work::new(config.slots);
         let (events, slot_events) = unbounded_channel();
         let (fetch_sender, fetch_results) = unbounded_channel();
-        let pool = Pool::new(Timeouts::default());
+        let pool = Pool::new(Timeouts::default(), config.bind.permissions.plaintext());
         let shares = Shares::of(config.memory.get() as usize, config.slots.total());
         let budget = Budget::new(shares.kept_bytes);
         let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), config.disk_reserve.get());

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 
+use super::client::Plaintext;
 use super::tls::Identity;
 
 /// How the bytes of a listener travel.
@@ -28,6 +29,14 @@ pub struct Permissions {
     pub listen_everywhere: bool,
     /// `--allow-root`: whoever holds the secret runs code as root.
     pub allow_root: bool,
+}
+
+impl Permissions {
+    /// To whom a client of the same person speaks without TLS.
+    #[must_use]
+    pub fn plaintext(&self) -> Plaintext {
+        if self.insecure_plaintext { Plaintext::Everywhere } else { Plaintext::OnLoopback }
+    }
 }
 
 /// A wish to listen.

@@ -4,6 +4,7 @@
 //! refuses the secret and from a body that broke off. It never retries and follows no redirects:
 //! both are decisions of the caller. [`super::Pool`] keeps connections for further requests.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, UPGRADE};
+use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -31,7 +33,8 @@ use super::limits::{
 };
 use super::lived::{lived, step};
 use super::pool::Home;
-use super::secret::Secret;
+use super::proof::{Asked, ClientSessions, HELLO, HELLO_PATH, Proven, Reached};
+use super::secret::{Secret, SecretError};
 use super::tls::{client_config, is_pin_mismatch, server_name};
 use super::upgrade::{Duplex, duplex, names_protocol};
 
@@ -102,8 +105,9 @@ pub enum HttpError {
         /// For how long.
         limit: Duration,
     },
-    /// The peer refused our secret: it belongs to another cluster, job or door.
-    #[error("{peer} refused the secret for {method} {path}")]
+    /// The peer does not know our secret, or refused it: it belongs to another cluster, job or door, or is something else
+    /// altogether. It was sent nothing but a random number.
+    #[error("{peer} does not know the secret for {method} {path}")]
     Unauthorized {
         /// The peer.
         peer: String,
@@ -111,6 +115,31 @@ pub enum HttpError {
         method: Method,
         /// The path.
         path: String,
+    },
+    /// Something between us and the peer forwards what is sent, unencrypted.
+    #[error(
+        "refused {peer}: it was reached at another address than that, so something forwards to it and could read all; use TLS, or allow it with --insecure-plaintext"
+    )]
+    Forwarded {
+        /// The peer.
+        peer: String,
+    },
+    /// The peer is beyond this machine, and has no key by which it could be known.
+    #[error(
+        "refused to speak to {peer} without TLS: all data would cross the network readable; use a join line with a key in it, or allow it with --insecure-plaintext"
+    )]
+    Plaintext {
+        /// The peer.
+        peer: String,
+    },
+    /// The operating system gave no randomness.
+    #[error("could not greet {peer}")]
+    Randomness {
+        /// The peer.
+        peer: String,
+        /// What it said.
+        #[source]
+        source: SecretError,
     },
     /// The peer answered with a status that is no success.
     #[error("{peer} answered {method} {path} with {status}: {message}")]
@@ -192,37 +221,67 @@ pub enum HttpError {
     },
 }
 
+/// To whom a client speaks without TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plaintext {
+    /// To this machine alone, with nothing in between.
+    #[default]
+    OnLoopback,
+    /// To any, because a person has typed `--insecure-plaintext`.
+    Everywhere,
+}
+
 /// One HTTP/1.1 connection; requests go one after the other.
-#[derive(Debug)]
 pub struct Connection {
     peer: String,
     timeouts: Timeouts,
     sender: SendRequest<Body>,
+    reached: Reached,
+    plaintext: Plaintext,
+    sessions: ClientSessions,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("peer", &self.peer).finish_non_exhaustive()
+    }
 }
 
 impl Connection {
     /// Connects; over TLS if the endpoint has a pin, and then to the holder of that key only.
     ///
     /// # Errors
-    /// `Connect`, `Tls`, `PinMismatch` or `Timeout`.
-    pub async fn open(endpoint: &Endpoint, timeouts: Timeouts) -> Result<Self, HttpError> {
+    /// `Connect`, `Plaintext`, `Tls`, `PinMismatch` or `Timeout`.
+    pub async fn open(
+        endpoint: &Endpoint,
+        timeouts: Timeouts,
+        plaintext: Plaintext,
+    ) -> Result<Self, HttpError> {
         let limit = timeouts.connect;
         tokio::select! {
             biased;
-            opened = Connection::open_unlimited(endpoint, timeouts) => opened,
+            opened = Connection::open_unlimited(endpoint, timeouts, plaintext) => opened,
             () = lived(limit) => {
                 Err(HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Connect, limit })
             }
         }
     }
 
-    async fn open_unlimited(endpoint: &Endpoint, timeouts: Timeouts) -> Result<Self, HttpError> {
+    async fn open_unlimited(
+        endpoint: &Endpoint,
+        timeouts: Timeouts,
+        plaintext: Plaintext,
+    ) -> Result<Self, HttpError> {
         let peer = endpoint.to_string();
         let connect = |source| HttpError::Connect { peer: peer.clone(), source };
         let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await.map_err(connect)?;
         stream.set_nodelay(true).map_err(connect)?;
         let Some(pin) = endpoint.pin else {
-            return Connection::handshake(stream, peer, timeouts).await;
+            let address = stream.peer_addr().map_err(connect)?;
+            if plaintext == Plaintext::OnLoopback && !address.ip().to_canonical().is_loopback() {
+                return Err(HttpError::Plaintext { peer });
+            }
+            return Connection::handshake(stream, peer, timeouts, Reached::At(address), plaintext).await;
         };
         let tls = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(error) if is_pin_mismatch(error) => HttpError::PinMismatch { peer: peer.clone() },
@@ -230,10 +289,16 @@ impl Connection {
         };
         let config = client_config(pin).map_err(|error| tls(io::Error::other(error)))?;
         let stream = TlsConnector::from(config).connect(server_name(), stream).await.map_err(tls)?;
-        Connection::handshake(stream, peer, timeouts).await
+        Connection::handshake(stream, peer, timeouts, Reached::Inside, plaintext).await
     }
 
-    async fn handshake<S>(stream: S, peer: String, timeouts: Timeouts) -> Result<Self, HttpError>
+    async fn handshake<S>(
+        stream: S,
+        peer: String,
+        timeouts: Timeouts,
+        reached: Reached,
+        plaintext: Plaintext,
+    ) -> Result<Self, HttpError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -253,7 +318,7 @@ impl Connection {
                 debug!(peer = driven, %error, "connection ended early");
             }
         });
-        Ok(Connection { peer, timeouts, sender })
+        Ok(Connection { peer, timeouts, sender, reached, plaintext, sessions: ClientSessions::default() })
     }
 
     /// Sends a request and returns its answer if the status is a success.
@@ -272,18 +337,20 @@ impl Connection {
         expect_success(response, &self.peer, method, path).await
     }
 
-    /// Sends a request, whose URI is a path, and returns its answer whatever the status.
+    /// Sends a request, whose URI is a path, and returns its answer whatever the status. If it needs a secret, the
+    /// server must have proven first, once for each secret, that it knows it.
     ///
     /// Adds the Host and Authorization headers. The answer's body must be read to its end before
     /// the next request; an unread one closes the connection.
     ///
     /// # Errors
-    /// `Timeout`, `Closed`, `NotHttp` or `Request`.
+    /// `Unauthorized` if the server does not know the secret, `Forwarded`, `Timeout`, `Closed`, `NotHttp` or `Request`.
     pub async fn send(
         &mut self,
         secret: Option<&Secret>,
         request: Request<Body>,
     ) -> Result<Response<Answer>, HttpError> {
+        self.greet(secret, request.method(), request.uri().path()).await.map_err(|failure| failure.error)?;
         let request = self.prepare(secret, request)?;
         let response = self.exchange(request).await.map_err(|failure| failure.error)?;
         Ok(response.map(|body| self.answer(body)))
@@ -302,6 +369,7 @@ impl Connection {
         let mut request = new_request(&self.peer, Method::GET, path, empty())?;
         request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         request.headers_mut().insert(UPGRADE, HeaderValue::from_static(protocol));
+        self.greet(secret, &Method::GET, path).await.map_err(|failure| failure.error)?;
         let request = self.prepare(secret, request)?;
         let mut response = self.exchange(request).await.map_err(|failure| failure.error)?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS
@@ -328,9 +396,62 @@ impl Connection {
         Answer { body, peer: self.peer.clone(), stall: self.timeouts.stall, home: None }
     }
 
-    /// Adds what every request of ours carries.
+    /// Has the server prove that it knows a secret, unless it has.
+    pub(super) async fn greet(
+        &mut self,
+        secret: Option<&Secret>,
+        method: &Method,
+        path: &str,
+    ) -> Result<(), Box<ExchangeFailure>> {
+        let Some(secret) = secret.filter(|secret| !self.sessions.has(secret)) else { return Ok(()) };
+        let failed = |error| Box::new(ExchangeFailure { error, unsent: None });
+        let peer = || self.peer.clone();
+        let (asked, hello) = Asked::new(secret, method, path)
+            .map_err(|source| failed(HttpError::Randomness { peer: peer(), source }))?;
+        let request = new_request(&self.peer, Method::POST, HELLO_PATH, empty());
+        let mut request = request.and_then(|request| self.prepare(None, request)).map_err(failed)?;
+        request.headers_mut().insert(HELLO, hello);
+        let response = self.exchange(request).await?;
+        let status = response.status();
+        let forwarded = self.plaintext == Plaintext::Everywhere;
+        let error = match self.sessions.check(asked, response.headers(), &self.reached, forwarded) {
+            Proven::Yes => {
+                drop(response);
+                return match self.is_usable().await {
+                    true => Ok(()),
+                    false => Err(failed(HttpError::Timeout {
+                        peer: self.peer.clone(),
+                        phase: Phase::Head,
+                        limit: self.timeouts.connect,
+                    })),
+                };
+            }
+            Proven::Elsewhere => HttpError::Forwarded { peer: self.peer.clone() },
+            // Too many requests or connections: it did not look at the hello.
+            Proven::No if status.is_server_error() || status == StatusCode::MISDIRECTED_REQUEST => {
+                let response = response.map(|body| self.answer(body));
+                match expect_success(response, &self.peer, method.clone(), path).await {
+                    Err(error) => error,
+                    Ok(_) => HttpError::Unauthorized {
+                        peer: self.peer.clone(),
+                        method: method.clone(),
+                        path: path.to_owned(),
+                    },
+                }
+            }
+            Proven::No => HttpError::Unauthorized {
+                peer: self.peer.clone(),
+                method: method.clone(),
+                path: path.to_owned(),
+            },
+        };
+        Err(failed(error))
+    }
+
+    /// Adds what every request of ours carries. Only a server that has been greeted for the secret is sent what shows
+    /// that we know it too.
     pub(super) fn prepare(
-        &self,
+        &mut self,
         secret: Option<&Secret>,
         mut request: Request<Body>,
     ) -> Result<Request<Body>, HttpError> {
@@ -338,10 +459,10 @@ impl Connection {
         let host = HeaderValue::try_from(&self.peer).map_err(|error| invalid(error.into()))?;
         request.headers_mut().insert(HOST, host);
         if let Some(secret) = secret {
-            let token = format!("Bearer {}", *secret.to_text());
-            let mut value = HeaderValue::try_from(token).map_err(|error| invalid(error.into()))?;
-            value.set_sensitive(true);
-            request.headers_mut().insert(AUTHORIZATION, value);
+            let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+            if let Some(value) = self.sessions.sign(secret, request.method(), target) {
+                request.headers_mut().insert(AUTHORIZATION, value);
+            }
         }
         Ok(request)
     }

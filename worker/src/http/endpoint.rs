@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::client::Plaintext;
 use super::secret::Secret;
 use super::tls::Pin;
 
@@ -91,13 +92,16 @@ pub struct JoinLine {
     pub endpoint: Endpoint,
     /// The secret that opens its doors.
     pub secret: Secret,
+    /// Whether a master beyond this machine may be spoken to without a key in the line. Not part of the text: it is for
+    /// the person who uses the line to say.
+    pub plaintext: Plaintext,
 }
 
 impl JoinLine {
     /// The line with the secret in it: for the terminal of the person who started the master.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
-        let JoinLine { endpoint, secret } = self;
+        let JoinLine { endpoint, secret, .. } = self;
         let mut text = Zeroizing::new(format!("{JOIN_PREFIX}{endpoint}#{}", *secret.to_text()));
         if let Some(pin) = endpoint.pin {
             text.push('.');
@@ -128,6 +132,6 @@ impl FromStr for JoinLine {
         };
         let endpoint: Endpoint = address.parse().map_err(|_| EndpointError::JoinLine)?;
         let secret = token.parse().map_err(|_| EndpointError::JoinLine)?;
-        Ok(JoinLine { endpoint: Endpoint { pin, ..endpoint }, secret })
+        Ok(JoinLine { endpoint: Endpoint { pin, ..endpoint }, secret, plaintext: Plaintext::default() })
     }
 }

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::limits::{GUESS_WINDOW, GUESSING_PEERS_MAX, ServerLimits};
+use super::proof::{HELLO_PATH, ServerSessions};
 use super::secret::Secret;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -28,7 +29,8 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub enum Door {
     /// Nothing: the answer holds no data and changes nothing.
     Open,
-    /// This secret as a bearer token.
+    /// This secret: shown to be known in a session of the connection ([`super::proof`]), as all of our own programs do,
+    /// or as a bearer token, for what people write.
     Secret(Secret),
     /// There is no such door; nobody passes.
     Closed,
@@ -43,6 +45,8 @@ pub trait Doors: Send + Sync + 'static {
 /// The gate's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
+    /// It is a hello: the door that it names is to be looked up with [`Gate::secret_of`].
+    Greet,
     /// The handler may see the request.
     Pass {
         /// Whether it showed a secret; false for an open door.
@@ -88,17 +92,40 @@ impl Gate {
         }
     }
 
-    /// Whether a request may pass, at time `now`.
-    pub(super) fn judge<B>(&self, request: &Request<B>, arrival: Arrival, now: Instant) -> Verdict {
+    /// The secret of a door that a hello names, if there is such a door.
+    pub(super) fn secret_of(&self, method: &Method, path: &str) -> Option<Secret> {
+        match self.doors.secret_for(method, path) {
+            Door::Secret(secret) => Some(secret),
+            Door::Open | Door::Closed => None,
+        }
+    }
+
+    /// Whether a request may pass, at time `now`, on a connection with these sessions.
+    pub(super) fn judge<B>(
+        &self,
+        request: &Request<B>,
+        sessions: &ServerSessions,
+        arrival: Arrival,
+        now: Instant,
+    ) -> Verdict {
         let Some(host) = self.host_of(request, arrival.local) else {
             return Verdict::Refuse(StatusCode::MISDIRECTED_REQUEST);
         };
         if is_from_foreign_page(request.headers(), &host) {
             return Verdict::Refuse(StatusCode::FORBIDDEN);
         }
+        if request.uri().path() == HELLO_PATH && request.method() == Method::POST {
+            return Verdict::Greet;
+        }
         let door = self.doors.secret_for(request.method(), request.uri().path());
         if matches!(door, Door::Open) {
             return Verdict::Pass { authenticated: false };
+        }
+        let target = request.uri().path_and_query().map_or("/", hyper::http::uri::PathAndQuery::as_str);
+        if let Door::Secret(secret) = &door
+            && sessions.shows(request.headers(), secret, request.method(), target) == Some(true)
+        {
+            return Verdict::Pass { authenticated: true };
         }
         let presented = match bearer(request.headers()) {
             Bearer::Absent => return Verdict::Refuse(StatusCode::UNAUTHORIZED),

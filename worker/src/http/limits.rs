@@ -35,6 +35,8 @@ pub const CONNECTIONS_PER_PEER_MAX: usize = 256;
 pub const REFUSALS_MAX: usize = 16;
 /// Connections from one address that have not shown a secret yet and are listened to; further ones wait their turn.
 pub const STRANGERS_PER_PEER_MAX: usize = 16;
+/// Secrets that one connection may be used with.
+pub const SESSIONS_PER_CONNECTION_MAX: usize = 64;
 /// Wrong secrets from one address in one [`GUESS_WINDOW`] before the answer becomes 429.
 pub const GUESSES_MAX: u32 = 10;
 /// The time over which wrong secrets are counted.

@@ -9,8 +9,9 @@
 //! It is not: routing, messages, or retry policy. What a path means, what a body holds and whether
 //! a failed request is tried again belong to the callers; they get errors they can tell apart.
 //!
-//! Invariant: a secret leaves this module only in an `Authorization` header, a private file or a
-//! binary frame, or through a function whose name says so (`to_text`, `as_bytes`).
+//! Invariant: a secret leaves this module only in a private file or a binary frame, or through a
+//! function whose name says so (`to_text`, `as_bytes`). To a server it is never sent: both ends
+//! prove that they know it, the server first (`proof`).
 
 mod bind;
 mod body;
@@ -21,6 +22,7 @@ pub mod limits;
 mod lived;
 mod pool;
 mod private_file;
+mod proof;
 mod secret;
 mod serve;
 mod tls;
@@ -32,11 +34,13 @@ mod tests;
 
 pub use bind::{Bind, BindError, Permissions, Transport};
 pub use body::{Body, BodyError, BodySender, empty, full, json, pieces, read_limited, stream};
-pub use client::{Answer, Connection, HttpError, Phase, Timeouts};
+pub use client::{Answer, Connection, HttpError, Phase, Plaintext, Timeouts};
 pub use endpoint::{Endpoint, EndpointError, JoinLine};
 pub use gate::{Door, Doors};
 pub use pool::Pool;
 pub use private_file::PrivateFileError;
+#[cfg(test)]
+pub(crate) use proof::answer_to_hello;
 pub use secret::{Secret, SecretError};
 pub use serve::{PeerAddress, ServerConfig, serve};
 pub use tls::{Identity, IdentityError, Pin};

@@ -12,7 +12,7 @@ use hyper::{Method, Request, Response};
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::client::{Answer, Connection, HttpError, Timeouts, expect_success, new_request};
+use super::client::{Answer, Connection, HttpError, Plaintext, Timeouts, expect_success, new_request};
 use super::endpoint::Endpoint;
 use super::limits::{POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME};
 use super::secret::Secret;
@@ -21,6 +21,7 @@ use super::secret::Secret;
 #[derive(Clone, Debug)]
 pub struct Pool {
     timeouts: Timeouts,
+    plaintext: Plaintext,
     shelves: Arc<Shelves>,
 }
 
@@ -40,10 +41,10 @@ impl fmt::Debug for Shelves {
 }
 
 impl Pool {
-    /// An empty pool whose connections have these time limits.
+    /// An empty pool whose connections have these time limits, and go to these peers without TLS.
     #[must_use]
-    pub fn new(timeouts: Timeouts) -> Self {
-        Pool { timeouts, shelves: Arc::default() }
+    pub fn new(timeouts: Timeouts, plaintext: Plaintext) -> Self {
+        Pool { timeouts, plaintext, shelves: Arc::default() }
     }
 
     /// Sends a request and returns its answer if the status is a success.
@@ -81,8 +82,13 @@ impl Pool {
         loop {
             let (mut connection, is_new) = match self.take(endpoint).await {
                 Some(connection) => (connection, false),
-                None => (Connection::open(endpoint, self.timeouts).await?, true),
+                None => (Connection::open(endpoint, self.timeouts, self.plaintext).await?, true),
             };
+            match connection.greet(secret, request.method(), request.uri().path()).await {
+                Ok(()) => {}
+                Err(failure) if failure.unsent.is_some() && !is_new => continue,
+                Err(failure) => return Err(failure.error),
+            }
             request = connection.prepare(secret, request)?;
             match connection.exchange(request).await {
                 Ok(response) => return Ok(response.map(|body| self.answer(endpoint, connection, body))),

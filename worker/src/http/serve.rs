@@ -19,7 +19,7 @@ use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONNECTION, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -35,6 +35,7 @@ use super::gate::{Arrival, Doors, Gate, Verdict};
 use super::limits::{
     ACCEPT_PAUSE, REFUSALS_MAX, REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits, WARNING_INTERVAL,
 };
+use super::proof::{PROOF, Reached, ServerSessions};
 use super::watch::{HeadTimer, Heard, Watched};
 
 /// How a server speaks and what it is called.
@@ -286,10 +287,14 @@ where
         let heard = Heard::default();
         let builder = self.builder(heard.clone());
         let io = TokioIo::new(Watched::new(stream, heard, self.limits.stall, Arc::clone(&admission)));
+        let sessions = Arc::new(ServerSessions::default());
         let service = service_fn(move |request| {
             let (server, stranger) = (Arc::clone(&self), Arc::clone(&stranger));
-            let admission = Arc::clone(&admission);
-            async move { Ok::<_, Infallible>(server.answer(request, arrival, &stranger, &admission).await) }
+            let (admission, sessions) = (Arc::clone(&admission), Arc::clone(&sessions));
+            async move {
+                let known = Known { stranger: &stranger, admission: &admission, sessions: &sessions };
+                Ok::<_, Infallible>(server.answer(request, arrival, known).await)
+            }
         });
         let connection = builder.serve_connection(io, service).with_upgrades();
         tokio::pin!(connection);
@@ -304,6 +309,28 @@ where
         if let Err(error) = result {
             debug!(peer = %arrival.peer, %error, "connection ended early");
         }
+    }
+
+    /// Proves that we know the secret of the door that a hello names.
+    fn greet(
+        &self,
+        request: &Request<Incoming>,
+        arrival: Arrival,
+        sessions: &ServerSessions,
+    ) -> Response<Body> {
+        let reached = match self.acceptor {
+            None => Reached::At(arrival.local),
+            Some(_) => Reached::Inside,
+        };
+        let secret_of = |method: &Method, path: &str| self.gate.secret_of(method, path);
+        let mut response = Response::new(empty());
+        match sessions.greet(request.headers(), &reached, secret_of) {
+            Some(proof) => {
+                response.headers_mut().insert(PROOF, proof);
+            }
+            None => *response.status_mut() = StatusCode::BAD_REQUEST,
+        }
+        response
     }
 
     fn builder(&self, heard: Heard) -> http1::Builder {
@@ -321,11 +348,11 @@ where
         &self,
         mut request: Request<Incoming>,
         arrival: Arrival,
-        stranger: &Stranger,
-        admission: &Admission,
+        Known { stranger, admission, sessions }: Known<'_>,
     ) -> Response<Body> {
-        let verdict = self.gate.judge(&request, arrival, Instant::now());
+        let verdict = self.gate.judge(&request, sessions, arrival, Instant::now());
         let mut response = match verdict {
+            Verdict::Greet => self.greet(&request, arrival, sessions),
             Verdict::Pass { authenticated } => {
                 if authenticated {
                     stranger.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -352,12 +379,21 @@ where
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         let is_stranger = stranger.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        if is_stranger && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let goes_on = matches!(response.status(), StatusCode::SWITCHING_PROTOCOLS)
+            || response.headers().contains_key(PROOF);
+        if is_stranger && !goes_on {
             // Strangers' places are few; an idle connection must not occupy one.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
+}
+
+/// What the requests of one connection have in common.
+struct Known<'a> {
+    stranger: &'a Stranger,
+    admission: &'a Admission,
+    sessions: &'a ServerSessions,
 }
 
 /// What a request on a connection too many is told.

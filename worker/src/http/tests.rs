@@ -3,6 +3,7 @@
 mod client;
 mod gate;
 mod places;
+mod proof;
 mod secret;
 mod server;
 

@@ -11,7 +11,9 @@ use super::serve::segments_at;
 use super::store::Store;
 use crate::answer;
 use crate::budget::Budget;
-use crate::http::{Bind, Door, Doors, Endpoint, Pool, Secret, ServerConfig, Timeouts, Transport, serve};
+use crate::http::{
+    Bind, Door, Doors, Endpoint, Plaintext, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+};
 use crate::protocol::{LaneOrder, LaneShare};
 use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
@@ -116,7 +118,7 @@ impl Pair {
         };
         let config = Arc::new(ServerConfig::new(Transport::Plain));
         tokio::spawn(serve(listener, config, Arc::new(Open), handler, std::future::pending()));
-        let pool = Pool::new(Timeouts::default());
+        let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         let fetcher = Fetcher { pool, store: home, budget: Budget::new(usize::MAX), spill, sees: None };
         let (sender, results) = unbounded_channel();
         Self {

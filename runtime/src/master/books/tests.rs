@@ -23,7 +23,6 @@ use gristmill_worker::protocol::{
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::segment::OutputPrint;
 use std::cmp::Reverse;
-use std::net::Ipv4Addr;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Jobs by priority, then age, at all stations; slots are taken back from those below.
@@ -93,7 +92,7 @@ impl Scene {
             slots: SlotCounts::Unified(slots),
             speed: 1.0,
             nic_bytes_per_second: None,
-            shuffle: Endpoint { host: String::new(), port: 1000 + slots as u16, pin: None },
+            shuffle: Endpoint { host: "127.0.0.1".to_owned(), port: 1000 + slots as u16, pin: None },
             host: "host".to_owned(),
             pid: 1,
             memory_bytes: 1 << 20,
@@ -103,7 +102,7 @@ impl Scene {
 
     fn try_join(&mut self, hello: Hello) -> Result<WorkerId, String> {
         let (frames, inbox) = unbounded_channel();
-        let worker = self.books.join(self.now, hello, Ipv4Addr::LOCALHOST.into(), frames)?;
+        let worker = self.books.join(self.now, hello, frames)?;
         self.inboxes.insert(worker, inbox);
         self.settle();
         self.said(worker);
@@ -113,7 +112,7 @@ impl Scene {
     /// Joins, and leaves unread what it is told then.
     fn join_saying(&mut self, hello: Hello) -> WorkerId {
         let (frames, inbox) = unbounded_channel();
-        let worker = self.books.join(self.now, hello, Ipv4Addr::LOCALHOST.into(), frames).unwrap();
+        let worker = self.books.join(self.now, hello, frames).unwrap();
         self.inboxes.insert(worker, inbox);
         self.settle();
         worker

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::*;
 
 async fn open(server: &Running) -> Connection {
-    Connection::open(&server.endpoint, Timeouts::default()).await.unwrap()
+    Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap()
 }
 
 async fn get(connection: &mut Connection, path: &str) -> Result<Response<Answer>, HttpError> {
@@ -56,7 +56,7 @@ async fn pinned_tls_carries_requests() {
 async fn tls_server_with_another_key_is_refused() {
     let server = tls_server().await;
     let endpoint = Endpoint { pin: Some(Pin([1; 32])), ..server.endpoint.clone() };
-    let error = Connection::open(&endpoint, Timeouts::default()).await.unwrap_err();
+    let error = Connection::open(&endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap_err();
     assert!(matches!(error, HttpError::PinMismatch { .. }), "{error:?}");
 }
 
@@ -91,7 +91,8 @@ async fn tls_server_with_the_right_certificate_but_another_key_is_refused() {
         let (stream, _) = listener.accept().await.unwrap();
         tokio_rustls::TlsAcceptor::from(Arc::new(config)).accept(stream).await.unwrap_err()
     };
-    let (error, _) = tokio::join!(Connection::open(&endpoint, Timeouts::default()), impostor);
+    let (error, _) =
+        tokio::join!(Connection::open(&endpoint, Timeouts::default(), Plaintext::OnLoopback), impostor);
     let error = error.unwrap_err();
     assert!(matches!(error, HttpError::Tls { .. }), "{error:?}");
 }
@@ -100,7 +101,8 @@ async fn tls_server_with_the_right_certificate_but_another_key_is_refused() {
 async fn plain_client_of_a_tls_server_fails_as_not_http() {
     let server = tls_server().await;
     let endpoint = Endpoint { pin: None, ..server.endpoint.clone() };
-    let mut connection = Connection::open(&endpoint, Timeouts::default()).await.unwrap();
+    let mut connection =
+        Connection::open(&endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
     let error = get(&mut connection, "/data").await.unwrap_err();
     assert!(matches!(error, HttpError::NotHttp { .. }), "{error:?}");
 }
@@ -109,7 +111,7 @@ async fn plain_client_of_a_tls_server_fails_as_not_http() {
 async fn tls_client_of_a_plain_server_fails_as_tls() {
     let server = Running::plain().await;
     let endpoint = Endpoint { pin: Some(Pin([1; 32])), ..server.endpoint.clone() };
-    let error = Connection::open(&endpoint, Timeouts::default()).await.unwrap_err();
+    let error = Connection::open(&endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap_err();
     assert!(matches!(error, HttpError::Tls { .. }), "{error:?}");
 }
 
@@ -131,7 +133,7 @@ async fn old_tls_version_is_refused() {
 async fn absent_server_is_a_connect_error() {
     let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let endpoint = Endpoint::of_address(address, None);
-    let error = Connection::open(&endpoint, Timeouts::default()).await.unwrap_err();
+    let error = Connection::open(&endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap_err();
     assert!(matches!(error, HttpError::Connect { .. }), "{error:?}");
 }
 
@@ -176,7 +178,7 @@ async fn answer_longer_than_allowed_is_refused() {
 async fn server_that_never_answers_is_given_up() {
     let server = Running::plain().await;
     let timeouts = Timeouts { head: Duration::from_millis(20), ..Timeouts::default() };
-    let mut connection = Connection::open(&server.endpoint, timeouts).await.unwrap();
+    let mut connection = Connection::open(&server.endpoint, timeouts, Plaintext::OnLoopback).await.unwrap();
     let error = get(&mut connection, "/stuck").await.unwrap_err();
     assert!(matches!(error, HttpError::Timeout { phase: Phase::Head, .. }), "{error:?}");
 }
@@ -191,7 +193,8 @@ async fn server_that_hangs_up_has_closed() {
         stream.read_exact(&mut request).await.unwrap();
     };
     let ask = async {
-        let mut connection = Connection::open(&endpoint, Timeouts::default()).await.unwrap();
+        let mut connection =
+            Connection::open(&endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
         get(&mut connection, "/data").await.unwrap_err()
     };
     let (error, ()) = tokio::join!(ask, hang_up);
@@ -240,7 +243,7 @@ async fn upgrade_needs_the_secret_and_the_protocol() {
 #[tokio::test]
 async fn pool_uses_a_connection_again_once_its_answer_was_read() {
     let server = Running::plain().await;
-    let pool = Pool::new(Timeouts::default());
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
     let secret = cluster_secret();
     let ask = || pool.request(&server.endpoint, Some(&secret), Method::GET, "/data", empty());
     let mut first = ask().await.unwrap().into_body();
@@ -256,7 +259,7 @@ async fn pool_uses_a_connection_again_once_its_answer_was_read() {
 #[tokio::test]
 async fn pool_drops_a_connection_whose_answer_was_not_read() {
     let server = Running::plain().await;
-    let pool = Pool::new(Timeouts::default());
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
     let secret = cluster_secret();
     let answer = pool.request(&server.endpoint, Some(&secret), Method::GET, "/data", empty()).await.unwrap();
     drop(answer);
@@ -267,7 +270,7 @@ async fn pool_drops_a_connection_whose_answer_was_not_read() {
 async fn pool_replaces_connections_of_a_server_that_was_restarted() {
     let server = Running::plain().await;
     let (address, endpoint) = (server.address, server.endpoint.clone());
-    let pool = Pool::new(Timeouts::default());
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
     let secret = cluster_secret();
     let ask = async || {
         let response = pool.request(&endpoint, Some(&secret), Method::GET, "/data", empty()).await?;

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::http::gate::{Arrival, Gate, Verdict};
 use crate::http::limits::{GUESSES_MAX, GUESSING_PEERS_MAX, ServerLimits};
+use crate::http::proof::ServerSessions;
 
 const REFUSED_HOST: Verdict = Verdict::Refuse(StatusCode::MISDIRECTED_REQUEST);
 const REFUSED_PAGE: Verdict = Verdict::Refuse(StatusCode::FORBIDDEN);
@@ -31,7 +32,7 @@ fn arrival_from(peer: &str) -> Arrival {
 }
 
 fn judge(request: Builder) -> Verdict {
-    gate().judge(&request.body(()).unwrap(), arrival(), Instant::now())
+    gate().judge(&request.body(()).unwrap(), &ServerSessions::default(), arrival(), Instant::now())
 }
 
 fn get(path: &str) -> Builder {
@@ -188,7 +189,7 @@ fn wrong_secrets_are_limited_by_address_and_second() {
     let at = |milliseconds: u64| start + Duration::from_millis(milliseconds);
     let ask = |secret: &Secret, peer: &str, now: Instant| {
         let request = get("/data").header("authorization", bearer(secret)).body(()).unwrap();
-        gate.judge(&request, arrival_from(peer), now)
+        gate.judge(&request, &ServerSessions::default(), arrival_from(peer), now)
     };
     for guess in 0..GUESSES_MAX {
         assert_eq!(ask(&job_secret(), "192.0.2.7:50000", start), NO_SECRET, "guess {guess}");
@@ -205,7 +206,7 @@ fn request_without_secret_is_no_guess() {
     let gate = gate();
     for _ in 0..=GUESSES_MAX {
         let request = get("/data").body(()).unwrap();
-        assert_eq!(gate.judge(&request, arrival(), Instant::now()), NO_SECRET);
+        assert_eq!(gate.judge(&request, &ServerSessions::default(), arrival(), Instant::now()), NO_SECRET);
     }
 }
 
@@ -217,7 +218,7 @@ fn guesses_from_very_many_addresses_share_one_count() {
         .map(|number| {
             let peer = SocketAddr::from((std::net::Ipv4Addr::from(0x0a00_0000 + number), 1));
             let request = get("/data").header("authorization", "Bearer x").body(()).unwrap();
-            gate.judge(&request, Arrival { peer, ..arrival() }, now)
+            gate.judge(&request, &ServerSessions::default(), Arrival { peer, ..arrival() }, now)
         })
         .filter(|verdict| *verdict == TOO_MANY)
         .count();

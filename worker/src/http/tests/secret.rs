@@ -49,6 +49,7 @@ proptest! {
         let line = JoinLine {
             endpoint: Endpoint { host, port, pin: pin.map(Pin) },
             secret: Secret::from_bytes(bytes),
+            plaintext: Plaintext::OnLoopback,
         };
         prop_assert_eq!(&line.to_text().parse::<JoinLine>().unwrap(), &line);
     }
@@ -74,7 +75,7 @@ fn secret_shows_in_no_debug_or_error_text() {
     let text = secret.to_text();
     let bytes = format!("{:?}", secret.as_bytes());
     let endpoint: Endpoint = "master:7000".parse().unwrap();
-    let line = JoinLine { endpoint, secret: secret.clone() };
+    let line = JoinLine { endpoint, secret: secret.clone(), plaintext: Plaintext::OnLoopback };
     let misread = format!("{}x", *line.to_text()).parse::<JoinLine>().unwrap_err();
     let too_long = format!("{}xx", *text).parse::<Secret>().unwrap_err();
     for shown in [
@@ -131,6 +132,7 @@ fn join_line_refuses_what_is_not_one() {
     let good = JoinLine {
         endpoint: Endpoint { host: "m".into(), port: 1, pin: Some(Pin([3; 32])) },
         secret: cluster_secret(),
+        plaintext: Plaintext::OnLoopback,
     };
     let good = good.to_text();
     for text in [&good[1..], &good[..good.len() - 1], &good.replace('#', "/"), &good.replace(":1#", "#")] {

@@ -225,7 +225,8 @@ async fn connection_that_showed_its_secret_does_not_count_for_its_address() {
     let server = with_limits(|limits| limits.connections_per_peer_max = 1).await;
     let mut connections = Vec::new();
     for _ in 0..4 {
-        let mut connection = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+        let mut connection =
+            Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
         let secret = cluster_secret();
         connection.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
         connections.push(connection);
@@ -236,10 +237,12 @@ async fn connection_that_showed_its_secret_does_not_count_for_its_address() {
 async fn request_on_a_connection_too_many_is_told_so_if_it_shows_the_secret() {
     let server = with_limits(|limits| limits.connections_max = 1).await;
     let secret = cluster_secret();
-    let mut first = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let mut first =
+        Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
     let answer = first.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
     answer.into_body().collect(100).await.unwrap();
-    let mut second = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let mut second =
+        Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
     let refused = second.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap_err();
     assert!(
         matches!(&refused, HttpError::Crowded { message, .. } if message.contains("1 are open")),
@@ -255,7 +258,8 @@ async fn connection_that_showed_its_secret_gives_its_strangers_place_to_the_next
     let server = with_limits(|limits| limits.strangers_per_peer_max = 1).await;
     let mut connections = Vec::new();
     for _ in 0..4 {
-        let mut connection = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+        let mut connection =
+            Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
         let secret = cluster_secret();
         connection.request(Some(&secret), Method::GET, "/data", empty()).await.unwrap();
         connections.push(connection);
@@ -277,7 +281,8 @@ async fn stranger_beyond_the_limit_is_served_when_a_place_is_free() {
 async fn stopping_server_finishes_and_frees_its_port() {
     let server = Running::plain().await;
     let address = server.address;
-    let mut idle = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let mut idle =
+        Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
     idle.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
     server.stop().await;
     Bind { address, ..Bind::loopback() }.listen().await.unwrap();
@@ -286,7 +291,8 @@ async fn stopping_server_finishes_and_frees_its_port() {
 #[tokio::test]
 async fn body_within_its_limit_is_read_and_a_longer_one_refused() {
     let server = Running::plain().await;
-    let mut connection = Connection::open(&server.endpoint, Timeouts::default()).await.unwrap();
+    let mut connection =
+        Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
     for (bytes, expected) in [(0, 0), (100, 100), (101, "refused a body of more than 100 bytes".len())] {
         let content = vec![b'x'; bytes];
         let (sender, streamed) = stream(1);

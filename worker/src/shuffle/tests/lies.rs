@@ -7,7 +7,7 @@ use super::super::{FetchHead, OutputHead, fetch_head_bytes_max, fetch_head_memor
 use super::{attempt, key};
 use crate::budget::Budget;
 use crate::codec;
-use crate::http::{Endpoint, Pool, Timeouts};
+use crate::http::{Endpoint, Plaintext, Pool, Timeouts, answer_to_hello};
 use crate::input::{FilePath, FilePlace, FileStamp};
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome, RequestError};
@@ -29,20 +29,30 @@ fn liar(script: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + 'static)
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut asked = Vec::new();
-            // The head of the request; its body is short and comes along, or stays unread.
-            while !asked.windows(4).any(|four| four == b"\r\n\r\n") {
-                let mut some = [0; 4096];
-                match stream.read(&mut some) {
-                    Ok(0) | Err(_) => break,
-                    Ok(got) => asked.extend_from_slice(&some[..got]),
-                }
+            let reached = stream.local_addr().unwrap();
+            // It knows the job's secret, as every worker of the job does.
+            if let Some(proof) = answer_to_hello(&asked(&mut stream), reached, &key()) {
+                stream.write_all(&proof).unwrap();
+                asked(&mut stream);
             }
             // Whoever fetches may hang up, which is the point.
             let _ = script(&mut stream);
         }
     });
     endpoint
+}
+
+/// The head of a request; its body is short and comes along, or stays unread.
+fn asked(stream: &mut TcpStream) -> String {
+    let mut asked = Vec::new();
+    while !asked.windows(4).any(|four| four == b"\r\n\r\n") {
+        let mut some = [0; 4096];
+        match stream.read(&mut some) {
+            Ok(0) | Err(_) => break,
+            Ok(got) => asked.extend_from_slice(&some[..got]),
+        }
+    }
+    String::from_utf8_lossy(&asked).into_owned()
 }
 
 /// The head of an answer without an end, and of a right head of the shuffle.
@@ -81,7 +91,7 @@ impl Home {
             plan.announce(attempt(1, map), WorkerId(1), liar);
         }
         let fetcher = Fetcher {
-            pool: Pool::new(Timeouts::default()),
+            pool: Pool::new(Timeouts::default(), Plaintext::OnLoopback),
             store,
             budget: Budget::new(1 << 20),
             spill: SpillDirs::new(vec![folder.path().to_owned()]),

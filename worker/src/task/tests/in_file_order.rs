@@ -4,7 +4,9 @@ use super::super::*;
 use super::in_file::{Setup, setup};
 use super::runner::JOB;
 use crate::answer;
-use crate::http::{Bind, Door, Doors, Endpoint, Pool, Secret, ServerConfig, Timeouts, Transport, serve};
+use crate::http::{
+    Bind, Door, Doors, Endpoint, Plaintext, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+};
 use crate::machine::files_seen;
 use crate::segment::{InFileSegment, ReceivedOrder, SegmentError, SegmentId, SpillDirs};
 use crate::shuffle::fetch::{Fetcher, Outcome};
@@ -53,7 +55,7 @@ fn fetched(
     let folder = tempfile::tempdir().unwrap();
     let spill = SpillDirs::new(vec![folder.path().to_owned()]);
     let fetcher = Fetcher {
-        pool: Pool::new(Timeouts::default()),
+        pool: Pool::new(Timeouts::default(), Plaintext::OnLoopback),
         store: home.clone(),
         budget: Budget::new(memory_bytes),
         spill,

@@ -1,0 +1,225 @@
+//! How both ends of a connection show that they know a secret without sending it: the server first, then the client
+//! with each request.
+//!
+//! A client opens with `POST /hello` and a random number, its own *nonce*. The server answers with a nonce of its own and
+//! a proof: a MAC, under the secret of the door that the client names, over both nonces and the address at which the
+//! server was reached. Only a server that knows the secret can make it, nobody can use it again, and one that forwards
+//! to another port gets a proof for that other port. What both now know, and nobody else, is the key of the connection's
+//! *session*; every request carries a MAC under it over its number, method and target. Between machines all of this
+//! runs inside TLS with a pinned key; beyond that nothing here hides or protects bodies.
+//!
+//! The primitives are HMAC-SHA256 and the system's randomness ([`Secret::derive`], [`Secret::generate`]). Not here:
+//! which door needs which secret (`gate`), and when a client says hello (`client`).
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method};
+
+use super::limits::SESSIONS_PER_CONNECTION_MAX;
+use super::secret::Secret;
+
+/// Where a client says hello.
+pub(super) const HELLO_PATH: &str = "/hello";
+/// The client's nonce, and the method and path of the door whose secret is to be proven.
+pub(super) const HELLO: HeaderName = HeaderName::from_static("gristmill-hello");
+/// The server's nonce, its proof, and where it was reached.
+pub(super) const PROOF: HeaderName = HeaderName::from_static("gristmill-proof");
+/// The scheme of the Authorization header of requests in a session.
+const SCHEME: &str = "Gristmill";
+/// The version of all this; part of what is signed.
+const VERSION: &str = "gristmill hello 1";
+
+/// Where a server was reached, as both ends see it: nothing between them forwards to another port unseen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// Unencrypted, at this address.
+    At(SocketAddr),
+    /// Inside TLS, whose key says who it is.
+    Inside,
+}
+
+impl Reached {
+    fn to_text(&self) -> String {
+        match self {
+            // An IPv6 address has a scope that means something on one side only.
+            Reached::At(address) => SocketAddr::new(address.ip().to_canonical(), address.port()).to_string(),
+            Reached::Inside => "tls".to_owned(),
+        }
+    }
+}
+
+/// What both ends derive from a hello.
+struct Session {
+    /// The secret of the door for which it was opened: it opens no other.
+    secret: Secret,
+    key: Secret,
+    /// Number of the next request.
+    next: u64,
+}
+
+impl Session {
+    fn new(secret: &Secret, client: &str, server: &str, reached: &str) -> Self {
+        let key = secret.derive(&format!("{VERSION} {client} {server} {reached}"));
+        Session { secret: secret.clone(), key, next: 0 }
+    }
+
+    fn proof(&self) -> Secret {
+        self.key.derive("server")
+    }
+
+    fn signature(&self, method: &Method, target: &str) -> Secret {
+        self.key.derive(&format!("client {} {method} {target}", self.next))
+    }
+}
+
+/// A client's sessions on one connection.
+#[derive(Default)]
+pub(super) struct ClientSessions(Vec<Session>);
+
+/// A hello that has been sent.
+pub(super) struct Asked {
+    secret: Secret,
+    nonce: String,
+}
+
+/// What became of a hello.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Proven {
+    /// The server knows the secret.
+    Yes,
+    /// It does, but was reached at another address than ours: something forwards to it.
+    Elsewhere,
+    /// It does not, or is no such server.
+    No,
+}
+
+impl Asked {
+    /// A question for the door of this method and path, and the header that asks it.
+    pub(super) fn new(
+        secret: &Secret,
+        method: &Method,
+        path: &str,
+    ) -> Result<(Self, HeaderValue), super::SecretError> {
+        let nonce = Secret::generate()?.to_text().to_string();
+        // A path that cannot stand in a header cannot stand in a request either, which says so.
+        let value = HeaderValue::try_from(format!("{nonce} {method} {path}"));
+        let value = value.unwrap_or_else(|_| HeaderValue::from_static("unreadable"));
+        Ok((Asked { secret: secret.clone(), nonce }, value))
+    }
+}
+
+impl ClientSessions {
+    /// Whether there is one for this secret.
+    pub(super) fn has(&self, secret: &Secret) -> bool {
+        self.0.iter().any(|session| session.secret == *secret)
+    }
+
+    /// Judges the answer to a hello, and opens the session if it holds. `forwarded` says whether a server that was
+    /// reached elsewhere will do.
+    pub(super) fn check(
+        &mut self,
+        asked: Asked,
+        answer: &HeaderMap,
+        reached: &Reached,
+        forwarded: bool,
+    ) -> Proven {
+        let words = answer.get(PROOF).and_then(|value| value.to_str().ok());
+        let mut words = words.unwrap_or_default().splitn(3, ' ');
+        let (Some(nonce), Some(proof), Some(place)) = (words.next(), words.next(), words.next()) else {
+            return Proven::No;
+        };
+        let session = Session::new(&asked.secret, &asked.nonce, nonce, place);
+        // A server that echoes our own nonce would be given its own proof to repeat.
+        if nonce == asked.nonce || !session.proof().matches(proof) {
+            return Proven::No;
+        }
+        if place != reached.to_text() && !forwarded {
+            return Proven::Elsewhere;
+        }
+        self.0.push(session);
+        Proven::Yes
+    }
+
+    /// The Authorization header of the next request in the session of this secret; `None` without one.
+    pub(super) fn sign(&mut self, secret: &Secret, method: &Method, target: &str) -> Option<HeaderValue> {
+        let index = self.0.iter().position(|session| session.secret == *secret)?;
+        let session = &mut self.0[index];
+        let text = format!("{SCHEME} {index} {}", *session.signature(method, target).to_text());
+        session.next += 1;
+        HeaderValue::try_from(text).ok()
+    }
+}
+
+/// A server's sessions on one connection.
+#[derive(Default)]
+pub(super) struct ServerSessions(Mutex<Vec<Session>>);
+
+impl ServerSessions {
+    /// Answers a hello with the secret of the door it names, or one that nobody knows where there is no such door: the
+    /// two look alike. `None` if the hello cannot be read, there is no randomness, or there are too many.
+    pub(super) fn greet(
+        &self,
+        headers: &HeaderMap,
+        reached: &Reached,
+        secret_of: impl FnOnce(&Method, &str) -> Option<Secret>,
+    ) -> Option<HeaderValue> {
+        let hello = headers.get(HELLO)?.to_str().ok()?;
+        let mut words = hello.splitn(3, ' ');
+        let (client, method, path) = (words.next()?, words.next()?, words.next()?);
+        let method = method.parse::<Method>().ok()?;
+        // Only its form matters; two servers must not be played against each other with a nonce of any text.
+        client.parse::<Secret>().ok()?;
+        let secret = match secret_of(&method, path) {
+            Some(secret) => secret,
+            None => Secret::generate().ok()?,
+        };
+        let (nonce, place) = (Secret::generate().ok()?.to_text().to_string(), reached.to_text());
+        let session = Session::new(&secret, client, &nonce, &place);
+        let text = format!("{nonce} {} {place}", *session.proof().to_text());
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if SESSIONS_PER_CONNECTION_MAX <= sessions.len() {
+            return None;
+        }
+        sessions.push(session);
+        HeaderValue::try_from(text).ok()
+    }
+
+    /// Whether a request's header shows, in one of these sessions, that its sender knows the secret of its door.
+    /// `None` if the header is of another scheme.
+    pub(super) fn shows(
+        &self,
+        headers: &HeaderMap,
+        secret: &Secret,
+        method: &Method,
+        target: &str,
+    ) -> Option<bool> {
+        let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let mut words = text.strip_prefix(SCHEME)?.strip_prefix(' ')?.splitn(2, ' ');
+        let index = words.next().and_then(|word| word.parse::<usize>().ok());
+        let (index, signature) = (index?, words.next()?);
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(session) = sessions.get_mut(index) else { return Some(false) };
+        let right = session.secret == *secret && session.signature(method, target).matches(signature);
+        if right {
+            session.next += 1;
+        }
+        Some(right)
+    }
+}
+
+/// For peers in tests that know the secret and lie about all else: the answer to a request's head if it is a hello, with
+/// the proof of a server that was reached at this address.
+#[cfg(test)]
+pub(crate) fn answer_to_hello(head: &str, reached: SocketAddr, secret: &Secret) -> Option<Vec<u8>> {
+    let hello = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case(HELLO.as_str()).then_some(value)
+    })?;
+    let headers = HeaderMap::from_iter([(HELLO, HeaderValue::from_str(hello).ok()?)]);
+    let sessions = ServerSessions::default();
+    let proof = sessions.greet(&headers, &Reached::At(reached), |_, _| Some(secret.clone()))?;
+    let proof = proof.to_str().ok()?;
+    Some(format!("HTTP/1.1 200 OK\r\n{PROOF}: {proof}\r\nContent-Length: 0\r\n\r\n").into_bytes())
+}
