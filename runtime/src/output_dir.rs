@@ -243,7 +243,7 @@ impl OutputDirectory {
         match cleared {
             Ok(()) => Ok(claimed),
             Err(error) => {
-                claimed.undo(false);
+                claimed.undo(&Published::Nothing);
                 Err(error)
             }
         }
@@ -340,17 +340,23 @@ impl OutputDirectory {
     /// another process has closed the output.
     pub fn finish(self, success: &Success, built: &[BuiltPart], sync: bool) -> Result<Remains, OutputError> {
         self.seize(claim::CLOSING)?;
-        let published = self.publish_parts(&success.parts, built);
-        let written = published.and_then(|()| self.write_success(success, sync));
+        let mut names = Vec::new();
+        let published = self.publish_parts(&success.parts, built, &mut names);
+        let written = published.and_then(|()| self.write_success(success, sync, &mut names));
         if let Err(error) = written {
-            self.undo(true);
+            self.undo(&Published::These(names));
             return Err(error);
         }
         Ok(self.clear_away())
     }
 
-    /// Publishes all parts, or none if one is not as it should be.
-    fn publish_parts(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+    /// Publishes all parts, or none if one is not as it should be. `published` gets their names, one by one.
+    fn publish_parts<'a>(
+        &self,
+        parts: &'a [Part],
+        built: &[BuiltPart],
+        published: &mut Vec<&'a str>,
+    ) -> Result<(), OutputError> {
         let place = self.temporary.path("");
         if parts.len() != built.len() {
             let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
@@ -373,12 +379,18 @@ impl OutputDirectory {
                 self.temporary.publish(&from, &self.folder, &part.name)
             })
             .map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
+            published.push(&part.name);
         }
         Ok(())
     }
 
-    fn write_success(&self, success: &Success, sync: bool) -> Result<(), OutputError> {
-        let (built, published) = (self.temporary.path(SUCCESS), self.folder.path(SUCCESS));
+    fn write_success(
+        &self,
+        success: &Success,
+        sync: bool,
+        published: &mut Vec<&str>,
+    ) -> Result<(), OutputError> {
+        let (built, place) = (self.temporary.path(SUCCESS), self.folder.path(SUCCESS));
         let mut text = serde_json::to_vec_pretty(success)
             .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
         text.push(b'\n');
@@ -386,8 +398,9 @@ impl OutputDirectory {
         again(|| write_new(&self.temporary, SUCCESS, &text, sync))
             .map_err(OutputError::io("write", &built))?;
         self.sync_names(sync)?;
-        again(|| self.temporary.rename(SUCCESS, &self.folder, SUCCESS))
-            .map_err(OutputError::io("publish", &published))?;
+        again(|| self.temporary.publish(SUCCESS, &self.folder, SUCCESS))
+            .map_err(OutputError::io("publish", &place))?;
+        published.push(SUCCESS);
         self.sync_names(sync)?;
         let path = self.path();
         let parent = path.parent().filter(|_| sync && self.made);
@@ -434,7 +447,7 @@ impl OutputDirectory {
     /// Removes everything the job has put there and brings back what was moved aside.
     pub fn abandon(self) {
         if self.seize(claim::ABANDONING).is_ok() {
-            self.undo(false);
+            self.undo(&Published::Nothing);
         }
     }
 
@@ -463,9 +476,9 @@ impl OutputDirectory {
         }
     }
 
-    /// What cannot be removed is left: there is nobody to tell who could do better. Parts are removed only if this job
-    /// may have published any: before, parts in the directory are what is being moved aside.
-    fn undo(self, published: bool) {
+    /// What cannot be removed is left: there is nobody to tell who could do better. Only what this job has published is
+    /// removed: other parts in the directory are what is being moved aside, or somebody else's.
+    fn undo(self, published: &Published<'_>) {
         self.unpublish(published);
         self.bring_back();
         let made = self.made.then(|| self.path().to_path_buf());
@@ -476,21 +489,29 @@ impl OutputDirectory {
         }
     }
 
-    /// Removes what may be published. Says so before anything comes back: whoever goes on with this after a death must
-    /// not take old parts, or an old `_SUCCESS`, for those of the job.
-    fn unpublish(&self, published: bool) {
-        if published {
-            // First: a directory with it is complete.
-            let _ = self.folder.remove_file(SUCCESS);
-            let names = self.folder.names().into_iter().flatten();
-            for name in names.filter(|name| is_part(&name.to_string_lossy())) {
-                let _ = self.folder.remove_file(name);
+    /// Removes what is published. Says so before anything comes back: whoever goes on with this after a death must not
+    /// take old parts, or an old `_SUCCESS`, for those of the job.
+    fn unpublish(&self, published: &Published<'_>) {
+        match published {
+            Published::Nothing => return,
+            // The last one first: a directory with `_SUCCESS` is complete.
+            Published::These(names) => {
+                for name in names.iter().rev() {
+                    let _ = self.folder.remove_file(name);
+                }
             }
-            let [closing, abandoning] =
-                [claim::CLOSING, claim::ABANDONING].map(|how| format!("{how}{}", self.nonce()));
-            if let Err(error) = self.temporary.rename(&closing, &self.temporary, abandoning) {
-                tracing::warn!(path = %self.temporary.path(closing).display(), %error, "could not be renamed");
+            Published::Unknown => {
+                let _ = self.folder.remove_file(SUCCESS);
+                let names = self.folder.names().into_iter().flatten();
+                for name in names.filter(|name| is_part(&name.to_string_lossy())) {
+                    let _ = self.folder.remove_file(name);
+                }
             }
+        }
+        let [closing, abandoning] =
+            [claim::CLOSING, claim::ABANDONING].map(|how| format!("{how}{}", self.nonce()));
+        if let Err(error) = self.temporary.rename(&closing, &self.temporary, abandoning) {
+            tracing::warn!(path = %self.temporary.path(closing).display(), %error, "could not be renamed");
         }
     }
 
@@ -504,6 +525,16 @@ impl OutputDirectory {
         }
         let _ = self.folder.remove_folder(self.aside());
     }
+}
+
+/// What a job has published of its output.
+enum Published<'a> {
+    /// It had not begun to.
+    Nothing,
+    /// Files of these names, in this order.
+    These(Vec<&'a str>),
+    /// A process died while it published: all parts that there are count.
+    Unknown,
 }
 
 /// What is left of a claim that was given back: a folder with the claim's file, which is locked until both go with this.

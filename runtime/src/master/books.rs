@@ -391,7 +391,7 @@ impl Books {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
         job.output_closed.send_replace(true);
         match failed {
-            Some(reason) => job.output_lost("output", "the output could not be finished", reason),
+            Some(reason) => job.output_lost("output", "the output could not be finished", &reason),
             None => job.touch(),
         }
         self.register_end(now, id);
@@ -412,7 +412,7 @@ impl Books {
                     entry.output_lost(
                         "client_lost",
                         "its client died before it had closed the output",
-                        reason,
+                        &reason,
                     );
                 }
                 _ => entry.touch(),

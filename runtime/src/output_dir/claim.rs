@@ -6,7 +6,7 @@
 //! for itself alone does so, and nobody else. A claim that tells nothing of its owner, or lies where there are no locks,
 //! stays. Not here: what a claim protects.
 
-use super::{OutputDirectory, SUCCESS};
+use super::{OutputDirectory, Published, SUCCESS};
 use crate::owner::Owner;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::TEMPORARY;
@@ -166,7 +166,7 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
     if complete {
         drop(dead.clear_away());
     } else {
-        dead.undo(begin == CLOSING);
+        dead.undo(&if begin == CLOSING { Published::Unknown } else { Published::Nothing });
     }
     Ok(true)
 }

@@ -139,6 +139,35 @@ fn finish_publishes_nothing_under_a_name_that_is_not_its_parts() {
 }
 
 #[test]
+fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() {
+    for foreign in ["part-00001", SUCCESS] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let of = |index: u32| {
+            let attempt = TaskId::reduce(JobId(1), index).attempt(0);
+            let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
+            fs::write(&path, "it").unwrap();
+            let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
+            let part =
+                Part { name: part_name(index, 2), bytes: 2, records: 1, crc32c: crc32c::crc32c(b"it") };
+            (part, BuiltPart { attempt, stamp })
+        };
+        let (parts, built): (Vec<_>, Vec<_>) = (0..2).map(of).unzip();
+        // Somebody else puts something there while the job runs.
+        for name in [foreign, "part-00007"] {
+            fs::write(out.join(name), "of others").unwrap();
+        }
+        let error = claimed.finish(&Success { parts, ..success() }, &built, false).unwrap_err();
+        assert!(matches!(error, OutputError::Io { action: "publish", .. }), "{foreign}: {error}");
+        let mut expected = [foreign, "part-00007"];
+        expected.sort_unstable();
+        assert_eq!(names(&out), expected);
+        assert_eq!(fs::read_to_string(out.join(foreign)).unwrap(), "of others");
+    }
+}
+
+#[test]
 fn finish_refuses_a_part_that_is_a_link() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
@@ -242,7 +271,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
         dying.seize(claim::CLOSING).unwrap();
         fs::write(out.join("part-00000"), "new").unwrap();
-        dying.unpublish(true);
+        dying.unpublish(&Published::Unknown);
         // One of two is back.
         fs::rename(dying.folder.path(dying.aside()).join(old), out.join(old)).unwrap();
         dies(dying);
@@ -263,7 +292,7 @@ fn what_a_client_that_died_after_success_had_not_cleared_away_goes() {
     fs::write(out.join("old"), "old").unwrap();
     let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
     dying.seize(claim::CLOSING).unwrap();
-    dying.write_success(&success(), false).unwrap();
+    dying.write_success(&success(), false, &mut Vec::new()).unwrap();
     dies(dying);
     OutputDirectory::check_left(&out, &success()).unwrap();
     assert_eq!(names(&out), [SUCCESS]);

@@ -186,10 +186,10 @@ impl Job {
     }
 
     /// The job succeeded, but there is no output of it after all.
-    pub(super) fn output_lost(&mut self, code: &str, message: &str, detail: String) {
+    pub(super) fn output_lost(&mut self, code: &str, message: &str, detail: &str) {
         self.state = JobState::Failed;
         let (code, message) = (code.to_owned(), message.to_owned());
-        self.failure = Some(JobFailure { code, message, detail: Some(clean::message(&detail)) });
+        self.failure = Some(JobFailure { code, message, detail: Some(clean::message(detail)) });
         self.touch();
     }
 

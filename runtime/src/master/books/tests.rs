@@ -59,6 +59,9 @@ impl Policy for Ruthless {
     }
 }
 
+/// A field and how it is submitted otherwise.
+type Submitted<'a> = (&'a str, &'a dyn Fn(&mut Submission));
+
 struct Scene {
     books: Books,
     inboxes: BTreeMap<WorkerId, UnboundedReceiver<Vec<u8>>>,
@@ -522,7 +525,7 @@ fn submission_with_names_that_are_too_long_or_unclean_is_refused() {
     scene.join();
     let long = || "x".repeat(10 << 20);
     let host = |host: String| Some(Endpoint { host, port: 1, pin: None });
-    let changes: [(&str, &dyn Fn(&mut Submission)); 9] = [
+    let changes: [Submitted<'_>; 9] = [
         ("the label has 10485760 bytes", &|it| it.label = Some(long())),
         ("the label `", &|it| it.label = Some(harm(10))),
         ("the pool has 10485760 bytes", &|it| it.pool = Some(long())),
