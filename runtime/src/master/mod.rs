@@ -568,7 +568,7 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
         Ok(endpoint) => endpoint,
         Err(reason) => {
             tracing::warn!(%peer, reason, "refused a worker");
-            let _ = write_frame(&mut writer, &refuse(reason)).await;
+            let _ = write_frame(&mut writer, &refuse(&reason)).await;
             return;
         }
     };
