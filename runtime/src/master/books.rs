@@ -204,7 +204,7 @@ impl Books {
         let worker = self.register.take_worker();
         let hosts = self.hosts.len() as u32;
         let host = *self.hosts.entry(hello.host.clone()).or_insert(HostId(hosts));
-        let offset_ns = hello.worker_ns as i64 - now.0 as i64;
+        let offset_ns = (hello.worker_ns as i64).wrapping_sub(now.0 as i64);
         self.chronicle.note(|| Record::Worker {
             worker,
             speed: hello.speed,
@@ -574,14 +574,14 @@ impl Books {
         if attempt.task.kind == TaskKind::Map
             && let Some(job) = self.jobs.get_mut(&attempt.task.job)
         {
-            job.bytes_in_flight = (job.bytes_in_flight + bytes).saturating_sub(before);
+            job.bytes_in_flight = job.bytes_in_flight.saturating_add(bytes).saturating_sub(before);
         }
     }
 }
 
 /// A worker's clock reading in the master's clock.
 fn shift(worker_ns: u64, offset_ns: i64) -> u64 {
-    worker_ns.saturating_add_signed(-offset_ns)
+    worker_ns.saturating_add_signed(offset_ns.saturating_neg())
 }
 
 /// The output of a job whose client does not close it, if this master sees it.

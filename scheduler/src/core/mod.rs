@@ -391,6 +391,21 @@ impl Core {
         self.books.jobs.get(&job).map_or(&[], |job| job.empty.words())
     }
 
+    /// Whether a segment of this map attempt's output, which has been made, is lacking at this worker as the home of
+    /// the partition. Nobody else can have fetched it.
+    #[must_use]
+    pub fn awaits(&self, home: WorkerId, map: AttemptId, partition: u32) -> bool {
+        let job = self.books.jobs.get(&map.task.job).filter(|_| map.task.kind == TaskKind::Map);
+        job.is_some_and(|job| job.lacks(home, map, partition))
+    }
+
+    /// Whether this home could have failed to fetch this output from that worker, which holds it.
+    #[must_use]
+    pub fn could_fetch(&self, home: WorkerId, map: AttemptId, from: WorkerId) -> bool {
+        let job = self.books.jobs.get(&map.task.job).filter(|_| map.task.kind == TaskKind::Map);
+        job.is_some_and(|job| job.held_at(map) == Some(from) && job.home_lacks(home, map.task.index))
+    }
+
     /// This attempt, if it holds a slot, is queued behind one, or is suspended.
     #[must_use]
     pub fn attempt(&self, id: AttemptId) -> Option<AttemptSnapshot> {

@@ -91,6 +91,27 @@ impl Job {
         !self.empty.get(map) && came < partitions.len() as u32 + ended
     }
 
+    /// Whether an output of this map attempt has been made, of which a partition has nothing at this home.
+    pub(crate) fn lacks(&self, home: WorkerId, map: AttemptId, partition: u32) -> bool {
+        let reduce = self.reduces.get(partition as usize);
+        self.was_made(map)
+            && reduce.is_some_and(|reduce| reduce.home == Some(home) && !reduce.gathered.get(map.task.index))
+    }
+
+    /// Whether this map attempt was launched and does not run any more.
+    fn was_made(&self, map: AttemptId) -> bool {
+        let Some(task) = self.maps.get(map.task.index as usize) else { return false };
+        let still_running = map.epoch + 1 == task.tries.launched && task.state == MapState::Running;
+        map.epoch < task.tries.launched && !still_running
+    }
+
+    /// Who holds the output of this map attempt, if it is the last one.
+    pub(crate) fn held_at(&self, map: AttemptId) -> Option<WorkerId> {
+        let task = self.maps.get(map.task.index as usize)?;
+        let MapState::Done { output } = task.state else { return None };
+        output.filter(|_| map.epoch + 1 == task.tries.launched)
+    }
+
     /// A map attempt has ended well: its output must consist of the same pairs as that of earlier attempts, if any
     /// reduce took from one of those.
     ///
@@ -125,12 +146,10 @@ impl Job {
         workers: &mut Workers,
     ) -> Result<bool, Cause> {
         let index = map.task.index;
-        let Some(task) = self.maps.get(index as usize) else { return Ok(false) };
-        let still_running = map.epoch + 1 == task.tries.launched && task.state == MapState::Running;
-        if task.tries.launched <= map.epoch || still_running {
+        if !self.was_made(map) {
             return Ok(false);
         }
-        let (alike_since, task) = (task.alike_since, map.task);
+        let (alike_since, task) = (self.maps[index as usize].alike_since, map.task);
         let mut news = false;
         for &partition in partitions {
             let Some(reduce) = self.reduces.get_mut(partition as usize) else { continue };
@@ -177,11 +196,7 @@ impl Job {
         out: &mut Vec<Command>,
     ) -> Option<Result<(), Cause>> {
         let index = map.task.index;
-        let task = self.maps.get_mut(index as usize)?;
-        let MapState::Done { output: Some(from) } = task.state else { return None };
-        if map.epoch + 1 != task.tries.launched || !self.home_lacks(home, index) {
-            return None;
-        }
+        let from = self.held_at(map).filter(|_| self.home_lacks(home, index))?;
         // A disk that turned the bytes down was reached; damaged bytes came over some way too.
         let home_is_cut_off = class == Failure::Fetch && self.routes.fails(home, from);
         if class == Failure::Worker || home_is_cut_off {

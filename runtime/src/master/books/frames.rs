@@ -1,6 +1,8 @@
 //! What workers say, entered: each frame becomes a fact for the core and numbers of its job.
 //!
-//! Not here: what follows from the facts (the core), orders to workers (`orders`).
+//! A worker is believed about what it holds: attempts that it was told to run and whose end it has not said, partitions
+//! whose home it is. What it says of others changes nothing. Not here: what follows from the facts (the core), orders to
+//! workers (`orders`).
 
 use super::super::translate;
 use super::{Books, shift};
@@ -33,12 +35,16 @@ impl Books {
                 let round_trip = now.0.saturating_sub(master_ns);
                 if round_trip <= worker.round_trip_ns {
                     worker.round_trip_ns = round_trip;
-                    worker.offset_ns = worker_ns as i64 - (master_ns + round_trip / 2) as i64;
+                    let halfway_ns = master_ns.wrapping_add(round_trip / 2);
+                    worker.offset_ns = (worker_ns as i64).wrapping_sub(halfway_ns as i64);
                 }
             }
             WorkerFrame::MapFinished { attempt, print, report } => {
                 if !self.stopped_there(from, attempt) {
                     return;
+                }
+                if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
+                    return self.nonsense(now, from, attempt, "a map output", report);
                 }
                 let (output_bytes, took) = (Bytes(report.bytes_out), took(&report));
                 self.map_finished(now, from, attempt, report);
@@ -48,6 +54,9 @@ impl Books {
             WorkerFrame::PartFinished { attempt, part, stamp, report } => {
                 if !self.stopped_there(from, attempt) {
                     return;
+                }
+                if !self.publishes(attempt) {
+                    return self.nonsense(now, from, attempt, "a part", report);
                 }
                 let (output_bytes, took) = (Bytes(part.bytes), took(&report));
                 let event = match attempt.task.kind {
@@ -80,7 +89,7 @@ impl Books {
                 }
             }
             WorkerFrame::HandedOver { attempt, state, report } => {
-                if self.stopped_there(from, attempt) {
+                if worker.handing_over.contains(&attempt) && self.stopped_there(from, attempt) {
                     self.handed_over(now, from, attempt, state, report);
                 }
             }
@@ -91,10 +100,17 @@ impl Books {
                 }
             }
             WorkerFrame::FetchFailed { map, from: holder, class, message } => {
-                self.fetch_failed(now, from, holder, map, class, message);
+                self.fetch_failed(now, from, holder, map, class, &message);
             }
-            WorkerFrame::CommitRequest { attempt } => self.events.push(Event::CommitRequested { attempt }),
+            WorkerFrame::CommitRequest { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    self.events.push(Event::CommitRequested { attempt });
+                }
+            }
             WorkerFrame::Log { attempt, bytes } => {
+                if attempt.is_some_and(|attempt| !worker.running.contains_key(&attempt)) {
+                    return;
+                }
                 // Output that no single attempt wrote is kept with every job that runs there.
                 let mut jobs: Vec<JobId> = match attempt {
                     Some(attempt) => vec![attempt.task.job],
@@ -119,8 +135,22 @@ impl Books {
         }
     }
 
-    fn heartbeat(&mut self, from: WorkerId, heartbeat: Heartbeat) {
+    /// Whether an attempt makes a part: a reduce, or a map of a job without reduces.
+    fn publishes(&self, attempt: AttemptId) -> bool {
+        let job = self.jobs.get(&attempt.task.job);
+        attempt.task.kind == TaskKind::Reduce || job.is_some_and(|job| job.submission.reduces == 0)
+    }
+
+    /// An attempt ended with what its kind does not make.
+    fn nonsense(&mut self, now: Time, from: WorkerId, attempt: AttemptId, what: &str, report: AttemptReport) {
+        let message = format!("its worker reported {what}, which such an attempt does not make");
+        self.attempt_failed(now, from, attempt, FailureClass::Worker, &message, report);
+    }
+
+    fn heartbeat(&mut self, from: WorkerId, mut heartbeat: Heartbeat) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
+        heartbeat.running.retain(|progress| worker.running.contains_key(&progress.attempt));
+        heartbeat.running.shrink_to_fit();
         let mut moved = Vec::new();
         for progress in &heartbeat.running {
             if let Some(bytes) = worker.running.get_mut(&progress.attempt) {
@@ -148,23 +178,26 @@ impl Books {
         output: FetchedOutput,
         (started_ns, ended_ns): (u64, u64),
     ) {
-        let FetchedOutput { map, partitions, bytes } = output;
+        let FetchedOutput { map, mut partitions, bytes } = output;
         let job = map.task.job;
+        partitions.retain(|partition| self.core.awaits(home, map, *partition));
+        if partitions.is_empty() {
+            return;
+        }
         if let Some(entry) = self.jobs.get_mut(&job) {
-            entry.records.sums.shuffle_bytes += bytes;
+            let sum = &mut entry.records.sums.shuffle_bytes;
+            *sum = sum.saturating_add(bytes);
             entry.records.sums.shuffle_segments += partitions.len() as u64;
-            if !partitions.is_empty() {
-                entry.shuffle_done = Some(now);
-                entry.records.fetched(FetchRecord {
-                    map,
-                    from: holder,
-                    to: home,
-                    partitions: partitions.len() as u32,
-                    bytes,
-                    started_ns,
-                    ended_ns: ended_ns.min(now.0),
-                });
-            }
+            entry.shuffle_done = Some(now);
+            entry.records.fetched(FetchRecord {
+                map,
+                from: holder,
+                to: home,
+                partitions: partitions.len() as u32,
+                bytes,
+                started_ns,
+                ended_ns: ended_ns.min(now.0),
+            });
             entry.touch();
         }
         self.events.push(Event::Fetched { job, home, map, partitions });
@@ -177,12 +210,15 @@ impl Books {
         holder: WorkerId,
         map: AttemptId,
         class: FailureClass,
-        message: String,
+        message: &str,
     ) {
-        let job = map.task.job;
+        if !self.core.could_fetch(home, map, holder) {
+            return;
+        }
+        let (job, message) = (map.task.job, clean::message(message));
         if let Some(entry) = self.jobs.get_mut(&job) {
             entry.incident(now, &format!("{home} could not fetch {map} from {holder}: {message}"));
-            entry.last_failure.insert(map.task, (Some(class), message));
+            entry.note_failure(map.task, Some(class), message);
             entry.touch();
         }
         let class = translate::failure(class);
@@ -242,8 +278,9 @@ impl Books {
         // Files are named here, whatever the worker calls its own.
         let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
         part.name = part_name(attempt.task.index, parts);
-        job.records.sums.records_out += part.records;
-        job.records.sums.bytes_out += part.bytes;
+        let sums = &mut job.records.sums;
+        sums.records_out = sums.records_out.saturating_add(part.records);
+        sums.bytes_out = sums.bytes_out.saturating_add(part.bytes);
         job.parts.insert(attempt.task.index, (part, built));
         match attempt.task.kind {
             TaskKind::Map if job.records.maps_succeeded == job.maps => job.maps_done = Some(now),
@@ -274,7 +311,7 @@ impl Books {
             _ => job.attempts.failed_other += 1,
         }
         if class != FailureClass::Cancelled {
-            job.last_failure.insert(attempt.task, (Some(class), format!("{attempt} on {from}: {message}")));
+            job.note_failure(attempt.task, Some(class), format!("{attempt} on {from}: {message}"));
             job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
         }
         if class == FailureClass::Output && !job.state.ended() && job.closing.is_none() {

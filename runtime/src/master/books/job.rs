@@ -23,6 +23,9 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::watch;
 
+/// Tasks of one job of which it is kept what went wrong last.
+const LAST_FAILURES_MAX: usize = 1000;
+
 /// What a status says beside the job's own numbers.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Around {
@@ -67,7 +70,7 @@ pub(super) struct Job {
     pub(super) incidents: VecDeque<String>,
     pub(super) incidents_omitted: u64,
     /// The last thing that went wrong with each task, in words, with its class unless a worker was lost.
-    pub(super) last_failure: BTreeMap<TaskId, (Option<FailureClass>, String)>,
+    last_failure: BTreeMap<TaskId, (Option<FailureClass>, String)>,
     /// Workers that died for lack of memory while they ran nothing but this job.
     pub(super) memory_deaths: u32,
     pub(super) failure: Option<JobFailure>,
@@ -200,6 +203,14 @@ impl Job {
         }
     }
 
+    /// Something went wrong with a task. Of very many tasks only some are remembered, the last one always.
+    pub(super) fn note_failure(&mut self, task: TaskId, class: Option<FailureClass>, words: String) {
+        if LAST_FAILURES_MAX <= self.last_failure.len() && !self.last_failure.contains_key(&task) {
+            self.last_failure.pop_first();
+        }
+        self.last_failure.insert(task, (class, words));
+    }
+
     pub(super) fn incident(&mut self, now: Time, text: &str) {
         if self.incidents.len() == INCIDENTS_MAX {
             self.incidents.pop_front();
@@ -232,7 +243,7 @@ impl Job {
             },
             segments_total: u64::from(self.maps) * u64::from(submission.reduces),
             input_bytes: self.input_bytes,
-            input_bytes_read: records.sums.map_bytes_in + self.bytes_in_flight,
+            input_bytes_read: records.sums.map_bytes_in.saturating_add(self.bytes_in_flight),
             arrived_ns: self.arrived.0,
             started_ns: self.started.map(|at| at.0),
             maps_done_ns: self.maps_done.map(|at| at.0),

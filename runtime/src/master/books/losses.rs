@@ -182,7 +182,7 @@ impl Books {
             return;
         }
         let worker = loss.worker;
-        job.last_failure.insert(attempt.task, (None, format!("{attempt} on {worker}: {}", loss.reason)));
+        job.note_failure(attempt.task, None, format!("{attempt} on {worker}: {}", loss.reason));
         if loss.culprit == Some(attempt) {
             job.attempts.failed_user += 1;
             job.logs.add(Some(attempt), worker, loss.last_words.as_bytes());

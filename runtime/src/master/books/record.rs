@@ -20,6 +20,9 @@ const SUSPENSIONS_MAX: usize = 256;
 /// Attempts and transfers kept for the trace of one job.
 pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
 
+/// Bytes of words about failed attempts kept for the trace of one job; those of later ones are left out.
+const FAILURE_TEXTS_BYTES_MAX: usize = 4 << 20;
+
 /// One attempt. A map's last good report is not here but with the map.
 struct Record {
     attempt: AttemptId,
@@ -77,6 +80,8 @@ pub(super) struct Records {
     pub(super) maps_succeeded: u32,
     pub(super) fetches: Vec<FetchRecord>,
     pub(super) omitted: u64,
+    /// Bytes of words about failed attempts.
+    texts_bytes: usize,
     /// Over maps as they stand, and over everything else that was added.
     pub(super) sums: JobTotals,
     pub(super) counters: BTreeMap<String, u64>,
@@ -202,7 +207,14 @@ impl Records {
         report: Option<AttemptReport>,
         offset_ns: i64,
     ) {
-        let end = End::Failed(Box::new((words.0.to_owned(), words.1.to_owned())));
+        let bytes = self.texts_bytes.saturating_add(words.1.len());
+        let text = if bytes <= FAILURE_TEXTS_BYTES_MAX {
+            self.texts_bytes = bytes;
+            words.1
+        } else {
+            "left out: too many words were kept before"
+        };
+        let end = End::Failed(Box::new((words.0.to_owned(), text.to_owned())));
         let at = self.ended(attempt, now, end, report.as_ref(), offset_ns);
         self.keep(at, report.map(Box::new));
     }
@@ -218,7 +230,8 @@ impl Records {
     /// A reduce attempt ended well.
     pub(super) fn reduced(&mut self, attempt: AttemptId, now: Time, report: AttemptReport, offset_ns: i64) {
         let at = self.ended(attempt, now, End::Succeeded, Some(&report), offset_ns);
-        self.sums.reduce_records_in += report.records_in;
+        let sum = &mut self.sums.reduce_records_in;
+        *sum = sum.saturating_add(report.records_in);
         self.add(&report);
         self.keep(at, Some(Box::new(report)));
     }
@@ -294,13 +307,18 @@ impl Records {
     }
 
     fn add(&mut self, report: &AttemptReport) {
-        self.sums.spills += report.spills;
-        self.sums.spilled_bytes += report.spilled_bytes;
-        self.sums.cpu_ns += report.cpu_ns;
-        self.sums.slot_ns += slot_ns(report);
-        self.sums.paced_ns += report.paced_ns;
-        self.sums.suspended_ns += report.suspended_ns;
-        self.sums.suspensions += u64::from(report.suspensions);
+        for (sum, number) in [
+            (&mut self.sums.spills, report.spills),
+            (&mut self.sums.spilled_bytes, report.spilled_bytes),
+            (&mut self.sums.cpu_ns, report.cpu_ns),
+            (&mut self.sums.slot_ns, slot_ns(report)),
+            (&mut self.sums.paced_ns, report.paced_ns),
+            (&mut self.sums.suspended_ns, report.suspended_ns),
+            (&mut self.sums.suspensions, u64::from(report.suspensions)),
+        ] {
+            // A worker may say what it likes.
+            *sum = sum.saturating_add(number);
+        }
         let peak = self.sums.worker_memory_peak_bytes.max(report.memory_peak_bytes);
         self.sums.worker_memory_peak_bytes = peak;
         let budget = &mut self.sums.worker_memory_budget_bytes;
@@ -477,6 +495,24 @@ mod tests {
         assert_eq!(records.attempts(Time(90))[0].suspensions, [(20, 30), (40, 50)]);
         assert!(!records.attempts(Time(90))[0].suspended);
         assert_eq!((records.sums.suspensions, records.counters.len()), (2, 0));
+    }
+
+    #[test]
+    fn words_about_failed_attempts_stay_bounded_however_many_there_are() {
+        let mut records = Records::new(1);
+        for epoch in 0..2000 {
+            let attempt = TaskId::map(JobId(1), 0).attempt(epoch);
+            records.launched(attempt, WorkerId(1), Time(0), REASON);
+            records.failed(attempt, Time(1), ("worker", &"x".repeat(4000)), None, 0);
+        }
+        let words = |record: AttemptRecord| match record.end {
+            AttemptEnd::Failed(_, words) => words,
+            _ => String::new(),
+        };
+        let all: Vec<String> = records.attempts(Time(1)).into_iter().map(words).collect();
+        let whole = all.iter().filter(|words| words.len() == 4000).count();
+        assert_eq!(whole, FAILURE_TEXTS_BYTES_MAX / 4000);
+        assert!(all.iter().all(|words| !words.is_empty()));
     }
 
     /// Whether the attempt of this map before the given one ended well.

@@ -688,3 +688,127 @@ fn detached_job_is_publishing_while_the_master_closes_its_output() {
     job.end(Time(2), Outcome::Succeeded);
     assert_eq!(shown(&job), JobState::Succeeded);
 }
+
+/// What a job shows of what was said about it.
+fn shown(scene: &Scene, job: JobId) -> serde_json::Value {
+    let logs = scene.books.logs(job).unwrap();
+    let trace = scene.books.trace(scene.now, job).unwrap();
+    serde_json::json!([logs, trace])
+}
+
+#[test]
+fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothing() {
+    let (mut scene, honest, job) = with_reduce_running();
+    let liar = scene.join();
+    let second =
+        scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 3]).unwrap();
+    let held: Vec<AttemptId> = scene.books.workers[&liar].running.keys().copied().collect();
+    assert_eq!(held.len(), 1, "it has a slot, and runs a map there");
+    let before = [shown(&scene, job), shown(&scene, second)];
+    scene.said(honest);
+    scene.said(liar);
+    let other = reduce(job, 0);
+    let report = || AttemptReport { bytes_out: 7, records_in: 7, cpu_ns: 7, ..AttemptReport::default() };
+    let print = OutputPrint::default();
+    let state = HandOver {
+        last_key: None,
+        groups: 0,
+        bytes: 0,
+        records: 0,
+        crc32c: 0,
+        reducer: Vec::new(),
+        counters: Vec::new(),
+    };
+    let part = || Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 0 };
+    let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
+    let class = FailureClass::User;
+    let message = || "a lie".to_owned();
+    let fetched = |map, partitions| WorkerFrame::Fetched {
+        outputs: vec![FetchedOutput { map, partitions, bytes: u64::MAX }],
+        from: liar,
+        started_ns: 0,
+        ended_ns: 0,
+    };
+    let fetch_failed = |map, from| WorkerFrame::FetchFailed { map, from, class, message: message() };
+    let nobody = AttemptId { task: TaskId::map(second, 1_000_000), epoch: 7 };
+    let progress = |attempt| AttemptProgress { attempt, bytes_in: u64::MAX, records_in: u64::MAX };
+    let beats = Heartbeat { running: vec![progress(other), progress(nobody)], ..Heartbeat::default() };
+    let lies = [
+        WorkerFrame::MapFinished { attempt: map(job), print, report: report() },
+        WorkerFrame::MapFinished { attempt: nobody, print, report: report() },
+        WorkerFrame::PartFinished { attempt: other, part: part(), stamp, report: report() },
+        WorkerFrame::AttemptFailed { attempt: other, class, message: message(), report: report() },
+        WorkerFrame::AttemptFailed { attempt: nobody, class, message: message(), report: report() },
+        WorkerFrame::Returned { attempt: other },
+        WorkerFrame::Suspended { attempt: other },
+        WorkerFrame::NotSuspended { attempt: other },
+        WorkerFrame::HandedOver { attempt: other, state: state.clone(), report: report() },
+        WorkerFrame::HandedOver { attempt: held[0], state, report: report() },
+        WorkerFrame::CommitRequest { attempt: other },
+        WorkerFrame::Log { attempt: Some(other), bytes: b"forged".to_vec() },
+        WorkerFrame::Log { attempt: Some(nobody), bytes: b"forged".to_vec() },
+        fetched(map(job), vec![0]),
+        fetched(map(second), vec![0, 1, 77]),
+        fetched(nobody, vec![0]),
+        fetched(other, vec![0]),
+        fetch_failed(map(job), honest),
+        fetch_failed(nobody, honest),
+        fetch_failed(other, honest),
+        WorkerFrame::Heartbeat(beats),
+    ];
+    for lie in lies {
+        let what = format!("{lie:?}");
+        scene.tell(liar, lie);
+        assert_eq!([shown(&scene, job), shown(&scene, second)], before, "{what}");
+    }
+    assert!(scene.said(honest).is_empty());
+    assert!(scene.books.workers[&liar].heartbeat.running.is_empty());
+    assert_eq!(scene.books.workers[&liar].running.keys().copied().collect::<Vec<_>>(), held);
+}
+
+#[test]
+fn attempt_that_ends_with_what_its_kind_does_not_make_has_failed() {
+    let (mut scene, worker, job) = with_reduce_running();
+    let (print, report) = (OutputPrint::default(), AttemptReport::default());
+    scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), print, report });
+    let AttemptEnd::Failed(class, words) = scene.record(reduce(job, 0)).end else { panic!("it ended well") };
+    assert_eq!((class.as_str(), words.contains("a map output")), ("worker", true), "{words}");
+}
+
+#[test]
+fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 3]).unwrap();
+    for index in 0..3 {
+        let most = u64::MAX;
+        scene.tell(worker, WorkerFrame::Pong { master_ns: most - index, worker_ns: 1 << 63 });
+        let report = AttemptReport {
+            bytes_in: most,
+            bytes_out: most,
+            cpu_ns: most,
+            spilled_bytes: most,
+            ended_ns: most,
+            counters: vec![("c".to_owned(), most)],
+            ..AttemptReport::default()
+        };
+        let attempt = TaskId::map(job, index as u32).attempt(0);
+        let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most }];
+        scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
+        scene.tell(worker, WorkerFrame::MapFinished { attempt, print: OutputPrint::default(), report });
+    }
+    let status = scene.books.status(scene.now, job).unwrap();
+    assert_eq!((status.maps.done, status.totals.cpu_ns), (3, u64::MAX));
+}
+
+#[test]
+fn long_word_about_a_failure_is_clipped() {
+    let (mut scene, worker, job) = with_reduce_running();
+    let (class, report) = (FailureClass::User, AttemptReport::default());
+    let message = "x".repeat(1 << 20);
+    scene.tell(worker, WorkerFrame::AttemptFailed { attempt: reduce(job, 0), class, message, report });
+    let AttemptEnd::Failed(_, words) = scene.record(reduce(job, 0)).end else { panic!("it ended well") };
+    assert!((1000..10_000).contains(&words.len()), "{} bytes", words.len());
+    let incidents = scene.books.status(scene.now, job).unwrap().incidents;
+    assert!(incidents.iter().all(|incident| incident.len() < 10_000));
+}
