@@ -41,6 +41,21 @@ pub fn error(_name: &str) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Whether a test has left a file of this name.
+#[cfg(debug_assertions)]
+#[must_use]
+pub fn is_armed(name: &str) -> bool {
+    directory().is_some_and(|directory| directory.join(name).exists())
+}
+
+/// Never, in a release build.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+#[must_use]
+pub fn is_armed(_name: &str) -> bool {
+    false
+}
+
 /// Stops here if a test wants it.
 #[cfg(debug_assertions)]
 pub fn place(name: &str) {

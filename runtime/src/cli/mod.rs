@@ -46,6 +46,7 @@ use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::clean;
+use gristmill_worker::fault;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, SecretError};
 use gristmill_worker::task::Fault;
 use std::ffi::OsString;
@@ -179,7 +180,38 @@ fn command(registry: &Registry) -> Command {
         .subcommand(compare::command().display_order(2))
 }
 
+/// Whether a flag was typed, behind whatever command.
+fn is_typed(matches: &ArgMatches, flag: &str) -> bool {
+    let here = matches.try_get_one::<bool>(flag).ok().flatten().is_some_and(|typed| *typed);
+    here || matches.subcommand().is_some_and(|(_, inner)| is_typed(inner, flag))
+}
+
+/// Keeps the memory of this process, in which secrets are, from other processes of its user and out of core files.
+/// Children that are other programs are as ever.
+fn keep_memory_private() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // A test that is not root could not look at the process otherwise.
+    if fault::is_armed("dumpable") {
+        return;
+    }
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::debug!(%error, "other processes of this user can read the memory of this one");
+    }
+}
+
 fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
+    let child = is_typed(matches, "from_parent");
+    // A worker process has something to do before.
+    if !child || matches.subcommand_name() == Some("master") {
+        keep_memory_private();
+    }
+    if !child && is_typed(matches, "insecure_plaintext") {
+        eprintln!(
+            "{}warning:{} --insecure-plaintext: everyone on the way to other machines can read and change all data",
+            style("1;31"),
+            style("0")
+        );
+    }
     let named = matches.get_one::<PathBuf>("settings").map(PathBuf::as_path);
     let settings = settings::load(named)?;
     match matches.subcommand() {

@@ -418,6 +418,9 @@ impl WorkerCommand {
 
 /// One worker process, a child of `run` or of `worker`.
 fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u8> {
+    // In this order: the score of a process that is closed to its user is root's to change.
+    crate::out_of_memory::offer_this_process_first();
+    super::keep_memory_private();
     let Stoppable { runtime, stop, stopping, signalled, orphaned } = Stoppable::start()?;
     let child = child::settings(stop, orphaned.clone())?;
     let secret = parse_secret(&child)?;
@@ -429,7 +432,6 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
     slots::install_panic_hook(exit::worker::BROKEN);
-    crate::out_of_memory::offer_this_process_first();
     // Without it nobody knows who brought the process down if several attempts run.
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");

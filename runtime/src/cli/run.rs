@@ -15,6 +15,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -262,10 +263,19 @@ fn show_last_words(client: &Client, status: &JobStatus) {
     }
 }
 
+/// Writes the trace of a job, 0600: it names its files and tells what its code said.
 fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {
-    let trace = trace::chrome(&client.trace(job)?);
-    fs::write(path, serde_json::to_vec(&trace)?)
-        .with_context(|| format!("could not write the trace {}", path.display()))
+    let trace = serde_json::to_vec(&trace::chrome(&client.trace(job)?))?;
+    let write = || {
+        let mut options = fs::File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // One that was there keeps its mode otherwise; a pipe or a terminal is whose it is.
+        if file.metadata()?.is_file() {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+        file.write_all(&trace)
+    };
+    write().with_context(|| format!("could not write the trace {}", path.display()))
 }
 
 /// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.

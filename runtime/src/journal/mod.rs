@@ -15,6 +15,7 @@ use gristmill_scheduler::units::Time;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Version of the lines.
@@ -96,12 +97,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal. An existing file is not touched.
+    /// Begins a journal, 0600: it names jobs and holds their parameters. An existing file is not touched.
     ///
     /// # Errors
     /// Whatever the file system says.
     pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
-        let file = File::options().write(true).create_new(true).open(path)?;
+        let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let mut journal = Self { file: BufWriter::new(file) };
         journal.line(header)?;
         journal.flush()?;

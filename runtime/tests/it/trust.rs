@@ -7,7 +7,7 @@ use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Sandbox, is_root, process, say_skipped, until};
 use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 /// A user who is nobody in particular.
@@ -121,4 +121,85 @@ fn join_line_is_shown_on_a_terminal() {
     let master = sandbox.processes().into_iter().find(|found| found.command == command).unwrap();
     process::signal(master.pid, Signal::TERM);
     terminal.finish();
+}
+
+#[test]
+fn journal_and_trace_can_be_read_by_their_user_alone() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    // One that was there before is closed too.
+    let trace = sandbox.write("trace.json", "old");
+    set_mode(&trace, 0o644);
+    let journal = sandbox.text("journal.jsonl");
+    sandbox.run_well([
+        "run",
+        "wordcount",
+        &input,
+        "--trace",
+        &trace,
+        "--journal",
+        &journal,
+        "--workers",
+        "1",
+    ]);
+    for path in [trace, journal] {
+        let found = fs::metadata(&path).unwrap();
+        assert!(found.len() > 100 && found.mode() & 0o7777 == 0o600, "{path}: {:o}", found.mode());
+    }
+}
+
+/// Starts a standing cluster as a user who is nobody in particular, and looks at whom its processes belong to: to root,
+/// if not even their own user may look into them.
+#[test]
+fn memory_of_processes_with_the_secret_is_private() {
+    let setpriv = Path::new("/usr/bin/setpriv");
+    if !is_root("the memory of processes of another user") {
+        return;
+    }
+    if !setpriv.exists() {
+        return say_skipped("the memory of processes of another user", "needs the program `setpriv`");
+    }
+    let sandbox = Sandbox::new();
+    sandbox.arm("map");
+    let input = sandbox.write("text", "a\n");
+    let all = ["", "tmp", "faults", "faults/map"];
+    all.iter().for_each(|name| chown(sandbox.path(name), Some(OTHER_USER), Some(OTHER_USER)).unwrap());
+    // What it runs must be his to run, wherever this was built.
+    let program = sandbox.text("tmp/../gristmill");
+    fs::copy(PROGRAM, &program).unwrap();
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", &program];
+    let command = ["run", "wordcount", &input, "--workers", "1"];
+    let running = sandbox.program(setpriv, [&user[..], &command].concat()).start();
+    sandbox.stopped_at("map");
+    let processes = sandbox.processes();
+    assert_eq!(processes.len(), 3, "a client, a master and a worker: {processes:#?}");
+    for found in &processes {
+        let owner = fs::metadata(format!("/proc/{}/environ", found.pid)).unwrap().uid();
+        assert_eq!(owner, 0, "others of its user can look into {}", found.command);
+        let score = fs::read_to_string(format!("/proc/{}/oom_score_adj", found.pid)).unwrap();
+        assert_eq!(score.trim() != "0", found.command.contains(" worker "), "{}", found.command);
+    }
+    sandbox.go_on("map");
+    running.finish().expect_code(0);
+}
+
+#[test]
+fn plain_connections_are_warned_of_at_every_start() {
+    let sandbox = Sandbox::new();
+    let words = ["warning:", "--insecure-plaintext", "can read and change all data"];
+    let master = sandbox.gristmill(["master", "--insecure-plaintext"]).start();
+    let join = await_join_line(&master);
+    let worker = sandbox.gristmill(["worker", "--workers", "1", "--insecure-plaintext"]).start();
+    for command in [&["status"][..], &["jobs"]] {
+        let command = [command, &["--insecure-plaintext"]].concat();
+        sandbox.gristmill(command).finish().expect_code(0).expect_words(&words);
+    }
+    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    standing.await_workers(1);
+    for process in [&standing.master, &standing.workers[0]] {
+        let said = process.stderr();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert_eq!(said.matches("warning:").count(), 1, "once, and not for each process: {said}");
+    }
+    standing.end();
 }

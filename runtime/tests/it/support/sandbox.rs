@@ -39,6 +39,10 @@ impl Sandbox {
         for name in ["tmp", "faults", "log"] {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
+        if !rustix::process::geteuid().is_root() {
+            // Nobody but root sees the environment, and so the mark, of a process that keeps its memory private.
+            fs::write(directory.path().join("faults/dumpable"), "").unwrap();
+        }
         let mark = format!("{MARK}={}", directory.path().display());
         Self { directory, mark, started: AtomicU32::new(0) }
     }
