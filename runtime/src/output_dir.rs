@@ -13,7 +13,7 @@ use crate::submitter::Parts;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::{TEMPORARY, built_name, part_name};
 use gristmill_worker::fault;
-use gristmill_worker::folder::{Folder, PlainName};
+use gristmill_worker::folder::{self, Folder, PlainName};
 use gristmill_worker::input::{FileStamp, Piece, Place};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
@@ -182,6 +182,9 @@ impl OutputDirectory {
         // What a link names is claimed, and the link stays.
         let path = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() && path.is_dir() => {
+                // Whoever made the link chose the directory.
+                let ours = folder::refuse_foreign(&path, &found, true).map_err(io::Error::from);
+                ours.map_err(OutputError::io("use", &path))?;
                 fs::canonicalize(&path).map_err(OutputError::io("resolve", &path))?
             }
             Ok(found) if !found.is_dir() => return Err(OutputError::NotADirectory { path }),
@@ -223,7 +226,12 @@ impl OutputDirectory {
         sync: bool,
         nonce: &str,
     ) -> Result<Self, OutputError> {
-        let folder = Folder::open(path).map_err(OutputError::io("open", path))?;
+        // By now it is no link, and must not have become one.
+        let opened = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => Folder::open(parent).and_then(|parent| parent.folder(name)),
+            _ => Folder::open(path),
+        };
+        let folder = opened.map_err(OutputError::io("open", path))?;
         if !made {
             folder.refuse_foreign(true).map_err(OutputError::io("use", path))?;
         }

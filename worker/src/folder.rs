@@ -96,7 +96,10 @@ impl From<ForeignError> for io::Error {
 }
 
 /// Refuses what belongs to another user; `or_root`: root's is as good as ours.
-fn refuse_foreign(path: &Path, metadata: &Metadata, or_root: bool) -> Result<(), ForeignError> {
+///
+/// # Errors
+/// Whose it is.
+pub fn refuse_foreign(path: &Path, metadata: &Metadata, or_root: bool) -> Result<(), ForeignError> {
     let user = rustix::process::geteuid().as_raw();
     let owner = metadata.uid();
     if owner == user || (or_root && owner == 0) {
@@ -105,8 +108,9 @@ fn refuse_foreign(path: &Path, metadata: &Metadata, or_root: bool) -> Result<(),
     Err(ForeignError::Owner { path: path.to_path_buf(), owner, user })
 }
 
-/// Depth to which folders are removed with what is in them: ours are not nested.
-const DEPTH_MAX: u32 = 16;
+/// Depth to which folders are removed with what is in them; each holds a descriptor meanwhile. Ours are not nested, but
+/// what an output replaces may be.
+const DEPTH_MAX: u32 = 256;
 
 /// A folder that is held open.
 #[derive(Debug)]
@@ -399,6 +403,8 @@ mod tests {
         folder.make_folder("tree").unwrap().make_folder("branch").unwrap();
         symlink(place.path().join("outside"), inside.join("tree/branch/link")).unwrap();
         folder.remove_tree("tree").unwrap();
+        fs::create_dir_all(inside.join("deep").join("x/".repeat(200))).unwrap();
+        folder.remove_tree("deep").unwrap();
         assert_eq!(fs::read_to_string(place.path().join("outside/file")).unwrap(), "kept");
         assert!(!inside.join("tree").exists());
     }

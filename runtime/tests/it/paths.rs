@@ -9,7 +9,7 @@ use crate::support::standing::Standing;
 use crate::support::{Sandbox, is_root, oracle};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::{chown, symlink};
+use std::os::unix::fs::{chown, lchown, symlink};
 use std::path::Path;
 
 /// A user who is nobody in particular.
@@ -155,8 +155,15 @@ fn output_directory_of_another_user_is_refused_by_master_and_client() {
     let input = sandbox.write("text", "a\n");
     fs::create_dir(sandbox.path("theirs")).unwrap();
     chown(sandbox.path("theirs"), Some(OTHER_USER), None).unwrap();
-    let arguments = ["submit", "wordcount", &input, "--output", &sandbox.text("theirs")];
-    let refused = sandbox.gristmill(arguments).finish().expect_code(3);
-    refused.expect_words(&["theirs", "belongs to user 65534"]);
+    // A link of theirs leads to what is ours, which would be replaced.
+    let ours = sandbox.write("ours/file", PRIVATE);
+    symlink(sandbox.path("ours"), sandbox.path("their-link")).unwrap();
+    lchown(sandbox.path("their-link"), Some(OTHER_USER), None).unwrap();
+    for output in ["theirs", "their-link"] {
+        let arguments = ["submit", "wordcount", &input, "--overwrite", "--output", &sandbox.text(output)];
+        let refused = sandbox.gristmill(arguments).finish().expect_code(3);
+        refused.expect_words(&[output, "belongs to user 65534"]);
+    }
+    check_private(Path::new(&ours));
     standing.end();
 }
