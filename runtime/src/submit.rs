@@ -357,7 +357,8 @@ fn rules(options: &JobOptions) -> SplitRules {
     SplitRules { split_bytes: options.split_bytes, ..SplitRules::default() }
 }
 
-/// Adds the tasks without records, in the order of inputs.
+/// Adds the tasks without records, in the order of inputs. Side inputs are read by one task at least: what is wrong with
+/// them is said also where there is nothing else to read.
 fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
     let mut by_input: BTreeMap<u32, Vec<Split>> = BTreeMap::new();
     for split in splits {
@@ -367,6 +368,9 @@ fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
         let bare = Split { input: index as u32, format: RecordFormat::Lines, pieces: Vec::new() };
         let tasks = by_input.entry(index as u32).or_default();
         tasks.extend(std::iter::repeat_n(bare, input.bare_tasks as usize));
+    }
+    if by_input.is_empty() && !plan.side_inputs().is_empty() {
+        return vec![Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() }];
     }
     by_input.into_values().flatten().collect()
 }

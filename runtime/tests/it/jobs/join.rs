@@ -220,6 +220,24 @@ fn join_refuses_a_quote_that_is_never_closed_whichever_table_has_it() {
 }
 
 #[test]
+fn join_refuses_what_is_wrong_with_one_table_also_when_the_other_is_empty() {
+    let sandbox = Sandbox::new();
+    let empty = sandbox.write("empty.csv", "");
+    let join = |strategy: &str, right: &str| {
+        let flags = ["run", "join", "--on", "1", "--type", "left", "--strategy", strategy];
+        sandbox.run(flags.into_iter().chain(["--left", &empty, "--right", right]))
+    };
+    for strategy in ["repartition", "broadcast"] {
+        for (rows, words) in [("1,a\n2,\"b\n", "is never closed"), ("1,a\n2\n", "has 1 fields")] {
+            let wrong = sandbox.write("wrong.csv", rows);
+            join(strategy, &wrong).expect_code(4).expect_words(&[&wrong, words]);
+        }
+        let right = sandbox.write("right.csv", "1,a\n");
+        assert!(join(strategy, &right).expect_code(0).stdout.is_empty(), "{strategy}");
+    }
+}
+
+#[test]
 fn join_refuses_files_of_one_table_whose_columns_differ() {
     let sandbox = Sandbox::new();
     let (one, two) = (sandbox.write("1.csv", "user,name\n1,a\n"), sandbox.write("2.csv", "nick,user\nb,2\n"));
