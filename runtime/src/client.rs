@@ -91,7 +91,12 @@ impl Client {
     }
 
     pub(crate) fn within(runtime: Arc<tokio::runtime::Runtime>, master: &JoinLine) -> Self {
-        let timeouts = Timeouts { stall: fault::span("client.silence", SILENCE_MAX), ..Timeouts::default() };
+        let timeouts = Timeouts {
+            stall: fault::span("client.silence", SILENCE_MAX),
+            // Who follows a job hears little while nothing happens.
+            steady: false,
+            ..Timeouts::default()
+        };
         Self {
             runtime,
             master: master.endpoint.clone(),

@@ -9,9 +9,9 @@ use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::answer;
 use gristmill_worker::fault;
 use gristmill_worker::folder::{Folder, PlainName};
-use gristmill_worker::http::{self, Body, Door, Secret, ServerConfig, Transport, serve};
+use gristmill_worker::http::limits::STALL_TIME;
+use gristmill_worker::http::{self, Body, Door, Secret, ServerConfig, Steady, Transport, serve};
 use gristmill_worker::input::FileStamp;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use std::fs;
@@ -129,15 +129,15 @@ async fn sync_aside(file: fs::File) -> io::Result<fs::File> {
     syncing.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }
 
-async fn receive(parts: &Parts, put: &PutPart, mut body: Incoming) -> Result<FileStamp, Refusal> {
+async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileStamp, Refusal> {
     let named = |end: &str| format!("{}-{}{end}", parts.name, put.attempt);
     let arriving = named(&format!(".arriving-{}", ARRIVALS.fetch_add(1, Ordering::Relaxed)));
     let result = async {
         let file = parts.folder.create(&arriving).map_err(Refusal::Disk)?;
         let mut file = io::BufWriter::with_capacity(WRITE_BYTES, file);
         let (mut bytes, mut crc) = (0, 0);
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| Refusal::Broken)?.into_data() else { continue };
+        let mut body = Steady::new(body, STALL_TIME);
+        while let Some(data) = body.next().await.map_err(|_| Refusal::Broken)? {
             bytes += data.len() as u64;
             if put.bytes < bytes {
                 return Err(Refusal::Broken);

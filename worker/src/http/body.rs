@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::combinators::BoxBody;
@@ -15,7 +16,8 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::limits::BODY_TIME;
+use super::limits::{BODY_TIME, RATE_BYTES_MIN};
+use super::rate::LeastRate;
 
 /// The body of every request sent and every answer given.
 pub type Body = BoxBody<Bytes, io::Error>;
@@ -188,6 +190,40 @@ impl hyper::body::Body for Streamed {
     }
 }
 
+/// A body that is read piece by piece, as long as it comes at [`RATE_BYTES_MIN`] at least.
+#[derive(Debug)]
+pub struct Steady<B> {
+    body: B,
+    rate: LeastRate,
+}
+
+impl<B> Steady<B>
+where
+    B: hyper::body::Body<Data = Bytes> + Unpin,
+    B::Error: std::error::Error + 'static,
+{
+    /// A body of which `window` is the longest silence, and the time over which its rate is taken.
+    pub fn new(body: B, window: Duration) -> Self {
+        Self { body, rate: LeastRate::new(window) }
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// `Slow` and `Broken`.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, BodyError<B::Error>> {
+        loop {
+            let Ok(frame) = self.rate.wait(self.body.frame()).await else { return Err(BodyError::Slow) };
+            let Some(frame) = frame else { return Ok(None) };
+            // Anything but data is a trailer, and we send none.
+            let Ok(data) = frame.map_err(|source| BodyError::Broken { source })?.into_data() else {
+                continue;
+            };
+            return self.rate.count(data.len() as u64).map(|()| Some(data)).map_err(|_| BodyError::Slow);
+        }
+    }
+}
+
 /// Why a body could not be read whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -201,6 +237,9 @@ pub enum BodyError<E: std::error::Error + 'static> {
     /// It took too long to arrive.
     #[error("could not read the body within {} s", BODY_TIME.as_secs())]
     Timeout,
+    /// It came too slowly, or not at all.
+    #[error("a body came at less than {RATE_BYTES_MIN} bytes in a second")]
+    Slow,
     /// It broke off.
     #[error("could not read the body")]
     Broken {

@@ -34,6 +34,7 @@ use super::limits::{
 use super::lived::{lived, step};
 use super::pool::Home;
 use super::proof::{Asked, ClientSessions, HELLO, HELLO_PATH, Proven, Reached};
+use super::rate::LeastRate;
 use super::secret::{Secret, SecretError};
 use super::tls::{client_config, is_pin_mismatch, server_name};
 use super::upgrade::{Duplex, duplex, names_protocol};
@@ -47,12 +48,15 @@ pub struct Timeouts {
     pub head: Duration,
     /// For the next piece of the answer's body.
     pub stall: Duration,
+    /// Whether over that time a body must also come at the rate [`RATE_BYTES_MIN`](super::limits::RATE_BYTES_MIN). One that says something now and
+    /// then need not.
+    pub steady: bool,
 }
 
 impl Default for Timeouts {
-    /// 5 s to connect, 30 s for a head, 30 s between pieces.
+    /// 5 s to connect, 30 s for a head, 30 s between pieces, which come steadily.
     fn default() -> Self {
-        Timeouts { connect: CONNECT_TIME, head: RESPONSE_TIME, stall: STALL_TIME }
+        Timeouts { connect: CONNECT_TIME, head: RESPONSE_TIME, stall: STALL_TIME, steady: true }
     }
 }
 
@@ -393,7 +397,8 @@ impl Connection {
     }
 
     pub(super) fn answer(&self, body: Incoming) -> Answer {
-        Answer { body, peer: self.peer.clone(), stall: self.timeouts.stall, home: None }
+        let Timeouts { stall, steady, .. } = self.timeouts;
+        Answer { body, peer: self.peer.clone(), stall, steady, rate: LeastRate::new(stall), home: None }
     }
 
     /// Has the server prove that it knows a secret, unless it has.
@@ -552,6 +557,8 @@ pub struct Answer {
     body: Incoming,
     peer: String,
     stall: Duration,
+    steady: bool,
+    rate: LeastRate,
     /// Where the connection goes once the body has been read.
     home: Option<Home>,
 }
@@ -583,14 +590,7 @@ impl Answer {
     /// `Truncated` if the connection ended before the body did, `Timeout` if nothing came for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
-            let frame = tokio::select! {
-                biased;
-                frame = self.body.frame() => frame,
-                () = lived(self.stall) => {
-                    let (peer, limit) = (self.peer.clone(), self.stall);
-                    return Err(HttpError::Timeout { peer, phase: Phase::Body, limit });
-                }
-            };
+            let Ok(frame) = self.rate.wait(self.body.frame()).await else { return Err(self.too_slow()) };
             match frame {
                 None => {
                     // A body of unknown length is at its end only now.
@@ -603,12 +603,19 @@ impl Answer {
                 Some(Ok(frame)) => {
                     // Anything but data is a trailer, and we send none.
                     if let Ok(data) = frame.into_data() {
+                        if self.rate.count(data.len() as u64).is_err() && self.steady {
+                            return Err(self.too_slow());
+                        }
                         self.go_home_at_end();
                         return Ok(Some(data));
                     }
                 }
             }
         }
+    }
+
+    fn too_slow(&self) -> HttpError {
+        HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Body, limit: self.stall }
     }
 
     /// The rest of the body, if it has at most `bytes_max` bytes.

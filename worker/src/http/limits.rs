@@ -16,6 +16,8 @@ pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 pub const BODY_TIME: Duration = Duration::from_secs(30);
 /// Longest time a write may make no progress before its connection is given up.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
+/// Least bytes in a second that a peer sends of a body, or takes of one, over [`STALL_TIME`].
+pub const RATE_BYTES_MIN: u64 = 1024;
 /// How long a server that stops waits for answers under way.
 pub const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// Pause after the process ran out of file descriptors or memory for another connection.

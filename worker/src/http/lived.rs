@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 /// Time that can pass unseen in one piece and still counts.
-const STEP: Duration = Duration::from_millis(250);
+pub(super) const STEP: Duration = Duration::from_millis(250);
 
 /// Ends when the process has lived through this span.
 pub(super) async fn lived(span: Duration) {

@@ -23,6 +23,7 @@ mod lived;
 mod pool;
 mod private_file;
 mod proof;
+mod rate;
 mod secret;
 mod serve;
 mod tls;
@@ -33,7 +34,7 @@ mod watch;
 mod tests;
 
 pub use bind::{Bind, BindError, Permissions, Transport};
-pub use body::{Body, BodyError, BodySender, empty, full, json, pieces, read_limited, stream};
+pub use body::{Body, BodyError, BodySender, Steady, empty, full, json, pieces, read_limited, stream};
 pub use client::{Answer, Connection, HttpError, Phase, Plaintext, Timeouts};
 pub use endpoint::{Endpoint, EndpointError, JoinLine};
 pub use gate::{Door, Doors};

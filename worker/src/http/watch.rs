@@ -17,6 +17,8 @@ use hyper::rt::{Sleep, Timer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::rate::LeastRate;
+
 /// Bytes a connection has received so far; written by its stream, read by its timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard(Arc<AtomicU64>);
@@ -85,7 +87,7 @@ impl Future for HeadSleep {
     }
 }
 
-/// A stream that counts what it receives and fails when its peer stops taking what is sent.
+/// A stream that counts what it receives and fails when its peer stops taking what is sent, or takes it too slowly.
 ///
 /// `held` lives as long as the stream does, also after an upgrade: a server keeps there what
 /// counts the connection.
@@ -93,14 +95,15 @@ pub(super) struct Watched<S, H> {
     stream: S,
     heard: Heard,
     stall_limit: Duration,
-    /// Runs while a write waits.
-    stall: Option<Pin<Box<tokio::time::Sleep>>>,
+    /// Runs while a write waits, with when it began.
+    stall: Option<(Instant, Pin<Box<tokio::time::Sleep>>)>,
+    rate: LeastRate,
     _held: H,
 }
 
 impl<S: Unpin, H: Unpin> Watched<S, H> {
     pub(super) fn new(stream: S, heard: Heard, stall_limit: Duration, held: H) -> Self {
-        Watched { stream, heard, stall_limit, stall: None, _held: held }
+        Watched { stream, heard, stall_limit, stall: None, rate: LeastRate::new(stall_limit), _held: held }
     }
 
     fn watch_write<T>(
@@ -109,13 +112,26 @@ impl<S: Unpin, H: Unpin> Watched<S, H> {
         progress: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.stall = None;
+            if let Some((since, _)) = self.stall.take() {
+                self.rate.waited(since.elapsed());
+            }
             return progress;
         }
         let limit = self.stall_limit;
-        let stall = self.stall.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        let (_, stall) =
+            self.stall.get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(limit))));
         ready!(stall.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn watch_bytes(
+        &mut self,
+        context: &mut Context<'_>,
+        progress: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let bytes = ready!(self.watch_write(context, progress))?;
+        let steady = self.rate.count(bytes as u64).map(|()| bytes);
+        Poll::Ready(steady.map_err(|_| io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -139,7 +155,7 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Watched<S, H> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch_write(context, progress)
+        self.watch_bytes(context, progress)
     }
 
     fn poll_write_vectored(
@@ -148,7 +164,7 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Watched<S, H> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch_write(context, progress)
+        self.watch_bytes(context, progress)
     }
 
     fn is_write_vectored(&self) -> bool {

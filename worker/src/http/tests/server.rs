@@ -212,6 +212,44 @@ async fn write_that_nobody_takes_is_given_up() {
     drop(client);
 }
 
+#[tokio::test(start_paused = true)]
+async fn write_that_is_taken_a_byte_at_a_time_is_given_up() {
+    let (mut client, server) = tokio::io::duplex(16);
+    let mut watched = Watched::new(server, Heard::default(), Duration::from_secs(30), ());
+    let taking = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            client.read_u8().await.unwrap();
+        }
+    };
+    let start = tokio::time::Instant::now();
+    let error = tokio::select! {
+        written = watched.write_all(&[0; 1000]) => written.unwrap_err(),
+        () = taking => unreachable!("it takes for ever"),
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!(start.elapsed().as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn body_that_comes_a_byte_at_a_time_is_given_up() {
+    let (sender, body) = stream(1);
+    let sending = async {
+        for _ in 0..1000 {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            sender.send(b"x".as_slice().into()).await.unwrap();
+        }
+    };
+    let mut body = Steady::new(body, Duration::from_secs(30));
+    let start = tokio::time::Instant::now();
+    let slow = tokio::select! {
+        slow = async { while body.next().await?.is_some() {} Ok::<_, BodyError<_>>(()) } => slow.unwrap_err(),
+        () = sending => unreachable!("it would take more than an hour"),
+    };
+    assert!(matches!(slow, BodyError::Slow), "{slow}");
+    assert!(start.elapsed().as_secs() <= 35, "{:?}", start.elapsed());
+}
+
 #[tokio::test]
 async fn stranger_beyond_the_peer_limit_is_closed_unanswered() {
     let server = with_limits(|limits| limits.connections_per_peer_max = 1).await;

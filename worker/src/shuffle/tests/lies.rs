@@ -7,7 +7,7 @@ use super::super::{FetchHead, OutputHead, fetch_head_bytes_max, fetch_head_memor
 use super::{attempt, key};
 use crate::budget::Budget;
 use crate::codec;
-use crate::http::{Endpoint, Plaintext, Pool, Timeouts, answer_to_hello};
+use crate::http::{Endpoint, HttpError, Plaintext, Pool, Timeouts, answer_to_hello};
 use crate::input::{FilePath, FilePlace, FileStamp};
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome, RequestError};
@@ -171,4 +171,22 @@ fn head_may_take_the_memory_of_a_right_one_and_no_more() {
     // A byte each, and eight in memory.
     let ones = encoded(&FetchHead { outputs: vec![Some(output(vec![1; 600_000]))] });
     assert!(ones.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&ones));
+}
+
+#[tokio::test]
+async fn segment_that_comes_a_byte_at_a_time_is_given_up() {
+    let head = FetchHead { outputs: vec![Some(output(vec![1 << 20]))] };
+    let liar = liar(move |stream| {
+        stream.write_all(&answer(&head))?;
+        loop {
+            stream.write_all(&[7])?;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let mut home = Home::new(1, &liar);
+    let timeouts = Timeouts { stall: Duration::from_millis(300), ..Timeouts::default() };
+    home.fetcher.pool = Pool::new(timeouts, Plaintext::OnLoopback);
+    let outcomes = home.fetch().await;
+    let Some(FetchError::Request { source }) = &outcomes[0].error else { panic!("{outcomes:?}") };
+    let RequestError::Http { source: HttpError::Timeout { .. }, .. } = &**source else { panic!("{source}") };
 }
