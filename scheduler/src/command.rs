@@ -108,8 +108,6 @@ pub enum Command {
         attempt: AttemptId,
         /// Where it runs.
         worker: WorkerId,
-        /// An earlier holder of the permit may have published already: replace what is there.
-        replace: bool,
     },
     /// Do not publish: another attempt may or did, or the job is over.
     RefuseCommit {

@@ -316,7 +316,7 @@ impl Books {
         };
         let tries = job.tries_mut(attempt.task);
         if *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch {
-            out.push(Command::GrantCommit { attempt, worker, replace: tries.replace });
+            out.push(Command::GrantCommit { attempt, worker });
             // It was faster than an order to suspend, and ends in its slot.
             if hold != Hold::Firm {
                 self.set_hold(attempt, Hold::Firm);

@@ -54,8 +54,6 @@ pub(crate) struct Tries {
     pub(crate) avoids: Vec<WorkerId>,
     /// The epoch that may publish; at most one at a time.
     pub(crate) permit: Option<u32>,
-    /// Some earlier holder of the permit went away and may have published.
-    pub(crate) replace: bool,
 }
 
 impl Tries {
@@ -72,9 +70,7 @@ impl Tries {
 
     /// The current attempt ended without result: its permit, if it held one, goes to the next.
     pub(crate) fn drop_permit(&mut self) {
-        if self.permit.take().is_some() {
-            self.replace = true;
-        }
+        self.permit = None;
     }
 }
 

@@ -1,4 +1,4 @@
-//! One permit at a time, and who replaces whom.
+//! One permit at a time, and who gets it next.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::JobState;
@@ -28,7 +28,7 @@ fn a_reduce_may_publish_when_it_asks_first_and_the_job_ends_with_its_last_part()
 }
 
 #[test]
-fn a_permit_passes_on_replacing_when_its_holder_is_lost() {
+fn a_permit_passes_on_when_its_holder_is_lost() {
     let mut table = with_reduce_running();
     table.ask_commit(reduce(0, 0));
     check(
@@ -38,15 +38,15 @@ fn a_permit_passes_on_replacing_when_its_holder_is_lost() {
     );
     table.map_done(map(0, 1));
     check(&table.fetched(2, map(0, 1), &[0]), "launch reduce-0.1 on w2");
-    check(&table.ask_commit(reduce(0, 1)), "grant reduce-0.1 replacing");
+    check(&table.ask_commit(reduce(0, 1)), "grant reduce-0.1");
 }
 
 #[test]
-fn a_permit_passes_on_replacing_when_its_holder_failed_while_it_published() {
+fn a_permit_passes_on_when_its_holder_failed_while_it_published() {
     let mut table = with_reduce_running();
     table.ask_commit(reduce(0, 0));
     check(&table.fail(reduce(0, 0), Failure::Worker), "launch reduce-0.1 on w1");
-    check(&table.ask_commit(reduce(0, 1)), "grant reduce-0.1 replacing");
+    check(&table.ask_commit(reduce(0, 1)), "grant reduce-0.1");
 }
 
 #[test]
