@@ -7,6 +7,7 @@
 //! and everything is done in them by plain names. Not here: building parts (`gristmill_worker::agent`).
 
 mod claim;
+mod protected;
 
 use crate::api::{BuiltPart, JobStatus, SCHEMA, Submission};
 use crate::submitter::Parts;
@@ -105,6 +106,16 @@ pub enum OutputError {
         /// As it was named.
         path: PathBuf,
     },
+    /// It holds what a person has or stands on.
+    #[error(
+        "the output directory {path} is or holds {what}, which --overwrite does not replace; name another directory"
+    )]
+    Protected {
+        /// As it was named.
+        path: PathBuf,
+        /// What is in it.
+        what: &'static str,
+    },
     /// What the job reads lies in what it would replace.
     #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
     HoldsInput {
@@ -195,6 +206,9 @@ impl OutputDirectory {
         };
         if fs::canonicalize(&path).is_ok_and(|whole| whole.parent().is_none()) {
             return Err(OutputError::Root { path });
+        }
+        if let Some(what) = protected::why(&path).filter(|_| overwrite) {
+            return Err(OutputError::Protected { path, what });
         }
         for _ in 0..TAKE_OVERS_MAX {
             match Self::claim_once(&path, overwrite, sync, nonce) {

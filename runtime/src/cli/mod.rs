@@ -351,6 +351,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
                 Fault::Config => (exit::USAGE, None),
                 _ => (exit::ENVIRONMENT, None),
             },
+            SubmitError::Output { source: OutputError::Protected { .. } } => (exit::USAGE, None),
             SubmitError::Output { source: OutputError::NotEmpty { .. } } => {
                 (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
             }

@@ -134,6 +134,33 @@ fn overwrite_replaces_what_was_there_only_after_success() {
 }
 
 #[test]
+fn overwrite_refuses_a_directory_that_holds_what_a_person_has_or_stands_on() {
+    let (sandbox, elsewhere) = (Sandbox::new(), Sandbox::new());
+    let input = elsewhere.write("text", "a b\n");
+    for name in ["home/precious", "tmp/precious", "here/precious"] {
+        sandbox.write(name, "old");
+    }
+    let whole = sandbox.path("").canonicalize().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_gristmill")).parent().unwrap().to_str().unwrap();
+    let home = sandbox.text("home");
+    for (out, what) in [
+        (home.as_str(), "your home directory"),
+        (&sandbox.text("tmp"), "temporary files"),
+        (whole.to_str().unwrap(), "holds"),
+        (".", "holds"),
+        (program, "this program"),
+    ] {
+        let arguments = ["run", "wordcount", &input, "--overwrite", "--output", out];
+        let finished = sandbox.gristmill(arguments).env("HOME", &home).finish().expect_code(2);
+        finished.expect_words(&[what, "--overwrite", "another directory"]);
+    }
+    for name in ["home", "tmp", "here"] {
+        assert_eq!(oracle::names(&sandbox.path(name)), ["precious"]);
+    }
+    fs::remove_file(sandbox.path("tmp/precious")).unwrap();
+}
+
+#[test]
 fn overwrite_of_a_link_replaces_what_it_names_and_not_the_link() {
     let sandbox = Sandbox::new();
     sandbox.write("target/old", "old");
