@@ -5,7 +5,7 @@
 //! wrong with what was to be opened. Not here: connections, which the server counts itself (`http`).
 
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::error::Error;
 use std::io;
 use std::sync::LazyLock;
@@ -25,9 +25,37 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Most descriptors that a process asks for.
+const ALLOWED_MAX: u64 = 65_536;
+
+/// What this process may have.
+static ALLOWED: LazyLock<u64> = LazyLock::new(raised);
+
+/// Raises the soft limit, which is low for the sake of old programs, to the hard one.
+pub fn raise() {
+    LazyLock::force(&ALLOWED);
+}
+
+/// Descriptors that this process may have, once the soft limit has been raised.
+#[must_use]
+pub fn allowed() -> usize {
+    usize::try_from(*ALLOWED).unwrap_or(usize::MAX)
+}
+
+fn raised() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.unwrap_or(u64::MAX).min(ALLOWED_MAX);
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+    if current < wanted && setrlimit(Resource::Nofile, raised).is_ok() {
+        return wanted;
+    }
+    current.min(ALLOWED_MAX)
+}
+
 /// What this process may keep open.
 static KEPT_OPEN: LazyLock<Descriptors> = LazyLock::new(|| {
-    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let allowed = *ALLOWED;
     Descriptors { max: (allowed / KEPT_OPEN_SHARE).min(KEPT_OPEN_MAX), used: AtomicU64::new(0) }
 });
 

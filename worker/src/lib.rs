@@ -13,7 +13,7 @@ pub mod clean;
 pub mod codec;
 pub mod collect;
 pub mod commit;
-mod descriptors;
+pub mod descriptors;
 pub mod disk;
 pub mod fault;
 pub mod folder;

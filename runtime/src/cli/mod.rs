@@ -104,6 +104,7 @@ pub fn main(registry: Registry) -> ExitCode {
 #[must_use]
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     survive_file_limit();
+    gristmill_worker::descriptors::raise();
     let typed = arguments.clone();
     let matches = match command(&registry).try_get_matches_from(arguments) {
         Ok(matches) => matches,

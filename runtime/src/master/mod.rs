@@ -24,8 +24,9 @@ use gristmill_scheduler::placement::Placement;
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::clean;
+use gristmill_worker::descriptors;
 use gristmill_worker::fault;
-use gristmill_worker::http::limits::REFUSALS_MAX;
+use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Plaintext, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
     CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
@@ -34,7 +35,6 @@ use gristmill_worker::protocol::{
 use history::HistoryFile;
 use hyper::Method;
 use register::Register;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -63,11 +63,8 @@ const END_PATIENCE_ALL: Duration = Duration::from_secs(2);
 /// noticed at once.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// Most descriptors that a master asks for.
-const DESCRIPTORS_MAX: u64 = 65_536;
-
 /// Descriptors that are not for connections: files, the listener, what the runtime needs.
-const DESCRIPTORS_KEPT: u64 = 48;
+const DESCRIPTORS_KEPT: usize = 48;
 
 /// What a worker that is given up was told last may take so long to go out.
 const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
@@ -535,18 +532,9 @@ impl Master {
     }
 }
 
-/// As many connections as this process can have descriptors for: its limit is raised as far as it may be.
+/// As many connections of those who know the secret as this process can have descriptors for.
 fn connections_max() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let hard = limit.maximum.unwrap_or(u64::MAX);
-    let wanted = hard.min(DESCRIPTORS_MAX);
-    let mut descriptors = limit.current.unwrap_or(u64::MAX);
-    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
-    if descriptors < wanted && setrlimit(Resource::Nofile, raised).is_ok() {
-        descriptors = wanted;
-    }
-    let kept = DESCRIPTORS_KEPT + REFUSALS_MAX as u64;
-    descriptors.min(DESCRIPTORS_MAX).saturating_sub(kept).max(1) as usize
+    descriptors::allowed().saturating_sub(DESCRIPTORS_KEPT + strangers_max()).max(1)
 }
 
 /// Greets a worker on a fresh connection and carries its frames until it is gone.

@@ -4,7 +4,7 @@
 //! `input` and `output` refuse what cannot be used; `claims` is about outputs whose job or disk fails them; `shuffle` measures how far it overlaps with the maps;
 //! `lanes` whose bytes come first on a network that is paced; `suspend` which reduces make way; `crash` kills processes wherever it hurts, `restart` masters, `limits` takes means of the operating system away, `disk` fills
 //! disks, `user_code` lets user code misbehave; `cli` is the command line, `cluster` a master and workers that a person starts, `cluster_flags` what those are made to be; `sim` and
-//! `verify` need neither; `security` knocks at every door, `paths` submits what
+//! `verify` need neither; `security` knocks at every door, `floods` do so thousands of times, `paths` submits what
 //! reaches beyond its own files, `trust` is about files whose word is taken, and `network` puts hosts into network namespaces. `walls`
 //! reads the sources: who may import whom. What the others share is in `support`.
 //!
@@ -18,6 +18,7 @@ mod cluster_flags;
 mod compare;
 mod crash;
 mod disk;
+mod floods;
 mod formats;
 mod input;
 mod jobs;

@@ -18,6 +18,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::census::network;
 use super::limits::{GUESS_WINDOW, GUESSING_PEERS_MAX, ServerLimits};
 use super::proof::{HELLO_PATH, ServerSessions};
 use super::secret::Secret;
@@ -139,7 +140,7 @@ impl Gate {
         }
         // The right secret passes whatever happened before: on loopback all processes share one
         // address, and one of them guessing must not lock out the others.
-        match self.guesses.too_many(arrival.peer.ip().to_canonical(), now) {
+        match self.guesses.too_many(network(arrival.peer.ip()), now) {
             true => Verdict::Refuse(StatusCode::TOO_MANY_REQUESTS),
             false => Verdict::Refuse(StatusCode::UNAUTHORIZED),
         }

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::descriptors;
+
 /// Longest time from accepting a connection, or from the first byte of a later request, to the end
 /// of that request's head.
 pub const HEAD_TIME: Duration = Duration::from_secs(5);
@@ -29,17 +31,18 @@ pub const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Most header fields in a head.
 pub const HEAD_FIELDS_MAX: usize = 64;
-/// Open connections of one server.
+/// Open connections of one server that have shown a secret, if there are descriptors for so many.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Open connections from one address that have not shown a secret.
-pub const CONNECTIONS_PER_PEER_MAX: usize = 256;
-/// Connections beyond [`CONNECTIONS_MAX`] that are open to be told so.
-pub const REFUSALS_MAX: usize = 16;
-/// Connections from one address that have not shown a secret yet and are listened to; further ones wait their turn.
-pub const STRANGERS_PER_PEER_MAX: usize = 16;
+/// Open connections of one server that have shown no secret, if there are descriptors for so many; see
+/// [`strangers_max`].
+pub const STRANGERS_MAX: usize = 256;
+/// One part in so many of the descriptors, at most, is for connections that have shown no secret.
+const STRANGERS_SHARE: usize = 8;
+/// Longest time for which a connection may be open without having shown a secret: handshake and two heads.
+pub const STRANGER_TIME: Duration = Duration::from_secs(15);
 /// Secrets that one connection may be used with.
 pub const SESSIONS_PER_CONNECTION_MAX: usize = 64;
-/// Wrong secrets from one address in one [`GUESS_WINDOW`] before the answer becomes 429.
+/// Wrong secrets from one address, or one machine's network, in one [`GUESS_WINDOW`] before the answer becomes 429.
 pub const GUESSES_MAX: u32 = 10;
 /// The time over which wrong secrets are counted.
 pub const GUESS_WINDOW: Duration = Duration::from_secs(1);
@@ -62,6 +65,12 @@ pub const POOL_IDLE_TIME: Duration = Duration::from_secs(30);
 /// Idle connections kept to one peer.
 pub const POOL_IDLE_PER_PEER_MAX: usize = 4;
 
+/// Connections that have shown no secret which a server of this process may have, as its descriptors go.
+#[must_use]
+pub fn strangers_max() -> usize {
+    STRANGERS_MAX.min(descriptors::allowed() / STRANGERS_SHARE).max(1)
+}
+
 /// Limits of one server.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
@@ -81,10 +90,10 @@ pub struct ServerLimits {
     pub head_fields_max: usize,
     /// See [`CONNECTIONS_MAX`].
     pub connections_max: usize,
-    /// See [`CONNECTIONS_PER_PEER_MAX`].
-    pub connections_per_peer_max: usize,
-    /// See [`STRANGERS_PER_PEER_MAX`].
-    pub strangers_per_peer_max: usize,
+    /// See [`STRANGERS_MAX`].
+    pub strangers_max: usize,
+    /// See [`STRANGER_TIME`].
+    pub stranger: Duration,
     /// See [`GUESSES_MAX`].
     pub guesses_max: u32,
 }
@@ -99,9 +108,10 @@ impl Default for ServerLimits {
             shutdown: SHUTDOWN_TIME,
             head_bytes_max: HEAD_BYTES_MAX,
             head_fields_max: HEAD_FIELDS_MAX,
-            connections_max: CONNECTIONS_MAX,
-            connections_per_peer_max: CONNECTIONS_PER_PEER_MAX,
-            strangers_per_peer_max: STRANGERS_PER_PEER_MAX,
+            // The other half is for files, and connections to others.
+            connections_max: CONNECTIONS_MAX.min(descriptors::allowed() / 2),
+            strangers_max: strangers_max(),
+            stranger: STRANGER_TIME,
             guesses_max: GUESSES_MAX,
         }
     }

@@ -15,6 +15,7 @@
 
 mod bind;
 mod body;
+mod census;
 mod client;
 mod endpoint;
 mod gate;

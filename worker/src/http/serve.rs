@@ -4,16 +4,15 @@
 //! ([`super::Bind`]) and the moment to stop come from the caller. It is not a router.
 //!
 //! Invariant: a connection is counted from its acceptance until its socket closes, upgrades
-//! included, so that the limits hold for everything that occupies a file descriptor. One address is held to few
-//! connections that have shown no secret; those that have are limited by the descriptors there are, and a request
-//! beyond that is told so.
+//! included, so that the limits hold for everything that occupies a file descriptor. Connections that have shown no
+//! secret are few in all and make room for one another ([`Census`]); those that have are limited by the descriptors
+//! there are, and a request beyond that is told so.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONNECTION, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
@@ -23,7 +22,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -31,9 +30,10 @@ use tracing::{debug, warn};
 
 use super::bind::Transport;
 use super::body::{Body, empty, json, read_limited};
+use super::census::{Admission, Census};
 use super::gate::{Arrival, Doors, Gate, Verdict};
 use super::limits::{
-    ACCEPT_PAUSE, REFUSALS_MAX, REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits, WARNING_INTERVAL,
+    ACCEPT_PAUSE, REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits, WARNING_INTERVAL,
 };
 use super::proof::{PROOF, Reached, ServerSessions};
 use super::watch::{HeadTimer, Heard, Watched};
@@ -81,7 +81,7 @@ pub async fn serve<H, F>(
     };
     let gate = Gate::new(doors, &config.host_names, acceptor.is_some(), &config.limits);
     let server = Arc::new(Server { limits: config.limits.clone(), acceptor, gate, handler });
-    let census = Arc::new(Census { limits: config.limits.clone(), counts: Mutex::default() });
+    let census = Census::new(config.limits.connections_max, config.limits.strangers_max);
     let (stop, stopping) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut last_warning = None;
@@ -98,7 +98,7 @@ pub async fn serve<H, F>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                survive(&error).await;
+                survive(&error, &census).await;
                 continue;
             }
         };
@@ -127,12 +127,13 @@ fn report_panic(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// What to do after `accept` failed: nothing if the peer went away, a pause if we lack resources.
-async fn survive(error: &io::Error) {
+/// What to do after `accept` failed: nothing if the peer went away; if we lack resources a stranger has to go, and a pause.
+async fn survive(error: &io::Error, census: &Census) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
         return;
     }
+    census.make_room();
     warn!(error = %error, pause_ms = ACCEPT_PAUSE.as_millis() as u64, "could not accept a connection");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
@@ -144,92 +145,6 @@ fn warn_seldom(last_warning: &mut Option<Instant>, peer: SocketAddr) {
         warn!(%peer, "refused a connection: too many are open");
     }
 }
-
-/// Counts open connections, in all and by address.
-struct Census {
-    limits: ServerLimits,
-    counts: Mutex<Counts>,
-}
-
-#[derive(Default)]
-struct Counts {
-    total: usize,
-    peers: HashMap<IpAddr, Peer>,
-}
-
-struct Peer {
-    /// Connections that have not shown a secret.
-    unknown: usize,
-    /// One permit for each connection that may be open without having shown a secret.
-    strangers: Arc<Semaphore>,
-}
-
-impl Census {
-    fn admit(self: &Arc<Self>, ip: IpAddr) -> Option<Admission> {
-        let ip = ip.to_canonical();
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.limits.connections_max + REFUSALS_MAX <= counts.total {
-            return None;
-        }
-        let crowded = self.limits.connections_max <= counts.total;
-        let peer = counts.peers.entry(ip).or_insert_with(|| Peer {
-            unknown: 0,
-            strangers: Arc::new(Semaphore::new(self.limits.strangers_per_peer_max)),
-        });
-        if self.limits.connections_per_peer_max <= peer.unknown {
-            return None;
-        }
-        peer.unknown += 1;
-        let strangers = Arc::clone(&peer.strangers);
-        counts.total += 1;
-        Some(Admission { census: Arc::clone(self), ip, strangers, known: AtomicBool::new(false), crowded })
-    }
-}
-
-impl Counts {
-    fn one_unknown_less(&mut self, ip: IpAddr) {
-        if let Some(peer) = self.peers.get_mut(&ip) {
-            peer.unknown -= 1;
-            if peer.unknown == 0 {
-                self.peers.remove(&ip);
-            }
-        }
-    }
-}
-
-/// One counted connection; uncounted when dropped.
-struct Admission {
-    census: Arc<Census>,
-    ip: IpAddr,
-    strangers: Arc<Semaphore>,
-    /// It has shown a secret.
-    known: AtomicBool,
-    /// It is one too many, and is only told so.
-    crowded: bool,
-}
-
-impl Admission {
-    /// The connection has shown a secret: its address is not held to it any more.
-    fn show_secret(&self) {
-        if !self.known.swap(true, Ordering::Relaxed) {
-            let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.one_unknown_less(self.ip);
-        }
-    }
-}
-
-impl Drop for Admission {
-    fn drop(&mut self) {
-        let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.total -= 1;
-        if !*self.known.get_mut() {
-            counts.one_unknown_less(self.ip);
-        }
-    }
-}
-
-/// A connection's place among the strangers of its address; given up at its first right secret.
-type Stranger = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
 
 struct Server<H> {
     limits: ServerLimits,
@@ -251,23 +166,31 @@ where
         stopping: watch::Receiver<()>,
     ) {
         let Ok(local) = stream.local_addr() else { return };
-        // Many workers of one machine may connect at once, so a connection beyond the strangers'
-        // limit waits for a place instead of being refused.
-        let place = Arc::clone(&admission.strangers).acquire_owned();
-        let Ok(Ok(permit)) = timeout(self.limits.head, place).await else {
-            debug!(%peer, "closed a connection: too many from its address have shown no secret");
-            return;
-        };
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%peer, %error, "could not set a connection to send at once");
         }
         let arrival = Arrival { peer, local };
         let admission = Arc::new(admission);
-        let stranger = Arc::new(Mutex::new(Some(permit)));
+        let stranger_time = self.limits.stranger;
+        tokio::select! {
+            () = admission.sent_away() => debug!(%peer, "closed a stranger's connection: others came"),
+            () = overdue(stranger_time, &admission) => debug!(%peer, "closed a connection that shows no secret"),
+            () = self.speak(stream, arrival, Arc::clone(&admission), stopping) => {}
+        }
+    }
+
+    async fn speak(
+        self: Arc<Self>,
+        stream: TcpStream,
+        arrival: Arrival,
+        admission: Arc<Admission>,
+        stopping: watch::Receiver<()>,
+    ) {
+        let peer = arrival.peer;
         match self.acceptor.clone() {
-            None => self.http(stream, arrival, admission, stranger, stopping).await,
+            None => self.http(stream, arrival, admission, stopping).await,
             Some(acceptor) => match timeout(self.limits.handshake, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => self.http(stream, arrival, admission, stranger, stopping).await,
+                Ok(Ok(stream)) => self.http(stream, arrival, admission, stopping).await,
                 Ok(Err(error)) => debug!(%peer, %error, "TLS handshake failed"),
                 Err(_) => debug!(%peer, "TLS handshake took too long"),
             },
@@ -279,7 +202,6 @@ where
         stream: S,
         arrival: Arrival,
         admission: Arc<Admission>,
-        stranger: Stranger,
         mut stopping: watch::Receiver<()>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -289,12 +211,9 @@ where
         let io = TokioIo::new(Watched::new(stream, heard, self.limits.stall, Arc::clone(&admission)));
         let sessions = Arc::new(ServerSessions::default());
         let service = service_fn(move |request| {
-            let (server, stranger) = (Arc::clone(&self), Arc::clone(&stranger));
-            let (admission, sessions) = (Arc::clone(&admission), Arc::clone(&sessions));
-            async move {
-                let known = Known { stranger: &stranger, admission: &admission, sessions: &sessions };
-                Ok::<_, Infallible>(server.answer(request, arrival, known).await)
-            }
+            let (server, admission) = (Arc::clone(&self), Arc::clone(&admission));
+            let sessions = Arc::clone(&sessions);
+            async move { Ok::<_, Infallible>(server.answer(request, arrival, &admission, &sessions).await) }
         });
         let connection = builder.serve_connection(io, service).with_upgrades();
         tokio::pin!(connection);
@@ -348,17 +267,14 @@ where
         &self,
         mut request: Request<Incoming>,
         arrival: Arrival,
-        Known { stranger, admission, sessions }: Known<'_>,
+        admission: &Admission,
+        sessions: &ServerSessions,
     ) -> Response<Body> {
         let verdict = self.gate.judge(&request, sessions, arrival, Instant::now());
         let mut response = match verdict {
             Verdict::Greet => self.greet(&request, arrival, sessions),
             Verdict::Pass { authenticated } => {
-                if authenticated {
-                    stranger.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    admission.show_secret();
-                }
-                if admission.crowded {
+                if authenticated && !admission.show_secret() {
                     let mut response = refuse(request, StatusCode::SERVICE_UNAVAILABLE).await;
                     *response.body_mut() = crowded(self.limits.connections_max);
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -378,10 +294,9 @@ where
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-        let is_stranger = stranger.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let goes_on = matches!(response.status(), StatusCode::SWITCHING_PROTOCOLS)
             || response.headers().contains_key(PROOF);
-        if is_stranger && !goes_on {
+        if !admission.is_known() && !goes_on {
             // Strangers' places are few; an idle connection must not occupy one.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -389,11 +304,12 @@ where
     }
 }
 
-/// What the requests of one connection have in common.
-struct Known<'a> {
-    stranger: &'a Stranger,
-    admission: &'a Admission,
-    sessions: &'a ServerSessions,
+/// Ends when a connection has been a stranger's for so long.
+async fn overdue(stranger_time: Duration, admission: &Admission) {
+    tokio::time::sleep(stranger_time).await;
+    if admission.is_known() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// What a request on a connection too many is told.

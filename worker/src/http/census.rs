@@ -1,0 +1,200 @@
+//! Who is connected to a server: those that have shown a secret, and strangers.
+//!
+//! Strangers are held to a number in all, so that they never take the descriptors that work needs. When one more comes,
+//! the one that has been silent longest has to go, of the network that has most of them: whoever knows the secret shows
+//! it in a few milliseconds, and many that wait for nothing keep nobody out. Not here: what a secret is (`gate`), and
+//! how long a connection may take (`watch`).
+//!
+//! Invariant: a connection is counted until its socket closes, upgrades included, and is either known or a stranger, or
+//! was sent away.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Connections that are being closed may be open beyond what is allowed: so many.
+const CLOSING_MAX: usize = 16;
+
+/// The addresses that count as one: what a single machine can have as many of as it likes.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
+    }
+}
+
+/// Counts the open connections of one server.
+pub(super) struct Census {
+    known_max: usize,
+    strangers_max: usize,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    open: usize,
+    known: usize,
+    /// Connections so far, which number them.
+    admitted: u64,
+    strangers: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
+    /// Never empty ones.
+    networks: HashMap<IpAddr, BTreeSet<u64>>,
+}
+
+impl Counts {
+    /// It is no stranger any more; says whether it was one.
+    fn leave(&mut self, number: u64) -> Option<Arc<Notify>> {
+        let (network, leaves) = self.strangers.remove(&number)?;
+        if let Some(numbers) = self.networks.get_mut(&network) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.networks.remove(&network);
+            }
+        }
+        Some(leaves)
+    }
+
+    /// Sends away the oldest stranger of the network that has most of them.
+    fn send_away(&mut self) {
+        let oldest = |numbers: &BTreeSet<u64>| numbers.first().map(|first| (numbers.len(), u64::MAX - first));
+        let Some((_, first)) = self.networks.values().filter_map(oldest).max() else { return };
+        if let Some(leaves) = self.leave(u64::MAX - first) {
+            leaves.notify_one();
+        }
+    }
+}
+
+impl Census {
+    pub(super) fn new(known_max: usize, strangers_max: usize) -> Arc<Self> {
+        Arc::new(Self { known_max, strangers_max: strangers_max.max(1), counts: Mutex::default() })
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more connection; `None` if those that were sent away have not gone yet.
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admission> {
+        let mut counts = self.counts();
+        if self.known_max.saturating_add(self.strangers_max).saturating_add(CLOSING_MAX) <= counts.open {
+            return None;
+        }
+        if self.strangers_max <= counts.strangers.len() {
+            counts.send_away();
+        }
+        let (number, network, leaves) = (counts.admitted, network(address), Arc::new(Notify::new()));
+        counts.admitted += 1;
+        counts.open += 1;
+        counts.strangers.insert(number, (network, Arc::clone(&leaves)));
+        counts.networks.entry(network).or_default().insert(number);
+        Some(Admission { census: Arc::clone(self), number, leaves, known: AtomicBool::new(false) })
+    }
+
+    /// Something is short: a stranger has to go, if there is one.
+    pub(super) fn make_room(&self) {
+        self.counts().send_away();
+    }
+}
+
+/// One counted connection; uncounted when dropped.
+pub(super) struct Admission {
+    census: Arc<Census>,
+    number: u64,
+    leaves: Arc<Notify>,
+    known: AtomicBool,
+}
+
+impl Admission {
+    /// The connection has shown a secret. Answers whether there is room for it among those that have.
+    pub(super) fn show_secret(&self) -> bool {
+        if self.is_known() {
+            return true;
+        }
+        let mut counts = self.census.counts();
+        if self.census.known_max <= counts.known || counts.leave(self.number).is_none() {
+            return false;
+        }
+        counts.known += 1;
+        self.known.store(true, Ordering::Relaxed);
+        true
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    /// Ends when the connection has to make room for others.
+    pub(super) async fn sent_away(&self) {
+        self.leaves.notified().await;
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let mut counts = self.census.counts();
+        counts.open -= 1;
+        if *self.known.get_mut() {
+            counts.known -= 1;
+        } else {
+            counts.leave(self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn is_sent_away(admission: &Admission) -> bool {
+        !admission.is_known() && !admission.census.counts().strangers.contains_key(&admission.number)
+    }
+
+    #[test]
+    fn addresses_that_one_machine_has_many_of_count_as_one() {
+        let same = |a, b| network(address(a)) == network(address(b));
+        assert!(same("127.0.0.1", "127.255.3.4") && same("127.0.0.1", "::1"));
+        assert!(same("::ffff:127.0.0.9", "127.0.0.1") && same("::ffff:10.0.0.1", "10.0.0.1"));
+        assert!(same("2001:db8::1", "2001:db8::ffff:0:0:1") && !same("2001:db8::1", "2001:db8:0:1::1"));
+        assert!(!same("10.0.0.1", "10.0.0.2") && !same("127.0.0.1", "10.0.0.1"));
+    }
+
+    #[test]
+    fn oldest_stranger_of_the_largest_network_makes_room_for_the_next() {
+        let census = Census::new(10, 3);
+        let few = census.admit(address("10.0.0.1")).unwrap();
+        let many: Vec<Admission> =
+            ["127.0.0.1", "127.0.0.2"].map(|it| census.admit(address(it)).unwrap()).into();
+        let next = census.admit(address("10.0.0.2")).unwrap();
+        assert_eq!([&few, &many[0], &many[1], &next].map(is_sent_away), [false, true, false, false]);
+        assert!(next.show_secret() && next.show_secret(), "it has a place of its own now");
+        let last = census.admit(address("127.0.0.3")).unwrap();
+        assert_eq!([&few, &many[1], &next, &last].map(is_sent_away), [false; 4]);
+        census.make_room();
+        assert!(is_sent_away(&many[1]) && !many[1].show_secret(), "it is too late");
+        drop((few, many, next, last));
+        let counts = census.counts();
+        assert_eq!((counts.open, counts.known, counts.strangers.len(), counts.networks.len()), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn strangers_never_take_the_places_of_those_who_know_the_secret() {
+        let census = Census::new(4, 2);
+        let strangers: Vec<_> = (0..20).map(|_| census.admit(address("10.0.0.1")).unwrap()).collect();
+        assert_eq!(strangers.iter().filter(|it| !is_sent_away(it)).count(), 2);
+        drop(strangers);
+        let known: Vec<_> = (0..4).map(|_| census.admit(address("10.0.0.1")).unwrap()).collect();
+        assert!(known[2..].iter().all(Admission::show_secret), "the first two had to go");
+        let more: Vec<_> = (0..2).map(|_| census.admit(address("10.0.0.1")).unwrap()).collect();
+        assert!(more.iter().all(Admission::show_secret));
+        let crowded = census.admit(address("10.0.0.1")).unwrap();
+        assert!(!crowded.show_secret() && !crowded.is_known());
+    }
+}
