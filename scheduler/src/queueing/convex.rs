@@ -12,8 +12,11 @@ use crate::queueing::{Dtd, QueueError, Setting, sum};
 
 /// It stops when the mean exceeds the minimum by less than this part of itself.
 const GAP: f64 = 1e-10;
-/// Means that differ by less than this part hide behind the rounding of their integrals; then the gap judges a step.
+/// Means that differ by less than this part may hide behind the rounding of their integrals; then what derivatives promise
+/// of the next step may judge this one: it shrinks towards the minimum.
 const HIDDEN: f64 = 1e-9;
+/// Below this part they are nothing but rounding, and the promise alone judges: steps that overshoot would go to and fro.
+const ROUNDING: f64 = 1e-13;
 /// It stops after this many steps; then the gap says how good the answer is.
 const STEPS_MAX: u32 = 1000;
 /// Steps are divided by this at most.
@@ -165,22 +168,29 @@ impl Descent {
     /// A better split, its slope and the caution that it took: steps are shortened by it. `None` if rounding hides any.
     fn step(&self, rates: &[f64], slope: &Slope, caution: f64) -> Option<(Vec<f64>, Slope, f64)> {
         let mut caution = caution;
+        let promised =
+            |rates: &[f64], slope: &Slope| self.promise(rates, slope, &self.project(rates, slope, 1.0));
         while caution < CAUTION_MAX {
             let next = self.project(rates, slope, caution);
-            let moves = || self.kinds.iter().zip(rates).zip(&next);
-            let expected = sum(moves()
-                .zip(&slope.first)
-                .map(|(((kind, old), new), first)| kind.count * first * (new - old)));
+            let expected = -self.promise(rates, slope, &next);
             let next_slope = self.slope(&next);
             let falls = next_slope.mean <= slope.mean + 0.25 * expected;
             let nears =
-                || -expected <= HIDDEN * slope.mean && self.gap(&next, &next_slope) < self.gap(rates, slope);
-            if falls && expected < 0.0 || nears() {
+                || -expected <= HIDDEN * slope.mean && promised(&next, &next_slope) < promised(rates, slope);
+            if falls && ROUNDING * slope.mean < -expected || nears() {
                 return Some((next, next_slope, caution));
             }
             caution *= 4.0;
         }
         None
+    }
+
+    /// How far the mean falls towards the next split by its derivatives. As the rates of both sum up to the same, what the
+    /// derivatives have in common does not count, and is left out before it hides the rest.
+    fn promise(&self, rates: &[f64], slope: &Slope, next: &[f64]) -> f64 {
+        let common = slope.first.iter().copied().fold(f64::INFINITY, f64::min);
+        let of = |i: usize| self.kinds[i].count * (slope.first[i] - common) * (rates[i] - next[i]);
+        sum((0..rates.len()).map(of))
     }
 
     /// Where the quadratic model with these derivatives is least among the splits near enough.

@@ -212,6 +212,46 @@ fn the_numerical_optimum_is_water_filling_where_nothing_is_delayed() {
     }
 }
 
+/// Service rates and offsets of workers, lambda and D, where steps went to and fro at the rounding of the mean.
+type Flat = (&'static [(f64, f64)], f64, f64);
+
+#[test]
+fn the_optimum_is_found_also_where_means_are_equal_but_for_rounding() {
+    let cases: [Flat; 3] = [
+        (
+            &[
+                (1.38070667, 0.11841929),
+                (2.87563094, 1.11380857),
+                (2.71361388, 0.0),
+                (2.97696878, 0.0),
+                (2.88731443, 3.40910389),
+            ],
+            4.05587454,
+            18.95353711,
+        ),
+        (
+            &[
+                (1.3299038, 1.55311553),
+                (2.89058158, 0.0),
+                (1.3586627, 0.0),
+                (2.84519358, 2.67240385),
+                (2.00569345, 1.03600673),
+            ],
+            1.15956382,
+            19.29126287,
+        ),
+        (&[(2.57052004, 4.24330988), (2.85045426, 0.0), (1.18371029, 0.0)], 0.88836775, 17.73506893),
+    ];
+    for (workers, lambda, delay) in cases {
+        let server = |&(mu, offset): &(f64, f64)| Server { mu, offset, variability: 1.0 };
+        let servers: Vec<Server> = workers.iter().map(server).collect();
+        let setting = Setting::new(&servers, lambda, delay).unwrap();
+        let even = vec![lambda / servers.len() as f64; servers.len()];
+        let least = crate::queueing::least_sojourn(&setting, &even).unwrap();
+        assert!(least.gap <= 1e-10 * least.mean, "gap {:e} of {}", least.gap, least.mean);
+    }
+}
+
 fn any_servers(most: usize) -> impl Strategy<Value = Vec<Server>> {
     let server = (0.05_f64..3.0, prop_oneof![Just(0.0), 0.0_f64..5.0], 0.0_f64..4.0);
     prop::collection::vec(server, 1..=most).prop_map(|servers| {
