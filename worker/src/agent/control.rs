@@ -559,6 +559,9 @@ impl Agent {
                     self.plan.arrived(fetch.id, map, 0);
                     if wanted { Retry::GiveUp } else { Retry::NotWanted }
                 }
+                _ if descriptors::caused(&error) => {
+                    self.plan.lacked_means(fetch.id, map, Time(self.now_ns()))
+                }
                 _ => self.plan.failed(fetch.id, map, Time(self.now_ns())),
             };
             if retry == Retry::GiveUp {

@@ -419,7 +419,7 @@ impl Connection {
         let response = self.exchange(request).await?;
         let status = response.status();
         let forwarded = self.plaintext == Plaintext::Everywhere;
-        let error = match self.sessions.check(asked, response.headers(), &self.reached, forwarded) {
+        let error = match self.sessions.check(&asked, response.headers(), &self.reached, forwarded) {
             Proven::Yes => {
                 drop(response);
                 return match self.is_usable().await {

@@ -120,7 +120,7 @@ impl ClientSessions {
     /// reached elsewhere will do.
     pub(super) fn check(
         &mut self,
-        asked: Asked,
+        asked: &Asked,
         answer: &HeaderMap,
         reached: &Reached,
         forwarded: bool,

@@ -50,10 +50,13 @@ pub struct FetchLimits {
     pub pause: Span,
     /// Longest pause.
     pub pause_max: Span,
+    /// For so long this worker may lack the means to ask before its tries count.
+    pub shortage_max: Span,
 }
 
 impl Default for FetchLimits {
-    /// 8 requests in all, 2 for each source, 16 maps or 4 MiB in each; 4 tries with pauses of 0.1, 0.2 and 0.4 s.
+    /// 8 requests in all, 2 for each source, 16 maps or 4 MiB in each; 4 tries with pauses of 0.1, 0.2 and 0.4 s,
+    /// which do not count for the first 10 s of a shortage.
     fn default() -> Self {
         Self {
             requests_max: 8,
@@ -64,6 +67,7 @@ impl Default for FetchLimits {
             tries_max: 4,
             pause: Span::milliseconds(100),
             pause_max: Span::whole_seconds(5),
+            shortage_max: Span::whole_seconds(10),
         }
     }
 }
@@ -198,6 +202,8 @@ pub struct FetchPlan {
     /// Ends of pauses; one whose output is not wanted any more stays until its time has come.
     pauses: BTreeSet<(Time, WorkerId, AttemptId)>,
     next_id: u64,
+    /// Since when this worker has lacked the means to ask for anything.
+    short_since: Option<Time>,
     /// Where the round over sources goes on, so that no source waits behind another for ever.
     turn: WorkerId,
 }
@@ -215,6 +221,7 @@ impl FetchPlan {
             flies: BTreeMap::new(),
             pauses: BTreeSet::new(),
             next_id: 0,
+            short_since: None,
             turn: WorkerId(0),
         }
     }
@@ -399,6 +406,7 @@ impl FetchPlan {
 
     /// One map of a request has arrived, with so many bytes.
     pub fn arrived(&mut self, id: u64, map: AttemptId, bytes: u64) {
+        self.short_since = None;
         if let Some(flight) = self.in_flight.get_mut(&id) {
             flight.bytes += bytes;
             if let Some(line) = self.jobs.get_mut(&flight.job) {
@@ -429,6 +437,18 @@ impl FetchPlan {
         if let Some((from, tries, _)) = self.land(id, map) {
             self.pause(from, map, now + self.limits.pause, tries);
         }
+    }
+
+    /// One map of a request was not asked for, because this worker lacked the means, such as a descriptor: others give
+    /// some back all the time, so it is asked for again, and a try counts only when the shortage lasts.
+    pub fn lacked_means(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
+        let since = *self.short_since.get_or_insert(now);
+        if self.limits.shortage_max <= now.since(since) {
+            return self.failed(id, map, now);
+        }
+        let Some((from, tries, _)) = self.land(id, map) else { return Retry::NotWanted };
+        self.pause(from, map, now + self.limits.pause, tries);
+        Retry::Later
     }
 
     fn pause(&mut self, from: WorkerId, map: AttemptId, until: Time, tries: u32) {

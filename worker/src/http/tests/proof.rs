@@ -83,10 +83,8 @@ async fn server_that_does_not_know_the_secret_gets_a_random_number_and_nothing_e
         assert_eq!(taken.matches("POST /hello HTTP/1.1\r\n").count(), 2, "{taken}");
         assert!(!taken.to_lowercase().contains("authorization") && !taken.contains("private"), "{taken}");
         assert!(!taken.contains(&*cluster_secret().to_text()), "{taken}");
-        let mut nonces: Vec<&str> = taken
-            .lines()
-            .filter_map(|line| line.to_ascii_lowercase().starts_with("gristmill-hello: ").then_some(line))
-            .collect();
+        let mut nonces: Vec<&str> =
+            taken.lines().filter(|line| line.to_ascii_lowercase().starts_with("gristmill-hello: ")).collect();
         assert_eq!(nonces.len(), 2);
         nonces.dedup();
         assert_eq!(nonces.len(), 2, "the same number twice");
@@ -140,7 +138,7 @@ async fn request_is_taken_once_and_as_it_was_signed() {
     headers.insert(HELLO, hello);
     let proof = server.greet(&headers, &reached, |_, _| Some(cluster_secret())).unwrap();
     headers.insert("gristmill-proof", proof);
-    assert_eq!(client.check(asked, &headers, &reached, false), Proven::Yes);
+    assert_eq!(client.check(&asked, &headers, &reached, false), Proven::Yes);
     let signed = |value| hyper::HeaderMap::from_iter([(hyper::header::AUTHORIZATION, value)]);
     let first = signed(client.sign(&secret, &Method::GET, "/data?a=1").unwrap());
     let shows = |headers: &_, secret: &Secret, method: &Method, target: &str| {
@@ -187,7 +185,7 @@ async fn connection_has_few_sessions() {
         // Each costs the server a session, although it proves nothing to us.
         match connection.request(Some(&secret), Method::GET, "/data", empty()).await {
             Err(HttpError::Unauthorized { .. }) if hellos <= limits::SESSIONS_PER_CONNECTION_MAX => {
-                hellos += 1
+                hellos += 1;
             }
             other => break other.unwrap_err(),
         }

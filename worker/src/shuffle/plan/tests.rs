@@ -64,6 +64,37 @@ fn plan_gives_up_after_the_last_try_and_pauses_twice_as_long_each_time() {
 }
 
 #[test]
+fn plan_counts_no_try_while_a_shortage_is_short() {
+    let limits = FetchLimits { tries_max: 2, ..FetchLimits::default() };
+    let (pause, shortage_max) = (limits.pause, limits.shortage_max);
+    let mut plan = plan(limits);
+    plan.announce(map(1, 0), WorkerId(1), &endpoint());
+    let (mut now, mut asked) = (Time::ZERO, 0);
+    let end = loop {
+        let fetch = plan.next(now).unwrap();
+        let retry = plan.lacked_means(fetch.id, map(1, 0), now);
+        plan.ended(fetch.id);
+        if retry == Retry::GiveUp {
+            break now;
+        }
+        asked += 1;
+        assert_eq!(plan.next(now), None, "no pause");
+        now = plan.wake_at(now).unwrap();
+    };
+    assert_eq!(end, Time::ZERO + shortage_max + pause, "two tries count at its end");
+    assert_eq!(asked, shortage_max.0 / pause.0 + 1);
+    // What has come meanwhile shows that the shortage is over.
+    plan.announce(map(1, 1), WorkerId(1), &endpoint());
+    let fetch = plan.next(now).unwrap();
+    plan.arrived(fetch.id, map(1, 1), 1);
+    plan.ended(fetch.id);
+    plan.announce(map(1, 0), WorkerId(1), &endpoint());
+    let fetch = plan.next(now).unwrap();
+    assert_eq!(plan.lacked_means(fetch.id, map(1, 0), now), Retry::Later);
+    plan.ended(fetch.id);
+}
+
+#[test]
 fn plan_drops_the_result_of_a_map_retracted_in_flight() {
     let mut plan = plan(FetchLimits::default());
     plan.announce(map(1, 0), WorkerId(1), &endpoint());
