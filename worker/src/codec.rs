@@ -86,6 +86,9 @@ pub fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Code
 
 /// Decodes all of `bytes`, which come from another process: lists inside may take `memory_max` bytes together.
 ///
+/// A list has up to twice the places that it needs, as it grows by doubling, and strings are as long as they came: all in all at
+/// most `bytes.len() + 2 * memory_max` and less than 64 KiB for places that nothing has come for.
+///
 /// # Errors
 /// Bytes that are not exactly one encoding of the type, are more than the limit or take more.
 pub fn decode_message<T: DeserializeOwned>(bytes: &[u8], memory_max: usize) -> Result<T, CodecError> {

@@ -1,6 +1,6 @@
 //! What master and worker say to each other: one long-lived connection, frames in both directions.
 //!
-//! A frame is a 4-byte little-endian length and that many bytes of bincode. The first frame of a connection
+//! A frame is a 4-byte little-endian length and that many bytes as `codec` makes them. The first frame of a connection
 //! is [`Hello`](WorkerFrame::Hello) from the worker, answered by `Welcome` or `Refused`. Of the scheduler's
 //! types only ids appear here; the master translates facts and orders at its own border.
 //!

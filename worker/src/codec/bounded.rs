@@ -11,6 +11,10 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
+/// Places that are made in a list before its items have come, at most. Its length is a claim until then, and serde would
+/// take up to 1 MiB at its word. A longer list grows as it comes.
+const PLACES_AHEAD_MAX: usize = 64;
+
 /// Decodes a `T` whose lists have places of at most so many bytes together.
 pub(super) struct Bounded<'a, T> {
     left: &'a Cell<usize>,
@@ -200,7 +204,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Counted<'_, A> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        self.inner.size_hint()
+        self.inner.size_hint().map(|places| places.min(PLACES_AHEAD_MAX))
     }
 }
 
@@ -221,7 +225,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Counted<'_, A> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        self.inner.size_hint()
+        self.inner.size_hint().map(|places| places.min(PLACES_AHEAD_MAX))
     }
 }
 
