@@ -24,6 +24,9 @@ pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Slots of one worker, of one kind.
 pub const SLOTS_MAX: u32 = 1000;
 
+/// Longest frame of a worker in bytes: all partitions that a job can have, of one map, are a third of it.
+pub const WORKER_FRAME_BYTES_MAX: usize = 16 << 20;
+
 /// Memory that the lists of a frame may take, for each byte that a frame may have.
 const FRAME_MEMORY_FACTOR: usize = 4;
 
@@ -550,13 +553,25 @@ pub enum FrameError {
 /// # Errors
 /// A message that encodes to more than [`FRAME_BYTES_MAX`].
 pub fn push_frame<T: Serialize>(frame: &T, buffer: &mut Vec<u8>) -> Result<(), FrameError> {
+    push_within(frame, FRAME_BYTES_MAX, buffer)
+}
+
+/// Appends a worker's frame to a buffer.
+///
+/// # Errors
+/// A message that encodes to more than [`WORKER_FRAME_BYTES_MAX`].
+pub fn push_worker_frame(frame: &WorkerFrame, buffer: &mut Vec<u8>) -> Result<(), FrameError> {
+    push_within(frame, WORKER_FRAME_BYTES_MAX, buffer)
+}
+
+fn push_within<T: Serialize>(frame: &T, limit: usize, buffer: &mut Vec<u8>) -> Result<(), FrameError> {
     let start = buffer.len();
     buffer.extend_from_slice(&[0; 4]);
     codec::encode(frame, buffer);
     let length = buffer.len() - start - 4;
-    if FRAME_BYTES_MAX < length {
+    if limit < length {
         buffer.truncate(start);
-        return Err(FrameError::TooLong { length: length as u64, limit: FRAME_BYTES_MAX as u64 });
+        return Err(FrameError::TooLong { length: length as u64, limit: limit as u64 });
     }
     buffer[start..start + 4].copy_from_slice(&(length as u32).to_le_bytes());
     Ok(())

@@ -29,7 +29,7 @@ use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, Door, Doors, Duplex, Plaintext, Secret, ServerConfig, serve};
 use gristmill_worker::protocol::{
-    CONNECT_PATH, FRAME_BYTES_MAX, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION,
+    CONNECT_PATH, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX,
     WorkerFrame, write_frame,
 };
 use history::HistoryFile;
@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 /// Heartbeats are this far apart.
 const HEARTBEAT: Duration = Duration::from_millis(500);
@@ -74,6 +74,9 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Facts entered in one go, so that a flood of them cannot keep orders back.
 const BATCH_MAX: usize = 1024;
+
+/// Batches of frames of one worker that wait to be entered and settled.
+const BATCHES_AHEAD: usize = 2;
 
 /// Bytes of frames to one worker that are written in one go.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
@@ -138,17 +141,49 @@ pub enum MasterError {
 
 /// What the loop is fed with.
 enum Input {
-    Join { hello: Hello, frames: UnboundedSender<Vec<u8>>, reply: oneshot::Sender<Joined> },
-    Frames { worker: WorkerId, frames: Vec<WorkerFrame> },
-    Gone { worker: WorkerId, goodbye: bool },
+    Join {
+        hello: Hello,
+        frames: UnboundedSender<Vec<u8>>,
+        reply: oneshot::Sender<Joined>,
+    },
+    /// `turn` is given back once what follows from the frames has been settled.
+    Frames {
+        worker: WorkerId,
+        frames: Vec<WorkerFrame>,
+        turn: OwnedSemaphorePermit,
+    },
+    Gone {
+        worker: WorkerId,
+        goodbye: bool,
+    },
     ProcessEnded(WorkerEnded),
-    Submit { submission: Box<Submission>, reply: oneshot::Sender<Submitted> },
+    Submit {
+        submission: Box<Submission>,
+        reply: oneshot::Sender<Submitted>,
+    },
     ClientLost(JobId),
-    ClientClosed { job: JobId, failed: Option<String>, reply: oneshot::Sender<()> },
-    Cancel { job: JobId, reply: oneshot::Sender<bool> },
-    DecideBy { change: PolicyChange, reply: oneshot::Sender<Result<(), ApiError>> },
-    Explain { job: JobId, task: Option<TaskName>, reply: oneshot::Sender<Option<Vec<String>>> },
-    Closed { job: JobId, failed: Option<String> },
+    ClientClosed {
+        job: JobId,
+        failed: Option<String>,
+        reply: oneshot::Sender<()>,
+    },
+    Cancel {
+        job: JobId,
+        reply: oneshot::Sender<bool>,
+    },
+    DecideBy {
+        change: PolicyChange,
+        reply: oneshot::Sender<Result<(), ApiError>>,
+    },
+    Explain {
+        job: JobId,
+        task: Option<TaskName>,
+        reply: oneshot::Sender<Option<Vec<String>>>,
+    },
+    Closed {
+        job: JobId,
+        failed: Option<String>,
+    },
     Query(Look),
 }
 
@@ -311,6 +346,7 @@ impl Prepared {
             history: self.history,
             fed,
             inputs: handle.inputs.clone(),
+            turns: Vec::new(),
             start: Instant::now(),
             silence_max: fault::span("master.silence", SILENCE_MAX),
             gone: BTreeMap::new(),
@@ -349,6 +385,8 @@ struct Master {
     history: Option<HistoryFile>,
     fed: UnboundedReceiver<Input>,
     inputs: UnboundedSender<Input>,
+    /// Of the frames that have been entered and not settled.
+    turns: Vec<OwnedSemaphorePermit>,
     start: Instant,
     silence_max: Duration,
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
@@ -402,6 +440,7 @@ impl Master {
                 self.books.tick();
             }
             self.books.settle(now);
+            self.turns.clear();
             self.books.catch_up(now);
             self.close_outputs();
             self.keep_history(now);
@@ -469,10 +508,11 @@ impl Master {
             Input::Join { hello, frames, reply } => {
                 let _ = reply.send(self.books.join(now, hello, frames));
             }
-            Input::Frames { worker, frames } => {
+            Input::Frames { worker, frames, turn } => {
                 for frame in frames {
                     self.books.frame(now, worker, frame);
                 }
+                self.turns.push(turn);
             }
             Input::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
             Input::ProcessEnded(end) => self.process_ended(now, end),
@@ -574,13 +614,19 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
         }
         Err(_) => return,
     };
-    reader.set_limit(FRAME_BYTES_MAX);
+    reader.set_limit(WORKER_FRAME_BYTES_MAX);
+    let turns = Arc::new(Semaphore::new(BATCHES_AHEAD));
     let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
     let mut goodbye = false;
     let mut shutdown = handle.shutdown.subscribe();
     loop {
-        let first = tokio::select! {
-            first = reader.next() => first,
+        let next = async {
+            // Nothing more is read of a worker that speaks faster than it can be heard.
+            let turn = Arc::clone(&turns).acquire_owned().await;
+            (reader.next().await, turn)
+        };
+        let (first, turn) = tokio::select! {
+            next = next => next,
             // The worker is lost, or takes nothing: it may never close its end.
             _ = &mut writing => {
                 let _ = handle.inputs.send(Input::Gone { worker, goodbye });
@@ -603,7 +649,8 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
             frames.push(frame);
         }
         goodbye |= matches!(frames.last(), Some(WorkerFrame::Goodbye));
-        if handle.inputs.send(Input::Frames { worker, frames }).is_err() {
+        let Ok(turn) = turn else { break };
+        if handle.inputs.send(Input::Frames { worker, frames, turn }).is_err() {
             break;
         }
     }
@@ -639,3 +686,6 @@ async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut Unbou
     }
     let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, writer.shutdown()).await;
 }
+
+#[cfg(test)]
+mod tests;

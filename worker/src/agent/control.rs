@@ -21,7 +21,8 @@ use crate::descriptors;
 use crate::http::{Endpoint, Pool, Timeouts};
 use crate::input::{InputLimits, SideInputs};
 use crate::protocol::{
-    AttemptReport, Continuation, FailureClass, FetchedOutput, JobOrder, MasterFrame, WorkerFrame, push_frame,
+    AttemptReport, Continuation, FailureClass, FetchedOutput, JobOrder, MasterFrame, WorkerFrame,
+    push_worker_frame,
 };
 use crate::recycle::Recycler;
 use crate::segment::{SegmentData, SpillDirs};
@@ -196,7 +197,7 @@ impl Agent {
 
     /// Says something to the master, at the end of this turn of the loop.
     fn say(&mut self, frame: &WorkerFrame) {
-        if let Err(error) = push_frame(frame, &mut self.outbox) {
+        if let Err(error) = push_worker_frame(frame, &mut self.outbox) {
             tracing::error!(%error, "a frame could not be sent; ending this process");
             // The master would wait for it for ever.
             self.broken = true;
