@@ -1,5 +1,6 @@
 //! The walls between the folders, and that ARCHITECTURE.md tells the truth about names.
 
+use crate::support::sandbox::PROGRAM;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +107,87 @@ fn command_line_prints_through_what_cleans_names_of_others() {
         // Where the functions are that clean.
         let inside = path.ends_with("cli/mod.rs");
         assert!(!prints || inside, "{} prints past what cleans", path.display());
+    }
+}
+
+#[test]
+fn processes_are_started_in_one_file_and_by_no_shell() {
+    for path in ["worker/src", "runtime/src", "scheduler/src"].into_iter().flat_map(sources) {
+        let text = read(&path);
+        let own = path.ends_with("runtime/src/cluster.rs");
+        // clap's type of the same name takes part in no process.
+        let starts =
+            text.contains("process::Command") || text.contains("posix_spawn") || text.contains("execv");
+        assert!(!starts || own, "{} starts processes", path.display());
+        assert!(!text.contains("\"sh\"") && !text.contains("/bin/sh"), "{} calls a shell", path.display());
+    }
+}
+
+#[test]
+fn fault_points_are_not_compiled_into_a_release() {
+    // What is left without the functions that builds with debug assertions have.
+    let text = read(&root().join("worker/src/fault.rs"));
+    let mut parts = text.split("#[cfg(debug_assertions)]\n");
+    let rest: Vec<&str> =
+        parts.next().into_iter().chain(parts.map(|part| part.split_once("\n}\n").unwrap().1)).collect();
+    assert!(4 < rest.len(), "{rest:?}");
+    let code = rest.concat().lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n");
+    for means in ["env::", "fs::", "panic!", "directory", "loop"] {
+        assert!(!code.contains(means), "{means} in {code}");
+    }
+    // Nothing else reads the variable that switches them on.
+    for path in ["worker/src", "runtime/src", "scheduler/src"].into_iter().flat_map(sources) {
+        let own = path.ends_with("worker/src/fault.rs");
+        assert!(own || !read(&path).contains("GRISTMILL_FAULTS"), "{}", path.display());
+    }
+}
+
+/// What every command of the program says of itself.
+fn help() -> String {
+    let ask = |words: &[&str]| {
+        let output = std::process::Command::new(PROGRAM).args(words).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let commands = ["run", "master", "worker", "submit", "logs", "compare", "paper"];
+    commands.iter().map(|command| ask(&[command, "--help"])).chain([ask(&["--help"])]).collect()
+}
+
+#[test]
+fn security_page_names_what_exists() {
+    let page = read(&root().join("SECURITY.md"));
+    let help = help();
+    let tests: String =
+        ["worker", "runtime", "scheduler"].into_iter().flat_map(sources).map(|path| read(&path)).collect();
+    let (mut functions, mut flags) = (0, 0);
+    for quoted in page.split('`').skip(1).step_by(2) {
+        if quoted.starts_with("--") && quoted != "--self-test" {
+            assert!(help.contains(quoted), "SECURITY.md names {quoted}, which no command takes");
+            flags += 1;
+        } else if quoted.split('_').count() > 2 {
+            let found = ["fn ", "async fn "].iter().any(|word| tests.contains(&format!("{word}{quoted}(")));
+            assert!(found, "SECURITY.md names the test {quoted}, which does not exist");
+            functions += 1;
+        } else if quoted.contains(':') {
+            assert!(help.contains(quoted), "SECURITY.md names {quoted}, which no help does");
+        } else if quoted.contains('/') {
+            assert!(root().join(quoted).exists(), "SECURITY.md names {quoted}, which does not exist");
+        }
+    }
+    assert!(60 < functions && 8 < flags, "only {functions} tests and {flags} flags were found");
+    // And what opens something is named there.
+    let risks = [
+        "--listen",
+        "--listen-everywhere",
+        "--allow-root",
+        "--allow-host",
+        "--insecure-plaintext",
+        "--print-join",
+    ];
+    for flag in risks.into_iter().chain(["--join", "--advertise", "--raw"]) {
+        assert!(help.contains(flag) && page.contains(&format!("`{flag}`")), "{flag}");
+    }
+    for control in 1..=24 {
+        assert_eq!(page.matches(&format!("\n| S{control} | ")).count(), 1, "S{control}");
     }
 }
 
