@@ -35,7 +35,7 @@ fn dice() -> Dice {
     let given =
         std::env::var("DECODERS_SEED").ok().map(|seed| seed.parse().expect("DECODERS_SEED is a number"));
     let seed: u64 = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
-    println!("DECODERS_SEED={seed}");
+    eprintln!("DECODERS_SEED={seed}");
     Dice::new(ChaCha8Rng::seed_from_u64(seed))
 }
 
