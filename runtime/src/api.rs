@@ -4,6 +4,7 @@
 //! ever added within a version. Times are nanoseconds since the master started unless a name says otherwise.
 //! Not here: frames between master and workers (`gristmill_worker::protocol`).
 
+pub use crate::master::tokens::Role;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
@@ -413,6 +414,48 @@ pub struct WorkerStatus {
     pub clock_offset_ns: i64,
     /// When it joined.
     pub joined_ns: u64,
+}
+
+/// Answer of `GET /api/v1/cluster`: what planning a job needs, for those who may submit one.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ClusterStatus {
+    /// As `GET /api/v1/status` has it.
+    pub master: MasterStatus,
+    /// What opens each worker's listings and samples of its files: secrets.
+    pub list_keys: BTreeMap<WorkerId, String>,
+}
+
+/// Body of `POST /api/v1/tokens`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// What it may do.
+    pub role: Role,
+    /// What it is called besides, so that it can be revoked alone.
+    pub label: Option<String>,
+}
+
+/// Its answer.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct MadeToken {
+    /// `NAME:KEY`: a secret.
+    pub token: String,
+}
+
+/// Body of `POST /api/v1/tokens/revoke`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeToken {
+    /// The token's name.
+    pub name: String,
+}
+
+/// Body of `POST /api/v1/tokens/rotate`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RotateTokens {
+    /// For how long the tokens of before are taken too, seconds.
+    pub grace_seconds: u64,
 }
 
 /// The master as a whole.

@@ -7,24 +7,26 @@ mod lines;
 mod outcome;
 
 use crate::api::{
-    ApiError, Explanation, JobState, JobStatus, JobTrace, LogEntry, MasterStatus, OutputClosed, PolicyChange,
-    ROOT, Submission,
+    ApiError, ClusterStatus, Explanation, JobState, JobStatus, JobTrace, LogEntry, MadeToken, MasterStatus,
+    NewToken, OutputClosed, PolicyChange, ROOT, RevokeToken, Role, RotateTokens, Submission,
 };
 use crate::output_dir::{OutputDirectory, Success};
 use crate::registry::PreparedJob;
 use crate::submit::{ClusterView, JobOptions, Planned, SubmitError, plan, unseen};
 use crate::submitter;
-use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::Job;
 use gristmill_worker::fault;
 use gristmill_worker::http::{
-    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Secret, Timeouts,
+    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Timeouts, Token,
     Transport, empty, full,
 };
 use hyper::{Method, StatusCode, Uri};
 use lines::Lines;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +68,7 @@ const JOIN_PAUSE_WORKERS: u32 = 10;
 pub struct Client {
     runtime: Arc<tokio::runtime::Runtime>,
     master: Endpoint,
-    secret: Secret,
+    token: Token,
     pool: Pool,
     /// Counts interruptions by the user; `None` if nobody watches for them.
     interrupted: Option<watch::Receiver<u32>>,
@@ -100,7 +102,7 @@ impl Client {
         Self {
             runtime,
             master: master.endpoint.clone(),
-            secret: master.secret.clone(),
+            token: master.token.clone(),
             pool: Pool::new(timeouts, master.plaintext),
             interrupted: None,
             options: JobOptions::new("output"),
@@ -173,6 +175,39 @@ impl Client {
     /// A master that cannot be reached.
     pub fn master(&self) -> Result<MasterStatus, ClientError> {
         self.get(&format!("{ROOT}/status"))
+    }
+
+    /// A new token that may do what this role may; the label lets it be revoked alone.
+    ///
+    /// # Errors
+    /// A label that none can have, a token of ours that may not do this, or a master that cannot be reached.
+    pub fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
+        let made: MadeToken =
+            self.change_tokens("tokens", &NewToken { role, label: label.map(str::to_owned) }).and_then(
+                |made| serde_json::from_slice(&made).map_err(|source| ClientError::Answer { source }),
+            )?;
+        made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
+    }
+
+    /// Lets the token of this name open nothing any more. Workers that joined with it are lost.
+    ///
+    /// # Errors
+    /// As [`Client::new_token`].
+    pub fn revoke_token(&self, name: &str) -> Result<(), ClientError> {
+        self.change_tokens("tokens/revoke", &RevokeToken { name: name.to_owned() }).map(drop)
+    }
+
+    /// Makes all tokens new; those of before are taken for this long.
+    ///
+    /// # Errors
+    /// As [`Client::new_token`].
+    pub fn rotate_tokens(&self, grace: Duration) -> Result<(), ClientError> {
+        self.change_tokens("tokens/rotate", &RotateTokens { grace_seconds: grace.as_secs() }).map(drop)
+    }
+
+    fn change_tokens(&self, route: &str, change: &impl Serialize) -> Result<bytes::Bytes, ClientError> {
+        let body = serde_json::to_vec(change).map_err(|source| ClientError::Answer { source })?;
+        self.runtime.clone().block_on(self.request(Method::POST, &format!("{ROOT}/{route}"), body))
     }
 
     /// Lets another policy or placement decide from now on; answers how the master stands then.
@@ -282,7 +317,7 @@ impl Client {
         *request.method_mut() = method.clone();
         *request.uri_mut() =
             hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
-        let sent = self.pool.send(&self.master, Some(&self.secret), request).await;
+        let sent = self.pool.send(&self.master, Some(&self.token), request).await;
         let answer = sent.map_err(|source| self.failed(source))?;
         let status = answer.status();
         let mut answer = answer.into_body();
@@ -296,6 +331,7 @@ impl Client {
         let (peer, path) = (self.master.to_string(), path.to_owned());
         Err(self.failed(match status {
             StatusCode::UNAUTHORIZED => HttpError::Unauthorized { peer, method, path },
+            StatusCode::FORBIDDEN => HttpError::Forbidden { peer, method, path },
             status => HttpError::Status { peer, method, path, status, message: String::new() },
         }))
     }
@@ -305,10 +341,11 @@ impl Client {
         Ok(Lines::new(self, answer))
     }
 
-    fn cluster_view(&self, master: MasterStatus) -> ClusterView {
+    fn cluster_view(&self, master: MasterStatus, list_keys: &BTreeMap<WorkerId, String>) -> ClusterView {
+        let keys = list_keys.iter().filter_map(|(worker, key)| Some((*worker, key.parse().ok()?)));
         ClusterView {
             workers: master.workers,
-            secret: self.secret.clone(),
+            list_keys: keys.collect(),
             pool: self.pool.clone(),
             runtime: self.runtime.handle().clone(),
         }
@@ -389,13 +426,13 @@ impl Client {
         options: &JobOptions,
         attached: bool,
     ) -> Result<(Planned, ClusterView), ClientError> {
-        let master: MasterStatus = self.get_async(&format!("{ROOT}/status")).await?;
+        let ClusterStatus { master, list_keys } = self.get_async(&format!("{ROOT}/cluster")).await?;
         let build = gristmill_worker::build_id();
         if master.build != build {
             // The master would refuse it too, but not before all of it is planned.
             return Err(ClientError::OtherBuild { own: build, cluster: master.build });
         }
-        let (cluster, options) = (self.cluster_view(master), options.clone());
+        let (cluster, options) = (self.cluster_view(master, &list_keys), options.clone());
         let planning = tokio::task::spawn_blocking(move || {
             let planned = plan(&mut *job, &options, &cluster, attached);
             (planned, cluster)

@@ -6,10 +6,13 @@
 
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
+use crate::master::tokens::{Role, Tokens};
 use crate::out_of_memory::MemoryKills;
 use crate::scratch;
 use gristmill_worker::agent::{begun, capture, crash};
-use gristmill_worker::http::{Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, full};
+use gristmill_worker::http::{
+    Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, Token, full,
+};
 use gristmill_worker::protocol::SlotCounts;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
@@ -129,7 +132,7 @@ pub enum Shuffle {
 /// What a child reads from its standard input before anything else: one line of JSON.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ChildConfig {
-    /// The cluster's secret, as text.
+    /// For a master the cluster's secret, for a worker its token, as text.
     pub secret: String,
     /// For a worker: the master.
     pub master: Option<Endpoint>,
@@ -191,7 +194,8 @@ pub enum ClusterError {
 /// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.
 pub struct Cluster {
     master: Endpoint,
-    secret: Secret,
+    /// What lets its owner do everything.
+    token: Token,
     master_child: Child,
     master_stdin: Option<ChildStdin>,
     stop: watch::Sender<bool>,
@@ -243,9 +247,11 @@ impl Cluster {
         let ready: MasterReady = serde_json::from_str(&ready).map_err(|error| failed(error.into()))?;
         let master = Endpoint { host: "127.0.0.1".to_owned(), port: ready.port, pin: None };
         let (stop, stopping) = watch::channel(false);
+        let made = |role| Tokens::open(secret.clone(), None).and_then(|tokens| tokens.token(role, None));
+        let made = |role| made(role).map_err(|error| failed(io::Error::other(error)));
         let mut cluster = Self {
             master,
-            secret,
+            token: made(Role::Admin)?,
             master_child: child,
             master_stdin: Some(stdin),
             stop,
@@ -260,7 +266,7 @@ impl Cluster {
             nic_bytes_per_second: config.nic_bytes_per_second,
             memory_bytes: config.memory_bytes,
             master: cluster.master.clone(),
-            secret: cluster.secret.clone(),
+            token: made(Role::Work)?,
             plaintext: Plaintext::OnLoopback,
             spill_dirs: Vec::new(),
             disk_reserve_bytes: config.disk_reserve_bytes,
@@ -283,7 +289,7 @@ impl Cluster {
     pub fn join_line(&self) -> JoinLine {
         JoinLine {
             endpoint: self.master.clone(),
-            secret: self.secret.clone(),
+            token: self.token.clone(),
             plaintext: Plaintext::OnLoopback,
         }
     }
@@ -303,7 +309,7 @@ impl Cluster {
         }
         let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         let path = format!("{ROOT}/shutdown");
-        let _ = pool.request(&self.master, Some(&self.secret), Method::POST, &path, full(Vec::new())).await;
+        let _ = pool.request(&self.master, Some(&self.token), Method::POST, &path, full(Vec::new())).await;
         farewell(self.master_stdin.take()).await;
         if tokio::time::timeout(END_PATIENCE, self.master_child.wait()).await.is_err() {
             let _ = self.master_child.kill().await;
@@ -324,7 +330,7 @@ pub(crate) struct Workers {
     /// Of all together.
     pub memory_bytes: u64,
     pub master: Endpoint,
-    pub secret: Secret,
+    pub token: Token,
     pub plaintext: Plaintext,
     /// Where [`Workers::run`] makes private folders.
     pub spill_dirs: Vec<PathBuf>,
@@ -361,7 +367,7 @@ impl Workers {
             disk_reserve_bytes: self.disk_reserve_bytes,
             shuffle: self.shuffle,
             master: self.master.clone(),
-            secret: self.secret.clone(),
+            token: self.token.clone(),
             folders: folders.to_vec(),
             flags: self.flags.clone(),
             pool: Pool::new(Timeouts::default(), self.plaintext),
@@ -418,7 +424,7 @@ struct Seat {
     disk_reserve_bytes: u64,
     shuffle: Shuffle,
     master: Endpoint,
-    secret: Secret,
+    token: Token,
     folders: Vec<PathBuf>,
     flags: Vec<OsString>,
     pool: Pool,
@@ -454,7 +460,7 @@ impl Seat {
             spill_dirs.push(path);
         }
         let settings = ChildConfig {
-            secret: self.secret.to_text().to_string(),
+            secret: self.token.to_text().to_string(),
             master: Some(self.master.clone()),
             spill_dirs: spill_dirs.clone(),
             memory_bytes: self.memory_bytes,
@@ -557,7 +563,7 @@ impl Seat {
             *request.uri_mut() = uri;
         }
         // The master learns of the loss anyway; only its cause would be missing.
-        if let Err(error) = self.pool.send(&self.master, Some(&self.secret), request).await {
+        if let Err(error) = self.pool.send(&self.master, Some(&self.token), request).await {
             tracing::debug!(%error, "the end of a worker could not be reported");
         }
     }

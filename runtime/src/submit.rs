@@ -8,11 +8,10 @@ use crate::output_dir::{OutputDirectory, OutputError, refuse_inputs};
 use crate::registry::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_scheduler::ids::WorkerId;
-use gristmill_worker::agent::LIST_PURPOSE;
-use gristmill_worker::agent::files::{JobFiles, SAMPLE_ROUTE};
+use gristmill_worker::agent::files::{FileKey, JobFiles, SAMPLE_ROUTE};
 use gristmill_worker::api::{Input, JobPlan, Order, PlanError, Submitter, TaskError};
 use gristmill_worker::collect::PARTITIONS_MAX;
-use gristmill_worker::http::{Endpoint, HttpError, Pool, Secret, full};
+use gristmill_worker::http::{Endpoint, HttpError, Key, Pool, Secret, full};
 use gristmill_worker::input::list::{ListedFile, Listing, list_local};
 use gristmill_worker::input::plan::{
     FirstRecord, SplitRules, first_records, input_bytes, plan_side, plan_splits,
@@ -150,7 +149,8 @@ pub(crate) struct Planned {
 /// What planning needs to know of the cluster.
 pub(crate) struct ClusterView {
     pub workers: Vec<WorkerStatus>,
-    pub secret: Secret,
+    /// What opens each worker's listings and samples.
+    pub list_keys: BTreeMap<WorkerId, Secret>,
     pub pool: Pool,
     pub runtime: tokio::runtime::Handle,
 }
@@ -166,14 +166,14 @@ impl Listing for ClusterListing<'_> {
         let Some(endpoint) = cluster.endpoint(worker) else {
             return Err(InputError::OutOfReach { path: name });
         };
-        cluster.runtime.block_on(list_on(cluster, endpoint, path, &name))
+        cluster.runtime.block_on(list_on(cluster, (worker, endpoint), path, &name))
     }
 }
 
 /// Asks a worker for a file, or the files of a directory; errors call it by its whole name.
 async fn list_on(
     cluster: &ClusterView,
-    endpoint: &Endpoint,
+    worker: (WorkerId, &Endpoint),
     path: &FilePath,
     name: &FilePath,
 ) -> Result<Vec<ListedFile>, InputError> {
@@ -183,8 +183,9 @@ async fn list_on(
         source,
     };
     let body = serde_json::to_vec(path).map_err(|source| failed(Box::new(source)))?;
-    let secret = cluster.secret.derive(LIST_PURPOSE);
-    let answer = cluster.pool.request(endpoint, Some(&secret), Method::POST, "/list", full(body)).await;
+    let (_, endpoint) = worker;
+    let key = cluster.list_keys.get(&worker.0).map(|key| key as &dyn Key);
+    let answer = cluster.pool.request(endpoint, key, Method::POST, "/list", full(body)).await;
     let mut answer = match answer {
         Ok(answer) => answer,
         Err(HttpError::Status { status: StatusCode::NOT_FOUND, .. }) => {
@@ -209,11 +210,13 @@ pub(crate) async fn unseen(cluster: &ClusterView, submission: &Submission) -> Op
     let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
     let first = pieces.into_iter().find(|piece| piece.place == Place::Submitter);
     for worker in &cluster.workers {
-        if list_on(cluster, &worker.endpoint, &probe, &probe).await.is_err() {
+        if list_on(cluster, (worker.worker, &worker.endpoint), &probe, &probe).await.is_err() {
             return Some((worker.worker, submission.output.clone()));
         }
         if let Some(piece) = first {
-            let seen = list_on(cluster, &worker.endpoint, &piece.path, &piece.name).await.unwrap_or_default();
+            let seen = list_on(cluster, (worker.worker, &worker.endpoint), &piece.path, &piece.name)
+                .await
+                .unwrap_or_default();
             if !seen.iter().any(|file| file.stamp == piece.stamp) {
                 return Some((worker.worker, piece.name.clone()));
             }
@@ -234,7 +237,7 @@ impl ClusterView {
         JobFiles {
             route: SAMPLE_ROUTE.to_owned(),
             worker: None,
-            key: self.secret.derive(LIST_PURPOSE),
+            key: FileKey::OfWorkers(self.list_keys.clone()),
             submitter: None,
             peers: self.workers.iter().map(|worker| (worker.worker, worker.endpoint.clone())).collect(),
             pool: self.pool.clone(),

@@ -39,7 +39,7 @@ pub struct Doors {
 }
 
 impl http::Doors for Doors {
-    fn secret_for(&self, method: &Method, path: &str) -> Door {
+    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
         match (method, path) {
             (&Method::POST, path) if path.starts_with("/files/") => Door::Secret(self.key.clone()),
             (&Method::PUT, path) => match PutPart::parse(path) {

@@ -155,6 +155,8 @@ pub enum MasterFrame {
         worker: WorkerId,
         /// Heartbeats this many milliseconds apart, please.
         heartbeat_ms: u32,
+        /// What opens this worker's listings and samples of files, to clients that may submit jobs.
+        list_key: Secret,
     },
     /// The worker is not wanted, and why.
     Refused {

@@ -72,7 +72,7 @@ pub fn benches(criterion: &mut Criterion) {
 struct ShuffleDoors(Store);
 
 impl Doors for ShuffleDoors {
-    fn secret_for(&self, method: &Method, path: &str) -> Door {
+    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
         let job = path.strip_prefix("/shuffle/").and_then(|job| job.parse::<JobId>().ok());
         match job {
             Some(job) if method == Method::POST => self.0.key(job).map_or(Door::Closed, Door::Secret),

@@ -29,6 +29,7 @@ mod sim;
 mod state;
 mod summary;
 mod text_table;
+mod token;
 mod tools;
 mod trace;
 mod trusted;
@@ -66,6 +67,7 @@ enum Fixed {
     Status(query::StatusCommand),
     /// Show or change who decides on a running master
     Policy(policy::PolicyCommand),
+    Token(token::TokenCommand),
     /// List jobs
     Jobs(query::JobsCommand),
     /// Wait until a job has ended
@@ -224,6 +226,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Worker(flags) => processes::worker(registry, &settings, &flags),
             Fixed::Status(flags) => query::status(&settings, &flags),
             Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
+            Fixed::Token(flags) => token::token(&settings, &flags),
             Fixed::Jobs(flags) => query::jobs(&settings, &flags),
             Fixed::Wait(flags) => query::wait(&settings, &flags),
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),
@@ -368,6 +371,12 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => (
             exit::UNAUTHORISED,
             Some("use the master's join line: --join FILE; if it is that one, another program has its port"),
+        ),
+        ClientError::Master { source, .. } if matches!(**source, HttpError::Forbidden { .. }) => (
+            exit::UNAUTHORISED,
+            Some(
+                "use a join line with a token that may: `gristmill token new ROLE` makes one where the master runs",
+            ),
         ),
         ClientError::Master { source, .. }
             if matches!(**source, HttpError::Plaintext { .. } | HttpError::Forwarded { .. }) =>

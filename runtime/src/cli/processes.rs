@@ -10,6 +10,7 @@ use super::state::StateFolder;
 use super::{stdout_line, usage};
 use crate::cluster::{ChildConfig, MasterReady, Shuffle, Workers};
 use crate::exit;
+use crate::master::tokens::Tokens;
 use crate::master::{MasterConfig, Prepared};
 use crate::registry::Registry;
 use clap::Args;
@@ -17,7 +18,7 @@ use gristmill_scheduler::estimate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, crash, slots};
-use gristmill_worker::http::{Bind, Endpoint, Identity, JoinLine, Plaintext, Secret, Transport};
+use gristmill_worker::http::{Bind, Endpoint, Identity, Secret, Transport};
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,7 +26,6 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +37,9 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Name of the file in the state folder with what the master has learned of jobs.
 const HISTORY_FILE: &str = "history.json";
+
+/// Name of the file in the state folder that says which tokens hold.
+const TOKENS_FILE: &str = "tokens";
 
 /// Name of the file in the state folder by which numbers of jobs go on over restarts.
 const REGISTER_FILE: &str = "jobs";
@@ -217,10 +220,11 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         }
     };
     let state = held.as_ref().map(StateFolder::path);
+    let tokens = Arc::new(Tokens::open(secret, state.map(|state| state.join(TOKENS_FILE)))?);
     let config = MasterConfig {
         bind: bind.clone(),
         host_names: flags.allow_host.clone(),
-        secret: secret.clone(),
+        tokens: tokens.clone(),
         build: gristmill_worker::build_id(),
         policy,
         placement,
@@ -240,7 +244,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
             stdout_line(&serde_json::to_string(&MasterReady { port: address.port() })?)?;
             io::stdout().flush()?;
         }
-        Some(state) => announce(&bind, address, &secret, state, flags.print_join)?,
+        Some(state) => announce(&bind, address, &tokens, state, flags.print_join)?,
     }
     runtime.block_on(prepared.run(listener, stopping));
     if let Some(state) = state {
@@ -317,7 +321,7 @@ fn warn_as_root(bind: &Bind, quiet: bool) {
 fn announce(
     bind: &Bind,
     address: SocketAddr,
-    secret: &Secret,
+    tokens: &Tokens,
     state: &Path,
     print: bool,
 ) -> anyhow::Result<()> {
@@ -325,24 +329,19 @@ fn announce(
         Transport::Plain => None,
         Transport::Tls(identity) => Some(identity.pin()),
     };
-    let line = JoinLine {
-        endpoint: Endpoint::of_address(address, pin),
-        secret: secret.clone(),
-        plaintext: Plaintext::default(),
-    };
-    let text = line.to_text();
     let path = state.join(JOIN_FILE);
-    let built = state.join(format!("{JOIN_FILE}.new"));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
-    file.write_all(text.as_bytes())?;
-    fs::rename(&built, &path)?;
+    let line = tokens.keep_join(path.clone(), Endpoint::of_address(address, pin))?;
+    let text = line.to_text();
     say!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
     // What stdout was turned into others may read, today or later.
     if print || io::stdout().is_terminal() {
         stdout_line(&*text)?;
         io::stdout().flush()?;
     }
-    say!("start a worker with: gristmill worker --join FILE    (a copy of that file, 0600, or - for stdin)");
+    say!(
+        "start a worker with: gristmill worker --join FILE    (FILE from `gristmill token new work --output FILE`, or \
+         - for stdin)"
+    );
     Ok(())
 }
 
@@ -379,7 +378,7 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
         nic_bytes_per_second: config.nic_bytes_per_second,
         memory_bytes: config.memory_bytes.saturating_mul(of_each),
         master: line.endpoint,
-        secret: line.secret,
+        token: line.token,
         plaintext: line.plaintext,
         spill_dirs: config.spill_dirs,
         disk_reserve_bytes: config.disk_reserve_bytes,
@@ -423,7 +422,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     super::keep_memory_private();
     let Stoppable { runtime, stop, stopping, signalled, orphaned } = Stoppable::start()?;
     let child = child::settings(stop, orphaned.clone())?;
-    let secret = parse_secret(&child)?;
+    let token = child.secret.parse().map_err(|_| usage("the parent's token cannot be read".to_owned()))?;
     let master = child.master.ok_or_else(|| usage("the parent named no master".to_owned()))?;
     let first =
         child.spill_dirs.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
@@ -439,7 +438,7 @@ fn worker_process(registry: Registry, flags: &WorkerCommand) -> anyhow::Result<u
     let config = WorkerConfig {
         bind: worker_bind(&runtime, flags, &master)?,
         master,
-        secret,
+        token,
         slots: child.slots,
         memory: Bytes(child.memory_bytes),
         spill_dirs: child.spill_dirs.clone(),

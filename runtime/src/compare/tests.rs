@@ -22,7 +22,7 @@ fn options(policies: &[&str]) -> Options {
 fn given() -> JoinLine {
     JoinLine {
         endpoint: gristmill_worker::http::Endpoint { host: "127.0.0.1".to_owned(), port: 1, pin: None },
-        secret: gristmill_worker::http::Secret::generate().unwrap(),
+        token: "admin@0:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".parse().unwrap(),
         plaintext: gristmill_worker::http::Plaintext::OnLoopback,
     }
 }

@@ -22,6 +22,7 @@ pub use explain::TaskName;
 pub use submit::ENDED_JOBS_MAX;
 
 use super::register::Register;
+use super::tokens::list_key;
 use super::translate;
 use crate::api::{BuiltPart, JobFailure, JobState, JobStatus, JobTrace, LogEntry, Submission, WorkerStatus};
 use crate::journal::{Journal, Record};
@@ -34,6 +35,7 @@ use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::Endpoint;
+use gristmill_worker::http::Secret;
 use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotCounts};
 use job::{Around, Job};
 use lanes::Lanes;
@@ -98,6 +100,8 @@ pub struct Setting {
     pub journal: Option<Journal>,
     /// Numbers for jobs, and what became of those of earlier masters.
     pub register: Register,
+    /// What the keys of workers' listings are derived from.
+    pub list_secret: Secret,
 }
 
 /// Why there is nothing to say of a job.
@@ -131,6 +135,7 @@ pub struct Books {
     /// What each worker's shuffle is held to, as the core was told.
     network: Option<Bytes>,
     register: Register,
+    list_secret: Secret,
     events: Vec<Event>,
     commands: Vec<Command>,
     /// Outputs to be announced, by home, source and job.
@@ -168,6 +173,7 @@ impl Books {
             pool_weights: setting.pools,
             network: None,
             register: setting.register,
+            list_secret: setting.list_secret,
             events: Vec::new(),
             commands: Vec::new(),
             announced: BTreeMap::new(),
@@ -232,7 +238,8 @@ impl Books {
         self.processes.insert((entry.hello.pid, worker));
         self.workers.insert(worker, entry);
         self.learn_network();
-        self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms: self.heartbeat_ms });
+        let list_key = list_key(&self.list_secret, worker);
+        self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms: self.heartbeat_ms, list_key });
         self.say(worker, &MasterFrame::Ping { master_ns: now.0 });
         Ok(worker)
     }

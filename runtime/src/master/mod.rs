@@ -5,9 +5,11 @@
 
 mod address;
 mod books;
+mod doors;
 mod history;
 mod register;
 mod routes;
+pub(crate) mod tokens;
 mod translate;
 
 use crate::api::{ApiError, PolicyChange, Submission, WorkerEnded};
@@ -17,6 +19,7 @@ use crate::registry::Registry;
 #[cfg(test)]
 pub use books::tests::status_of;
 use books::{Books, Deciders, Setting, TaskName};
+use doors::MasterDoors;
 use gristmill_scheduler::core::{Core, CoreConfig};
 use gristmill_scheduler::estimate::Estimator;
 use gristmill_scheduler::ids::{JobId, WorkerId};
@@ -27,13 +30,12 @@ use gristmill_worker::clean;
 use gristmill_worker::descriptors;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
-use gristmill_worker::http::{Bind, Door, Doors, Duplex, Plaintext, Secret, ServerConfig, serve};
+use gristmill_worker::http::{Bind, Duplex, Plaintext, ServerConfig, ShownKey, serve};
 use gristmill_worker::protocol::{
-    CONNECT_PATH, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX,
-    WorkerFrame, write_frame,
+    FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX, WorkerFrame,
+    write_frame,
 };
 use history::HistoryFile;
-use hyper::Method;
 use register::Register;
 use std::collections::BTreeMap;
 use std::io;
@@ -41,6 +43,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokens::Tokens;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -88,7 +91,7 @@ pub struct MasterConfig {
     /// Further host names under which it is reached.
     pub host_names: Vec<String>,
     /// What opens its doors.
-    pub secret: Secret,
+    pub tokens: Arc<Tokens>,
     /// Identifies the executable.
     pub build: String,
     /// Chooses jobs.
@@ -216,6 +219,7 @@ struct Handle {
     build: String,
     /// Which endpoints of others may speak plain HTTP.
     plaintext: Plaintext,
+    tokens: Arc<Tokens>,
 }
 
 impl Handle {
@@ -233,23 +237,11 @@ impl Handle {
     }
 }
 
-/// One secret opens every door of the master.
-struct MasterDoors(Secret);
-
-impl Doors for MasterDoors {
-    fn secret_for(&self, _method: &Method, path: &str) -> Door {
-        match path == CONNECT_PATH || path.starts_with(crate::api::ROOT) {
-            true => Door::Secret(self.0.clone()),
-            false => Door::Closed,
-        }
-    }
-}
-
 /// A master that is ready to run: all that could be refused has been.
 pub struct Prepared {
     bind: Bind,
     host_names: Vec<String>,
-    secret: Secret,
+    tokens: Arc<Tokens>,
     build: String,
     books: Books,
     history: Option<HistoryFile>,
@@ -298,6 +290,7 @@ impl Prepared {
             None => core,
         };
         let setting = Setting {
+            list_secret: config.tokens.list_secret(),
             build: config.build.clone(),
             heartbeat_ms: HEARTBEAT.as_millis() as u32,
             deciders,
@@ -308,7 +301,7 @@ impl Prepared {
         Ok(Self {
             bind: config.bind,
             host_names: config.host_names,
-            secret: config.secret,
+            tokens: config.tokens,
             build: config.build,
             books: Books::new(core, setting),
             history,
@@ -326,12 +319,13 @@ impl Prepared {
             _attended: attended,
             build: self.build.clone(),
             plaintext: self.bind.permissions.plaintext(),
+            tokens: self.tokens.clone(),
         };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();
         server.limits.connections_max = connections_max();
         server.limits.stall = fault::span("master.stall", CLIENT_STALL_MAX);
-        let doors = Arc::new(MasterDoors(self.secret.clone()));
+        let doors = Arc::new(MasterDoors(self.tokens.clone()));
         let asked = handle.clone();
         let answer = move |request| routes::respond(asked.clone(), request);
         let mut closing = handle.shutdown.subscribe();
@@ -578,7 +572,7 @@ fn connections_max() -> usize {
 }
 
 /// Greets a worker on a fresh connection and carries its frames until it is gone.
-async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
+async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let (reader, mut writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
     let greeting = tokio::time::timeout(HELLO_PATIENCE, reader.next());
@@ -619,6 +613,7 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
     let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
     let mut goodbye = false;
     let mut shutdown = handle.shutdown.subscribe();
+    let mut changed = handle.tokens.changes();
     loop {
         let next = async {
             // Nothing more is read of a worker that speaks faster than it can be heard.
@@ -633,6 +628,13 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr) {
                 return;
             }
             _ = shutdown.wait_for(|end| *end) => break,
+            _ = changed.changed() => match handle.tokens.find(&key.0) {
+                Some(_) => continue,
+                None => {
+                    tracing::warn!(%worker, token = clean::message(&key.0), "the token of a worker holds no more");
+                    break;
+                }
+            },
         };
         let first = match first {
             Ok(Some(first)) => first,

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `GET /api/v1/status` | the master and its workers |
 //! | `POST /api/v1/jobs` | submit; answers lines of status until the job ends |
+//! | `GET /api/v1/cluster` | the master and its workers, with what lists their files |
 //! | `GET /api/v1/jobs` | all jobs |
 //! | `GET /api/v1/jobs/JOB` | one job |
 //! | `GET /api/v1/jobs/JOB/watch` | lines of status until the job ends |
@@ -15,20 +16,25 @@
 //! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
 //! | `PUT /api/v1/policy` | others decide from now on; answers the status |
+//! | `POST /api/v1/tokens` | make a token |
+//! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
+//! | `POST /api/v1/tokens/rotate` | make all tokens new |
 //! | `POST /api/v1/shutdown` | end the master |
 
 use super::books::{Absence, TaskName};
+use super::tokens::{Tokens, TokensError, list_key};
 use super::{Books, Handle, Input, Lease, address, attend};
 use crate::api::{
-    ApiError, Explanation, JobState, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
-    SUBMISSION_BYTES_MAX, Submission, WatchLine, WorkerEnded,
+    ApiError, ClusterStatus, Explanation, JobState, MadeToken, MasterStatus, NewToken, OutputClosed,
+    PolicyChange, ROOT, RevokeToken, RotateTokens, SCHEMA, SUBMISSION_BYTES_MAX, Submission, WatchLine,
+    WorkerEnded,
 };
 use bytes::Bytes;
-use gristmill_scheduler::ids::{JobId, TaskKind};
+use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::answer;
 use gristmill_worker::clean;
-use gristmill_worker::http::{Body, BodySender, PeerAddress, accept_upgrade, read_limited, stream};
+use gristmill_worker::http::{Body, BodySender, PeerAddress, ShownKey, accept_upgrade, read_limited, stream};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
@@ -58,6 +64,7 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
     let parts: Vec<&str> = route.split('/').skip(1).collect();
     let answered = match (request.method(), parts.as_slice()) {
         (&Method::GET, ["status"]) => master_status(&handle).await,
+        (&Method::GET, ["cluster"]) => cluster(&handle).await,
         (&Method::GET, ["jobs"]) => jobs(&handle).await,
         (&Method::POST, ["jobs"]) => submit(handle, request).await,
         (&Method::GET, ["jobs", job]) => {
@@ -78,6 +85,9 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
         (&Method::PUT, ["policy"]) => decide_by(&handle, request.into_body()).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens"]) => new_token(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens", "revoke"]) => revoke_token(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens", "rotate"]) => rotate_tokens(&handle, request.into_body()).await,
         (&Method::POST, ["shutdown"]) => {
             let _ = handle.shutdown.send(true);
             Ok(answer::status(StatusCode::NO_CONTENT))
@@ -114,12 +124,15 @@ fn ok<T: Serialize>(value: &T) -> Answered {
 
 fn connect(handle: Handle, request: &mut Request<Incoming>) -> Response<Body> {
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
-    let (Some((response, io)), Some(peer)) = (accept_upgrade(request, CONTROL_PROTOCOL), peer) else {
+    let key = request.extensions().get::<ShownKey>().cloned();
+    let (Some((response, io)), Some(peer), Some(key)) =
+        (accept_upgrade(request, CONTROL_PROTOCOL), peer, key)
+    else {
         return answer::status(StatusCode::UPGRADE_REQUIRED);
     };
     tokio::spawn(async move {
         if let Ok(io) = io.await {
-            attend(handle, io, peer).await;
+            attend(handle, io, peer, key).await;
         }
     });
     response
@@ -155,6 +168,61 @@ async fn about_job<T: Serialize + Send + 'static>(
 }
 
 async fn master_status(handle: &Handle) -> Answered {
+    ok(&status_of_master(handle).await?)
+}
+
+/// As the status, for those who may submit jobs.
+async fn cluster(handle: &Handle) -> Answered {
+    let master = status_of_master(handle).await?;
+    let list_secret = handle.tokens.list_secret();
+    let key = |worker: WorkerId| (worker, list_key(&list_secret, worker).to_text().to_string());
+    let list_keys = master.workers.iter().map(|worker| key(worker.worker)).collect();
+    ok(&ClusterStatus { master, list_keys })
+}
+
+async fn new_token(handle: &Handle, incoming: Incoming) -> Answered {
+    let wanted: NewToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    let token =
+        handle.tokens.token(wanted.role, wanted.label.as_deref()).map_err(|error| refused_token(&error))?;
+    ok(&MadeToken { token: token.to_text().to_string() })
+}
+
+async fn revoke_token(handle: &Handle, incoming: Incoming) -> Answered {
+    let revoke: RevokeToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    change_tokens(handle, move |tokens| tokens.revoke(&revoke.name)).await
+}
+
+async fn rotate_tokens(handle: &Handle, incoming: Incoming) -> Answered {
+    let rotate: RotateTokens = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    change_tokens(handle, move |tokens| tokens.rotate(Duration::from_secs(rotate.grace_seconds))).await
+}
+
+/// Changes the tokens on another thread, as the change is on disk before it holds.
+async fn change_tokens(
+    handle: &Handle,
+    change: impl FnOnce(&Tokens) -> Result<(), TokensError> + Send + 'static,
+) -> Answered {
+    let tokens = handle.tokens.clone();
+    let changed =
+        tokio::task::spawn_blocking(move || change(&tokens)).await.map_err(|_| Refusal::ending())?;
+    changed.map_err(|error| refused_token(&error))?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+fn refused_token(error: &TokensError) -> Refusal {
+    let status = match error {
+        TokensError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    Refusal::new(status, "token", crate::chain(error))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(body)
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))
+}
+
+async fn status_of_master(handle: &Handle) -> Result<MasterStatus, Refusal> {
     let build = handle.build.clone();
     let status = handle.query(move |books, now| MasterStatus {
         schema: SCHEMA,
@@ -169,7 +237,7 @@ async fn master_status(handle: &Handle) -> Answered {
         workers: books.workers(),
         jobs_live: books.jobs_live(),
     });
-    ok(&status.await.ok_or_else(Refusal::ending)?)
+    status.await.ok_or_else(Refusal::ending)
 }
 
 async fn jobs(handle: &Handle) -> Answered {

@@ -36,6 +36,7 @@ mod shuffle;
 mod sim;
 mod support;
 mod suspend;
+mod tokens;
 mod trust;
 mod user_code;
 mod verify;

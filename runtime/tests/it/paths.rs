@@ -21,7 +21,7 @@ const PRIVATE: &str = "precious";
 /// A submission of a job of one map without input and one reduce, to be closed by the master.
 fn submission(sandbox: &Sandbox, standing: &Standing<'_>, output: &str, probe: &str) -> Value {
     let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
-    let key = &standing.join.token;
+    let key = &standing.join.key;
     json!({
         "schema": 1, "build": status["build"], "name": "wordcount",
         "parameters": parameters(sandbox, standing),

@@ -113,7 +113,7 @@ fn secret_is_in_no_command_line_environment_or_log() {
     let input = sandbox.write("text", "a\n");
     let client = sandbox.gristmill(["submit", "wordcount", &input]).env("GRISTMILL_LOG", "trace").start();
     sandbox.stopped_at("map");
-    let token = standing.join.token.clone();
+    let token = standing.join.key.clone();
     let processes = sandbox.processes();
     assert_eq!(processes.len(), 4, "a master, a worker and its process, a client: {processes:#?}");
     for found in &processes {
@@ -170,7 +170,7 @@ fn whoever_takes_the_port_of_a_killed_master_learns_nothing() {
     let input = sandbox.write("text", "b a\na\n");
     sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     standing.master.signal(Signal::KILL);
-    let (token, address) = (standing.join.token.clone(), standing.join.address);
+    let (token, address) = (standing.join.key.clone(), standing.join.address);
     let check = |who: &str, taken: String| {
         assert!(taken.contains("POST /hello HTTP/1.1\r\n"), "{who} did not call: {taken:?}");
         let lower = taken.to_ascii_lowercase();
@@ -181,7 +181,7 @@ fn whoever_takes_the_port_of_a_killed_master_learns_nothing() {
     let impostor = Impostor::at(address);
     // The worker, and its supervisor, which would report the process that it replaces.
     let worker = standing.workers.remove(0).finish().expect_code(6);
-    worker.expect_words(&["refused the secret"]);
+    worker.expect_words(&["refused the token"]);
     check("a worker", impostor.take());
     for command in [
         &["status"] as &[&str],

@@ -95,7 +95,7 @@ fn join_line_goes_to_no_redirected_stdout_unless_told() {
         let join = await_join_line(&master);
         until("the master to be ready", || master.stderr().contains("start a worker with").then_some(()));
         let said = String::from_utf8(master.stdout()).unwrap();
-        assert!(!master.stderr().contains(&join.token));
+        assert!(!master.stderr().contains(&join.key));
         master.signal(Signal::TERM);
         master.finish().expect_code(0);
         (said, format!("{}\n", join.text))

@@ -39,7 +39,7 @@ pub(super) async fn join(
             Err(source) => source,
         };
         let master = config.master.clone();
-        if matches!(source, HttpError::Unauthorized { .. }) {
+        if matches!(source, HttpError::Unauthorized { .. } | HttpError::Forbidden { .. }) {
             return Err(WorkerError::Unauthorised { master });
         }
         let for_now = matches!(
@@ -68,7 +68,7 @@ pub(super) async fn join(
 async fn connect(config: &WorkerConfig) -> Result<Duplex, HttpError> {
     let connection =
         Connection::open(&config.master, Timeouts::default(), config.bind.permissions.plaintext()).await?;
-    connection.upgrade(Some(&config.secret), CONNECT_PATH, CONTROL_PROTOCOL).await
+    connection.upgrade(Some(&config.token), CONNECT_PATH, CONTROL_PROTOCOL).await
 }
 
 /// Writes encoded frames as they come, several at once when they queue up.

@@ -357,7 +357,7 @@ impl Agent {
         let files = Arc::new(JobFiles {
             route: files::job_route(job),
             worker: Some(self.worker),
-            key: order.key.clone(),
+            key: files::FileKey::OfJob(order.key.clone()),
             submitter: order.submitter.clone(),
             peers: order.peers.iter().cloned().collect(),
             pool: self.setting.pool.clone(),

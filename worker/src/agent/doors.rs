@@ -3,7 +3,7 @@
 //! Not here: the segments themselves (`shuffle::serve`), files (`files`) and outputs of attempts (`handed_over`).
 
 use super::handed_over::{self, Shelf};
-use super::{LIST_PURPOSE, WorkerConfig, files};
+use super::{WorkerConfig, files};
 use crate::answer;
 use crate::http::{self, Body, Door, Doors, Secret, ServerConfig};
 use crate::input::FilePath;
@@ -15,17 +15,24 @@ use files::Served;
 use gristmill_scheduler::ids::JobId;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 struct ShuffleDoors {
     store: Store,
-    list: Secret,
+    /// Told by the master when the worker has joined.
+    list: Arc<OnceLock<Secret>>,
+}
+
+impl ShuffleDoors {
+    fn list(&self) -> Door {
+        self.list.get().cloned().map_or(Door::Closed, Door::Secret)
+    }
 }
 
 impl Doors for ShuffleDoors {
-    fn secret_for(&self, method: &Method, path: &str) -> Door {
+    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
         if path == files::SAMPLE_ROUTE && method == Method::POST {
-            return Door::Secret(self.list.clone());
+            return self.list();
         }
         if let Some((job, _)) = handed_over::parse_route(path)
             && method == Method::GET
@@ -38,7 +45,7 @@ impl Doors for ShuffleDoors {
             (Some("shuffle" | "files"), Some(job)) if method == Method::POST => {
                 self.store.key(job).map_or(Door::Closed, Door::Secret)
             }
-            (Some("list"), None) if method == Method::POST => Door::Secret(self.list.clone()),
+            (Some("list"), None) if method == Method::POST => self.list(),
             _ => Door::Closed,
         }
     }
@@ -50,9 +57,10 @@ pub(super) fn serve_shuffle(
     config: &WorkerConfig,
     store: Store,
     shelf: Shelf,
+    list: Arc<OnceLock<Secret>>,
     mut shutdown: tokio::sync::watch::Receiver<bool>,
 ) {
-    let doors = Arc::new(ShuffleDoors { store: store.clone(), list: config.secret.derive(LIST_PURPOSE) });
+    let doors = Arc::new(ShuffleDoors { store: store.clone(), list });
     let mut server = ServerConfig::new(config.bind.transport.clone());
     server.host_names.extend(config.advertise.clone());
     let pace = config.nic_bytes_per_second.map(OutPace::new);

@@ -6,7 +6,7 @@
 
 use crate::answer;
 use crate::codec;
-use crate::http::{self, Body, Endpoint, HttpError, Pool, Secret};
+use crate::http::{self, Body, Endpoint, HttpError, Key, Pool, Secret};
 use crate::input::{
     FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead, open_regular,
 };
@@ -108,6 +108,24 @@ pub(super) fn refusal(error: &InputError) -> StatusCode {
     }
 }
 
+/// What opens the files of others.
+pub enum FileKey {
+    /// The key of a job, to whom it belongs.
+    OfJob(Secret),
+    /// A key of each worker.
+    OfWorkers(BTreeMap<WorkerId, Secret>),
+}
+
+impl FileKey {
+    fn of(&self, place: Place) -> Option<&Secret> {
+        match (self, place) {
+            (FileKey::OfJob(key), _) => Some(key),
+            (FileKey::OfWorkers(keys), Place::Worker(worker)) => keys.get(&worker),
+            (FileKey::OfWorkers(_), Place::Submitter) => None,
+        }
+    }
+}
+
 /// Where a worker finds the files of one job, and a submitter those of workers.
 pub struct JobFiles {
     /// Where others serve them: `/files/JOB`, or [`SAMPLE_ROUTE`].
@@ -115,7 +133,7 @@ pub struct JobFiles {
     /// This worker; `None` on a submitter.
     pub worker: Option<WorkerId>,
     /// What opens the route.
-    pub key: Secret,
+    pub key: FileKey,
     /// The attached submitter, if it serves its files.
     pub submitter: Option<Endpoint>,
     /// Workers that files are named on.
@@ -133,7 +151,7 @@ impl JobFiles {
             file: piece.path.clone(),
             stamp: piece.stamp,
             endpoint: endpoint.clone(),
-            key: self.key.clone(),
+            key: self.key.of(piece.place).cloned(),
             pool: self.pool.clone(),
             runtime: self.runtime.clone(),
         }))
@@ -167,7 +185,7 @@ struct RemoteFile {
     file: FilePath,
     stamp: FileStamp,
     endpoint: Endpoint,
-    key: Secret,
+    key: Option<Secret>,
     pool: Pool,
     runtime: tokio::runtime::Handle,
 }
@@ -185,7 +203,13 @@ impl RemoteFile {
         codec::encode(&request, &mut body);
         let response = self
             .pool
-            .request(&self.endpoint, Some(&self.key), Method::POST, &self.path, http::full(body))
+            .request(
+                &self.endpoint,
+                self.key.as_ref().map(|key| key as &dyn Key),
+                Method::POST,
+                &self.path,
+                http::full(body),
+            )
             .await;
         let mut response = match response {
             Ok(response) => response,

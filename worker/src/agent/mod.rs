@@ -17,7 +17,7 @@ pub mod slots;
 mod work;
 
 use crate::api::{JobPlan, PlanError};
-use crate::http::{self, Bind, Endpoint, HttpError, Secret, Transport};
+use crate::http::{self, Bind, Endpoint, HttpError, Token, Transport};
 use crate::protocol::{
     FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, SlotCounts, WorkerFrame,
     push_frame,
@@ -33,7 +33,7 @@ use gristmill_scheduler::units::Bytes;
 use handed_over::Shelf;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -41,9 +41,6 @@ pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
 
 /// How long the master may take to greet.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the secret is derived for that opens `POST /list` and [`files::SAMPLE_ROUTE`].
-pub const LIST_PURPOSE: &str = "list files of a worker";
 
 /// Turns a job's name and parameters into its plan; the registry of the program does that.
 pub trait JobSource: Send + Sync {
@@ -58,8 +55,8 @@ pub trait JobSource: Send + Sync {
 pub struct WorkerConfig {
     /// The master to join.
     pub master: Endpoint,
-    /// The cluster's secret.
-    pub secret: Secret,
+    /// What lets it join.
+    pub token: Token,
     /// Attempts at once; each has a thread.
     pub slots: SlotCounts,
     /// Memory for collectors, map outputs and gathered segments.
@@ -134,8 +131,8 @@ pub enum WorkerError {
         /// Its words.
         reason: String,
     },
-    /// The secret is not the master's.
-    #[error("the master at {master} refused the secret")]
+    /// The token is not the master's, or may not join.
+    #[error("the master at {master} refused the token")]
     Unauthorised {
         /// Where.
         master: Endpoint,
@@ -178,7 +175,8 @@ pub async fn run(
     // An empty host lets the master fill in the address that it sees.
     let shuffle = Endpoint { host: config.advertise.clone().unwrap_or_default(), port: address.port(), pin };
     let shelf = Shelf::default();
-    serve_shuffle(listener, &config, store.clone(), shelf.clone(), shutdown.clone());
+    let list = Arc::new(OnceLock::new());
+    serve_shuffle(listener, &config, store.clone(), shelf.clone(), list.clone(), shutdown.clone());
 
     let io = join(&config, &shutdown).await?;
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
@@ -207,7 +205,10 @@ pub async fn run(
     let greeting = tokio::time::timeout(GREETING_PATIENCE, reader.next()).await.unwrap_or(Ok(None));
     let master = config.master.clone();
     let (worker, heartbeat_ms) = match greeting {
-        Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms })) => (worker, heartbeat_ms),
+        Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms, list_key })) => {
+            let _ = list.set(list_key);
+            (worker, heartbeat_ms)
+        }
         Ok(Some(MasterFrame::Refused { reason })) => return Err(WorkerError::Refused { master, reason }),
         // It died meanwhile; another may come.
         Ok(_) | Err(FrameError::Io { .. }) => return Ok(WorkerExit::MasterGone),

@@ -4,7 +4,7 @@ use super::*;
 use crate::api::{Input, Mapper, Reducer, TaskContext, TaskError, TaskResult};
 use crate::collect::Emitter;
 use crate::commit::{built_name, part_name};
-use crate::http::Permissions;
+use crate::http::{Permissions, Secret};
 use crate::input::{FilePath, FileStamp, Split};
 use crate::merge::Values;
 use crate::output::Output;
@@ -125,7 +125,7 @@ impl Hand {
         let endpoint = Endpoint::of_address(address, None);
         let config = WorkerConfig {
             master: endpoint.clone(),
-            secret: Secret::from_bytes([7; 32]),
+            token: Token::of(&Secret::from_bytes([7; 32]), "work@0").unwrap(),
             slots,
             memory: Bytes::mib(256),
             spill_dirs: vec![spill.path().to_owned()],
@@ -143,7 +143,7 @@ impl Hand {
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (store, shelf) = (Store::default(), Shelf::default());
-        serve_shuffle(listener, &config, store.clone(), shelf.clone(), stopped.clone());
+        serve_shuffle(listener, &config, store.clone(), shelf.clone(), Arc::default(), stopped.clone());
         let (orders, mut incoming) = channel(16);
         let (frames, said) = unbounded_channel();
         let (arrivals_in, arrivals) = unbounded_channel();

@@ -35,8 +35,9 @@ use super::lived::{lived, step};
 use super::pool::Home;
 use super::proof::{Asked, ClientSessions, HELLO, HELLO_PATH, Proven, Reached};
 use super::rate::LeastRate;
-use super::secret::{Secret, SecretError};
+use super::secret::SecretError;
 use super::tls::{client_config, is_pin_mismatch, server_name};
+use super::token::Key;
 use super::upgrade::{Duplex, duplex, names_protocol};
 
 /// How long a client waits, in time that its own process has lived through.
@@ -113,6 +114,16 @@ pub enum HttpError {
     /// altogether. It was sent nothing but a random number.
     #[error("{peer} does not know the secret for {method} {path}")]
     Unauthorized {
+        /// The peer.
+        peer: String,
+        /// The method.
+        method: Method,
+        /// The path.
+        path: String,
+    },
+    /// The peer knows our token, which may not do this.
+    #[error("{peer} does not allow {method} {path} to this token")]
+    Forbidden {
         /// The peer.
         peer: String,
         /// The method.
@@ -331,13 +342,13 @@ impl Connection {
     /// As [`Connection::send`]; `Unauthorized` for 401 and `Status` for any other status but 2xx.
     pub async fn request(
         &mut self,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         method: Method,
         path: &str,
         body: Body,
     ) -> Result<Response<Answer>, HttpError> {
         let request = new_request(&self.peer, method.clone(), path, body)?;
-        let response = self.send(secret, request).await?;
+        let response = self.send(key, request).await?;
         expect_success(response, &self.peer, method, path).await
     }
 
@@ -351,11 +362,11 @@ impl Connection {
     /// `Unauthorized` if the server does not know the secret, `Forwarded`, `Timeout`, `Closed`, `NotHttp` or `Request`.
     pub async fn send(
         &mut self,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         request: Request<Body>,
     ) -> Result<Response<Answer>, HttpError> {
-        self.greet(secret, request.method(), request.uri().path()).await.map_err(|failure| failure.error)?;
-        let request = self.prepare(secret, request)?;
+        self.greet(key, request.method(), request.uri().path()).await.map_err(|failure| failure.error)?;
+        let request = self.prepare(key, request)?;
         let response = self.exchange(request).await.map_err(|failure| failure.error)?;
         Ok(response.map(|body| self.answer(body)))
     }
@@ -366,15 +377,15 @@ impl Connection {
     /// As [`Connection::request`], and `NotUpgraded` if the peer answers with a success instead.
     pub async fn upgrade(
         mut self,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         path: &str,
         protocol: &'static str,
     ) -> Result<Duplex, HttpError> {
         let mut request = new_request(&self.peer, Method::GET, path, empty())?;
         request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         request.headers_mut().insert(UPGRADE, HeaderValue::from_static(protocol));
-        self.greet(secret, &Method::GET, path).await.map_err(|failure| failure.error)?;
-        let request = self.prepare(secret, request)?;
+        self.greet(key, &Method::GET, path).await.map_err(|failure| failure.error)?;
+        let request = self.prepare(key, request)?;
         let mut response = self.exchange(request).await.map_err(|failure| failure.error)?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS
             && names_protocol(response.headers(), protocol)
@@ -404,14 +415,14 @@ impl Connection {
     /// Has the server prove that it knows a secret, unless it has.
     pub(super) async fn greet(
         &mut self,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         method: &Method,
         path: &str,
     ) -> Result<(), Box<ExchangeFailure>> {
-        let Some(secret) = secret.filter(|secret| !self.sessions.has(secret)) else { return Ok(()) };
+        let Some(key) = key.filter(|key| !self.sessions.has(key.secret())) else { return Ok(()) };
         let failed = |error| Box::new(ExchangeFailure { error, unsent: None });
         let peer = || self.peer.clone();
-        let (asked, hello) = Asked::new(secret, method, path)
+        let (asked, hello) = Asked::new(key, method, path)
             .map_err(|source| failed(HttpError::Randomness { peer: peer(), source }))?;
         let request = new_request(&self.peer, Method::POST, HELLO_PATH, empty());
         let mut request = request.and_then(|request| self.prepare(None, request)).map_err(failed)?;
@@ -457,15 +468,15 @@ impl Connection {
     /// that we know it too.
     pub(super) fn prepare(
         &mut self,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         mut request: Request<Body>,
     ) -> Result<Request<Body>, HttpError> {
         let invalid = |source| HttpError::Request { peer: self.peer.clone(), source };
         let host = HeaderValue::try_from(&self.peer).map_err(|error| invalid(error.into()))?;
         request.headers_mut().insert(HOST, host);
-        if let Some(secret) = secret {
+        if let Some(key) = key {
             let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
-            if let Some(value) = self.sessions.sign(secret, request.method(), target) {
+            if let Some(value) = self.sessions.sign(key.secret(), request.method(), target) {
                 request.headers_mut().insert(AUTHORIZATION, value);
             }
         }
@@ -541,6 +552,9 @@ pub(super) async fn expect_success(
     let (peer, path) = (peer.to_owned(), path.to_owned());
     if status == StatusCode::UNAUTHORIZED {
         return Err(HttpError::Unauthorized { peer, method, path });
+    }
+    if status == StatusCode::FORBIDDEN {
+        return Err(HttpError::Forbidden { peer, method, path });
     }
     // The status says what went wrong; its body only explains, so a failure to read it is no news.
     let body = response.body_mut().collect(ERROR_BODY_BYTES_MAX).await.unwrap_or_default();

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::client::Plaintext;
-use super::secret::Secret;
 use super::tls::Pin;
+use super::token::Token;
 
 /// Longest host name, as in DNS, in bytes.
 const HOST_BYTES_MAX: usize = 253;
@@ -90,8 +90,8 @@ pub enum EndpointError {
 pub struct JoinLine {
     /// The master, with its key if it speaks TLS.
     pub endpoint: Endpoint,
-    /// The secret that opens its doors.
-    pub secret: Secret,
+    /// What opens its doors.
+    pub token: Token,
     /// Whether a master beyond this machine may be spoken to without a key in the line. Not part of the text: it is for
     /// the person who uses the line to say.
     pub plaintext: Plaintext,
@@ -101,8 +101,8 @@ impl JoinLine {
     /// The line with the secret in it: for the terminal of the person who started the master.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
-        let JoinLine { endpoint, secret, .. } = self;
-        let mut text = Zeroizing::new(format!("{JOIN_PREFIX}{endpoint}#{}", *secret.to_text()));
+        let JoinLine { endpoint, token, .. } = self;
+        let mut text = Zeroizing::new(format!("{JOIN_PREFIX}{endpoint}#{}", *token.to_text()));
         if let Some(pin) = endpoint.pin {
             text.push('.');
             text.push_str(&pin.to_string());
@@ -113,7 +113,7 @@ impl JoinLine {
 
 impl fmt::Debug for JoinLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinLine").field("endpoint", &self.endpoint).field("secret", &self.secret).finish()
+        f.debug_struct("JoinLine").field("endpoint", &self.endpoint).field("token", &self.token).finish()
     }
 }
 
@@ -131,7 +131,7 @@ impl FromStr for JoinLine {
             None => (key, None),
         };
         let endpoint: Endpoint = address.parse().map_err(|_| EndpointError::JoinLine)?;
-        let secret = token.parse().map_err(|_| EndpointError::JoinLine)?;
-        Ok(JoinLine { endpoint: Endpoint { pin, ..endpoint }, secret, plaintext: Plaintext::default() })
+        let token = token.parse().map_err(|_| EndpointError::JoinLine)?;
+        Ok(JoinLine { endpoint: Endpoint { pin, ..endpoint }, token, plaintext: Plaintext::default() })
     }
 }

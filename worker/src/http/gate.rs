@@ -33,14 +33,17 @@ pub enum Door {
     /// This secret: shown to be known in a session of the connection ([`super::proof`]), as all of our own programs do,
     /// or as a bearer token, for what people write.
     Secret(Secret),
-    /// There is no such door; nobody passes.
+    /// This secret is known, but does not open this door.
+    Barred(Secret),
+    /// There is no such door, or no such key; nobody passes.
     Closed,
 }
 
 /// Says which door each request must pass. Must answer [`Door::Closed`] for what it does not know.
 pub trait Doors: Send + Sync + 'static {
-    /// The door of a method and a path; the path is as sent, undecoded, without the query.
-    fn secret_for(&self, method: &Method, path: &str) -> Door;
+    /// The door of a method and a path, for whoever says that it has the key of this name; the path is as sent,
+    /// undecoded, without the query.
+    fn door(&self, method: &Method, path: &str, key: &str) -> Door;
 }
 
 /// The gate's answer.
@@ -94,10 +97,18 @@ impl Gate {
     }
 
     /// The secret of a door that a hello names, if there is such a door.
-    pub(super) fn secret_of(&self, method: &Method, path: &str) -> Option<Secret> {
-        match self.doors.secret_for(method, path) {
-            Door::Secret(secret) => Some(secret),
+    pub(super) fn secret_of(&self, method: &Method, path: &str, key: &str) -> Option<Secret> {
+        match self.doors.door(method, path, key) {
+            Door::Secret(secret) | Door::Barred(secret) => Some(secret),
             Door::Open | Door::Closed => None,
+        }
+    }
+
+    /// The name of the key that a request is shown with.
+    pub(super) fn key_of(&self, headers: &HeaderMap, sessions: &ServerSessions) -> Option<String> {
+        match bearer(headers) {
+            Bearer::Token(token) => token.split_once(':').map(|(key, _)| key.to_owned()),
+            Bearer::Absent | Bearer::Unreadable => sessions.key_of(headers),
         }
     }
 
@@ -118,25 +129,33 @@ impl Gate {
         if request.uri().path() == HELLO_PATH && request.method() == Method::POST {
             return Verdict::Greet;
         }
-        let door = self.doors.secret_for(request.method(), request.uri().path());
-        if matches!(door, Door::Open) {
+        let door = |key: &str| self.doors.door(request.method(), request.uri().path(), key);
+        if matches!(door(""), Door::Open) {
             return Verdict::Pass { authenticated: false };
-        }
-        let target = request.uri().path_and_query().map_or("/", hyper::http::uri::PathAndQuery::as_str);
-        if let Door::Secret(secret) = &door
-            && sessions.shows(request.headers(), secret, request.method(), target) == Some(true)
-        {
-            return Verdict::Pass { authenticated: true };
         }
         let presented = match bearer(request.headers()) {
             Bearer::Absent => return Verdict::Refuse(StatusCode::UNAUTHORIZED),
             Bearer::Unreadable => None,
-            Bearer::Token(token) => Some(token),
+            Bearer::Token(token) => Some(token.split_once(':').unwrap_or(("", token))),
         };
-        if let (Door::Secret(secret), Some(token)) = (&door, presented)
-            && secret.matches(token)
-        {
-            return Verdict::Pass { authenticated: true };
+        let (key, shown) = match presented {
+            Some((key, token)) => (Some(key.to_owned()), Shown::Token(token)),
+            None => (sessions.key_of(request.headers()), Shown::InSession),
+        };
+        let found = key.as_deref().map_or(Door::Closed, door);
+        if let Door::Secret(secret) | Door::Barred(secret) = &found {
+            let target = request.uri().path_and_query().map_or("/", hyper::http::uri::PathAndQuery::as_str);
+            let right = match shown {
+                Shown::Token(token) => secret.matches(token),
+                Shown::InSession => {
+                    sessions.shows(request.headers(), secret, request.method(), target) == Some(true)
+                }
+            };
+            match (right, &found) {
+                (true, Door::Secret(_)) => return Verdict::Pass { authenticated: true },
+                (true, _) => return Verdict::Refuse(StatusCode::FORBIDDEN),
+                (false, _) => {}
+            }
         }
         // The right secret passes whatever happened before: on loopback all processes share one
         // address, and one of them guessing must not lock out the others.
@@ -228,6 +247,14 @@ fn is_from_foreign_page(headers: &HeaderMap, host: &Authority) -> bool {
         .any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"));
     let foreign_origin = headers.get_all(ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(ours));
     foreign_site || foreign_origin
+}
+
+/// How a request shows that it knows a secret.
+enum Shown<'a> {
+    /// As a bearer token.
+    Token(&'a str),
+    /// By what it has signed.
+    InSession,
 }
 
 enum Bearer<'a> {

@@ -28,6 +28,7 @@ mod rate;
 mod secret;
 mod serve;
 mod tls;
+mod token;
 mod upgrade;
 mod watch;
 
@@ -44,6 +45,7 @@ pub use private_file::PrivateFileError;
 #[cfg(test)]
 pub(crate) use proof::answer_to_hello;
 pub use secret::{Secret, SecretError};
-pub use serve::{PeerAddress, ServerConfig, serve};
+pub use serve::{PeerAddress, ServerConfig, ShownKey, serve};
 pub use tls::{Identity, IdentityError, Pin};
+pub use token::{Key, Token, TokenError};
 pub use upgrade::{Duplex, ReadWrite, accept_upgrade};

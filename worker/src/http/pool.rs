@@ -15,7 +15,7 @@ use super::body::Body;
 use super::client::{Answer, Connection, HttpError, Plaintext, Timeouts, expect_success, new_request};
 use super::endpoint::Endpoint;
 use super::limits::{POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME};
-use super::secret::Secret;
+use super::token::Key;
 
 /// Keeps idle connections by peer. Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -54,14 +54,14 @@ impl Pool {
     pub async fn request(
         &self,
         endpoint: &Endpoint,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         method: Method,
         path: &str,
         body: Body,
     ) -> Result<Response<Answer>, HttpError> {
         let peer = endpoint.to_string();
         let request = new_request(&peer, method.clone(), path, body)?;
-        let response = self.send(endpoint, secret, request).await?;
+        let response = self.send(endpoint, key, request).await?;
         expect_success(response, &peer, method, path).await
     }
 
@@ -76,7 +76,7 @@ impl Pool {
     pub async fn send(
         &self,
         endpoint: &Endpoint,
-        secret: Option<&Secret>,
+        key: Option<&dyn Key>,
         mut request: Request<Body>,
     ) -> Result<Response<Answer>, HttpError> {
         loop {
@@ -84,12 +84,12 @@ impl Pool {
                 Some(connection) => (connection, false),
                 None => (Connection::open(endpoint, self.timeouts, self.plaintext).await?, true),
             };
-            match connection.greet(secret, request.method(), request.uri().path()).await {
+            match connection.greet(key, request.method(), request.uri().path()).await {
                 Ok(()) => {}
                 Err(failure) if failure.unsent.is_some() && !is_new => continue,
                 Err(failure) => return Err(failure.error),
             }
-            request = connection.prepare(secret, request)?;
+            request = connection.prepare(key, request)?;
             match connection.exchange(request).await {
                 Ok(response) => return Ok(response.map(|body| self.answer(endpoint, connection, body))),
                 Err(failure) => match failure.unsent {

@@ -19,13 +19,16 @@ use hyper::{HeaderMap, Method};
 
 use super::limits::SESSIONS_PER_CONNECTION_MAX;
 use super::secret::Secret;
+use super::token::Key;
 
 /// Where a client says hello.
 pub(super) const HELLO_PATH: &str = "/hello";
-/// The client's nonce, and the method and path of the door whose secret is to be proven.
+/// The client's nonce, the name of its key, and the method and path of the door whose secret is to be proven.
 pub(super) const HELLO: HeaderName = HeaderName::from_static("gristmill-hello");
 /// The server's nonce, its proof, and where it was reached.
 pub(super) const PROOF: HeaderName = HeaderName::from_static("gristmill-proof");
+/// Stands in a hello for the name of a key that has none.
+const NO_NAME: &str = "-";
 /// The scheme of the Authorization header of requests in a session.
 const SCHEME: &str = "Gristmill";
 /// The version of all this; part of what is signed.
@@ -54,15 +57,17 @@ impl Reached {
 struct Session {
     /// The secret of the door for which it was opened: it opens no other.
     secret: Secret,
+    /// The name of that secret, if it has one.
+    name: String,
     key: Secret,
     /// Number of the next request.
     next: u64,
 }
 
 impl Session {
-    fn new(secret: &Secret, client: &str, server: &str, reached: &str) -> Self {
+    fn new(secret: &Secret, name: &str, client: &str, server: &str, reached: &str) -> Self {
         let key = secret.derive(&format!("{VERSION} {client} {server} {reached}"));
-        Session { secret: secret.clone(), key, next: 0 }
+        Session { secret: secret.clone(), name: name.to_owned(), key, next: 0 }
     }
 
     fn proof(&self) -> Secret {
@@ -98,15 +103,16 @@ pub(super) enum Proven {
 impl Asked {
     /// A question for the door of this method and path, and the header that asks it.
     pub(super) fn new(
-        secret: &Secret,
+        key: &dyn Key,
         method: &Method,
         path: &str,
     ) -> Result<(Self, HeaderValue), super::SecretError> {
         let nonce = Secret::generate()?.to_text().to_string();
         // A path that cannot stand in a header cannot stand in a request either, which says so.
-        let value = HeaderValue::try_from(format!("{nonce} {method} {path}"));
+        let name = if key.name().is_empty() { NO_NAME } else { key.name() };
+        let value = HeaderValue::try_from(format!("{nonce} {name} {method} {path}"));
         let value = value.unwrap_or_else(|_| HeaderValue::from_static("unreadable"));
-        Ok((Asked { secret: secret.clone(), nonce }, value))
+        Ok((Asked { secret: key.secret().clone(), nonce }, value))
     }
 }
 
@@ -130,7 +136,7 @@ impl ClientSessions {
         let (Some(nonce), Some(proof), Some(place)) = (words.next(), words.next(), words.next()) else {
             return Proven::No;
         };
-        let session = Session::new(&asked.secret, &asked.nonce, nonce, place);
+        let session = Session::new(&asked.secret, "", &asked.nonce, nonce, place);
         // A server that echoes our own nonce would be given its own proof to repeat.
         if nonce == asked.nonce || !session.proof().matches(proof) {
             return Proven::No;
@@ -163,20 +169,22 @@ impl ServerSessions {
         &self,
         headers: &HeaderMap,
         reached: &Reached,
-        secret_of: impl FnOnce(&Method, &str) -> Option<Secret>,
+        secret_of: impl FnOnce(&Method, &str, &str) -> Option<Secret>,
     ) -> Option<HeaderValue> {
         let hello = headers.get(HELLO)?.to_str().ok()?;
-        let mut words = hello.splitn(3, ' ');
-        let (client, method, path) = (words.next()?, words.next()?, words.next()?);
+        let mut words = hello.splitn(4, ' ');
+        let (client, name) = (words.next()?, words.next()?);
+        let (method, path) = (words.next()?, words.next()?);
+        let name = if name == NO_NAME { "" } else { name };
         let method = method.parse::<Method>().ok()?;
         // Only its form matters; two servers must not be played against each other with a nonce of any text.
         client.parse::<Secret>().ok()?;
-        let secret = match secret_of(&method, path) {
+        let secret = match secret_of(&method, path, name) {
             Some(secret) => secret,
             None => Secret::generate().ok()?,
         };
         let (nonce, place) = (Secret::generate().ok()?.to_text().to_string(), reached.to_text());
-        let session = Session::new(&secret, client, &nonce, &place);
+        let session = Session::new(&secret, name, client, &nonce, &place);
         let text = format!("{nonce} {} {place}", *session.proof().to_text());
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if SESSIONS_PER_CONNECTION_MAX <= sessions.len() {
@@ -184,6 +192,14 @@ impl ServerSessions {
         }
         sessions.push(session);
         HeaderValue::try_from(text).ok()
+    }
+
+    /// The name of the secret of the session in which a request's header was signed; `None` if it is of another scheme
+    /// or names no session.
+    pub(super) fn key_of(&self, headers: &HeaderMap) -> Option<String> {
+        let (index, _) = signed(headers)?;
+        let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(index).map(|session| session.name.clone())
     }
 
     /// Whether a request's header shows, in one of these sessions, that its sender knows the secret of its door.
@@ -195,10 +211,7 @@ impl ServerSessions {
         method: &Method,
         target: &str,
     ) -> Option<bool> {
-        let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let mut words = text.strip_prefix(SCHEME)?.strip_prefix(' ')?.splitn(2, ' ');
-        let index = words.next().and_then(|word| word.parse::<usize>().ok());
-        let (index, signature) = (index?, words.next()?);
+        let (index, signature) = signed(headers)?;
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(session) = sessions.get_mut(index) else { return Some(false) };
         let right = session.secret == *secret && session.signature(method, target).matches(signature);
@@ -207,6 +220,13 @@ impl ServerSessions {
         }
         Some(right)
     }
+}
+
+/// The session and the signature in a request's header, if it is of our scheme.
+fn signed(headers: &HeaderMap) -> Option<(usize, &str)> {
+    let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (index, signature) = text.strip_prefix(SCHEME)?.strip_prefix(' ')?.split_once(' ')?;
+    Some((index.parse().ok()?, signature))
 }
 
 /// For peers in tests that know the secret and lie about all else: the answer to a request's head if it is a hello, with
@@ -219,7 +239,7 @@ pub(crate) fn answer_to_hello(head: &str, reached: SocketAddr, secret: &Secret) 
     })?;
     let headers = HeaderMap::from_iter([(HELLO, HeaderValue::from_str(hello).ok()?)]);
     let sessions = ServerSessions::default();
-    let proof = sessions.greet(&headers, &Reached::At(reached), |_, _| Some(secret.clone()))?;
+    let proof = sessions.greet(&headers, &Reached::At(reached), |_, _, _| Some(secret.clone()))?;
     let proof = proof.to_str().ok()?;
     Some(format!("HTTP/1.1 200 OK\r\n{PROOF}: {proof}\r\nContent-Length: 0\r\n\r\n").into_bytes())
 }

@@ -61,6 +61,10 @@ impl ServerConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
+/// The name of the key that the sender of a request has shown, empty if it has none; found among the request's extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownKey(pub String);
+
 /// Serves until `shutdown` resolves, then lets answers under way finish for a limited time.
 ///
 /// The handler is called for requests that passed the gate; a panic in it costs its connection
@@ -241,7 +245,7 @@ where
             None => Reached::At(arrival.local),
             Some(_) => Reached::Inside,
         };
-        let secret_of = |method: &Method, path: &str| self.gate.secret_of(method, path);
+        let secret_of = |method: &Method, path: &str, key: &str| self.gate.secret_of(method, path, key);
         let mut response = Response::new(empty());
         match sessions.greet(request.headers(), &reached, secret_of) {
             Some(proof) => {
@@ -281,6 +285,8 @@ where
                     response
                 } else {
                     request.extensions_mut().insert(PeerAddress(arrival.peer));
+                    let key = ShownKey(self.gate.key_of(request.headers(), sessions).unwrap_or_default());
+                    request.extensions_mut().insert(key);
                     (self.handler)(request).await
                 }
             }

@@ -32,7 +32,7 @@ fn job_secret() -> Secret {
 struct TestDoors;
 
 impl Doors for TestDoors {
-    fn secret_for(&self, method: &Method, path: &str) -> Door {
+    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
         match (method.as_str(), path) {
             (_, "/open") => Door::Open,
             (_, "/data" | "/body" | "/broken" | "/stuck" | "/missing" | "/upgrade") => {

@@ -72,6 +72,7 @@ impl Scene {
     fn new(pools: &[(&str, f64)]) -> Self {
         let core = Core::new(CoreConfig::default(), Box::<Ruthless>::default(), Box::new(Pull::new()));
         let setting = Setting {
+            list_secret: gristmill_worker::http::Secret::from_bytes([7; 32]),
             build: "build".to_owned(),
             heartbeat_ms: 500,
             deciders: Deciders {

@@ -14,8 +14,10 @@ pub struct JoinLine {
     pub text: String,
     /// Where the master listens.
     pub address: SocketAddr,
-    /// The secret.
+    /// The token, `NAME:KEY`.
     pub token: String,
+    /// Its key alone, which is the secret.
+    pub key: String,
 }
 
 impl JoinLine {
@@ -24,13 +26,14 @@ impl JoinLine {
         let text = text.trim().to_owned();
         let (address, key) = text.strip_prefix("gm1:").and_then(|rest| rest.split_once('#')).unwrap();
         let token = key.split('.').next().unwrap().to_owned();
-        Self { address: address.parse().unwrap(), token, text }
+        let key = token.split_once(':').unwrap().1.to_owned();
+        Self { address: address.parse().unwrap(), token, key, text }
     }
 
     /// The same line with another secret.
     pub fn with_wrong_token(&self) -> String {
-        let first = if self.token.starts_with('A') { 'B' } else { 'A' };
-        self.text.replace(&self.token, &format!("{first}{}", &self.token[1..]))
+        let first = if self.key.starts_with('A') { 'B' } else { 'A' };
+        self.text.replace(&self.key, &format!("{first}{}", &self.key[1..]))
     }
 }
 

@@ -136,7 +136,7 @@ async fn request_is_taken_once_and_as_it_was_signed() {
     let (asked, hello) = Asked::new(&secret, &Method::GET, "/data").unwrap();
     let mut headers = hyper::HeaderMap::new();
     headers.insert(HELLO, hello);
-    let proof = server.greet(&headers, &reached, |_, _| Some(cluster_secret())).unwrap();
+    let proof = server.greet(&headers, &reached, |_, _, _| Some(cluster_secret())).unwrap();
     headers.insert("gristmill-proof", proof);
     assert_eq!(client.check(&asked, &headers, &reached, false), Proven::Yes);
     let signed = |value| hyper::HeaderMap::from_iter([(hyper::header::AUTHORIZATION, value)]);
@@ -159,7 +159,7 @@ async fn door_that_is_not_there_looks_like_one_with_another_secret() {
     let server = Running::plain().await;
     let hello = |path: &str| {
         let nonce = Secret::generate().unwrap().to_text().to_string();
-        let (address, one) = (server.address, format!("Gristmill-Hello: {nonce} GET {path}"));
+        let (address, one) = (server.address, format!("Gristmill-Hello: {nonce} - GET {path}"));
         let last = format!("GET /open HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         format!("POST /hello HTTP/1.1\r\nHost: {address}\r\n{one}\r\nContent-Length: 0\r\n\r\n{last}")
     };

@@ -1,0 +1,429 @@
+//! The tokens of a cluster: what each may do, which are revoked, and since when they are others.
+//!
+//! All are derived from the cluster's secret and their names, `ROLE[-LABEL]@GENERATION`, so none is kept. What is kept,
+//! in the state folder, is the generation and the names that were revoked. Not here: how a token is shown (`http`), and
+//! which route needs which role (`doors`).
+
+use gristmill_scheduler::ids::WorkerId;
+use gristmill_worker::http::{Endpoint, JoinLine, Key, Plaintext, Secret, Token, TokenError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+
+/// Version of the file.
+const SCHEMA: u32 = 1;
+
+/// Longest file that is read, bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Names that can be revoked in one generation; more call for the next one.
+const REVOKED_MAX: usize = 1000;
+
+/// Longest label, bytes.
+const LABEL_BYTES_MAX: usize = 32;
+
+/// What a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// See the cluster, its jobs and what user code wrote.
+    View,
+    /// That, and submit and cancel jobs: whoever may submit runs code on the workers.
+    Submit,
+    /// Join as a worker.
+    Work,
+    /// Everything: also change the policy, end the master, make and revoke tokens.
+    Admin,
+}
+
+impl Role {
+    /// Whether it may pass a door that is made for `door`.
+    pub(super) fn may(self, door: Role) -> bool {
+        match self {
+            Role::Admin => true,
+            Role::Submit => matches!(door, Role::Submit | Role::View),
+            Role::View | Role::Work => self == door,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Role::View => "view",
+            Role::Submit => "submit",
+            Role::Work => "work",
+            Role::Admin => "admin",
+        }
+    }
+}
+
+/// The name of a token, `ROLE[-LABEL]@GENERATION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    role: Role,
+    label: Option<String>,
+    generation: u32,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.role.word())?;
+        if let Some(label) = &self.label {
+            write!(f, "-{label}")?;
+        }
+        write!(f, "@{}", self.generation)
+    }
+}
+
+impl FromStr for Name {
+    type Err = TokensError;
+
+    fn from_str(text: &str) -> Result<Self, TokensError> {
+        let wrong = || TokensError::Name { name: text.escape_debug().to_string() };
+        let (rest, generation) = text.split_once('@').ok_or_else(wrong)?;
+        let (role, label) = match rest.split_once('-') {
+            Some((role, label)) => (role, Some(label.to_owned())),
+            None => (rest, None),
+        };
+        let roles = [Role::View, Role::Submit, Role::Work, Role::Admin];
+        let role = roles.into_iter().find(|known| known.word() == role).ok_or_else(wrong)?;
+        check_label(label.as_deref())?;
+        let name = Name { role, label, generation: generation.parse().map_err(|_| wrong())? };
+        // One way of writing each: a revoked name has no second spelling.
+        if name.to_string() == text { Ok(name) } else { Err(wrong()) }
+    }
+}
+
+fn check_label(label: Option<&str>) -> Result<(), TokensError> {
+    let Some(label) = label else { return Ok(()) };
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    match (1..=LABEL_BYTES_MAX).contains(&label.len()) && label.bytes().all(plain) {
+        true => Ok(()),
+        false => Err(TokensError::Label { label: label.escape_debug().to_string() }),
+    }
+}
+
+/// Why a token cannot be made, revoked or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum TokensError {
+    /// No token has such a name.
+    #[error("no token is called {name:?}: names are like work-laptop@0")]
+    Name {
+        /// The name, escaped.
+        name: String,
+    },
+    /// The label is none.
+    #[error(
+        "a token cannot be labelled {label:?}: labels have up to {LABEL_BYTES_MAX} lower-case letters, digits and hyphens"
+    )]
+    Label {
+        /// The label, escaped.
+        label: String,
+    },
+    /// There are too many.
+    #[error(
+        "{REVOKED_MAX} tokens are revoked already: `gristmill token rotate` makes all others new instead"
+    )]
+    Full,
+    /// The name is refused where tokens are made.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The file of tokens could not be used.
+    #[error("could not {action} {}", path.display())]
+    File {
+        /// What was attempted.
+        action: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What the file holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    /// [`SCHEMA`].
+    schema: u32,
+    generation: u32,
+    /// Until when tokens of the generation before are taken too, seconds since 1970.
+    earlier_until: u64,
+    revoked: BTreeSet<String>,
+}
+
+/// The tokens of one master.
+pub struct Tokens {
+    secret: Secret,
+    /// `None` for a cluster that does not outlive its master.
+    path: Option<PathBuf>,
+    kept: RwLock<Kept>,
+    /// Where the join line of the person who started the master lies, and what is in it besides the token.
+    join: Mutex<Option<(PathBuf, Endpoint)>>,
+    /// Changes whenever a token may have ceased to hold.
+    changed: watch::Sender<()>,
+}
+
+impl Tokens {
+    /// Those of a cluster with this secret, as its last master left them in the file.
+    ///
+    /// # Errors
+    /// A file that is there and cannot be read: what was revoked must stay so.
+    pub fn open(secret: Secret, path: Option<PathBuf>) -> Result<Self, TokensError> {
+        let fresh = Kept { schema: SCHEMA, generation: 0, earlier_until: 0, revoked: BTreeSet::new() };
+        let kept = match &path {
+            Some(path) => read(path)?.unwrap_or(fresh),
+            None => fresh,
+        };
+        let changed = watch::Sender::new(());
+        Ok(Self { secret, path, kept: RwLock::new(kept), join: Mutex::new(None), changed })
+    }
+
+    /// The token of this role and label, of the present generation.
+    ///
+    /// # Errors
+    /// [`TokensError::Label`].
+    pub fn token(&self, role: Role, label: Option<&str>) -> Result<Token, TokensError> {
+        check_label(label)?;
+        let generation = self.kept().generation;
+        let name = Name { role, label: label.map(str::to_owned), generation };
+        Ok(Token::of(&self.secret, &name.to_string())?)
+    }
+
+    /// What the token of this name may do, and its secret; `None` if no token that holds is called so.
+    pub(super) fn find(&self, name: &str) -> Option<(Role, Secret)> {
+        let parsed: Name = name.parse().ok()?;
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let holds = match kept.generation.checked_sub(parsed.generation) {
+            Some(0) => true,
+            Some(1) => since_1970() < kept.earlier_until,
+            _ => false,
+        };
+        if !holds || kept.revoked.contains(name) {
+            return None;
+        }
+        Some((parsed.role, Token::of(&self.secret, name).ok()?.secret().clone()))
+    }
+
+    /// What the keys of workers' listings are derived from ([`list_key`]).
+    pub(super) fn list_secret(&self) -> Secret {
+        self.secret.derive("list files")
+    }
+
+    /// Lets the token of this name open nothing any more.
+    ///
+    /// # Errors
+    /// A name that no token has, too many, or a file that cannot be written: then nothing has changed.
+    pub(super) fn revoke(&self, name: &str) -> Result<(), TokensError> {
+        name.parse::<Name>()?;
+        let mut kept = self.kept();
+        if REVOKED_MAX <= kept.revoked.len() {
+            return Err(TokensError::Full);
+        }
+        kept.revoked.insert(name.to_owned());
+        self.keep(kept)
+    }
+
+    /// Makes all tokens new; those of before are taken for this long. The join line of whoever started the master
+    /// follows.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn rotate(&self, grace: Duration) -> Result<(), TokensError> {
+        let mut kept = self.kept();
+        kept.generation += 1;
+        kept.earlier_until = since_1970() + grace.as_secs();
+        let of_last = format!("@{}", kept.generation - 1);
+        kept.revoked.retain(|name| name.ends_with(&of_last));
+        self.keep(kept)?;
+        self.write_join()
+    }
+
+    /// Leaves the join line of the person who started the master in this file, now and whenever it changes.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn keep_join(&self, path: PathBuf, endpoint: Endpoint) -> Result<JoinLine, TokensError> {
+        *self.join.lock().unwrap_or_else(PoisonError::into_inner) = Some((path, endpoint.clone()));
+        self.write_join()?;
+        Ok(JoinLine { endpoint, token: self.token(Role::Admin, None)?, plaintext: Plaintext::default() })
+    }
+
+    /// Tells of each change.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    fn write_join(&self) -> Result<(), TokensError> {
+        let join = self.join.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((path, endpoint)) = join else { return Ok(()) };
+        let token = self.token(Role::Admin, None)?;
+        let line = JoinLine { endpoint, token, plaintext: Plaintext::default() };
+        write(&path, line.to_text().as_bytes())
+    }
+
+    fn kept(&self) -> Kept {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a change over once it is on disk: a master that dies must not bring a revoked token back.
+    fn keep(&self, kept: Kept) -> Result<(), TokensError> {
+        if let Some(path) = &self.path {
+            let text = serde_json::to_vec(&kept).map_err(|error| failed("write", path)(error.into()))?;
+            write(path, &text)?;
+        }
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = kept;
+        self.changed.send_replace(());
+        Ok(())
+    }
+}
+
+/// What opens a worker's listings and samples of its files.
+pub(super) fn list_key(list_secret: &Secret, worker: WorkerId) -> Secret {
+    list_secret.derive(&worker.to_string())
+}
+
+fn since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> TokensError {
+    let path = path.to_owned();
+    move |source| TokensError::File { action, path: path.clone(), source }
+}
+
+fn read(path: &Path) -> Result<Option<Kept>, TokensError> {
+    let failed = failed("read", path);
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut text = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(&failed)?;
+    let kept: Kept = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+    match kept.schema {
+        SCHEMA => Ok(Some(kept)),
+        other => Err(failed(io::Error::other(format!("it has version {other} instead of {SCHEMA}")))),
+    }
+}
+
+/// Writes a private file anew, whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), TokensError> {
+    let built = path.with_extension("new");
+    let write = || -> io::Result<()> {
+        let mut file =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&built, path)
+    };
+    write().map_err(failed("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(path: Option<&Path>) -> Tokens {
+        Tokens::open(Secret::from_bytes([7; 32]), path.map(Path::to_owned)).unwrap()
+    }
+
+    fn holds(tokens: &Tokens, token: &Token) -> Option<Role> {
+        tokens.find(token.name()).filter(|(_, secret)| secret == token.secret()).map(|(role, _)| role)
+    }
+
+    #[test]
+    fn each_token_has_a_key_of_its_own_and_the_role_of_its_name() {
+        let tokens = tokens(None);
+        let mut keys = BTreeSet::new();
+        for (role, label, name) in [
+            (Role::Admin, None, "admin@0"),
+            (Role::View, Some("projector"), "view-projector@0"),
+            (Role::Work, None, "work@0"),
+            (Role::Work, Some("laptop-3"), "work-laptop-3@0"),
+            (Role::Submit, None, "submit@0"),
+        ] {
+            let token = tokens.token(role, label).unwrap();
+            assert_eq!((token.name(), holds(&tokens, &token)), (name, Some(role)));
+            keys.insert(*token.secret().as_bytes());
+            assert_eq!(token.to_text().parse::<Token>().unwrap(), token);
+        }
+        assert_eq!(keys.len(), 5);
+        for name in [
+            "",
+            "root@0",
+            "admin",
+            "admin@1",
+            "admin@00",
+            "admin@+0",
+            "view-@0",
+            "View@0",
+            "view-a b@0",
+            "admin@0 ",
+        ] {
+            assert!(tokens.find(name).is_none(), "{name:?}");
+        }
+        assert!(tokens.token(Role::View, Some("a@1")).is_err());
+    }
+
+    #[test]
+    fn revoked_token_opens_nothing_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let tokens = tokens(Some(&path));
+        let (one, other) = (
+            tokens.token(Role::Work, Some("one")).unwrap(),
+            tokens.token(Role::Work, Some("other")).unwrap(),
+        );
+        let mut changes = tokens.changes();
+        tokens.revoke(one.name()).unwrap();
+        assert!(changes.has_changed().unwrap());
+        changes.mark_unchanged();
+        assert!(tokens.revoke("work-one").is_err() && !changes.has_changed().unwrap());
+        for tokens in [&tokens, &self::tokens(Some(&path))] {
+            assert_eq!((holds(tokens, &one), holds(tokens, &other)), (None, Some(Role::Work)));
+        }
+        fs::write(&path, "{}").unwrap();
+        assert!(
+            Tokens::open(Secret::from_bytes([7; 32]), Some(path)).is_err(),
+            "what was revoked is forgotten"
+        );
+    }
+
+    #[test]
+    fn tokens_of_before_a_rotation_hold_for_the_time_of_grace_and_one_rotation() {
+        let tokens = tokens(None);
+        let first = tokens.token(Role::Submit, None).unwrap();
+        tokens.revoke("view-old@0").unwrap();
+        tokens.rotate(Duration::from_secs(3600)).unwrap();
+        let second = tokens.token(Role::Submit, None).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(
+            (holds(&tokens, &first), holds(&tokens, &second)),
+            (Some(Role::Submit), Some(Role::Submit))
+        );
+        assert!(tokens.find("view-old@0").is_none(), "revoked before");
+        tokens.rotate(Duration::ZERO).unwrap();
+        assert_eq!((holds(&tokens, &first), holds(&tokens, &second)), (None, None));
+    }
+
+    #[test]
+    fn role_passes_its_own_doors_and_admin_all() {
+        use Role::{Admin, Submit, View, Work};
+        let all = [View, Submit, Work, Admin];
+        let passes = |role: Role| all.into_iter().filter(move |door| role.may(*door)).collect::<Vec<_>>();
+        assert_eq!(passes(View), [View]);
+        assert_eq!(passes(Submit), [View, Submit]);
+        assert_eq!(passes(Work), [Work]);
+        assert_eq!(passes(Admin), all);
+    }
+}

@@ -1,0 +1,170 @@
+//! Tokens with roles: what each opens, and that what was revoked or renewed opens nothing any more.
+//!
+//! Deliberately not here: strangers without any token (`security`).
+
+use crate::support::http::request;
+use crate::support::standing::{JoinLine, Standing};
+use crate::support::{Finished, Sandbox};
+use std::os::unix::fs::MetadataExt;
+
+const FORBIDDEN: u16 = 403;
+const UNKNOWN: u16 = 401;
+
+/// Has the master make a token; answers the file with its join line.
+fn made(sandbox: &Sandbox, name: &str, arguments: &[&str]) -> String {
+    let file = sandbox.text(name);
+    let fixed = ["token", "new", "--output", &file];
+    sandbox.gristmill([&fixed[..], arguments].concat()).finish().expect_code(0);
+    assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
+    file
+}
+
+fn with(sandbox: &Sandbox, join: &str, arguments: &[&str]) -> Finished {
+    sandbox.gristmill([arguments, &["--join", join]].concat()).finish()
+}
+
+#[test]
+fn token_opens_what_its_role_says_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    let view = made(&sandbox, "view", &["view", "--label", "page"]);
+    let submit = made(&sandbox, "submit", &["submit"]);
+    let work = made(&sandbox, "work", &["work"]);
+    let job: &[&str] = &["submit", "wordcount", &input];
+    let allowed = |join: &str, arguments: &[&str]| with(&sandbox, join, arguments).expect_code(0);
+    let refused = |join: &str, arguments: &[&str]| {
+        with(&sandbox, join, arguments).expect_code(6).expect_words(&[
+            "does not allow",
+            "hint: ",
+            "gristmill token new",
+        ])
+    };
+    allowed(&submit, job).expect_words(&["succeeded"]);
+    for join in [&view, &submit] {
+        for look in
+            [&["status"] as &[&str], &["jobs"], &["status", "job-1"], &["logs", "job-1"], &["wait", "job-1"]]
+        {
+            allowed(join, look);
+        }
+        refused(join, &["policy", "--policy", "fair"]);
+        refused(join, &["token", "new", "admin", "--print-join"]);
+        refused(join, &["token", "rotate"]);
+    }
+    refused(&view, job);
+    refused(&view, &["cancel", "job-1"]);
+    for arguments in [job, &["status"], &["cancel", "job-1"], &["policy", "--policy", "fair"]] {
+        refused(&work, arguments);
+    }
+    // Only the role of workers joins, besides the one that may do all.
+    for join in [&view, &submit] {
+        with(&sandbox, join, &["worker", "--workers", "1"]).expect_code(6);
+    }
+    let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1", "--join", &work]).start();
+    standing.await_workers(2);
+    // A request of a person's own, with the token in it.
+    let line = JoinLine::read(&std::fs::read_to_string(&view).unwrap());
+    let (host, bearer) = (line.address.to_string(), format!("Bearer {}", line.token));
+    let headers = [("Host", &*host), ("Authorization", &*bearer)];
+    assert_eq!(request(line.address, "GET", "/api/v1/status", &headers).status, 200);
+    for (method, path) in [
+        ("POST", "/api/v1/shutdown"),
+        ("POST", "/api/v1/jobs"),
+        ("GET", "/api/v1/cluster"),
+        ("PUT", "/api/v1/policy"),
+        ("GET", "/worker/connect"),
+        ("GET", "/api/v1/no-such-route"),
+    ] {
+        assert_eq!(request(line.address, method, path, &headers).status, FORBIDDEN, "{method} {path}");
+    }
+    let mut standing = standing;
+    standing.workers.push(worker);
+    standing.end();
+}
+
+#[test]
+fn worker_whose_token_is_revoked_is_lost_and_the_others_stay() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let (one, other) = (
+        made(&sandbox, "one", &["work", "--label", "one"]),
+        made(&sandbox, "other", &["work", "--label", "other"]),
+    );
+    let start =
+        |join: &str| sandbox.gristmill(["worker", "--workers", "1", "--slots", "1", "--join", join]).start();
+    let (first, second) = (start(&one), start(&other));
+    standing.await_workers(3);
+    let name = JoinLine::read(&std::fs::read_to_string(&one).unwrap());
+    let name = name.token.split_once(':').unwrap().0.to_owned();
+    sandbox.gristmill(["token", "revoke", &name]).finish().expect_code(0);
+    // Its process is replaced, and the new one finds the door closed.
+    first.finish().expect_code(6).expect_words(&["refused the token"]);
+    standing.await_workers(2);
+    sandbox
+        .gristmill(["token", "revoke", "nobody"])
+        .finish()
+        .expect_code(3)
+        .expect_words(&["no token is called"]);
+    let mut standing = standing;
+    standing.workers.push(second);
+    standing.end();
+}
+
+#[test]
+fn tokens_of_before_a_rotation_open_nothing_and_the_state_folder_has_the_new_one() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let (old, view) = (standing.join.text.clone(), made(&sandbox, "view", &["view"]));
+    let kept = sandbox.write_private("kept", &old);
+    let status = |join: &str| with(&sandbox, join, &["status"]);
+    sandbox.gristmill(["token", "rotate", "--grace", "600"]).finish().expect_code(0);
+    for join in [&kept, &view] {
+        status(join).expect_code(0);
+    }
+    sandbox.gristmill(["token", "rotate"]).finish().expect_code(0);
+    for join in [&kept, &view] {
+        status(join).expect_code(6);
+    }
+    sandbox.gristmill(["status"]).finish().expect_code(0);
+    let line = JoinLine::read(&std::fs::read_to_string(sandbox.path("state/join")).unwrap());
+    assert!(line.token.starts_with("admin@2:"), "another generation");
+    // Also after a restart.
+    let before = made(&sandbox, "before", &["view"]);
+    standing.end();
+    let standing = Standing::start(&sandbox, 0);
+    assert_eq!(standing.join.token, line.token);
+    let again = sandbox.write_private(
+        "again",
+        standing
+            .join
+            .text
+            .replace(&line.token, &JoinLine::read(&std::fs::read_to_string(&before).unwrap()).token),
+    );
+    status(&again).expect_code(0);
+    let gone =
+        sandbox.write_private("gone", standing.join.text.replace(&line.token, &JoinLine::read(&old).token));
+    status(&gone).expect_code(6);
+    let headers = |token: &str| (standing.join.address.to_string(), format!("Bearer {token}"));
+    let (host, bearer) = headers(&JoinLine::read(&old).token);
+    let headers = [("Host", &*host), ("Authorization", &*bearer)];
+    assert_eq!(request(standing.join.address, "GET", "/api/v1/status", &headers).status, UNKNOWN);
+    standing.end();
+}
+
+#[test]
+fn token_goes_to_a_new_file_or_a_terminal_only_unless_told() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    sandbox
+        .gristmill(["token", "new", "view"])
+        .finish()
+        .expect_code(2)
+        .expect_words(&["--output", "--print-join"]);
+    let there = sandbox.write("there", "mine");
+    sandbox.gristmill(["token", "new", "view", "--output", &there]).finish().expect_code(3);
+    assert_eq!(std::fs::read(&there).unwrap(), b"mine");
+    let printed = sandbox.gristmill(["token", "new", "view", "--print-join"]).finish().expect_code(0);
+    let line = JoinLine::read(&String::from_utf8(printed.stdout).unwrap());
+    assert!(line.token.starts_with("view@0:") && line.key != standing.join.key);
+    standing.end();
+}
