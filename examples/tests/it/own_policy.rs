@@ -24,7 +24,7 @@ fn order_under(policy: &str) -> Vec<&'static str> {
     let stage = Stage::new();
     stage.write("long.txt", &"so many words\n".repeat(300));
     stage.write("short.txt", "few words\n");
-    let master = stage.command(PROGRAM, &format!("master --policy {policy} --state state"));
+    let master = stage.command(PROGRAM, &format!("master --policy {policy} --state state --print-join"));
     let mut master = Running({ master }.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     // The join line says that the master listens.
     let mut join_line = String::new();
