@@ -614,6 +614,8 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let mut goodbye = false;
     let mut shutdown = handle.shutdown.subscribe();
     let mut changed = handle.tokens.changes();
+    // It may have ceased to hold since the gate let it pass.
+    changed.mark_changed();
     loop {
         let next = async {
             // Nothing more is read of a worker that speaks faster than it can be heard.

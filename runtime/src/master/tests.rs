@@ -3,6 +3,7 @@
 use super::*;
 use gristmill_scheduler::ids::{AttemptId, TaskId};
 use gristmill_worker::http::Endpoint;
+use gristmill_worker::http::Secret;
 use gristmill_worker::protocol::{SlotCounts, push_worker_frame};
 use std::net::Ipv4Addr;
 
@@ -32,9 +33,10 @@ async fn worker_that_says_more_than_is_heard_has_to_wait() {
         _attended,
         build: "build".to_owned(),
         plaintext: Plaintext::OnLoopback,
+        tokens: Arc::new(Tokens::open(Secret::from_bytes([7; 32]), None).unwrap()),
     };
     let (mut worker, master) = tokio::io::duplex(64 << 10);
-    tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into()));
+    tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), ShownKey("work@0".to_owned())));
     write_frame(&mut worker, &hello()).await.unwrap();
     let Some(Input::Join { frames: _frames, reply, .. }) = fed.recv().await else { panic!("it joins first") };
     reply.send(Ok(WorkerId(1))).unwrap();
