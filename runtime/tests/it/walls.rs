@@ -149,7 +149,8 @@ fn help() -> String {
         String::from_utf8(output.stdout).unwrap()
     };
     let commands = ["run", "master", "worker", "submit", "logs", "compare", "paper"];
-    commands.iter().map(|command| ask(&[command, "--help"])).chain([ask(&["--help"])]).collect()
+    let commands = commands.iter().map(|command| ask(&[command, "--help"]));
+    commands.chain([ask(&["token", "new", "--help"]), ask(&["--help"])]).collect()
 }
 
 #[test]
@@ -185,6 +186,11 @@ fn security_page_names_what_exists() {
     ];
     for flag in risks.into_iter().chain(["--join", "--advertise", "--raw"]) {
         assert!(help.contains(flag) && page.contains(&format!("`{flag}`")), "{flag}");
+    }
+    let (_, roles) = page.split_once("\n## What a token may do\n").unwrap();
+    for role in ["view", "submit", "work", "admin"] {
+        assert_eq!(roles.matches(&format!("\n| `{role}` | ")).count(), 1, "{role}");
+        assert!(help.contains(&format!(" {role}")), "{role}");
     }
     for control in 1..=24 {
         assert_eq!(page.matches(&format!("\n| S{control} | ")).count(), 1, "S{control}");
