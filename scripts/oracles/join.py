@@ -202,7 +202,6 @@ class Table:
         if any(file.path().startswith("%s/" % path) for file in case.files for path in case.inputs[f"--{side}"]):
             self.stored_bytes = sum(len(file.stored()) for file in case.files if file.path().startswith(f"{side}-in/")
                                     and not file.path().rsplit("/", 1)[-1].startswith(("_", ".")))
-        self.has_bytes = bool(case.read(f"--{side}"))
         self.header, self.rows, self.width, self.odd, self.other_header = None, [], None, None, None
         self.no_header = False
         for path, data in case.read(f"--{side}"):
@@ -285,8 +284,6 @@ def expected(case: Case, folder):
     too_large = not broadcast and group_is_too_large(
         kind, tables[held], keys[held], [place for side, place in places if side == held], delimiter,
         size(options.get("--group-max", "256MiB")))
-    if broadcast and not tables["right" if held == "left" else "left"].has_bytes:
-        odd, tables[held].rows = None, []  # there is no task, and so nobody reads the table that is held
     if odd:
         return Refused(4, odd, 2 if too_large else None)
     if too_large:
