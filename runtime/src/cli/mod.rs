@@ -370,7 +370,9 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         },
         ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => (
             exit::UNAUTHORISED,
-            Some("use the master's join line: --join FILE; if it is that one, another program has its port"),
+            Some(
+                "use the master's join line: --join FILE; if it is that one, its token was revoked or replaced, or another program has the port",
+            ),
         ),
         ClientError::Master { source, .. } if matches!(**source, HttpError::Forbidden { .. }) => (
             exit::UNAUTHORISED,

@@ -50,14 +50,14 @@ enum Action {
         #[arg(long)]
         print_join: bool,
     },
-    /// Let a token open nothing any more; workers that joined with it are lost
+    /// Let a token open nothing any more: workers that joined with it, and jobs that are followed with it, are lost
     Revoke {
         /// Its name, such as work-laptop@0
         name: String,
     },
     /// Make all tokens new; the join line in the state folder follows
     Rotate {
-        /// For how long the tokens of before are taken too
+        /// For how long the tokens of before are taken too; what still needs one then is lost
         #[arg(long, value_name = "SECONDS", default_value_t = 0)]
         grace: u64,
     },

@@ -84,6 +84,9 @@ const BATCHES_AHEAD: usize = 2;
 /// Bytes of frames to one worker that are written in one go.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
 
+/// A worker's token is looked at anew this often, and whenever one is revoked.
+const TOKEN_LOOK: Duration = Duration::from_secs(1);
+
 /// How a master runs.
 pub struct MasterConfig {
     /// Where it listens.
@@ -616,6 +619,7 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let mut changed = handle.tokens.changes();
     // It may have ceased to hold since the gate let it pass.
     changed.mark_changed();
+    let mut look = tokio::time::interval(TOKEN_LOOK);
     loop {
         let next = async {
             // Nothing more is read of a worker that speaks faster than it can be heard.
@@ -630,7 +634,8 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
                 return;
             }
             _ = shutdown.wait_for(|end| *end) => break,
-            _ = changed.changed() => match handle.tokens.find(&key.0) {
+            // It was revoked, or the time of grace for tokens of its generation is over.
+            () = token_looked_at(&mut changed, &mut look) => match handle.tokens.find(&key.0) {
                 Some(_) => continue,
                 None => {
                     tracing::warn!(%worker, token = clean::message(&key.0), "the token of a worker holds no more");
@@ -661,6 +666,14 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let _ = handle.inputs.send(Input::Gone { worker, goodbye });
     // Frames that are queued, such as the order to end, still go out; the handle is held until then.
     let _ = writing.await;
+}
+
+/// Waits until a token is to be looked at anew.
+async fn token_looked_at(changed: &mut watch::Receiver<()>, look: &mut tokio::time::Interval) {
+    tokio::select! {
+        _ = changed.changed() => {}
+        _ = look.tick() => {}
+    }
 }
 
 /// Writes frames until the books have dropped the worker, several at once when they queue up; then the connection

@@ -80,7 +80,7 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
             let query = request.uri().query().map(str::to_owned);
             explain(&handle, job, query.as_deref()).await
         }
-        (&Method::GET, ["jobs", job, "watch"]) => watch_job(handle, job).await,
+        (&Method::GET, ["jobs", job, "watch"]) => watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
         (&Method::PUT, ["policy"]) => decide_by(&handle, request.into_body()).await,
@@ -324,6 +324,7 @@ async fn parse(body: Bytes) -> Result<Submission, Refusal> {
 
 async fn submit(handle: Handle, request: Request<Incoming>) -> Answered {
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
+    let key = key_of(&request);
     let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
     if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
         let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;
@@ -335,28 +336,34 @@ async fn submit(handle: Handle, request: Request<Incoming>) -> Answered {
     let submitted = submitted.await.map_err(|_| Refusal::ending())?;
     let (job, changes, lease) =
         submitted.map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
-    Ok(lines(handle, job, changes, lease))
+    Ok(lines(handle, job, changes, lease, key))
 }
 
-async fn watch_job(handle: Handle, job: &str) -> Answered {
+/// The name of the key that let a request pass.
+fn key_of<B>(request: &Request<B>) -> ShownKey {
+    request.extensions().get().cloned().unwrap_or_else(|| ShownKey(String::new()))
+}
+
+async fn watch_job(handle: Handle, job: &str, key: ShownKey) -> Answered {
     let (job, changes) =
         find(&handle, job, |books, _, job| books.watch(job).map(|changes| (job, changes))).await?;
-    Ok(lines(handle, job, changes, None))
+    Ok(lines(handle, job, changes, None, key))
 }
 
 /// An endless answer: a line of status for each change, the last one with the ended state, or for whoever closes the
-/// output with the state `publishing`.
+/// output with the state `publishing`. It breaks off when the token that opened it holds no more.
 fn lines(
     handle: Handle,
     job: JobId,
     mut changes: watch::Receiver<bool>,
     mut lease: Option<Lease>,
+    key: ShownKey,
 ) -> Response<Body> {
     let (sender, body) = stream(1);
     // Whoever submitted the job attached closes its output.
     let closes = lease.is_some();
     tokio::spawn(async move {
-        loop {
+        while handle.tokens.find(&key.0).is_some() {
             changes.mark_unchanged();
             let status = handle.query(move |books, now| books.glance(now, job, closes)).await.flatten();
             let Some(status) = status else { return };

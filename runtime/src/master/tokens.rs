@@ -127,6 +127,28 @@ pub enum TokensError {
         /// The label, escaped.
         label: String,
     },
+    /// The name of a token to be made is revoked.
+    #[error("{name} is revoked: choose another label, or make all tokens new with `gristmill token rotate`")]
+    Revoked {
+        /// The name.
+        name: String,
+    },
+    /// The token in the state folder, without which nobody could make others.
+    #[error(
+        "{name} is the token of whoever started the master: `gristmill token rotate` makes it and all others new"
+    )]
+    Own {
+        /// The name.
+        name: String,
+    },
+    /// No token of that generation has been made yet.
+    #[error("there is no {name} yet: tokens are of generation {generation}")]
+    Future {
+        /// The name.
+        name: String,
+        /// The present generation.
+        generation: u32,
+    },
     /// There are too many.
     #[error(
         "{REVOKED_MAX} tokens are revoked already: `gristmill token rotate` makes all others new instead"
@@ -168,6 +190,8 @@ pub struct Tokens {
     kept: RwLock<Kept>,
     /// Where the join line of the person who started the master lies, and what is in it besides the token.
     join: Mutex<Option<(PathBuf, Endpoint)>>,
+    /// Held while something is changed and written, so that no change is lost to another.
+    changing: Mutex<()>,
     /// Changes whenever a token may have ceased to hold.
     changed: watch::Sender<()>,
 }
@@ -184,7 +208,14 @@ impl Tokens {
             None => fresh,
         };
         let changed = watch::Sender::new(());
-        Ok(Self { secret, path, kept: RwLock::new(kept), join: Mutex::new(None), changed })
+        Ok(Self {
+            secret,
+            path,
+            kept: RwLock::new(kept),
+            join: Mutex::new(None),
+            changing: Mutex::new(()),
+            changed,
+        })
     }
 
     /// The token of this role and label, of the present generation.
@@ -194,8 +225,11 @@ impl Tokens {
     pub fn token(&self, role: Role, label: Option<&str>) -> Result<Token, TokensError> {
         check_label(label)?;
         let generation = self.kept().generation;
-        let name = Name { role, label: label.map(str::to_owned), generation };
-        Ok(Token::of(&self.secret, &name.to_string())?)
+        let name = Name { role, label: label.map(str::to_owned), generation }.to_string();
+        if self.kept().revoked.contains(&name) {
+            return Err(TokensError::Revoked { name });
+        }
+        Ok(Token::of(&self.secret, &name)?)
     }
 
     /// What the token of this name may do, and its secret; `None` if no token that holds is called so.
@@ -223,8 +257,16 @@ impl Tokens {
     /// # Errors
     /// A name that no token has, too many, or a file that cannot be written: then nothing has changed.
     pub(super) fn revoke(&self, name: &str) -> Result<(), TokensError> {
-        name.parse::<Name>()?;
+        let parsed: Name = name.parse()?;
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
+        if kept.generation < parsed.generation {
+            return Err(TokensError::Future { name: name.to_owned(), generation: kept.generation });
+        }
+        let own = Name { role: Role::Admin, label: None, generation: kept.generation };
+        if parsed == own {
+            return Err(TokensError::Own { name: name.to_owned() });
+        }
         if REVOKED_MAX <= kept.revoked.len() {
             return Err(TokensError::Full);
         }
@@ -238,9 +280,10 @@ impl Tokens {
     /// # Errors
     /// A file that cannot be written.
     pub(super) fn rotate(&self, grace: Duration) -> Result<(), TokensError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
-        kept.generation += 1;
-        kept.earlier_until = since_1970() + grace.as_secs();
+        kept.generation = kept.generation.checked_add(1).ok_or(TokensError::Full)?;
+        kept.earlier_until = since_1970().saturating_add(grace.as_secs());
         let of_last = format!("@{}", kept.generation - 1);
         kept.revoked.retain(|name| name.ends_with(&of_last));
         self.keep(kept)?;
@@ -252,6 +295,7 @@ impl Tokens {
     /// # Errors
     /// A file that cannot be written.
     pub fn keep_join(&self, path: PathBuf, endpoint: Endpoint) -> Result<JoinLine, TokensError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         *self.join.lock().unwrap_or_else(PoisonError::into_inner) = Some((path, endpoint.clone()));
         self.write_join()?;
         Ok(JoinLine { endpoint, token: self.token(Role::Admin, None)?, plaintext: Plaintext::default() })
@@ -324,7 +368,9 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), TokensError> {
             fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&built, path)
+        fs::rename(&built, path)?;
+        // Else the power could bring a revoked token back.
+        fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
     };
     write().map_err(failed("write", path))
 }
@@ -388,7 +434,10 @@ mod tests {
         tokens.revoke(one.name()).unwrap();
         assert!(changes.has_changed().unwrap());
         changes.mark_unchanged();
-        assert!(tokens.revoke("work-one").is_err() && !changes.has_changed().unwrap());
+        for refused in ["work-one", "work-one@1", "admin@0"] {
+            assert!(tokens.revoke(refused).is_err() && !changes.has_changed().unwrap(), "{refused}");
+        }
+        assert!(tokens.token(Role::Work, Some("one")).is_err(), "made although it opens nothing");
         for tokens in [&tokens, &self::tokens(Some(&path))] {
             assert_eq!((holds(tokens, &one), holds(tokens, &other)), (None, Some(Role::Work)));
         }
@@ -397,6 +446,24 @@ mod tests {
             Tokens::open(Secret::from_bytes([7; 32]), Some(path)).is_err(),
             "what was revoked is forgotten"
         );
+    }
+
+    #[test]
+    fn revocations_at_the_same_time_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let tokens = tokens(Some(&path));
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let tokens = &tokens;
+                scope.spawn(move || tokens.revoke(&format!("view-{number}@0")).unwrap());
+            }
+        });
+        let again = self::tokens(Some(&path));
+        for number in 0..16 {
+            let name = format!("view-{number}@0");
+            assert!(tokens.find(&name).is_none() && again.find(&name).is_none(), "{name}");
+        }
     }
 
     #[test]
@@ -412,6 +479,9 @@ mod tests {
             (Some(Role::Submit), Some(Role::Submit))
         );
         assert!(tokens.find("view-old@0").is_none(), "revoked before");
+        tokens.rotate(Duration::MAX).unwrap();
+        assert_eq!(holds(&tokens, &second), Some(Role::Submit), "for ever");
+        let second = first.clone();
         tokens.rotate(Duration::ZERO).unwrap();
         assert_eq!((holds(&tokens, &first), holds(&tokens, &second)), (None, None));
     }

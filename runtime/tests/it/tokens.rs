@@ -152,6 +152,44 @@ fn tokens_of_before_a_rotation_open_nothing_and_the_state_folder_has_the_new_one
 }
 
 #[test]
+fn worker_that_joined_with_a_token_of_before_is_lost_when_its_grace_is_over() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let work = made(&sandbox, "work", &["work"]);
+    let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1", "--join", &work]).start();
+    standing.await_workers(1);
+    sandbox.gristmill(["token", "rotate", "--grace", "1"]).finish().expect_code(0);
+    worker.finish().expect_code(6).expect_words(&["refused the token"]);
+    standing.await_workers(0);
+    standing.end();
+}
+
+#[test]
+fn attached_job_and_whoever_watches_it_end_with_their_token() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    let (submit, view) = (
+        made(&sandbox, "submit", &["submit", "--label", "gone"]),
+        made(&sandbox, "view", &["view", "--label", "gone"]),
+    );
+    sandbox.arm("map");
+    let out = sandbox.text("out");
+    let client =
+        sandbox.gristmill(["submit", "wordcount", &input, "--join", &submit, "--output", &out]).start();
+    sandbox.stopped_at("map");
+    let watcher = sandbox.gristmill(["wait", "job-1", "--join", &view]).start();
+    for name in ["view-gone@0", "submit-gone@0"] {
+        sandbox.gristmill(["token", "revoke", name]).finish().expect_code(0);
+    }
+    watcher.finish().expect_code(5).expect_words(&["broke"]);
+    client.finish().expect_code(5).expect_words(&["broke"]);
+    sandbox.go_on("map");
+    assert!(!sandbox.path("out").exists(), "published with a token that was revoked");
+    standing.end();
+}
+
+#[test]
 fn token_goes_to_a_new_file_or_a_terminal_only_unless_told() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 0);

@@ -403,8 +403,9 @@ impl Connection {
         matches!(timeout(self.timeouts.connect, self.sender.ready()).await, Ok(Ok(())))
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.sender.is_closed()
+    /// Whether it will do for another request, whatever its secret.
+    pub(super) fn is_spent(&self) -> bool {
+        self.sender.is_closed() || self.sessions.is_full()
     }
 
     pub(super) fn answer(&self, body: Incoming) -> Answer {

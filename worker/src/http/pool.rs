@@ -145,7 +145,7 @@ impl Shelves {
         let mut shelves = self.lock();
         // Every return clears what has died anywhere, so that peers long gone leave nothing behind.
         shelves.retain(|_, shelf| {
-            shelf.retain(|idle| !idle.connection.is_closed() && idle.since.elapsed() < POOL_IDLE_TIME);
+            shelf.retain(|idle| !idle.connection.is_spent() && idle.since.elapsed() < POOL_IDLE_TIME);
             !shelf.is_empty()
         });
         let shelf = shelves.entry(endpoint).or_default();
@@ -166,7 +166,7 @@ pub(super) struct Home {
 impl Home {
     /// Ends the use: the connection may serve another request.
     pub(super) fn put_back(self) {
-        if !self.connection.is_closed() {
+        if !self.connection.is_spent() {
             self.shelves.push(self.endpoint, self.connection);
         }
     }

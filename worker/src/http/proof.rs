@@ -19,7 +19,7 @@ use hyper::{HeaderMap, Method};
 
 use super::limits::SESSIONS_PER_CONNECTION_MAX;
 use super::secret::Secret;
-use super::token::Key;
+use super::token::{Key, NAME_BYTES_MAX};
 
 /// Where a client says hello.
 pub(super) const HELLO_PATH: &str = "/hello";
@@ -122,6 +122,11 @@ impl ClientSessions {
         self.0.iter().any(|session| session.secret == *secret)
     }
 
+    /// Whether the server takes no further hello on this connection.
+    pub(super) fn is_full(&self) -> bool {
+        SESSIONS_PER_CONNECTION_MAX <= self.0.len()
+    }
+
     /// Judges the answer to a hello, and opens the session if it holds. `forwarded` says whether a server that was
     /// reached elsewhere will do.
     pub(super) fn check(
@@ -176,6 +181,9 @@ impl ServerSessions {
         let (client, name) = (words.next()?, words.next()?);
         let (method, path) = (words.next()?, words.next()?);
         let name = if name == NO_NAME { "" } else { name };
+        if NAME_BYTES_MAX < name.len() {
+            return None;
+        }
         let method = method.parse::<Method>().ok()?;
         // Only its form matters; two servers must not be played against each other with a nonce of any text.
         client.parse::<Secret>().ok()?;

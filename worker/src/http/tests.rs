@@ -38,6 +38,8 @@ impl Doors for TestDoors {
             (_, "/data" | "/body" | "/broken" | "/stuck" | "/missing" | "/upgrade") => {
                 Door::Secret(cluster_secret())
             }
+            // A secret for each path.
+            (_, path) if path.starts_with("/key/") => Door::Secret(cluster_secret().derive(path)),
             ("GET", "/job") => Door::Secret(job_secret()),
             _ => Door::Closed,
         }

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::secret::{Secret, SecretError};
 
 /// Longest name of a token, bytes.
-const NAME_BYTES_MAX: usize = 64;
+pub(super) const NAME_BYTES_MAX: usize = 64;
 
 /// What opens a door: a secret, and the name under which the server finds it.
 pub trait Key: Sync {

@@ -286,3 +286,17 @@ async fn pool_replaces_connections_of_a_server_that_was_restarted() {
     ask().await.unwrap();
     restarted.abort();
 }
+
+#[tokio::test]
+async fn pool_goes_on_with_another_connection_when_one_has_been_used_with_many_secrets() {
+    let server = Running::plain().await;
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
+    let mut ports = std::collections::BTreeSet::new();
+    for number in 0..=2 * limits::SESSIONS_PER_CONNECTION_MAX {
+        let path = format!("/key/{number}");
+        let secret = cluster_secret().derive(&path);
+        let answer = pool.request(&server.endpoint, Some(&secret), Method::GET, &path, empty()).await;
+        ports.insert(answer.unwrap().into_body().collect(100).await.unwrap());
+    }
+    assert_eq!(ports.len(), 3);
+}

@@ -163,6 +163,9 @@ async fn door_that_is_not_there_looks_like_one_with_another_secret() {
         let last = format!("GET /open HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         format!("POST /hello HTTP/1.1\r\nHost: {address}\r\n{one}\r\nContent-Length: 0\r\n\r\n{last}")
     };
+    // Nothing long is kept for a stranger.
+    let long = hello("/data").replace(" - GET ", &format!(" {} GET ", "a".repeat(65)));
+    assert_eq!(status(&raw(server.address, &long).await), 400);
     let mut shapes = Vec::new();
     for path in ["/data", "/no/such/door", "/open"] {
         let answer = raw(server.address, &hello(path)).await;
