@@ -30,7 +30,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub enum Door {
     /// Nothing: the answer holds no data and changes nothing.
     Open,
-    /// This secret: shown to be known in a session of the connection ([`super::proof`]), as all of our own programs do,
+    /// This secret: shown to be known in a session of the connection (`proof`), as all of our own programs do,
     /// or as a bearer token, for what people write.
     Secret(Secret),
     /// This secret is known, but does not open this door.
