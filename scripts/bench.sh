@@ -22,10 +22,11 @@ say() { echo "bench.sh: $*" >&2; }
 if [[ ${1:-} == --skip-build ]]; then
     shift
 else
-    say "building (seconds to minutes)"
-    cargo build --release -p gristmill -p gristmill-benches
+    say "building what is shipped, with symbols for profiles (minutes)"
+    CARGO_PROFILE_DIST_STRIP=none CARGO_PROFILE_DIST_DEBUG=line-tables-only \
+        cargo build --profile dist -p gristmill -p gristmill-benches
 fi
-program=${CARGO_TARGET_DIR:-target}/release
+program=${CARGO_TARGET_DIR:-target}/dist
 
 # The limit programs and Renoir: built where they are, into a folder of ours, as theirs may be read-only.
 build_peer() { # folder, program

@@ -70,7 +70,7 @@ struct Common {
     )]
     peers: PathBuf,
     /// Our program
-    #[arg(long, value_name = "FILE", default_value = "target/release/gristmill", global = true)]
+    #[arg(long, value_name = "FILE", default_value = "target/dist/gristmill", global = true)]
     program: PathBuf,
     /// Our program with jobs made for measuring [default: beside this one]
     #[arg(long, value_name = "FILE", global = true)]

@@ -28,9 +28,9 @@ pub const PHASES: [&str; 12] = [
 
 /// Functions that give their phase to everything that they call, first match wins.
 const OUTER: [(&str, &str); 7] = [
-    ("gristmill::submit::", "start"),
-    ("gristmill::cluster::", "start"),
-    ("gristmill::output_dir::", "commit"),
+    ("gristmill_runtime::submit::", "start"),
+    ("gristmill_runtime::cluster::", "start"),
+    ("gristmill_runtime::output_dir::", "commit"),
     ("gristmill_worker::commit::", "commit"),
     ("gristmill_worker::segment::spill", "spill"),
     ("gristmill_worker::collect::sort", "sort"),
@@ -38,12 +38,13 @@ const OUTER: [(&str, &str); 7] = [
 ];
 
 /// Functions that give their phase to what they do themselves: the innermost frame with one of these counts.
-const INNER: [(&str, &str); 24] = [
+const INNER: [(&str, &str); 25] = [
     ("slice::sort", "sort"),
     ("gristmill_worker::shuffle::", "shuffle"),
     ("gristmill_worker::http::", "shuffle"),
     ("gristmill_worker::segment::", "shuffle"),
     ("gristmill_worker::merge::", "merge"),
+    ("combine::merge_combining", "merge"),
     ("gristmill_worker::input::", "read"),
     ("run_reduce", "reduce"),
     ("task::reduce", "reduce"),
@@ -54,10 +55,10 @@ const INNER: [(&str, &str); 24] = [
     ("api::plan::MapOnlyRun", "map"),
     ("run_map", "map"),
     ("gristmill_worker::task::", "map"),
-    ("gristmill::jobs::", "map"),
+    ("gristmill_runtime::jobs::", "map"),
     ("gristmill_scheduler::", "control"),
-    ("gristmill::master::", "control"),
-    ("gristmill::client::", "control"),
+    ("gristmill_runtime::master::", "control"),
+    ("gristmill_runtime::client::", "control"),
     ("gristmill_worker::agent::", "control"),
     ("tokio::", "control"),
     ("gristmill::cli::", "start"),
@@ -250,7 +251,7 @@ slot-0  1748 11706.765669: cpu-clock:
 tokio rt  15387 12613.735751: cpu-clock: 
 \t          7b594e memchr::arch::x86_64::avx2::memchr::One::find_raw_avx2
 \t          6ceb58 gristmill_worker::input::border::first_record
-\t          61bf72 gristmill::submit::sample
+\t          61bf72 gristmill_runtime::submit::sample
 \tffffffffffffffff [unknown]
 ";
 
@@ -287,6 +288,6 @@ tokio rt  15387 12613.735751: cpu-clock:
     #[test]
     fn stacks_fold_from_the_outside_inwards() {
         let folded = fold(&stacks()[1]);
-        assert!(folded.starts_with("tokio rt;gristmill::submit::sample;"), "{folded}");
+        assert!(folded.starts_with("tokio rt;gristmill_runtime::submit::sample;"), "{folded}");
     }
 }

@@ -4,7 +4,10 @@
 //! ever added within a version. Times are nanoseconds since the master started unless a name says otherwise.
 //! Not here: frames between master and workers (`gristmill_worker::protocol`).
 
-pub use crate::master::tokens::Role;
+mod failures;
+
+pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
+pub use crate::role::Role;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
@@ -173,10 +176,8 @@ pub struct TaskCounts {
 /// Why a job did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// Stable word: `user_code`, `input`, `config`, `output`, `output_unreadable`, `output_corrupt`, `memory`, `engine`,
-    /// `not_deterministic`, `workers_lost`, `workers_unfit`, `unreachable`, `no_workers`, `client_lost`, `master_lost`,
-    /// `limit`, `internal`.
-    pub code: String,
+    /// What programs decide by.
+    pub code: FailureCode,
     /// One sentence with the task.
     pub message: String,
     /// The last report of the attempt that decided it: attempt, worker, words.
@@ -488,20 +489,6 @@ pub struct MasterStatus {
     pub jobs_live: u32,
 }
 
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptEnd {
-    /// It runs.
-    Running,
-    /// Well.
-    Succeeded,
-    /// Badly; class and words.
-    Failed(String, String),
-    /// Its worker was lost.
-    Lost,
-}
-
 /// Estimates kept of one job; when there are more, every second one is left out.
 pub const ESTIMATES_MAX: usize = 512;
 
@@ -619,6 +606,8 @@ pub struct WorkerEnded {
     pub pid: u32,
     /// Name of its machine.
     pub host: String,
+    /// By which the master believes this: the worker said what the key gives when it joined.
+    pub key: String,
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// The kernel ended it because memory ran out.
@@ -674,8 +663,8 @@ impl WatchLine {
 /// The body of every answer that is not a success.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApiError {
-    /// Stable word.
-    pub code: String,
+    /// What programs decide by.
+    pub code: ErrorCode,
     /// For a person.
     pub message: String,
 }

@@ -1,45 +1,23 @@
 //! A client of a master: submits jobs, waits, reads counters, several rounds if need be.
 //!
-//! Blocking; it owns a small runtime that also serves files to workers while a job runs. Not here: starting a
-//! cluster (`cluster`), printing (`cli`).
+//! Blocking: each call runs the future of the same name in [`AsyncClient`] to its end, on a small runtime of this
+//! client's own, which also serves files to workers while a job runs. Not here: starting a cluster (`cluster`).
 
+mod asynchronous;
 mod lines;
 mod outcome;
 
-use crate::api::{
-    ApiError, ClusterStatus, Explanation, JobState, JobStatus, JobTrace, LogEntry, MadeToken, MasterStatus,
-    NewToken, OutputClosed, PolicyChange, ROOT, RevokeToken, Role, RotateTokens, Submission,
-};
-use crate::output_dir::{OutputDirectory, Success};
-use crate::registry::PreparedJob;
-use crate::submit::{ClusterView, JobOptions, Planned, SubmitError, plan, unseen};
-use crate::submitter;
-use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_worker::agent::files::Served;
+use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Role};
+use crate::prepared::PreparedJob;
+use crate::submit::JobOptions;
+use gristmill_scheduler::ids::JobId;
 use gristmill_worker::api::Job;
-use gristmill_worker::fault;
-use gristmill_worker::http::{
-    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Timeouts, Token,
-    Transport, empty, full,
-};
-use hyper::{Method, StatusCode, Uri};
-use lines::Lines;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use gristmill_worker::http::{JoinLine, Token};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 
+pub use asynchronous::{AsyncClient, Ready};
 pub use outcome::{ClientError, JobReport};
-
-/// Longest answer that is read whole, bytes.
-const ANSWER_BYTES_MAX: usize = 1 << 30;
-
-/// How long a master may be silent before it is taken for gone, in time that this process has really lived through:
-/// what passes while it is stopped or its machine sleeps does not count. Masters say something twice in a second.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
 /// take their time to start.
@@ -54,6 +32,7 @@ const JOIN_PAUSE_WORKERS: u32 = 10;
 /// line that `master` prints:
 ///
 /// ```no_run
+/// # use gristmill_runtime as gristmill;
 /// use gristmill::prelude::*;
 /// use gristmill::jobs::WordCount;
 ///
@@ -67,14 +46,9 @@ const JOIN_PAUSE_WORKERS: u32 = 10;
 /// ```
 pub struct Client {
     runtime: Arc<tokio::runtime::Runtime>,
-    master: Endpoint,
-    token: Token,
-    pool: Pool,
-    /// Counts interruptions by the user; `None` if nobody watches for them.
-    interrupted: Option<watch::Receiver<u32>>,
+    core: AsyncClient,
     /// Options of the jobs of several rounds; their output directory is the one all rounds share.
     options: JobOptions,
-    permissions: Permissions,
     /// Told of each job that `run` has run.
     announce: Option<fn(&JobStatus)>,
 }
@@ -89,57 +63,41 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|source| ClientError::Start { source })?;
-        Ok(Self::within(Arc::new(runtime), master))
+        Ok(Self::within(Arc::new(runtime), AsyncClient::new(master)))
     }
 
-    pub(crate) fn within(runtime: Arc<tokio::runtime::Runtime>, master: &JoinLine) -> Self {
-        let timeouts = Timeouts {
-            stall: fault::span("client.silence", SILENCE_MAX),
-            // Who follows a job hears little while nothing happens.
-            steady: false,
-            ..Timeouts::default()
-        };
-        Self {
-            runtime,
-            master: master.endpoint.clone(),
-            token: master.token.clone(),
-            pool: Pool::new(timeouts, master.plaintext),
-            interrupted: None,
-            options: JobOptions::new("output"),
-            permissions: Permissions::default(),
-            announce: None,
-        }
+    /// A client that blocks on this runtime.
+    #[must_use]
+    pub fn within(runtime: Arc<tokio::runtime::Runtime>, core: AsyncClient) -> Self {
+        Self { runtime, core, options: JobOptions::new("output"), announce: None }
     }
 
-    pub(crate) fn set_interrupted(&mut self, interrupted: watch::Receiver<u32>) {
-        self.interrupted = Some(interrupted);
-    }
-
-    pub(crate) fn set_options(&mut self, options: JobOptions) {
+    /// The options from which [`Client::options`] makes those of each round.
+    pub fn set_options(&mut self, options: JobOptions) {
         self.options = options;
     }
 
-    pub(crate) fn set_announce(&mut self, announce: fn(&JobStatus)) {
+    /// Tells of each job that [`Client::run`] has run.
+    pub fn set_announce(&mut self, announce: fn(&JobStatus)) {
         self.announce = Some(announce);
     }
 
-    pub(crate) fn set_permissions(&mut self, permissions: Permissions) {
-        self.permissions = permissions;
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
     }
 
     /// Waits for a fresh cluster's workers, not for long: a job planned too early would count too few slots.
-    pub(crate) fn wait_for_workers(&self, workers: u32) {
+    pub fn wait_for_workers(&self, workers: u32) {
         let patience = JOIN_PATIENCE + JOIN_PATIENCE_EACH * workers;
         let all_there = async {
-            let path = format!("{ROOT}/status");
-            while let Ok(master) = self.get_async::<MasterStatus>(&path).await {
+            while let Ok(master) = self.core.master().await {
                 if workers as usize <= master.workers.len() {
                     return;
                 }
                 tokio::time::sleep(JOIN_PAUSE * workers.div_ceil(JOIN_PAUSE_WORKERS)).await;
             }
         };
-        self.runtime.clone().block_on(async { drop(tokio::time::timeout(patience, all_there).await) });
+        self.block_on(async { drop(tokio::time::timeout(patience, all_there).await) });
     }
 
     /// Options for a job of several rounds: those of the command line, with `name` inside its output directory.
@@ -153,488 +111,139 @@ impl Client {
     /// # Errors
     /// Everything that keeps the job from succeeding; its output directory is then as it was before.
     pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
-        let announce = self.announce;
         let report = self.run_prepared(Box::new(job), options, &mut |_| {})?;
-        if let Some(announce) = announce {
+        if let Some(announce) = self.announce {
             announce(&report.status);
         }
         Ok(report)
     }
 
-    /// Hands a job to the master and comes back at once. The master must see the input and the output directory.
+    /// As [`Client::run`], of a job that a registry has made. `seen` is shown each status that the master tells.
     ///
     /// # Errors
-    /// Everything that keeps the job from being accepted.
+    /// Likewise.
+    pub fn run_prepared(
+        &mut self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobReport, ClientError> {
+        self.block_on(self.core.run_prepared(job, options, seen))
+    }
+
+    /// [`AsyncClient::submit`].
+    ///
+    /// # Errors
+    /// Its errors.
     pub fn submit<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobId, ClientError> {
-        self.submit_prepared(Box::new(job), options)
+        self.block_on(self.core.submit(job, options))
     }
 
-    /// The master and its workers.
+    /// [`AsyncClient::submit_prepared`].
     ///
     /// # Errors
-    /// A master that cannot be reached.
-    pub fn master(&self) -> Result<MasterStatus, ClientError> {
-        self.get(&format!("{ROOT}/status"))
-    }
-
-    /// A new token that may do what this role may; the label lets it be revoked alone.
-    ///
-    /// # Errors
-    /// A label that none can have, a token of ours that may not do this, or a master that cannot be reached.
-    pub fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
-        let made: MadeToken =
-            self.change_tokens("tokens", &NewToken { role, label: label.map(str::to_owned) }).and_then(
-                |made| serde_json::from_slice(&made).map_err(|source| ClientError::Answer { source }),
-            )?;
-        made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
-    }
-
-    /// Lets the token of this name open nothing any more. Workers that joined with it are lost.
-    ///
-    /// # Errors
-    /// As [`Client::new_token`].
-    pub fn revoke_token(&self, name: &str) -> Result<(), ClientError> {
-        self.change_tokens("tokens/revoke", &RevokeToken { name: name.to_owned() }).map(drop)
-    }
-
-    /// Makes all tokens new; those of before are taken for this long.
-    ///
-    /// # Errors
-    /// As [`Client::new_token`].
-    pub fn rotate_tokens(&self, grace: Duration) -> Result<(), ClientError> {
-        self.change_tokens("tokens/rotate", &RotateTokens { grace_seconds: grace.as_secs() }).map(drop)
-    }
-
-    fn change_tokens(&self, route: &str, change: &impl Serialize) -> Result<bytes::Bytes, ClientError> {
-        let body = serde_json::to_vec(change).map_err(|source| ClientError::Answer { source })?;
-        self.runtime.clone().block_on(self.request(Method::POST, &format!("{ROOT}/{route}"), body))
-    }
-
-    /// Lets another policy or placement decide from now on; answers how the master stands then.
-    ///
-    /// # Errors
-    /// A policy or placement that the master cannot make or cannot run, or a master that cannot be reached.
-    pub fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
-        let body = serde_json::to_vec(change).map_err(|source| ClientError::Answer { source })?;
-        let path = format!("{ROOT}/policy");
-        let answer = self.runtime.clone().block_on(self.request(Method::PUT, &path, body))?;
-        serde_json::from_slice(&answer).map_err(|source| ClientError::Answer { source })
-    }
-
-    /// All jobs that the master remembers, oldest first.
-    ///
-    /// # Errors
-    /// A master that cannot be reached.
-    pub fn jobs(&self) -> Result<Vec<JobStatus>, ClientError> {
-        self.get(&format!("{ROOT}/jobs"))
-    }
-
-    /// One job.
-    ///
-    /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
-    pub fn status(&self, job: JobId) -> Result<JobStatus, ClientError> {
-        self.get(&format!("{ROOT}/jobs/{job}"))
-    }
-
-    /// Waits until a job has ended, whatever its end.
-    ///
-    /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
-    pub fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
-        self.runtime.clone().block_on(async {
-            let mut lines = self.open(Method::GET, &format!("{ROOT}/jobs/{job}/watch"), empty()).await?;
-            loop {
-                let status = lines.next().await?;
-                seen(&status);
-                if status.state.ended() {
-                    lines.end().await;
-                    return Ok(status);
-                }
-            }
-        })
-    }
-
-    /// Stops a job.
-    ///
-    /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
-    pub fn cancel(&self, job: JobId) -> Result<(), ClientError> {
-        self.runtime.clone().block_on(self.cancel_job(job))
-    }
-
-    pub(crate) async fn cancel_job(&self, job: JobId) -> Result<(), ClientError> {
-        let path = format!("{ROOT}/jobs/{job}/cancel");
-        self.request(Method::POST, &path, Vec::new()).await.map(drop)
-    }
-
-    /// What user code of a job wrote to stdout and stderr.
-    ///
-    /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
-    pub fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
-        self.get(&format!("{ROOT}/jobs/{job}/logs"))
-    }
-
-    /// Why a job waits, or, with a task such as `map-3`, why that ran where and when it did.
-    ///
-    /// # Errors
-    /// A job or task that the master does not know, or a master that cannot be reached.
-    pub fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
-        let query = task.map_or_else(String::new, |task| format!("?task={task}"));
-        self.get(&format!("{ROOT}/jobs/{job}/explain{query}"))
-    }
-
-    /// Everything that happened to a job.
-    ///
-    /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
-    pub fn trace(&self, job: JobId) -> Result<JobTrace, ClientError> {
-        self.get(&format!("{ROOT}/jobs/{job}/trace"))
-    }
-
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.runtime.clone().block_on(self.get_async(path))
-    }
-
-    pub(crate) async fn get_async<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        let body = self.request(Method::GET, path, Vec::new()).await?;
-        serde_json::from_slice(&body).map_err(|source| ClientError::Answer { source })
-    }
-
-    async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> Result<bytes::Bytes, ClientError> {
-        let mut answer = self.send(method, path, full(body)).await?;
-        answer.collect(ANSWER_BYTES_MAX).await.map_err(|source| self.failed(source))
-    }
-
-    fn failed(&self, source: HttpError) -> ClientError {
-        ClientError::Master { master: self.master.clone(), source: Box::new(source) }
-    }
-
-    /// Sends a request. An answer that is no success becomes the error that the master wrote.
-    async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
-        let mut request = hyper::Request::new(body);
-        *request.method_mut() = method.clone();
-        *request.uri_mut() =
-            hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
-        let sent = self.pool.send(&self.master, Some(&self.token), request).await;
-        let answer = sent.map_err(|source| self.failed(source))?;
-        let status = answer.status();
-        let mut answer = answer.into_body();
-        if status.is_success() {
-            return Ok(answer);
-        }
-        let body = answer.collect(ANSWER_BYTES_MAX).await.unwrap_or_default();
-        if let Ok(error) = serde_json::from_slice::<ApiError>(&body) {
-            return Err(ClientError::Refused { error });
-        }
-        let (peer, path) = (self.master.to_string(), path.to_owned());
-        Err(self.failed(match status {
-            StatusCode::UNAUTHORIZED => HttpError::Unauthorized { peer, method, path },
-            StatusCode::FORBIDDEN => HttpError::Forbidden { peer, method, path },
-            status => HttpError::Status { peer, method, path, status, message: String::new() },
-        }))
-    }
-
-    async fn open(&self, method: Method, path: &str, body: Body) -> Result<Lines<'_>, ClientError> {
-        let answer = self.send(method, path, body).await?;
-        Ok(Lines::new(self, answer))
-    }
-
-    fn cluster_view(&self, master: MasterStatus, list_keys: &BTreeMap<WorkerId, String>) -> ClusterView {
-        let keys = list_keys.iter().filter_map(|(worker, key)| Some((*worker, key.parse().ok()?)));
-        ClusterView {
-            workers: master.workers,
-            list_keys: keys.collect(),
-            pool: self.pool.clone(),
-            runtime: self.runtime.handle().clone(),
-        }
-    }
-
-    pub(crate) fn submit_prepared(
+    /// Its errors.
+    pub fn submit_prepared(
         &mut self,
         job: Box<dyn PreparedJob>,
         options: &JobOptions,
     ) -> Result<JobId, ClientError> {
-        let runtime = self.runtime.clone();
-        runtime.block_on(async {
-            let (planned, cluster) = self.plan(job, options, false).await?;
-            let (submission, output) = (planned.submission, planned.output);
-            let submitted = async {
-                if let Some((worker, path)) = unseen(&cluster, &submission).await {
-                    return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
-                }
-                let body =
-                    serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
-                let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await;
-                match lines {
-                    Err(ClientError::Refused { error }) if error.code == "not_shared" => {
-                        let path = submission.output.to_string();
-                        Err(ClientError::NotShared { who: "the master".to_owned(), path })
-                    }
-                    lines => lines?.next().await,
-                }
-            };
-            match submitted.await {
-                Ok(status) => Ok(status.job),
-                Err(error) => {
-                    output.abandon();
-                    Err(error)
-                }
-            }
-        })
+        self.block_on(self.core.submit_prepared(job, options))
     }
 
-    /// Plans a job and claims its output directory, so that handing it over later takes no time. With `checked`, all
-    /// workers are asked whether they see its input and output.
-    pub(crate) async fn make_ready(
-        &self,
-        job: Box<dyn PreparedJob>,
-        options: &JobOptions,
-        checked: bool,
-    ) -> Result<Ready, ClientError> {
-        let (planned, cluster) = self.plan(job, options, false).await?;
-        let (submission, output) = (planned.submission, planned.output);
-        let unseen = if checked { unseen(&cluster, &submission).await } else { None };
-        if let Some((worker, path)) = unseen {
-            output.abandon();
-            return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
-        }
-        let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
-        Ok(Ready { body, output })
+    /// [`AsyncClient::master`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn master(&self) -> Result<MasterStatus, ClientError> {
+        self.block_on(self.core.master())
     }
 
-    /// Hands over a job that [`Client::make_ready`] has made ready. The master finishes or abandons its output.
-    pub(crate) async fn hand_over(&self, ready: Ready) -> Result<JobId, ClientError> {
-        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(ready.body)).await;
-        let first = match lines {
-            Ok(mut lines) => lines.next().await,
-            Err(error) => Err(error),
-        };
-        match first {
-            Ok(status) => Ok(status.job),
-            Err(error) => {
-                ready.output.abandon();
-                Err(error)
-            }
-        }
+    /// [`AsyncClient::new_token`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
+        self.block_on(self.core.new_token(role, label))
     }
 
-    async fn plan(
-        &self,
-        mut job: Box<dyn PreparedJob>,
-        options: &JobOptions,
-        attached: bool,
-    ) -> Result<(Planned, ClusterView), ClientError> {
-        let ClusterStatus { master, list_keys } = self.get_async(&format!("{ROOT}/cluster")).await?;
-        let build = gristmill_worker::build_id();
-        if master.build != build {
-            // The master would refuse it too, but not before all of it is planned.
-            return Err(ClientError::OtherBuild { own: build, cluster: master.build });
-        }
-        let (cluster, options) = (self.cluster_view(master, &list_keys), options.clone());
-        let planning = tokio::task::spawn_blocking(move || {
-            let planned = plan(&mut *job, &options, &cluster, attached);
-            (planned, cluster)
-        });
-        match planning.await {
-            Ok((planned, cluster)) => {
-                Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, cluster))
-            }
-            // The panic hook has printed the message.
-            Err(_) => Err(ClientError::Submit { source: Box::new(SubmitError::Panicked) }),
-        }
+    /// [`AsyncClient::revoke_token`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn revoke_token(&self, name: &str) -> Result<(), ClientError> {
+        self.block_on(self.core.revoke_token(name))
     }
 
-    pub(crate) fn run_prepared(
-        &mut self,
-        job: Box<dyn PreparedJob>,
-        options: &JobOptions,
-        seen: &mut dyn FnMut(&JobStatus),
-    ) -> Result<JobReport, ClientError> {
-        let runtime = self.runtime.clone();
-        runtime.block_on(self.run_attached(job, options, seen))
+    /// [`AsyncClient::rotate_tokens`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn rotate_tokens(&self, grace: Duration) -> Result<(), ClientError> {
+        self.block_on(self.core.rotate_tokens(grace))
     }
 
-    async fn run_attached(
-        &self,
-        job: Box<dyn PreparedJob>,
-        options: &JobOptions,
-        seen: &mut dyn FnMut(&JobStatus),
-    ) -> Result<JobReport, ClientError> {
-        let (mut planned, _) = self.plan(job, options, true).await?;
-        let serving = match self.serve(&mut planned, options).await {
-            Ok(serving) => serving,
-            Err(error) => {
-                planned.output.abandon();
-                return Err(error);
-            }
-        };
-        let mut lines = None;
-        let result = self.follow(&planned.submission, &mut lines, seen).await;
-        drop(serving);
-        let (path, columns) = (planned.output.path(), planned.submission.columns.clone());
-        let (claim, sync) = (planned.output, options.sync);
-        let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
-        // Off this thread, which keeps the connection alive: while it is, the master leaves the output to us.
-        let closing = tokio::task::spawn_blocking(move || match success {
-            Some((success, built)) => claim.finish(&success, &built, sync).map(Some),
-            None => {
-                claim.abandon();
-                Ok(None)
-            }
-        });
-        let closed = closing.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
-        let (remains, closed) = match closed {
-            Ok(remains) => (remains, Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        // The claim is given back: its folder goes while the master hears of it.
-        let clearing = tokio::task::spawn_blocking(move || drop(remains));
-        if let (Some(mut lines), Some(job)) = (lines, job_of(&result)) {
-            self.tell_closed(job, closed.as_ref().err().map(|error| crate::chain(error))).await;
-            lines.end().await;
-        }
-        let _ = clearing.await;
-        let status = result?;
-        closed.map_err(|source| ClientError::Output { source })?;
-        let status = JobStatus { state: JobState::Succeeded, built: Vec::new(), ..status };
-        Ok(JobReport { status, output: path })
+    /// [`AsyncClient::decide_by`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
+        self.block_on(self.core.decide_by(change))
     }
 
-    /// Tells the master what became of the output of a job that has ended.
-    async fn tell_closed(&self, job: JobId, failed: Option<String>) {
-        let path = format!("{ROOT}/jobs/{job}/closed");
-        let Ok(body) = serde_json::to_vec(&OutputClosed { failed }) else { return };
-        // A master that is gone by now changes nothing: the output is closed.
-        if let Err(error) = self.request(Method::POST, &path, body).await {
-            tracing::debug!(%error, %job, "the master was not told that the output is closed");
-        }
+    /// [`AsyncClient::jobs`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn jobs(&self) -> Result<Vec<JobStatus>, ClientError> {
+        self.block_on(self.core.jobs())
     }
 
-    /// Starts serving files and taking parts, if workers may need it.
-    async fn serve(
-        &self,
-        planned: &mut Planned,
-        options: &JobOptions,
-    ) -> Result<Option<Serving>, ClientError> {
-        let own = match options.serve {
-            Some(address) => address,
-            None => match self.own_address().await {
-                Some(address) if !address.is_loopback() => address,
-                _ => return Ok(None),
-            },
-        };
-        let transport = match self.master.pin {
-            None => Transport::Plain,
-            Some(_) => Transport::Tls(
-                Identity::generate(&[own.to_string()]).map_err(|source| ClientError::Identity { source })?,
-            ),
-        };
-        let bind = Bind {
-            address: SocketAddr::new(own, 0),
-            transport: transport.clone(),
-            permissions: self.permissions,
-        };
-        let listener = bind.listen().await.map_err(|source| ClientError::Serve { source })?;
-        let address = listener.local_addr().map_err(|source| ClientError::Start { source })?;
-        let pin = match &transport {
-            Transport::Plain => None,
-            Transport::Tls(identity) => Some(identity.pin()),
-        };
-        planned.submission.submitter = Some(Endpoint::of_address(address, pin));
-        let files = Served::Listed(Arc::new(std::mem::take(&mut planned.files)));
-        let doors = submitter::Doors { key: planned.key.clone(), permit_key: planned.permit_key.clone() };
-        let parts = planned.output.parts(options.sync).map_err(|source| ClientError::Start { source })?;
-        let task = tokio::spawn(submitter::run(listener, transport, doors, files, parts));
-        Ok(Some(Serving(task)))
+    /// [`AsyncClient::status`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn status(&self, job: JobId) -> Result<JobStatus, ClientError> {
+        self.block_on(self.core.status(job))
     }
 
-    /// The address from which the master is reached.
-    async fn own_address(&self) -> Option<IpAddr> {
-        if let Ok(address) = self.master.host.parse::<IpAddr>()
-            && address.is_loopback()
-        {
-            return Some(address);
-        }
-        let master = (self.master.host.as_str(), self.master.port);
-        let stream = tokio::net::TcpStream::connect(master).await.ok()?;
-        stream.local_addr().ok().map(|address| address.ip())
+    /// [`AsyncClient::wait`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn wait(&self, job: JobId, seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
+        self.block_on(self.core.wait(job, seen))
     }
 
-    /// Submits and waits until the output is to be published. While the connection in `open` lasts, the output is left to us.
-    async fn follow<'a>(
-        &'a self,
-        submission: &Submission,
-        open: &mut Option<Lines<'a>>,
-        seen: &mut dyn FnMut(&JobStatus),
-    ) -> Result<JobStatus, ClientError> {
-        let body = serde_json::to_vec(submission).map_err(|source| ClientError::Answer { source })?;
-        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?;
-        let lines = open.insert(lines);
-        let mut interrupted = self.interrupted.clone();
-        let mut cancelled = None;
-        loop {
-            let interruption = async {
-                match &mut interrupted {
-                    Some(count) if cancelled.is_none() => {
-                        count.wait_for(|count| 0 < *count).await.map(drop).ok()
-                    }
-                    _ => std::future::pending().await,
-                }
-            };
-            let status = tokio::select! {
-                status = lines.next() => status?,
-                _ = interruption => {
-                    // The first status names the job; until it is there, the connection's end cancels.
-                    let status = lines.next().await?;
-                    cancelled = Some(status.job);
-                    if !status.state.ended() {
-                        self.cancel_job(status.job).await?;
-                    }
-                    status
-                }
-            };
-            seen(&status);
-            match (status.state, cancelled) {
-                (JobState::Publishing | JobState::Succeeded, _) => return Ok(status),
-                (state, Some(job)) if state.ended() => return Err(ClientError::Interrupted { job }),
-                (state, None) if state.ended() => return Err(ClientError::Job { status: Box::new(status) }),
-                _ => {}
-            }
-        }
+    /// [`AsyncClient::cancel`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn cancel(&self, job: JobId) -> Result<(), ClientError> {
+        self.block_on(self.core.cancel(job))
     }
-}
 
-/// The job that has ended like this, if it was heard to end.
-fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
-    match result {
-        Ok(status) => Some(status.job),
-        Err(ClientError::Job { status }) => Some(status.job),
-        Err(ClientError::Interrupted { job }) => Some(*job),
-        Err(_) => None,
+    /// [`AsyncClient::logs`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
+        self.block_on(self.core.logs(job))
     }
-}
 
-/// A job that only has to be handed over.
-pub(crate) struct Ready {
-    /// The submission as JSON.
-    body: Vec<u8>,
-    output: OutputDirectory,
-}
-
-impl Ready {
-    /// Gives up the claim on the output directory of a job that is not handed over after all.
-    pub(crate) fn abandon(self) {
-        self.output.abandon();
+    /// [`AsyncClient::explain`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
+        self.block_on(self.core.explain(job, task))
     }
-}
 
-/// Serves while it lives.
-struct Serving(tokio::task::JoinHandle<()>);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.0.abort();
+    /// [`AsyncClient::trace`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn trace(&self, job: JobId) -> Result<JobTrace, ClientError> {
+        self.block_on(self.core.trace(job))
     }
 }

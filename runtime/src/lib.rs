@@ -1,259 +1,53 @@
-//! MapReduce on a laptop or a LAN: what a program of jobs is made of, and the system that runs it.
+//! The assembled system: what surrounds the brain (`gristmill-scheduler`) and the hands (`gristmill-worker`).
 //!
-//! You write what happens to a record and to a group; Gristmill cuts the input, runs the tasks on worker processes,
-//! sorts and moves what lies between, tries again what fails, and publishes the output.
-//!
-//! # A whole program
-//!
-//! ```toml
-//! [dependencies]
-//! gristmill = "0.1"                                   # or { path = "…" }
-//! serde = { version = "1", features = ["derive"] }    # serde's derives look for it here
-//! ```
-//!
-//! ```no_run
-//! use gristmill::prelude::*;
-//!
-//! /// Count the lines of each length
-//! #[derive(clap::Args, Serialize, Deserialize)]
-//! struct LineLengths {
-//!     /// Text files, or directories of them
-//!     #[arg(required = true)]
-//!     inputs: Vec<String>,
-//!     /// Leave out lines of fewer bytes
-//!     #[arg(long, default_value_t = 0)]
-//!     least: u64,
-//! }
-//!
-//! impl Job for LineLengths {
-//!     const NAME: &'static str = "line-lengths";
-//!
-//!     fn plan(&self) -> Result<JobPlan, PlanError> {
-//!         let least = self.least;
-//!         Ok(JobPlan::map(Input::lines(&self.inputs), move || Measure { least, left_out: Counter::default() })
-//!             .combine(|| Add)
-//!             .reduce(|| WriteCount))
-//!     }
-//! }
-//!
-//! struct Measure {
-//!     least: u64,
-//!     left_out: Counter,
-//! }
-//!
-//! impl Mapper for Measure {
-//!     type Key = u64;
-//!     type Value = u64;
-//!
-//!     fn setup(&mut self, task: &TaskContext) -> TaskResult {
-//!         self.left_out = task.counter("left out");
-//!         Ok(())
-//!     }
-//!
-//!     fn map(&mut self, line: Record<'_>, out: &mut Emitter<u64, u64>) -> TaskResult {
-//!         match line.len() as u64 {
-//!             length if length < self.least => self.left_out.add(1),
-//!             length => out.emit(length, 1),
-//!         }
-//!         Ok(())
-//!     }
-//! }
-//!
-//! struct Add;
-//!
-//! impl Combiner for Add {
-//!     type Value = u64;
-//!
-//!     fn combine(&mut self, total: &mut u64, count: u64) {
-//!         *total += count;
-//!     }
-//! }
-//!
-//! struct WriteCount;
-//!
-//! impl Reducer for WriteCount {
-//!     type Key = u64;
-//!     type Value = u64;
-//!
-//!     fn reduce(&mut self, length: u64, counts: &mut Values<'_, u64, u64>, out: &mut Output) -> TaskResult {
-//!         out.pair(length, counts.iter().sum::<u64>());
-//!         Ok(())
-//!     }
-//! }
-//!
-//! fn main() -> std::process::ExitCode {
-//!     gristmill::cli::main(Registry::new().job::<LineLengths>())
-//! }
-//! ```
-//!
-//! `cargo run --release -- run line-lengths book.txt` starts a master and workers, prints lines of length, tab and
-//! count, and leaves nothing behind. `--output DIR` keeps the parts in a directory instead; `--help` after any word
-//! says what else there is. The same program is also `master`, `worker`, `submit`, `status` and so on: the workers
-//! of a cluster must be the program that submits, since that is how they know its jobs.
-//!
-//! (`Add` and `WriteCount` need not be written: [`Sum::<u64>::default`](prelude::Sum) and
-//! [`WriteTotal::<u64, Sum<u64>>::default`](prelude::WriteTotal) are the same.)
-//!
-//! # Which trait does what
-//!
-//! | Trait | One object serves | You write | Must |
-//! |---|---|---|---|
-//! | [`Job`](prelude::Job) | a job; it *is* the parameters | `plan`: inputs, mappers, order, reducer | depend on its fields alone |
-//! | [`Mapper`](prelude::Mapper) | a map task, on one thread | `map`: a record in, any number of pairs out | be a function of its input |
-//! | [`Combiner`](prelude::Combiner) | a task | `combine`: two values of one key into one | be exactly associative and commutative |
-//! | [`Reducer`](prelude::Reducer) | a part of the output | `reduce`: a key and its values in, output out | be a function of its input |
-//! | [`MapOnly`](prelude::MapOnly) | a map task of a job without reduce | `map`: a record in, output out | be a function of its input |
-//! | [`Partitioner`](prelude::Partitioner) | a job | `partition`: the number of a key's part | depend on its arguments alone |
-//! | [`Rounds`](prelude::Rounds) | one run of several jobs | `drive`: run jobs through a [`Client`](prelude::Client) | |
-//! | [`Policy`](scheduler::policy::Policy) | a master | `observe`, `plan`: which job gets the next slot | advance in `observe` alone |
-//!
-//! A [`JobPlan`](prelude::JobPlan) puts them together and a [`Registry`](prelude::Registry) gives them names:
-//!
-//! ```no_run
-//! # use gristmill::prelude::*;
-//! # fn plan<M, C, R, P>(input: Input, lookup: Input, m: fn() -> M, c: fn() -> C, r: fn() -> R, p: P) -> JobPlan
-//! # where M: Mapper + 'static, C: Combiner<Value = M::Value> + 'static,
-//! # R: Reducer<Key = M::Key, Value = M::Value> + 'static, P: Partitioner<Key = M::Key> {
-//! JobPlan::map(input.clone(), m)  // an input and its mapper
-//!     .map(input, m)              // another input, with a mapper of its own if need be
-//!     .side(lookup)               // files that every task reads as a whole
-//!     .combine(c)                 // merge values of a key before they travel
-//!     .partition(p)               // or .total_order(), or neither
-//!     .reduces(8)                 // insist on a number of parts
-//!     .reduce(r)                  // the last step
-//! # }
-//! ```
-//!
-//! # Keys and values
-//!
-//! A **[`Key`](prelude::Key)** is what pairs are grouped and sorted by: integers, `bool`, `char`, floats (in the order
-//! of `total_cmp`), `String`, [`ByteString`](prelude::ByteString), `()`, tuples, `Option`, `Vec` and
-//! [`Reverse`](std::cmp::Reverse) of keys, and own newtypes by [`key_newtype!`](prelude::key_newtype). Keys are encoded
-//! so that the order of their bytes is their order, and so that no key is ever decoded to be compared.
-//!
-//! A **[`Value`](prelude::Value)** is any type with serde's `Serialize` and `Deserialize` that owns what it holds.
-//! Whole numbers take one byte when they are small. `ByteString` travels without any encoding.
-//!
-//! Both are handed over as **views**, which are the thing itself except for three that borrow:
-//!
-//! | Type | `emit` takes, `reduce` gets |
-//! |---|---|
-//! | key `String` | `&str` |
-//! | key or value `ByteString` | `&[u8]` |
-//! | everything else, a *value* `String` as well | itself: `(String, u64)`, `Option<f64>`, `String` |
-//!
-//! In the signature of `reduce` write the view (`word: &str`), in `Emitter<K, V>` and `Values<'_, K, V>` the type.
-//! Text that need not be UTF-8 is best kept in `ByteString`, which also saves the copy.
-//!
-//! [`Values`](prelude::Values) streams: a group may be larger than memory. `values.next()?` lends one value after
-//! another, `values.iter()` owns them; what is not read is skipped.
-//!
-//! # What is promised
-//!
-//! The same job on the same input with the same number of parts gives **the same bytes**, for any number of workers and
-//! whatever fails on the way. Keys come in ascending order within a part; the values of a key come in the order of
-//! inputs, files and positions. The promise holds as long as user code is a function of its input: no clock, no
-//! unseeded randomness, no iteration over a `HashMap`. A task may run more than once; only one attempt's output and
-//! counters count.
-//!
-//! **Combiners** run any number of times on any grouping of a key's values, also zero times: they must be *exactly*
-//! associative and commutative, and `combine` cannot change the key. Sums of integers, least, greatest and unions of
-//! sets are; sums of floats are not, because rounding depends on the order: add them in the reducer. A mean is a
-//! combiner of (sum, count) and a division in the reducer. With a combiner the reducer sees one value per key.
-//!
-//! # Further
-//!
-//! * **Parameters** are the job's fields: `clap` makes flags of them, serde carries them to every task. Hand them to
-//!   mappers and reducers in the closures of `plan`, which make a fresh object for each task.
-//!   [`Job::prepare`](prelude::Job::prepare) may look at the inputs once and write what it found into the fields.
-//! * **Counters**: [`TaskContext::counter`](prelude::TaskContext::counter) in `setup`, as above. The sums stand in the
-//!   summary, in `_SUCCESS` and in [`JobReport::counter`](prelude::JobReport::counter).
-//! * **Secondary sort**: a tuple as key and `group_by_first()`: pairs are sorted by the whole key, and one call of
-//!   `reduce` gets all that share the first component. [`Values::key`](prelude::Values::key) is the current whole key.
-//! * **Total order**: `total_order()` cuts the range of keys by a seeded sample, so that the parts one after another
-//!   are sorted.
-//! * **Map-only** jobs: [`JobPlan::map_only`](prelude::JobPlan::map_only); each split becomes a part, in input order.
-//! * **Inputs**: [`Input::lines`](prelude::Input::lines), [`Input::csv`](prelude::Input::csv) (one row, also with line
-//!   breaks in quotes) and [`Input::fixed`](prelude::Input::fixed); a directory stands for its files, without those whose
-//!   name begins with `_` or `.`; `.gz` and `.zst` are unpacked. [`Record`](prelude::Record) dereferences to its bytes
-//!   and knows its file and offset. [`text`](prelude::text) has tokenisers, field splitters and number parsers.
-//! * **Several inputs**: further `.map(input, mapper)` calls, all with the same key and value type.
-//! * **Side inputs**: `.side(input)`, then [`TaskContext::side`](prelude::TaskContext::side) in `setup` with what is to
-//!   be made of the files, a block of records each; it is made once for each worker process.
-//! * **Whole blocks**: [`Mapper::block`](prelude::Mapper::block) for mappers that do not care where lines end.
-//! * **Errors**: `?` takes any error, and the task is tried again up to `--attempts` times.
-//!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: the input will not get better. A panic is an
-//!   error of that attempt alone. What user code prints is kept: `gristmill logs JOB`.
-//! * **Several jobs in a row**: [`Rounds`](prelude::Rounds), registered with
-//!   [`Registry::rounds`](prelude::Registry::rounds); or a [`Client`](prelude::Client) of your own.
-//! * **Policies and placements of your own**: [`scheduler::policy`], [`scheduler::placement`],
-//!   [`Registry::policy`](prelude::Registry::policy).
-//!
-//! The package `examples` has a program for most of these.
-//!
-//! # Inside
-//!
-//! This crate is what surrounds the brain ([`scheduler`]) and the hands ([`worker`]): the live [`master`], the embedded
-//! [`cluster`], the [`client`] and what it does to [`submit`], the standard [`jobs`], the command line ([`cli`]). Not
-//! here: decisions about slots, and anything that touches a record.
+//! The live [`master`], the embedded [`cluster`], the [`client`] and what it does to [`submit`], the standard [`jobs`],
+//! journals and their [`replay`]. Programs use it through the package `gristmill`. Not here: decisions about slots,
+//! anything that touches a record, experiments (`gristmill-lab`) and the command line (`gristmill`).
 
 pub mod api;
-pub mod cli;
 pub mod client;
 pub mod cluster;
-pub mod compare;
+mod cluster_view;
+pub mod deciders;
 pub mod exit;
 pub mod generate;
 pub mod jobs;
 pub mod journal;
 pub mod master;
-mod out_of_memory;
+pub mod out_of_memory;
 pub mod output_dir;
 mod owner;
-pub mod paper;
+pub mod prepared;
 pub mod rate;
 pub mod registry;
 pub mod replay;
-pub mod report;
+mod role;
 mod sample;
-mod scratch;
+pub mod scratch;
 pub mod size;
 pub mod submit;
 pub mod submitter;
 pub mod verify_sort;
 
-pub use gristmill_scheduler as scheduler;
-pub use gristmill_worker as worker;
-
 /// Everything a job needs, for `use gristmill::prelude::*`.
 ///
 /// The crates `clap`, `serde` and `anyhow` are among it, so that `#[derive(clap::Args)]` and `anyhow::Result` work
-/// without naming them in `Cargo.toml`. Serde's derives want `serde` there, though; see [the first
-/// example](crate#a-whole-program).
+/// without naming them in `Cargo.toml`. Serde's derives want `serde` there, though; see the first
+/// example of the package `gristmill`.
 pub mod prelude {
     pub use crate::client::{Client, JobReport};
     pub use crate::registry::{Registry, Rounds};
     pub use crate::submit::JobOptions;
     pub use anyhow;
     pub use clap;
-    pub use gristmill_worker::api::{
-        Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError, Reducer,
-        Submitter, Sum, TaskContext, TaskError, TaskResult, WriteTotal,
-    };
-    pub use gristmill_worker::collect::Emitter;
-    pub use gristmill_worker::key::{ByteString, Key};
-    pub use gristmill_worker::key_newtype;
-    pub use gristmill_worker::merge::Values;
-    pub use gristmill_worker::output::Output;
-    pub use gristmill_worker::record::{Block, Record};
-    pub use gristmill_worker::text;
-    pub use gristmill_worker::value::Value;
+    pub use gristmill_worker::prelude::*;
     pub use serde;
     pub use serde::{Deserialize, Serialize};
 }
 
 /// An error and its causes on one line, joined by `: `.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -266,8 +60,3 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
-
-/// The README's program must compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -17,7 +17,7 @@ const WORKER_SCORE: u32 = 500;
 
 /// Lets the kernel end this process before its master and the clients, which hold what cannot be run again. Memory
 /// that a dying process has not given back yet makes the kernel look for the next one, which could be anybody.
-pub(crate) fn offer_this_process_first() {
+pub fn offer_this_process_first() {
     // Where there is no such file the kernel has other ways.
     let score = Path::new("/proc/self/oom_score_adj");
     let inherited = fs::read_to_string(score).ok().and_then(|text| text.trim().parse::<i64>().ok());

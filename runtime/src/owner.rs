@@ -36,7 +36,7 @@ impl Owner {
         let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
         Ok(Self {
             host: format!("{name} {}", machine.trim()).trim_end().to_owned(),
-            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
+            boot: gristmill_worker::boot_id()?,
             pid,
             began_ticks: began_ticks(pid).ok_or(io::ErrorKind::NotFound)?,
         })

@@ -1,56 +1,30 @@
-//! What a program knows by name: jobs, rounds of jobs, policies, placements.
+//! What a program knows by name: jobs, rounds of jobs, policies, placements, estimators.
 //!
-//! A user's program registers its own and hands the registry to [`cli::main`](crate::cli::main); workers of its
+//! A user's program registers its own and hands the registry to `cli::main` of the package `gristmill`; workers of its
 //! clusters are the same program, so they know the same names. Not here: the jobs themselves.
 
 use crate::client::Client;
+use crate::prepared::PreparedJob;
 use gristmill_scheduler::catalogue::{self, CatalogueError, Entry};
+use gristmill_scheduler::estimate::{self, Estimator};
 use gristmill_scheduler::placement::{self, Placement};
 use gristmill_scheduler::policy::{self, Policy};
 use gristmill_worker::agent::JobSource;
-use gristmill_worker::api::{Job, JobPlan, PlanError, Submitter};
+use gristmill_worker::api::{Job, JobPlan, PlanError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A registered job with its type erased: its flags, its parameters, its plan.
-pub(crate) trait AnyJob: Send + Sync {
+pub trait AnyJob: Send + Sync {
     /// The job's flags, as a subcommand of its name.
     fn command(&self) -> clap::Command;
     /// From flags to a prepared job.
+    ///
+    /// # Errors
+    /// Flags that are none of its own.
     fn parse(&self, flags: &clap::ArgMatches) -> Result<Box<dyn PreparedJob>, clap::Error>;
     /// From parameters that have travelled to a plan.
     fn plan(&self, parameters: &str) -> Result<JobPlan, PlanError>;
-}
-
-/// A job with its parameters, on its way to being submitted.
-pub(crate) trait PreparedJob: Send {
-    fn name(&self) -> &'static str;
-    fn prepare(&mut self, submitter: &dyn Submitter) -> Result<(), PlanError>;
-    fn plan(&self) -> Result<JobPlan, PlanError>;
-    fn parameters(&self) -> Result<String, PlanError>;
-    fn columns(&self) -> Option<Vec<String>>;
-    fn remarks(&self) -> Vec<String>;
-}
-
-impl<J: Job> PreparedJob for J {
-    fn name(&self) -> &'static str {
-        J::NAME
-    }
-    fn prepare(&mut self, submitter: &dyn Submitter) -> Result<(), PlanError> {
-        Job::prepare(self, submitter)
-    }
-    fn plan(&self) -> Result<JobPlan, PlanError> {
-        Job::plan(self)
-    }
-    fn parameters(&self) -> Result<String, PlanError> {
-        serde_json::to_string(self).map_err(|source| PlanError::Decode { job: J::NAME.to_owned(), source })
-    }
-    fn columns(&self) -> Option<Vec<String>> {
-        Job::columns(self)
-    }
-    fn remarks(&self) -> Vec<String> {
-        Job::remarks(self)
-    }
 }
 
 struct Registered<J>(std::marker::PhantomData<fn() -> J>);
@@ -76,6 +50,7 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
 /// `submit` and needs `--output`: a folder that holds the output directories of all its jobs.
 ///
 /// ```no_run
+/// # use gristmill_runtime as gristmill;
 /// use gristmill::prelude::*;
 /// # #[derive(clap::Args, Serialize, Deserialize)]
 /// # struct Step { inputs: Vec<String> }
@@ -120,8 +95,14 @@ pub trait Rounds: clap::Args + Send + Sync + 'static {
     fn drive(&self, client: &mut Client) -> anyhow::Result<String>;
 }
 
-pub(crate) trait AnyRounds: Send + Sync {
+/// Registered rounds with their type erased.
+pub trait AnyRounds: Send + Sync {
+    /// Their flags, as a subcommand of their name.
     fn command(&self) -> clap::Command;
+    /// [`Rounds::drive`].
+    ///
+    /// # Errors
+    /// Theirs, and flags that are none of their own.
     fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;
 }
 
@@ -136,26 +117,20 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
 }
 
-/// Makes a policy from the text behind its name (`k=100`), empty if there is none. Refuse what you do not know.
-pub type PolicyFactory = fn(&str) -> Result<Box<dyn Policy + Send>, String>;
-
-/// Makes a placement from the text behind its name, empty if there is none. Refuse what you do not know.
-pub type PlacementFactory = fn(&str) -> Result<Box<dyn Placement + Send>, String>;
-
 /// Names and what they stand for. Start from [`Registry::new`], or from [`Registry::standard`] to keep `wordcount` and
 /// the others beside your own.
 #[derive(Clone, Default)]
 pub struct Registry {
-    pub(crate) jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
-    pub(crate) rounds: BTreeMap<&'static str, Arc<dyn AnyRounds>>,
-    /// Of one's own, beside those of the scheduler's catalogue.
-    policies: BTreeMap<&'static str, PolicyFactory>,
-    /// Likewise.
-    placements: BTreeMap<&'static str, PlacementFactory>,
+    jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
+    rounds: BTreeMap<&'static str, Arc<dyn AnyRounds>>,
+    /// Of one's own, beside those of the scheduler's catalogues.
+    own_policies: Vec<&'static Entry<dyn Policy>>,
+    own_placements: Vec<&'static Entry<dyn Placement>>,
+    own_estimators: Vec<&'static Entry<dyn Estimator>>,
 }
 
 impl Registry {
-    /// The standard policies and placements (the scheduler's catalogues), and no jobs.
+    /// The standard policies, placements and estimators (the scheduler's catalogues), and no jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -183,18 +158,70 @@ impl Registry {
         self
     }
 
+    /// All jobs, by name.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<dyn AnyJob>> {
+        self.jobs.values()
+    }
+
+    /// Their names, in order.
+    pub fn job_names(&self) -> impl Iterator<Item = &'static str> {
+        self.jobs.keys().copied()
+    }
+
+    /// All programs of several jobs, by name.
+    pub fn all_rounds(&self) -> impl Iterator<Item = &Arc<dyn AnyRounds>> {
+        self.rounds.values()
+    }
+
+    /// The job of this name.
+    #[must_use]
+    pub fn find_job(&self, name: &str) -> Option<&Arc<dyn AnyJob>> {
+        self.jobs.get(name)
+    }
+
+    /// The rounds of this name.
+    #[must_use]
+    pub fn find_rounds(&self, name: &str) -> Option<&Arc<dyn AnyRounds>> {
+        self.rounds.get(name)
+    }
+
     /// Adds a policy. It hides a standard one of the same name.
     #[must_use]
-    pub fn policy(mut self, name: &'static str, make: PolicyFactory) -> Self {
-        self.policies.insert(name, make);
+    pub fn policy(mut self, entry: &'static Entry<dyn Policy>) -> Self {
+        self.own_policies.push(entry);
         self
     }
 
     /// Adds a placement. It hides a standard one of the same name.
     #[must_use]
-    pub fn placement(mut self, name: &'static str, make: PlacementFactory) -> Self {
-        self.placements.insert(name, make);
+    pub fn placement(mut self, entry: &'static Entry<dyn Placement>) -> Self {
+        self.own_placements.push(entry);
         self
+    }
+
+    /// Adds an estimator. It hides a standard one of the same name.
+    #[must_use]
+    pub fn estimator(mut self, entry: &'static Entry<dyn Estimator>) -> Self {
+        self.own_estimators.push(entry);
+        self
+    }
+
+    /// All policies that can be called by name.
+    #[must_use]
+    pub fn policies(&self) -> Vec<&'static Entry<dyn Policy>> {
+        catalogue::with_own(policy::catalogue(), &self.own_policies)
+    }
+
+    /// All placements that can be called by name.
+    #[must_use]
+    pub fn placements(&self) -> Vec<&'static Entry<dyn Placement>> {
+        catalogue::with_own(placement::catalogue(), &self.own_placements)
+    }
+
+    /// All estimators that can be called by name.
+    #[must_use]
+    pub fn estimators(&self) -> Vec<&'static Entry<dyn Estimator>> {
+        catalogue::with_own(estimate::catalogue(), &self.own_estimators)
     }
 
     /// The policy of this text, `name` or `name:parameters`, for a live cluster.
@@ -203,8 +230,7 @@ impl Registry {
     /// An unknown name, with the known ones and the nearest; parameters that the policy refuses; a policy that can
     /// only be simulated, with its reason.
     pub fn make_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
-        refuse_simulated("policy", &policy::catalogue(), &self.policies, text)?;
-        let policy = self.simulated_policy(text)?;
+        let policy = in_words(catalogue::call_live(&self.policies(), "policy", text))?;
         if policy.suspends_maps() {
             return Err(format!(
                 "policy `{text}` can only be simulated: maps on workers cannot be suspended"
@@ -218,10 +244,7 @@ impl Registry {
     /// # Errors
     /// An unknown name, with the known ones and the nearest, or parameters that the policy refuses.
     pub fn simulated_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
-        match call_own("policy", &self.policies, text, |make, parameters| make(parameters)) {
-            Some(made) => made.map(|policy| policy as Box<dyn Policy>),
-            None => call_standard("policy", &policy::catalogue(), &self.policies, text),
-        }
+        in_words(catalogue::call(&self.policies(), "policy", text))
     }
 
     /// The placement of this text, `name` or `name:parameters`, for a live cluster.
@@ -229,8 +252,7 @@ impl Registry {
     /// # Errors
     /// As for [`Registry::make_policy`].
     pub fn make_placement(&self, text: &str) -> Result<Box<dyn Placement>, String> {
-        refuse_simulated("placement", &placement::catalogue(), &self.placements, text)?;
-        self.simulated_placement(text)
+        in_words(catalogue::call_live(&self.placements(), "placement", text))
     }
 
     /// As [`Registry::make_placement`], for a simulator.
@@ -238,61 +260,20 @@ impl Registry {
     /// # Errors
     /// An unknown name, with the known ones and the nearest, or parameters that the placement refuses.
     pub fn simulated_placement(&self, text: &str) -> Result<Box<dyn Placement>, String> {
-        match call_own("placement", &self.placements, text, |make, parameters| make(parameters)) {
-            Some(made) => made.map(|placement| placement as Box<dyn Placement>),
-            None => call_standard("placement", &placement::catalogue(), &self.placements, text),
-        }
+        in_words(catalogue::call(&self.placements(), "placement", text))
+    }
+
+    /// The estimator of this text, `name` or `name:parameters`.
+    ///
+    /// # Errors
+    /// An unknown name, with the known ones and the nearest, or parameters that the estimator refuses.
+    pub fn make_estimator(&self, text: &str) -> Result<Box<dyn Estimator>, String> {
+        in_words(catalogue::call(&self.estimators(), "estimator", text))
     }
 }
 
-/// Names of one's own, and what makes them.
-type Own<F> = BTreeMap<&'static str, F>;
-
-fn name_of(text: &str) -> &str {
-    text.split_once(':').map_or(text, |(name, _)| name)
-}
-
-/// What one's own entry of this name makes; `None` if there is none.
-fn call_own<F, T>(
-    kind: &str,
-    own: &Own<F>,
-    text: &str,
-    call: impl Fn(&F, &str) -> Result<T, String>,
-) -> Option<Result<T, String>> {
-    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    let factory = own.get(name)?;
-    Some(call(factory, parameters).map_err(|reason| format!("{kind} `{name}`: {reason}")))
-}
-
-/// Makes what the catalogue has under this name; one's own names stand in the error with the others.
-fn call_standard<F, T: ?Sized>(
-    kind: &'static str,
-    catalogue: &[&'static Entry<T>],
-    own: &Own<F>,
-    text: &str,
-) -> Result<Box<T>, String> {
-    catalogue::call(catalogue, kind, text).map_err(|error| match error {
-        CatalogueError::Unknown { kind, name, mut known } => {
-            known.extend(own.keys());
-            CatalogueError::Unknown { kind, name, known }.to_string()
-        }
-        other => other.to_string(),
-    })
-}
-
-/// Refuses what only simulators can run. Names that are not known are refused later.
-fn refuse_simulated<F, T: ?Sized>(
-    kind: &'static str,
-    catalogue: &[&'static Entry<T>],
-    own: &Own<F>,
-    text: &str,
-) -> Result<(), String> {
-    let name = name_of(text);
-    let found = catalogue::find(catalogue, kind, text).ok().filter(|_| !own.contains_key(name));
-    match found.and_then(|(entry, _)| entry.only_simulated) {
-        Some(reason) => Err(format!("{kind} `{name}` can only be simulated: {reason}")),
-        None => Ok(()),
-    }
+fn in_words<T: ?Sized>(made: Result<Box<T>, CatalogueError>) -> Result<Box<T>, String> {
+    made.map_err(|error| error.to_string())
 }
 
 impl JobSource for Registry {
@@ -309,6 +290,7 @@ impl JobSource for Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gristmill_scheduler::catalogue::ArgumentError;
     use gristmill_scheduler::policy::Fifo;
 
     /// What a call could not make; made things cannot be shown.
@@ -330,9 +312,12 @@ mod tests {
 
     #[test]
     fn a_policy_of_ones_own_hides_the_standard_one_and_stands_in_the_list() {
-        let registry = Registry::new().policy("srpt", |_| Ok(Box::new(Fifo::new()))).policy("sjf", |text| {
-            if text.is_empty() { Ok(Box::new(Fifo::new())) } else { Err(format!("no `{text}` please")) }
+        const SRPT: Entry<dyn Policy> = Entry::new("srpt", "", |_| Ok(Box::new(Fifo::new())));
+        const SJF: Entry<dyn Policy> = Entry::new("sjf", "", |arguments| match arguments.text("k") {
+            None => Ok(Box::new(Fifo::new())),
+            Some(k) => Err(ArgumentError::Refused { reason: format!("no `k={k}` please") }),
         });
+        let registry = Registry::new().policy(&SRPT).policy(&SJF);
         assert_eq!(registry.make_policy("srpt").unwrap().name(), "fifo");
         assert_eq!(error(registry.make_policy("sjf:k=1")), "policy `sjf`: no `k=1` please");
         let unknown = error(registry.make_policy("sfj"));
@@ -340,6 +325,16 @@ mod tests {
             unknown.starts_with("there is no policy `sfj`; did you mean `sjf`? There is fifo"),
             "{unknown}"
         );
+    }
+
+    #[test]
+    fn an_estimator_of_ones_own_is_made_by_its_name_and_listed() {
+        const BLIND: Entry<dyn Estimator> = Entry::new("blind", "", |_| Ok(Box::new(estimate::Tasks)));
+        let registry = Registry::new().estimator(&BLIND);
+        assert_eq!(registry.make_estimator("blind").unwrap().name(), "tasks");
+        assert!(registry.estimators().iter().any(|entry| entry.name == "blind"));
+        let unknown = error(registry.make_estimator("blnd"));
+        assert!(unknown.starts_with("there is no estimator `blnd`; did you mean `blind`? "), "{unknown}");
     }
 
     #[test]

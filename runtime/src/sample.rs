@@ -5,11 +5,9 @@
 //! from anywhere, so these are read through, up to a limit, and the places spread over what came. Not here: which keys
 //! of those places are kept (`gristmill_worker::task`).
 
-use crate::submit::ClusterView;
-use gristmill_worker::api::JobPlan;
-use gristmill_worker::input::{
-    Blocks, Compression, InputError, InputLimits, Piece, SideInputs, Split, open_split,
-};
+use crate::cluster_view::ClusterView;
+use gristmill_worker::api::{JobPlan, SideInputs};
+use gristmill_worker::input::{Blocks, Compression, InputError, InputLimits, Piece, Split, open_split};
 use gristmill_worker::record::{Block, RecordFormat, Source};
 use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points, sample_keys};
 use std::collections::BTreeSet;

@@ -24,11 +24,15 @@ const OWNER_UNWRITTEN: &str = "owner.new";
 /// Longest such file, bytes.
 const OWNER_BYTES_MAX: u64 = 4096;
 
+/// How often a folder is emptied in which somebody who is ending, such as the attempt of a dead client's job, still makes
+/// files.
+const REMOVAL_TRIES: u32 = 5;
+
 /// Entries of a place that are looked at in search of folders to sweep.
 const ENTRIES_MAX: usize = 100_000;
 
 /// A folder in the system's for temporary files, removed when dropped.
-pub(crate) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
     _hold: Hold,
 }
@@ -38,7 +42,7 @@ impl Scratch {
     ///
     /// # Errors
     /// A folder that cannot be made.
-    pub(crate) fn new(what: &str) -> io::Result<Self> {
+    pub fn new(what: &str) -> io::Result<Self> {
         let place = std::env::temp_dir();
         sweep(&place);
         let path = place.join(name(what, &Secret::generate().map_err(io::Error::other)?));
@@ -47,7 +51,8 @@ impl Scratch {
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -62,7 +67,7 @@ impl Drop for Scratch {
 
 /// Keeps a folder from being swept for as long as it, or that of another process, exists.
 #[derive(Debug, Default)]
-pub(crate) struct Hold(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
+pub struct Hold(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
 
 /// Makes a folder, 0700, that belongs to this process.
 ///
@@ -98,7 +103,7 @@ fn sign(folder: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Somebody is sweeping it: its owner is dead.
-pub(crate) fn hold(folder: &Path) -> io::Result<Hold> {
+pub fn hold(folder: &Path) -> io::Result<Hold> {
     match open_owner(&folder.join(OWNER)) {
         Ok(file) => match file.try_lock_shared() {
             Err(error @ TryLockError::WouldBlock) => Err(error.into()),
@@ -164,6 +169,16 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
 /// # Errors
 /// What the file system says; a folder that is not there is none.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    for _ in 1..REMOVAL_TRIES {
+        match remove_once(folder) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            removed => return removed,
+        }
+    }
+    remove_once(folder)
+}
+
+fn remove_once(folder: &Path) -> io::Result<()> {
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,

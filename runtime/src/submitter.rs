@@ -10,7 +10,7 @@ use gristmill_worker::answer;
 use gristmill_worker::fault;
 use gristmill_worker::folder::{Folder, PlainName};
 use gristmill_worker::http::limits::STALL_TIME;
-use gristmill_worker::http::{self, Body, Door, Secret, ServerConfig, Steady, Transport, serve};
+use gristmill_worker::http::{self, Access, Body, Secret, ServerConfig, Steady, Transport, serve};
 use gristmill_worker::input::FileStamp;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
@@ -30,23 +30,23 @@ pub(crate) fn permit(permit_key: &Secret, attempt: &str) -> Secret {
     permit_key.derive(&format!("part of {attempt}"))
 }
 
-/// What opens the doors of a submitter.
-pub struct Doors {
+/// What may reach which routes of a submitter.
+pub struct SubmitterAuth {
     /// Its files, to every worker of the job.
     pub key: Secret,
     /// Its place for parts: of this and the attempt the permit is made.
     pub permit_key: Secret,
 }
 
-impl http::Doors for Doors {
-    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
+impl http::RouteAuth for SubmitterAuth {
+    fn access(&self, method: &Method, path: &str, _: &str) -> Access {
         match (method, path) {
-            (&Method::POST, path) if path.starts_with("/files/") => Door::Secret(self.key.clone()),
+            (&Method::POST, path) if path.starts_with("/files/") => Access::Secret(self.key.clone()),
             (&Method::PUT, path) => match PutPart::parse(path) {
-                Some(put) => Door::Secret(permit(&self.permit_key, &put.attempt)),
-                None => Door::Closed,
+                Some(put) => Access::Secret(permit(&self.permit_key, &put.attempt)),
+                None => Access::Closed,
             },
-            _ => Door::Closed,
+            _ => Access::Closed,
         }
     }
 }
@@ -63,10 +63,16 @@ pub struct Parts {
 }
 
 /// Serves until dropped (the task it is spawned in is aborted).
-pub async fn run(listener: TcpListener, transport: Transport, doors: Doors, files: Served, parts: Parts) {
+pub async fn run(
+    listener: TcpListener,
+    transport: Transport,
+    auth: SubmitterAuth,
+    files: Served,
+    parts: Parts,
+) {
     let config = Arc::new(ServerConfig::new(transport));
     let handler = move |request: Request<Incoming>| respond(files.clone(), parts.clone(), request);
-    serve(listener, config, Arc::new(doors), handler, std::future::pending()).await;
+    serve(listener, config, Arc::new(auth), handler, std::future::pending()).await;
 }
 
 async fn respond(files: Served, parts: Parts, request: Request<Incoming>) -> Response<Body> {

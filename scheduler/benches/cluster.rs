@@ -15,12 +15,13 @@ use gristmill_scheduler::estimate;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::placement::{self, Placement, Pull};
 use gristmill_scheduler::policy;
-use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, run};
+use gristmill_scheduler::sim::cluster::{Config, Deciders, NetworkConfig, run};
+use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use std::time::Instant;
 
 /// One setting.
-struct Setting {
+struct ClusterSetting {
     name: &'static str,
     workers: u32,
     slots: u32,
@@ -41,11 +42,11 @@ fn length(index: u32) -> f64 {
     5.0 + f64::from(index.wrapping_mul(2_654_435_761) >> 16) / 6553.6
 }
 
-fn jobs(setting: &Setting) -> impl Iterator<Item = Job> {
+fn jobs(setting: &ClusterSetting) -> impl Iterator<Item = Job> {
     let (count, maps, reduces, apart) = (setting.jobs, setting.maps, setting.reduces, setting.apart);
     (0..count).map(move |job| Job {
         arrival: f64::from(job) * apart,
-        goal: Some(f64::from(job) * apart + 1e5),
+        deadline: Some(f64::from(job) * apart + 1e5),
         maps: (0..maps).map(|map| length(job * 7919 + map)).collect(),
         reduces: (0..reduces).map(|reduce| length(job * 104_729 + reduce)).collect(),
         shuffle_bytes: f64::from(maps) * 8e6,
@@ -68,7 +69,7 @@ fn on_cpu() -> Option<f64> {
     Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
 }
 
-fn measure(setting: &Setting) {
+fn measure(setting: &ClusterSetting) {
     for name in setting.policies {
         let mut config = Config::uniform(setting.workers, Slots::Unified(setting.slots));
         config.network =
@@ -78,8 +79,9 @@ fn measure(setting: &Setting) {
         let estimator =
             setting.estimator.map(|name| estimate::by_name(name).expect("an estimator of the catalogue"));
         let placement = place(setting.placement);
-        let summary = run(&config, policy, placement, estimator, jobs(setting), &mut (), &mut |_| {})
-            .expect("the simulation ends");
+        let summary =
+            run(&config, Deciders { policy, placement, estimator }, jobs(setting), &mut (), &mut |_| {})
+                .expect("the simulation ends");
         let seconds =
             on_cpu().zip(start.1).map_or(start.0.elapsed().as_secs_f64(), |(end, start)| end - start);
         println!(
@@ -93,14 +95,14 @@ fn measure(setting: &Setting) {
             summary.instants,
             seconds * 1e9 / summary.instants as f64,
             summary.end,
-            summary.utilisation[0],
-            summary.utilisation[1],
+            summary.utilisation[Station::Map],
+            summary.utilisation[Station::Shuffle],
         );
     }
 }
 
-fn main() {
-    let base = Setting {
+fn settings() -> [ClusterSetting; 6] {
+    let base = ClusterSetting {
         name: "million",
         workers: 1_000,
         slots: 16,
@@ -113,12 +115,19 @@ fn main() {
         estimator: None,
         policies: &["fifo", "fair"],
     };
-    let settings = [
-        Setting { name: "instant", network: f64::INFINITY, ..base },
-        Setting { name: "push", network: f64::INFINITY, placement: "fair-split", ..base },
-        Setting { name: "tenmillion", workers: 10_000, jobs: 1_000, apart: 0.6, policies: &["fifo"], ..base },
+    [
+        ClusterSetting { name: "instant", network: f64::INFINITY, ..base },
+        ClusterSetting { name: "push", network: f64::INFINITY, placement: "fair-split", ..base },
+        ClusterSetting {
+            name: "tenmillion",
+            workers: 10_000,
+            jobs: 1_000,
+            apart: 0.6,
+            policies: &["fifo"],
+            ..base
+        },
         // All arrive at once and wait: what an instant costs the core.
-        Setting {
+        ClusterSetting {
             name: "waiting",
             workers: 20,
             slots: 4,
@@ -144,7 +153,7 @@ fn main() {
             ],
             ..base
         },
-        Setting {
+        ClusterSetting {
             name: "dealt",
             workers: 20,
             slots: 4,
@@ -157,13 +166,16 @@ fn main() {
             ..base
         },
         base,
-    ];
+    ]
+}
+
+fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     println!(
         "setting    policy       placement   seconds     tasks  segments  instants  ns/inst     end  map  net"
     );
-    for setting in settings {
+    for setting in settings() {
         if wanted.iter().any(|name| name == setting.name) || wanted.is_empty() && setting.name != "tenmillion"
         {
             measure(&setting);

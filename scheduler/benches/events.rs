@@ -29,7 +29,7 @@ const JOB: JobId = JobId(1);
 
 /// One setting.
 #[derive(Clone, Copy)]
-struct Setting {
+struct CoreSetting {
     tasks: u32,
     workers: u32,
     slots: u32,
@@ -55,7 +55,7 @@ fn spec(maps: u32) -> JobSpec {
     JobSpec::new(vec![MapSpec::anywhere(Bytes(0)); maps as usize], 1)
 }
 
-fn run(setting: Setting) -> (Counts, f64) {
+fn run(setting: CoreSetting) -> (Counts, f64) {
     let mut core = Core::new(CoreConfig::default(), policy(setting.fair), Box::new(Pull::new()));
     let mut commands = Vec::new();
     let joined = |worker| Event::WorkerJoined {
@@ -64,9 +64,9 @@ fn run(setting: Setting) -> (Counts, f64) {
         slots: Slots::Unified(setting.slots),
     };
     let mut events: Vec<Event> = (1..=setting.workers).map(joined).collect();
-    events.push(Event::JobArrived { job: JOB, spec: spec(setting.tasks) });
+    events.push(Event::JobArrived { job: JOB, spec: spec(setting.tasks).into() });
     for job in 0..setting.waiting {
-        events.push(Event::JobArrived { job: JobId(2 + job), spec: spec(4) });
+        events.push(Event::JobArrived { job: JobId(2 + job), spec: spec(4).into() });
     }
     core.handle(Time::ZERO, &events, &mut commands);
     let mut counts = Counts::default();
@@ -115,7 +115,7 @@ const HOLDING: u32 = 4;
 /// A job that waits, with more maps the later it comes.
 fn waiting_job(job: u32) -> Event {
     let maps = vec![MapSpec::anywhere(Bytes(0)); 1_000 + 7 * (job % WAITING) as usize];
-    Event::JobArrived { job: JobId(job), spec: JobSpec::new(maps, 1 + job % 3) }
+    Event::JobArrived { job: JobId(job), spec: JobSpec::new(maps, 1 + job % 3).into() }
 }
 
 /// What becomes of an order of the core when nothing ends but maps, and reduces of jobs that waited.
@@ -145,7 +145,7 @@ fn decision(policy: &str) -> (f64, f64) {
     let slots = Slots::Unified(4);
     let joined = |worker| Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots };
     let mut events: Vec<Event> = (1..=20).map(joined).collect();
-    let holding = |job| Event::JobArrived { job: JobId(job), spec: JobSpec::new(Vec::new(), 10) };
+    let holding = |job| Event::JobArrived { job: JobId(job), spec: JobSpec::new(Vec::new(), 10).into() };
     events.extend((1..=HOLDING).map(holding));
     let mut commands = Vec::new();
     core.handle(Time::ZERO, &events, &mut commands);
@@ -206,7 +206,7 @@ fn lost_output(partitions: u32) -> f64 {
     };
     let mut events: Vec<Event> = (1..=LOSING).map(joined).collect();
     let maps = vec![MapSpec::anywhere(Bytes(0)); LOST_MAPS as usize];
-    events.push(Event::JobArrived { job: JOB, spec: JobSpec::new(maps, partitions) });
+    events.push(Event::JobArrived { job: JOB, spec: JobSpec::new(maps, partitions).into() });
     let mut commands = Vec::new();
     core.handle(Time(1), &events, &mut commands);
     let took = Span::whole_seconds(1);
@@ -250,18 +250,18 @@ fn lost_outputs() {
 
 fn main() {
     println!("policy  tasks    workers x slots  waiting jobs  output   ns/call  ns/fact  ns/task");
-    let base = Setting { tasks: 0, workers: 2, slots: 1, waiting: 0, output: Bytes(0), fair: false };
+    let base = CoreSetting { tasks: 0, workers: 2, slots: 1, waiting: 0, output: Bytes(0), fair: false };
     let mut settings = Vec::new();
     for tasks in [100, 1_000, 10_000, 100_000] {
-        settings.push(Setting { tasks, ..base });
+        settings.push(CoreSetting { tasks, ..base });
     }
     for workers in [2, 20, 200] {
-        settings.push(Setting { tasks: 100_000, workers, slots: 4, ..base });
+        settings.push(CoreSetting { tasks: 100_000, workers, slots: 4, ..base });
     }
-    settings.push(Setting { tasks: 100_000, workers: 200, slots: 4, fair: true, ..base });
-    settings.push(Setting { tasks: 100_000, workers: 200, slots: 4, output: Bytes(100), ..base });
+    settings.push(CoreSetting { tasks: 100_000, workers: 200, slots: 4, fair: true, ..base });
+    settings.push(CoreSetting { tasks: 100_000, workers: 200, slots: 4, output: Bytes(100), ..base });
     for fair in [false, true] {
-        settings.push(Setting { tasks: 100_000, workers: 20, slots: 4, waiting: 1_000, fair, ..base });
+        settings.push(CoreSetting { tasks: 100_000, workers: 20, slots: 4, waiting: 1_000, fair, ..base });
     }
     for setting in settings {
         let runs = (100_000 / setting.tasks).clamp(3, 100);

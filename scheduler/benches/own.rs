@@ -10,9 +10,10 @@
 use gristmill_scheduler::estimate;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::Interval;
-use gristmill_scheduler::placement::Pull;
+
 use gristmill_scheduler::policy;
-use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker, run};
+use gristmill_scheduler::sim::cluster::{Config, Deciders, NetworkConfig, SimWorker, run};
+use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{self, Job};
 
 /// The policies of the papers that come first somewhere, or are what one would take without this.
@@ -38,7 +39,7 @@ const OVERLAP_TASK: f64 = 2.0;
 
 /// A workload on a cluster.
 #[derive(Clone, Copy)]
-struct Setting {
+struct OwnSetting {
     name: &'static str,
     workload: &'static str,
     loads: &'static [f64],
@@ -50,7 +51,7 @@ struct Setting {
     network: f64,
 }
 
-impl Setting {
+impl OwnSetting {
     fn config(&self) -> Config {
         let mut config = Config::uniform(self.workers, self.slots);
         let worker = |host: u32| {
@@ -92,13 +93,13 @@ impl Setting {
 
 /// A job of map and shuffle, cut into tasks; its reduces only fetch.
 fn in_tasks(job: &Job, slots: f64, network: f64) -> Job {
-    let work = OVERLAP_UNIT * slots * job.work[0];
+    let work = OVERLAP_UNIT * slots * job.work[Station::Map];
     let maps = (work / OVERLAP_TASK).ceil().max(1.0);
     Job {
         arrival: OVERLAP_UNIT * job.arrival,
         maps: vec![work / maps; maps as usize],
         reduces: vec![0.0; (maps / 4.0).ceil().min(8.0) as usize],
-        shuffle_bytes: OVERLAP_UNIT * job.work[1] * network,
+        shuffle_bytes: OVERLAP_UNIT * job.work[Station::Shuffle] * network,
         input_bytes: 64e6 * maps,
         ..Job::default()
     }
@@ -110,7 +111,7 @@ fn flows(config: &Config, policy: &str, estimator: Option<&str>, jobs: &[Job]) -
     let policy = policy::by_name(policy).expect("a policy of the catalogue");
     let estimator = estimator.map(|name| estimate::by_name(name).expect("an estimator of the catalogue"));
     let jobs = jobs.iter().cloned();
-    run(config, policy, Box::new(Pull::new()), estimator, jobs, &mut (), &mut |record| {
+    run(config, Deciders { estimator, ..Deciders::of(policy) }, jobs, &mut (), &mut |record| {
         flows[record.seq as usize] = record.flow();
     })
     .expect("the simulation ends");
@@ -118,7 +119,7 @@ fn flows(config: &Config, policy: &str, estimator: Option<&str>, jobs: &[Job]) -
 }
 
 /// What came out of one policy: mean flow time by seed, and the slowdown that 99 % of all jobs do not exceed.
-struct Outcome {
+struct Measured {
     means: Vec<f64>,
     slowest: f64,
 }
@@ -128,7 +129,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// All policies on the same jobs; slowdown is against the same job by itself on the same cluster.
-fn measure(setting: &Setting, load: f64, given: &Given, policies: &[String]) -> Vec<Outcome> {
+fn measure(setting: &OwnSetting, load: f64, given: &Given, policies: &[String]) -> Vec<Measured> {
     let config = setting.config();
     let sets: Vec<Vec<Job>> = (1..=given.seeds).map(|seed| setting.jobs(load, seed, given.jobs)).collect();
     let alone = |job: &Job| flows(&config, "fifo", None, &[Job { arrival: 0.0, ..job.clone() }])[0];
@@ -141,7 +142,7 @@ fn measure(setting: &Setting, load: f64, given: &Given, policies: &[String]) -> 
             slowdowns.extend(flows.iter().zip(alone).map(|(flow, alone)| flow / alone));
         }
         slowdowns.sort_by(f64::total_cmp);
-        Outcome { means, slowest: slowdowns[slowdowns.len() * 99 / 100] }
+        Measured { means, slowest: slowdowns[slowdowns.len() * 99 / 100] }
     };
     policies.iter().map(one).collect()
 }
@@ -180,14 +181,14 @@ fn given() -> Given {
 }
 
 /// The ratio of two policies' mean flow times with its 95 % interval over seeds, paired.
-fn ratio(of: &Outcome, to: &Outcome) -> Interval {
+fn ratio(of: &Measured, to: &Measured) -> Interval {
     let ratios: Vec<f64> = of.means.iter().zip(&to.means).map(|(of, to)| of / to).collect();
     Interval::of(&ratios).expect("there is a seed")
 }
 
-fn settings() -> Vec<Setting> {
+fn settings() -> Vec<OwnSetting> {
     const LOADS: &[f64] = &[0.5, 0.7, 0.9];
-    let base = Setting {
+    let base = OwnSetting {
         name: "laptop",
         workload: "mix:kind=laptop",
         loads: LOADS,
@@ -196,9 +197,9 @@ fn settings() -> Vec<Setting> {
         half: false,
         network: 100e6,
     };
-    let wide = Setting { workers: 8, ..base };
-    let shuffle = Setting { name: "shuffle", workload: "mix:kind=shuffle-heavy", network: 30e6, ..base };
-    let machines = Setting {
+    let wide = OwnSetting { workers: 8, ..base };
+    let shuffle = OwnSetting { name: "shuffle", workload: "mix:kind=shuffle-heavy", network: 30e6, ..base };
+    let machines = OwnSetting {
         name: "asrpt",
         workload: "asrpt:slots=60",
         loads: &[0.9],
@@ -209,17 +210,17 @@ fn settings() -> Vec<Setting> {
     };
     vec![
         base,
-        Setting { name: "laptop-half", half: true, ..base },
-        Setting { name: "laptop-2", workers: 2, slots: Slots::Unified(1), ..base },
-        Setting { name: "laptop-pools", slots: Slots::Pools { map: 2, reduce: 1 }, ..base },
-        Setting { name: "maps-16", workload: "mix:kind=map-heavy", ..wide },
+        OwnSetting { name: "laptop-half", half: true, ..base },
+        OwnSetting { name: "laptop-2", workers: 2, slots: Slots::Unified(1), ..base },
+        OwnSetting { name: "laptop-pools", slots: Slots::Pools { map: 2, reduce: 1 }, ..base },
+        OwnSetting { name: "maps-16", workload: "mix:kind=map-heavy", ..wide },
         shuffle,
-        Setting { name: "shuffle-half", half: true, network: 15e6, workers: 8, ..shuffle },
-        Setting { name: "heavy", workload: "mix:kind=heavy-tailed", network: 60e6, ..wide },
-        Setting { name: "overlap", workload: "overlap", slots: Slots::Unified(4), network: 50e6, ..base },
+        OwnSetting { name: "shuffle-half", half: true, network: 15e6, workers: 8, ..shuffle },
+        OwnSetting { name: "heavy", workload: "mix:kind=heavy-tailed", network: 60e6, ..wide },
+        OwnSetting { name: "overlap", workload: "overlap", slots: Slots::Unified(4), network: 50e6, ..base },
         machines,
-        Setting { name: "asrpt-small", workload: "asrpt:slots=60,setting=exp-small", ..machines },
-        Setting {
+        OwnSetting { name: "asrpt-small", workload: "asrpt:slots=60,setting=exp-small", ..machines },
+        OwnSetting {
             name: "deadlines",
             workload: "deadlines",
             loads: &[0.0],

@@ -11,8 +11,8 @@
     reason = "a measurement reads clocks and prints"
 )]
 
-use gristmill_scheduler::bound::srpt;
 use gristmill_scheduler::policy;
+use gristmill_scheduler::sim::slotted::lower_bound;
 use gristmill_scheduler::sim::slotted::{self, Config};
 use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS};
 use gristmill_scheduler::workload::{Generator, Job};
@@ -49,7 +49,7 @@ fn main() {
         .flat_map(|setting| (1..=SEEDS).map(move |seed| (setting, seed)))
         .map(|(setting, seed)| {
             let jobs: Vec<Job> = Arrivals::of(SETTINGS[setting], Cut::Even).jobs(seed).collect();
-            let bound = srpt::total_flow(MACHINES, &jobs).expect("the paper's jobs have a bound");
+            let bound = lower_bound::total_flow(MACHINES, &jobs).expect("the paper's jobs have a bound");
             (setting, jobs, bound)
         })
         .collect();

@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 /// A parameter of an entry, as help and errors show it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Parameter {
-    /// Its name.
     pub name: &'static str,
     /// What stands there if nobody says otherwise, as one would write it.
     pub default: &'static str,
@@ -19,8 +19,8 @@ pub struct Parameter {
 }
 
 /// Something that can be called by name.
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Entry<T: ?Sized + 'static> {
-    /// The name.
     pub name: &'static str,
     /// Other names of the same thing.
     pub aliases: &'static [&'static str],
@@ -28,12 +28,38 @@ pub struct Entry<T: ?Sized + 'static> {
     pub paper: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Why a live cluster cannot run it; `None` if it can.
     pub only_simulated: Option<&'static str>,
     /// Makes it. Takes its parameters out; what it leaves is refused.
     pub make: fn(&mut Arguments<'_>) -> Result<Box<T>, ArgumentError>,
+}
+
+impl<T: ?Sized> Entry<T> {
+    /// An entry of one's own, without parameters, that a live cluster can run. Whoever has more to say names the fields
+    /// and takes the rest from here.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        summary: &'static str,
+        make: fn(&mut Arguments<'_>) -> Result<Box<T>, ArgumentError>,
+    ) -> Self {
+        Self { name, aliases: &[], paper: "our own", summary, parameters: &[], only_simulated: None, make }
+    }
+}
+
+/// All entries that can be called: the standard ones, but for those that one of one's own hides by its name, then one's
+/// own. Of one's own the last of a name counts.
+#[must_use]
+pub fn with_own<T: ?Sized>(
+    mut entries: Vec<&'static Entry<T>>,
+    own: &[&'static Entry<T>],
+) -> Vec<&'static Entry<T>> {
+    for &entry in own {
+        entries.retain(|other| other.name != entry.name);
+        entries.push(entry);
+    }
+    entries
 }
 
 /// The parameters of one call, taken out one by one.
@@ -115,6 +141,7 @@ impl<'a> Arguments<'a> {
 /// Parameters that cannot be taken.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum ArgumentError {
     /// A piece is not `name=value`.
     NoValue {
@@ -122,18 +149,19 @@ pub enum ArgumentError {
         piece: String,
     },
     /// A parameter stands twice.
-    Twice {
-        /// Its name.
-        name: String,
-    },
+    Twice { name: String },
     /// A value that the parameter cannot have.
     Value {
-        /// The parameter.
         name: &'static str,
         /// As given.
         value: String,
         /// What it could be, in words.
         wanted: String,
+    },
+    /// What they say together cannot be.
+    Refused {
+        /// Why, in words.
+        reason: String,
     },
     /// There is no such parameter.
     Unknown {
@@ -152,6 +180,7 @@ impl fmt::Display for ArgumentError {
             ArgumentError::Value { name, value, wanted } => {
                 write!(f, "parameter `{name}` is {wanted}, not `{value}`")
             }
+            ArgumentError::Refused { reason } => f.write_str(reason),
             ArgumentError::Unknown { name, known } if known.is_empty() => {
                 write!(f, "it takes no parameters, but was given `{name}`")
             }
@@ -168,6 +197,7 @@ impl std::error::Error for ArgumentError {}
 /// A name that cannot be called.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum CatalogueError {
     /// Nothing is called so.
     Unknown {
@@ -178,13 +208,20 @@ pub enum CatalogueError {
         /// Everything that could be called.
         known: Vec<&'static str>,
     },
+    /// A live cluster cannot run it.
+    OnlySimulated {
+        /// What was called: `policy`, `placement`.
+        kind: &'static str,
+        /// As called.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
     /// Its parameters cannot be taken.
     Arguments {
         /// What was called: `policy`, `placement`.
         kind: &'static str,
-        /// Its name.
         name: &'static str,
-        /// Why.
         source: ArgumentError,
     },
 }
@@ -197,6 +234,9 @@ impl fmt::Display for CatalogueError {
                 list(f, "; ", name, known)
             }
             CatalogueError::Arguments { kind, name, source } => write!(f, "{kind} `{name}`: {source}"),
+            CatalogueError::OnlySimulated { kind, name, reason } => {
+                write!(f, "{kind} `{name}` can only be simulated: {reason}")
+            }
         }
     }
 }
@@ -204,7 +244,7 @@ impl fmt::Display for CatalogueError {
 impl std::error::Error for CatalogueError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            CatalogueError::Unknown { .. } => None,
+            CatalogueError::Unknown { .. } | CatalogueError::OnlySimulated { .. } => None,
             CatalogueError::Arguments { source, .. } => Some(source),
         }
     }
@@ -227,6 +267,30 @@ pub fn call<T: ?Sized>(
     text: &str,
 ) -> Result<Box<T>, CatalogueError> {
     let (entry, arguments) = find(entries, kind, text)?;
+    make(entry, kind, arguments)
+}
+
+/// As [`call`], for a live cluster.
+///
+/// # Errors
+/// Also what can only be simulated, with its reason.
+pub fn call_live<T: ?Sized>(
+    entries: &[&'static Entry<T>],
+    kind: &'static str,
+    text: &str,
+) -> Result<Box<T>, CatalogueError> {
+    let (entry, arguments) = find(entries, kind, text)?;
+    match entry.only_simulated {
+        Some(reason) => Err(CatalogueError::OnlySimulated { kind, name: name_of(text).to_owned(), reason }),
+        None => make(entry, kind, arguments),
+    }
+}
+
+fn make<T: ?Sized>(
+    entry: &'static Entry<T>,
+    kind: &'static str,
+    arguments: &str,
+) -> Result<Box<T>, CatalogueError> {
     let refuse = |source| CatalogueError::Arguments { kind, name: entry.name, source };
     let mut arguments = Arguments::read(arguments).map_err(refuse)?;
     let made = (entry.make)(&mut arguments).map_err(refuse)?;
@@ -239,6 +303,10 @@ pub fn call<T: ?Sized>(
     }
 }
 
+fn name_of(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(name, _)| name)
+}
+
 /// The entry that `text` calls, and the text of its parameters.
 ///
 /// # Errors
@@ -248,7 +316,8 @@ pub fn find<'a, T: ?Sized>(
     kind: &'static str,
     text: &'a str,
 ) -> Result<(&'static Entry<T>, &'a str), CatalogueError> {
-    let (name, arguments) = text.split_once(':').unwrap_or((text, ""));
+    let name = name_of(text);
+    let arguments = text.split_once(':').map_or("", |(_, arguments)| arguments);
     let entry = entries.iter().find(|entry| entry.name == name || entry.aliases.contains(&name));
     match entry {
         Some(entry) => Ok((entry, arguments)),
@@ -347,6 +416,20 @@ mod tests {
         assert_eq!(error("double:of=inf"), "number `double`: parameter `of` is a finite number, not `inf`");
         assert_eq!(error("double:of=1,of=2"), "number `double`: parameter `of` is given twice");
         assert_eq!(error("double:of"), "number `double`: `of` is not `parameter=value`");
+    }
+
+    #[test]
+    fn an_entry_of_ones_own_hides_the_standard_one_and_comes_last() {
+        const OWN: Entry<f64> = Entry::new("double", "", |_| Ok(Box::new(0.0)));
+        const OTHER: Entry<f64> =
+            Entry { only_simulated: Some("it is slow"), ..Entry::new("half", "", |_| Ok(Box::new(0.5))) };
+        let entries = with_own(vec![&ENTRY], &[&OTHER, &OWN]);
+        assert_eq!(entries.iter().map(|entry| entry.name).collect::<Vec<_>>(), ["half", "double"]);
+        assert_eq!(call(&entries, "number", "double").map(|made| *made), Ok(0.0));
+        assert_eq!(call(&entries, "number", "half").map(|made| *made), Ok(0.5));
+        let refused = call_live(&entries, "number", "half").unwrap_err().to_string();
+        assert_eq!(refused, "number `half` can only be simulated: it is slow");
+        assert_eq!(call_live(&entries, "number", "double").map(|made| *made), Ok(0.0));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Orders that leave the core, checked against the books: the driver carries them out without judging.
+//! Orders that leave the core, checked against the ledger: the driver carries them out without judging.
 //!
 //! Not here: wire frames. Orders to one worker are delivered in the order given here; a worker that is lost
 //! gets no more of them.
 
 use crate::event::External;
 use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
-use crate::placement::Locality;
+use crate::job::Locality;
 use crate::plan::Reason;
 use crate::units::Time;
 use serde::Serialize;
@@ -14,13 +14,12 @@ use std::fmt;
 /// An order.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Command {
     /// Start this attempt as soon as a slot of the worker is free: at once, or after those launched there
     /// before it. It holds the slot until it is reported finished or failed.
     Launch {
-        /// The attempt.
         attempt: AttemptId,
-        /// Where.
         worker: WorkerId,
         /// Why this job and why there.
         reason: LaunchReason,
@@ -29,12 +28,10 @@ pub enum Command {
     Recall {
         /// The attempt, which is queued.
         attempt: AttemptId,
-        /// Where.
         worker: WorkerId,
     },
     /// Stop this attempt and report it failed as cancelled (or as it ended, if it was faster).
     Kill {
-        /// The attempt.
         attempt: AttemptId,
         /// Where it runs.
         worker: WorkerId,
@@ -42,14 +39,12 @@ pub enum Command {
     /// Stop this reduce attempt at the next border between groups of keys, keep what it has, and report it
     /// suspended (or as it ended, if it was faster).
     Suspend {
-        /// The attempt.
         attempt: AttemptId,
         /// Where it runs.
         worker: WorkerId,
     },
     /// Let this suspended attempt go on as soon as a slot of the worker is free, like a launch.
     Resume {
-        /// The attempt.
         attempt: AttemptId,
         /// Where it is suspended.
         worker: WorkerId,
@@ -59,47 +54,38 @@ pub enum Command {
     /// Write down where this suspended attempt stands, end it and report it handed over: the next attempt of its task
     /// goes on from there on another worker.
     HandOver {
-        /// The attempt.
         attempt: AttemptId,
         /// Where it is suspended.
         worker: WorkerId,
     },
     /// Gather the segments of this partition from now on, beginning with nothing.
     Home {
-        /// The job.
         job: JobId,
-        /// The partition.
         partition: u32,
         /// The worker that gathers.
         worker: WorkerId,
     },
     /// Stop gathering this partition and drop what there is of it.
     Unhome {
-        /// The job.
         job: JobId,
-        /// The partition.
         partition: u32,
         /// The worker that gathered.
         worker: WorkerId,
     },
     /// Fetch all partitions that `to` is home of, and does not have yet of this map, from this output.
     Announce {
-        /// The job.
         job: JobId,
         /// The map attempt whose output it is.
         map: AttemptId,
         /// The worker that keeps it; may be `to` itself, which then reads in place.
         from: WorkerId,
-        /// The home.
         to: WorkerId,
     },
     /// Do not fetch from this output any more; segments already reported as fetched stay.
     Retract {
-        /// The job.
         job: JobId,
         /// The map attempt whose output it was.
         map: AttemptId,
-        /// The home.
         to: WorkerId,
     },
     /// Publish the part.
@@ -118,14 +104,12 @@ pub enum Command {
     },
     /// Drop everything of this job.
     Forget {
-        /// The job.
         job: JobId,
         /// The worker that has something of it.
         worker: WorkerId,
     },
     /// The job is over; nothing of it will be launched any more.
     JobEnded {
-        /// The job.
         job: JobId,
         /// How it went.
         outcome: Outcome,
@@ -155,14 +139,12 @@ impl fmt::Display for LaunchReason {
 /// How a job ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Outcome {
     /// All parts are published.
     Succeeded,
     /// Given up.
-    Failed {
-        /// Why.
-        cause: Cause,
-    },
+    Failed { cause: Cause },
     /// Somebody cancelled it.
     Cancelled,
 }
@@ -170,54 +152,28 @@ pub enum Outcome {
 /// Why a job failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Cause {
     /// User code of this task failed as often as the job allows.
-    UserCode {
-        /// The task.
-        task: TaskId,
-    },
+    UserCode { task: TaskId },
     /// The input of this task cannot be used, or the only workers that have it are gone.
-    Input {
-        /// The task.
-        task: TaskId,
-    },
+    Input { task: TaskId },
     /// This task found the configuration impossible.
-    Config {
-        /// The task.
-        task: TaskId,
-    },
+    Config { task: TaskId },
     /// The output of this map, or what this reduce gathered, was unreadable too often.
-    OutputUnreadable {
-        /// The task.
-        task: TaskId,
-    },
+    OutputUnreadable { task: TaskId },
     /// Two attempts of this map put out different records, and reduces took from both: the mapper is not deterministic.
-    NotDeterministic {
-        /// The task.
-        task: TaskId,
-    },
+    NotDeterministic { task: TaskId },
     /// The worker died too often while this task ran, or workers did while tasks of its job ran, this one the last.
-    WorkersLost {
-        /// The task.
-        task: TaskId,
-    },
+    WorkersLost { task: TaskId },
     /// Workers failed this task too often by their own fault (disks full, I/O errors).
-    WorkersUnfit {
-        /// The task.
-        task: TaskId,
-    },
+    WorkersUnfit { task: TaskId },
     /// This task could not reach the submitter, or workers that have its input, from any worker, or too often.
-    Unreachable {
-        /// The task.
-        task: TaskId,
-    },
+    Unreachable { task: TaskId },
     /// There was no live worker for longer than the configured grace.
     NoWorkers,
     /// Somebody outside the core ended it.
-    External {
-        /// Why.
-        cause: External,
-    },
+    External { cause: External },
 }
 
 impl fmt::Display for Outcome {

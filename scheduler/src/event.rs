@@ -10,6 +10,7 @@ use crate::units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 /// Why an attempt or a fetch failed. The class decides who is charged and what is tried next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -187,6 +188,7 @@ impl Fingerprint {
 /// A fact.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Event {
     /// A worker process is ready to work. Its id is new: a process that was given up comes back as another.
     WorkerJoined {
@@ -199,7 +201,6 @@ pub enum Event {
     },
     /// A worker is gone for good, with all that it ran, kept and gathered.
     WorkerLost {
-        /// The worker.
         worker: WorkerId,
         /// Attempts whose user code is known to have killed the process; charged like user failures.
         culprit: Vec<AttemptId>,
@@ -209,23 +210,14 @@ pub enum Event {
         /// The new job; ids rise with every arrival.
         job: JobId,
         /// It; [`JobSpec::check`] passed.
-        spec: JobSpec,
+        spec: Arc<JobSpec>,
     },
     /// Somebody cancelled the job.
-    JobCancelled {
-        /// The job.
-        job: JobId,
-    },
+    JobCancelled { job: JobId },
     /// The mechanism around the core has to give the job up.
-    JobFailed {
-        /// The job.
-        job: JobId,
-        /// Why.
-        cause: External,
-    },
+    JobFailed { job: JobId, cause: External },
     /// A map attempt ended well: its output is kept on its worker, or, in a map-only job, published.
     MapFinished {
-        /// The attempt.
         attempt: AttemptId,
         /// Size of its output. Of an output without bytes there is nothing to fetch: all homes have it.
         output_bytes: Bytes,
@@ -237,7 +229,6 @@ pub enum Event {
     },
     /// A reduce attempt ended well: its part is published.
     ReduceFinished {
-        /// The attempt.
         attempt: AttemptId,
         /// Size of its part.
         output_bytes: Bytes,
@@ -246,37 +237,19 @@ pub enum Event {
     },
     /// A reduce attempt stopped at a border between groups of keys, as it was asked to, and has released its slot.
     /// It keeps what it has.
-    AttemptSuspended {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    AttemptSuspended { attempt: AttemptId },
     /// A running reduce attempt cannot be suspended, though it was asked to: its worker has no room to keep what it holds
     /// beside the task that would get its slot, or keeps too many already. It is not asked again.
-    SuspensionRefused {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    SuspensionRefused { attempt: AttemptId },
     /// A suspended attempt has written down where it stands and ended, so that the next attempt of its task can go
     /// on from there, on any worker.
-    AttemptHandedOver {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    AttemptHandedOver { attempt: AttemptId },
     /// An attempt ended without result and has released its slot.
-    AttemptFailed {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Why.
-        class: Failure,
-    },
+    AttemptFailed { attempt: AttemptId, class: Failure },
     /// A worker gives a queued attempt back, as it was asked to, before it began.
-    AttemptReturned {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    AttemptReturned { attempt: AttemptId },
     /// A home has these partitions of a map output, verified.
     Fetched {
-        /// The job.
         job: JobId,
         /// The worker that fetched.
         home: WorkerId,
@@ -287,7 +260,6 @@ pub enum Event {
     },
     /// A home gave up fetching from a map output, after its own retries.
     FetchFailed {
-        /// The job.
         job: JobId,
         /// The worker that tried.
         home: WorkerId,
@@ -297,10 +269,7 @@ pub enum Event {
         class: Failure,
     },
     /// An attempt has built its part and asks to publish it.
-    CommitRequested {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    CommitRequested { attempt: AttemptId },
     /// The driver has learned, or learned anew, what the network can do; estimates of shuffles change.
     NetworkRate {
         /// What each worker can take in from others, in bytes per second; `None` counts as no limit.

@@ -1,5 +1,21 @@
 //! Names of things: jobs, tasks, attempts, workers, hosts. Newtypes, so that swapping two does not compile.
 //!
+//! A job is not a worker:
+//! ```compile_fail,E0308
+//! use gristmill_scheduler::ids::{JobId, TaskId, WorkerId};
+//! let task = TaskId::map(WorkerId(7), 0);
+//! ```
+//! a worker is not the machine that it runs on:
+//! ```compile_fail,E0308
+//! use gristmill_scheduler::ids::{HostId, WorkerId};
+//! assert!(WorkerId(1) != HostId(1));
+//! ```
+//! and a task is not one of its attempts:
+//! ```compile_fail,E0308
+//! use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
+//! let attempt: AttemptId = TaskId::reduce(JobId(1), 0);
+//! ```
+//!
 //! Not here: the dense reusable handles that policies see (`view::Handle`); those never leave the scheduler.
 
 use serde::{Deserialize, Serialize};

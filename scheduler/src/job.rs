@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Charged failures of one task after which its job fails, unless the job says otherwise.
 pub const ATTEMPTS_MAX_DEFAULT: u32 = 4;
 
-/// Most segments (maps times reduces) of one job; the books keep one bit for each, so this is 512 MiB.
+/// Most segments (maps times reduces) of one job; the ledger keeps one bit for each, so this is 512 MiB.
 pub const SEGMENTS_MAX: u64 = 1 << 32;
 
 /// One map task: how much it reads and where its input is near.
@@ -66,7 +66,8 @@ pub struct JobSpec {
     /// Charged failures of one task after which the job fails; at least 1.
     pub attempts_max: u32,
     /// When the submitter would like it to end; `None` is no wish. A hint to policies, not a limit.
-    pub goal: Option<Time>,
+    #[serde(rename = "goal")]
+    pub deadline: Option<Time>,
     /// Jobs of one name are alike, for estimators that keep history; `None` is like no other.
     pub name: Option<String>,
     /// Its work exactly, if anybody knows it. Lengths are those of `maps` and `reduces`, and all numbers at least 0.
@@ -74,7 +75,7 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
-    /// A job with weight 1, a pool of its own, [`ATTEMPTS_MAX_DEFAULT`] and no goal.
+    /// A job with weight 1, a pool of its own, [`ATTEMPTS_MAX_DEFAULT`] and no deadline.
     #[must_use]
     pub fn new(maps: Vec<MapSpec>, reduces: u32) -> Self {
         Self {
@@ -85,13 +86,13 @@ impl JobSpec {
             pool_weight: None,
             priority: 0,
             attempts_max: ATTEMPTS_MAX_DEFAULT,
-            goal: None,
+            deadline: None,
             name: None,
             exact: None,
         }
     }
 
-    /// Whether the books can take this job.
+    /// Whether the ledger can take this job.
     ///
     /// # Errors
     /// [`SpecError`] names the first field that is out of range.
@@ -122,7 +123,87 @@ impl JobSpec {
     }
 }
 
-/// A job that the books refuse.
+/// How near an attempt is to its input.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Locality {
+    /// On the worker that has the input; reduces always are.
+    Local,
+    /// On another worker of the same machine.
+    SameHost,
+    /// Elsewhere.
+    Remote,
+    /// The input is equally far from everywhere.
+    NoPreference,
+}
+
+impl Locality {
+    /// All, in the order of tables by locality.
+    pub const ALL: [Locality; 4] =
+        [Locality::Local, Locality::SameHost, Locality::Remote, Locality::NoPreference];
+}
+
+impl fmt::Display for Locality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Locality::Local => "on the worker that has the input",
+            Locality::SameHost => "on the host that has the input",
+            Locality::Remote => "away from the input",
+            Locality::NoPreference => "anywhere",
+        })
+    }
+}
+
+/// Work of a job: times that its phases take with the whole station to themselves. At least 0 and finite.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Size {
+    /// Seconds of all map slots.
+    pub map: f64,
+    /// Seconds of the whole network.
+    pub shuffle: f64,
+}
+
+impl From<(f64, f64)> for Size {
+    fn from((map, shuffle): (f64, f64)) -> Self {
+        Self { map, shuffle }
+    }
+}
+
+impl Size {
+    /// The dominant workload `max(m, s)`.
+    #[must_use]
+    pub fn dominant(self) -> f64 {
+        self.map.max(self.shuffle)
+    }
+
+    /// The total workload `m + s`.
+    #[must_use]
+    pub fn total(self) -> f64 {
+        self.map + self.shuffle
+    }
+
+    /// `s - m`: above 0 is shuffle-heavy, 0 balanced, below map-heavy.
+    #[must_use]
+    pub fn surplus(self) -> f64 {
+        self.shuffle - self.map
+    }
+
+    /// The priority of Algorithms 3 to 5: `alpha max(m, s) + (1 - alpha) (m + s)`; a lower one goes first.
+    #[must_use]
+    pub fn blend(self, alpha: f64) -> f64 {
+        alpha * self.dominant() + (1.0 - alpha) * self.total()
+    }
+
+    /// The matching weight of two jobs, equation 2:
+    /// `alpha |m_i + m_j - s_i - s_j| + (1 - alpha) |m_i + s_i - m_j - s_j|`.
+    #[must_use]
+    pub fn weight(self, other: Size, alpha: f64) -> f64 {
+        let pairing = (self.map + other.map - self.shuffle - other.shuffle).abs();
+        alpha * pairing + (1.0 - alpha) * (self.total() - other.total()).abs()
+    }
+}
+
+/// A job that the ledger refuses.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum SpecError {

@@ -17,6 +17,7 @@ pub mod plan;
 pub mod policy;
 pub mod queueing;
 pub mod sim;
+pub mod station;
 pub mod units;
 pub mod verify;
 pub mod view;

@@ -9,7 +9,6 @@
 //!
 //! Prices are whole numbers, so nothing is lost to rounding. Weights are rounded to as many bits of the largest one as
 //! fit, 50 for a thousand vertices; whole numbers and short binary fractions are exact.
-//! Not here: who is matched and why (`policy`).
 //! Invariant: vertices of outer nodes of the tree have prices of the same parity, since weights are multiples of 4 and
 //! prices begin even; that keeps half a slack between two of them whole.
 
@@ -20,6 +19,7 @@ mod blossom;
 /// What cannot be matched.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum MatchingError {
     /// An odd number of vertices has no perfect matching.
     Odd {
@@ -37,7 +37,6 @@ pub enum MatchingError {
         a: usize,
         /// The other end.
         b: usize,
-        /// Its weight.
         weight: f64,
     },
 }

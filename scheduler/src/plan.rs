@@ -1,6 +1,6 @@
 //! A policy's wish: an ordered list of grants, executed as it is written.
 //!
-//! This file gives the four shares their meaning. It deliberately knows no books: it asks a `Floor` what is free
+//! This file gives the four shares their meaning. It deliberately knows no ledger: it asks a `Floor` what is free
 //! and to give, so the same words stand on the slots of a cluster, on the machines of the slotted model and on the
 //! rates of the fluid one.
 //!
@@ -112,7 +112,7 @@ pub(crate) trait Floor {
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
     /// As [`Plan::only`].
     fn only(&mut self, _station: Station) {}
-    /// Takes a member of a tier into its own books, which are quicker, and says so; it then closes its tiers itself.
+    /// Takes a member of a tier into its own tables, which are quicker, and says so; it then closes its tiers itself.
     fn join(&mut self, _job: Handle, _station: Station, _weight: f64) -> bool {
         false
     }
@@ -225,7 +225,7 @@ pub struct Plan<'a> {
     floor: &'a mut dyn Floor,
     tier: Vec<Member>,
     /// Where a job stands in `tier`; by station unless slots are unified, then by job alone.
-    places: BTreeMap<(Handle, usize), usize>,
+    places: BTreeMap<(Handle, Station), usize>,
     wake: Option<Time>,
     /// Grants are being carried out: whoever panics meanwhile may leave things half done.
     executing: bool,
@@ -343,7 +343,7 @@ impl<'a> Plan<'a> {
         assert!(weight.is_finite() && 0.0 < weight, "weight {weight} granted");
         // On unified slots a job is one member at both stations; the shuffle is always by itself.
         let shared = self.floor.unified() && station != Station::Shuffle;
-        let group = if shared { Station::Map.index() } else { station.index() };
+        let group = if shared { Station::Map } else { station };
         let place = *self.places.entry((job, group)).or_insert_with(|| {
             self.tier.push(Member { job, weight, wishes: Vec::new() });
             self.tier.len() - 1

@@ -3,29 +3,8 @@
 //! Not here: tasks, attempts and workers; a policy decides which job, never where. A view cannot change
 //! anything.
 
+pub use crate::station::{PerStation, Station};
 use crate::units::Time;
-
-/// One of the three places where jobs wait and hold capacity.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Station {
-    /// Slots for map attempts.
-    Map,
-    /// Lanes between workers.
-    Shuffle,
-    /// Slots for reduce attempts.
-    Reduce,
-}
-
-impl Station {
-    /// All stations, in the order in which a job passes them.
-    pub const ALL: [Station; 3] = [Station::Map, Station::Shuffle, Station::Reduce];
-
-    /// The place of this station in `[_; 3]` tables.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
 
 /// A job in a view: an index into [`View::rows`]. It is used again after the job left; order and ties go by
 /// [`Row::seq`].
@@ -40,7 +19,7 @@ impl Handle {
     }
 }
 
-/// One job. Tables of three are by [`Station::index`].
+/// One job.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Row {
     /// Order of arrival; unique, never used again.
@@ -48,7 +27,7 @@ pub struct Row {
     /// When it arrived.
     pub arrival: Time,
     /// When it should end; `None` is no wish.
-    pub goal: Option<Time>,
+    pub deadline: Option<Time>,
     /// Its weight, above 0.
     pub weight: f64,
     /// Urgency, the higher the sooner.
@@ -63,20 +42,20 @@ pub struct Row {
     pub live: bool,
     /// All its work as the estimator sees it: slot-seconds of maps and of reduces, and at the shuffle seconds of the
     /// whole network. The models count in their own unit of time instead.
-    pub whole: [f64; 3],
+    pub whole: PerStation<f64>,
     /// Its work not done yet, in the unit of `whole`.
-    pub left: [f64; 3],
+    pub left: PerStation<f64>,
     /// Tasks that could start now beyond those held. Zero is exact for tasks bound to one worker (a reduce
     /// whose home has no idle slot is not counted), but for workers that many jobs wait for; else an upper bound,
     /// since retries avoid some workers.
-    pub can: [f64; 3],
+    pub can: PerStation<f64>,
     /// Slots held by its attempts, with those queued for one; 0 at the shuffle. A policy that preempts deals the slots
     /// of reduces that could be suspended anew in every plan: it sees these in `can` and not here.
-    pub held: [f64; 3],
+    pub held: PerStation<f64>,
     /// Whether any such reduce of it runs. Among equals these go first, or slots would go back and forth.
     pub yields: bool,
     /// Tasks (segments at the shuffle) neither done nor running.
-    pub pend: [u32; 3],
+    pub pend: PerStation<u32>,
     /// Maps that finished.
     pub done: u32,
     /// Sum of the running times of finished map attempts, in seconds.
@@ -87,15 +66,15 @@ pub struct Row {
 
 /// The whole picture at one instant.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct View<'a> {
-    /// The time.
     pub now: Time,
     /// One row per handle; those with `live == false` stand for nobody.
     pub rows: &'a [Row],
     /// The jobs whose rows changed since the policy looked last; none of them is dead.
     pub touched: &'a [Handle],
     /// Capacity of each station: slots of live workers; the shuffle counts as 1 whole.
-    pub cap: [f64; 3],
+    pub cap: PerStation<f64>,
     /// Maps and reduces draw on the same slots; then both capacities are that one number.
     pub unified: bool,
     /// By handle, when the job's running map attempts began, in no particular order; empty where nobody counts them.
@@ -113,13 +92,13 @@ impl View<'_> {
     /// no capacity.
     #[must_use]
     pub fn time_left(&self, job: Handle, station: Station) -> f64 {
-        self.of_station(self.row(job).left[station.index()], station)
+        self.of_station(self.row(job).left[station], station)
     }
 
     /// As [`View::time_left`], of all the job's work there.
     #[must_use]
     pub fn time_whole(&self, job: Handle, station: Station) -> f64 {
-        self.of_station(self.row(job).whole[station.index()], station)
+        self.of_station(self.row(job).whole[station], station)
     }
 
     /// When the job's running map attempts began, in no particular order.
@@ -129,7 +108,7 @@ impl View<'_> {
     }
 
     fn of_station(&self, work: f64, station: Station) -> f64 {
-        let capacity = self.cap[station.index()];
+        let capacity = self.cap[station];
         if 0.0 < capacity { work / capacity } else { 0.0 }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Not here: values, whose order means nothing (`value`).
 
+pub(crate) mod hash;
 mod impls;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,9 @@ impl DecodeError {
         Self { expected, place: "a whole key", length: bytes.len() }
     }
 }
+
+/// How many bytes of an encoded key make up its group (secondary sort).
+pub type GroupPrefix = fn(&[u8]) -> usize;
 
 /// What pairs are grouped and sorted by: integers, `bool`, `char`, floats (by `total_cmp`), `String`,
 /// [`ByteString`], `()`, tuples of two to six, `Option`, `Vec` and [`Reverse`](std::cmp::Reverse) of keys.

@@ -88,10 +88,46 @@ pub fn host_name() -> String {
 #[must_use]
 pub fn files_seen() -> Option<String> {
     use std::os::unix::fs::MetadataExt;
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot_id().ok()?;
     let mounts = std::fs::metadata("/proc/self/ns/mnt").ok()?.ino();
     let root = std::fs::metadata("/").ok()?;
-    Some(format!("{} {mounts} {}:{}", boot.trim(), root.dev(), root.ino()))
+    Some(format!("{boot} {mounts} {}:{}", root.dev(), root.ino()))
+}
+
+/// Names the boot of this machine: no two have the same.
+///
+/// # Errors
+/// A system that does not tell.
+pub fn boot_id() -> std::io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// Longer than what the system says of a process, bytes.
+const STATUS_BYTES: usize = 4096;
+
+/// Sum of these fields of what the system says of this process, in bytes; 0 where it does not tell. Read in one go: it
+/// is asked for after every reduce.
+fn status_bytes(fields: &[&str]) -> u64 {
+    let mut text = [0; STATUS_BYTES];
+    let Ok(read) = File::open("/proc/self/status").and_then(|mut status| status.read(&mut text)) else {
+        return 0;
+    };
+    let status = String::from_utf8_lossy(&text[..read]);
+    let field = |name: &&str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(*name))?;
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
+    };
+    fields.iter().filter_map(field).sum::<u64>() << 10
+}
+
+/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not tell.
+pub(crate) fn resident_bytes() -> u64 {
+    status_bytes(&["RssAnon:", "RssShmem:"])
+}
+
+/// Most memory of this process that was resident at once, bytes; 0 where the system does not tell.
+pub(crate) fn resident_peak_bytes() -> u64 {
+    status_bytes(&["VmHWM:"])
 }
 
 /// What is assumed where the system does not tell its memory.

@@ -8,7 +8,7 @@ mod fan_in;
 mod tree;
 mod values;
 
-pub(crate) use fan_in::{FanIn, limit_fan_in, merge_combining, merge_into};
+pub(crate) use fan_in::{FanIn, limit_fan_in, merge_into};
 pub(crate) use tree::{LoserTree, MergeError};
 pub(crate) use values::Source;
 pub use values::Values;

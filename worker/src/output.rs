@@ -3,7 +3,7 @@
 //! Writing never fails where it stands; the first failure is kept and ends the task at the next check. Not
 //! here: where parts are built and how they are published (`commit`).
 
-use crate::task::{Progress, TaskFailure};
+use crate::attempt::{Progress, TaskFailure};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};

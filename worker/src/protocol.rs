@@ -27,7 +27,11 @@ pub const SLOTS_MAX: u32 = 1000;
 /// Longest frame of a worker in bytes: all partitions that a job can have, of one map, are a third of it.
 pub const WORKER_FRAME_BYTES_MAX: usize = 16 << 20;
 
-/// Memory that the lists of a frame may take, for each byte that a frame may have.
+/// Memory that the lists of a worker's frame may take, bytes: no frame of a worker that is right has lists that are much
+/// larger than they are encoded, and several frames of one that lies are in a master's memory at once.
+pub const WORKER_FRAME_MEMORY_MAX: usize = WORKER_FRAME_BYTES_MAX;
+
+/// Memory that the lists of any other frame may take, for each byte that a frame may have.
 const FRAME_MEMORY_FACTOR: usize = 4;
 
 /// Longest first frame in bytes, before the worker has been accepted.
@@ -246,7 +250,7 @@ pub enum MasterFrame {
     CommitGranted {
         /// The attempt.
         attempt: AttemptId,
-        /// What opens the submitter's door for this attempt's part.
+        /// What opens the submitter's route for this attempt's part.
         permit: Secret,
     },
     /// Your part will not be published: another attempt's will.
@@ -344,6 +348,12 @@ pub struct Continuation {
     pub state: HandOver,
 }
 
+/// What a worker, and so its user code, knows of the key by which its end is told: it cannot be turned back.
+#[must_use]
+pub fn ended_proof(key: &Secret) -> Secret {
+    key.derive("a worker process has ended")
+}
+
 /// A worker introduces itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
@@ -363,6 +373,8 @@ pub struct Hello {
     pub host: String,
     /// Process id on that machine.
     pub pid: u32,
+    /// What the key gives ([`ended_proof`]) by which whoever started the process tells that it has ended.
+    pub ended_proof: Secret,
     /// Memory budget in bytes.
     pub memory_bytes: u64,
     /// Its clock now, nanoseconds since its own start.
@@ -427,18 +439,25 @@ pub struct AttemptReport {
     pub counters: Vec<(String, u64)>,
     /// CPU time of the slot's thread in nanoseconds.
     pub cpu_ns: u64,
-    /// Largest resident memory of the process so far, bytes.
-    pub memory_peak_bytes: u64,
-    /// Memory that the worker may use, bytes.
-    pub memory_budget_bytes: u64,
-    /// Most bytes of it that outputs and gathered segments have taken at once so far.
-    pub kept_peak_bytes: u64,
+    /// Memory of its worker.
+    pub memory: MemoryUse,
     /// Time it was made to wait because its worker's slots are slower than the machine, nanoseconds.
     pub paced_ns: u64,
     /// Time it was suspended, nanoseconds; part of the time between start and end.
     pub suspended_ns: u64,
     /// Times it was suspended.
     pub suspensions: u32,
+}
+
+/// What a worker's process has needed of its memory so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryUse {
+    /// Largest resident memory, bytes.
+    pub peak_bytes: u64,
+    /// Memory that the worker may use, bytes.
+    pub budget_bytes: u64,
+    /// Most bytes of it that outputs and gathered segments have taken at once.
+    pub kept_peak_bytes: u64,
 }
 
 /// One part of the output.
@@ -456,6 +475,7 @@ pub struct Part {
 
 /// Whose fault a failure is. The master decides by this alone, never by text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// User code returned an error or panicked.
     User,
@@ -481,6 +501,36 @@ pub enum FailureClass {
     Unreachable,
     /// A worker that was reached does not hold a map output any more.
     Missing,
+}
+
+impl FailureClass {
+    /// As people read it, and as it stands in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Hang => "hang",
+            Self::Input => "input",
+            Self::Config => "config",
+            Self::Worker => "worker",
+            Self::Fetch => "fetch",
+            Self::Corrupt => "corrupt",
+            Self::Cancelled => "cancelled",
+            Self::Output => "output",
+            Self::Engine => "engine",
+            Self::Unreachable => "unreachable",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// How large the records of a job's input may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordLimits {
+    /// Longest record in bytes.
+    pub record_bytes_max: u64,
+    /// Bytes that may come out of a compressed file for each that goes in.
+    pub expansion_max: u32,
 }
 
 /// All a worker must know of a job.
@@ -510,10 +560,8 @@ pub struct JobOrder {
     pub submitter: Option<Endpoint>,
     /// Where workers that files are named on serve them.
     pub peers: Vec<(WorkerId, Endpoint)>,
-    /// Longest record in bytes.
-    pub record_bytes_max: u64,
-    /// Bytes that may come out of a compressed file for each that goes in.
-    pub expansion_max: u32,
+    /// Limits of reading its input.
+    pub limits: RecordLimits,
     /// Whether parts are synced to disk before they count as published.
     pub sync: bool,
     /// No progress for this long means that user code hangs, milliseconds.
@@ -593,17 +641,26 @@ pub struct FrameReader<R> {
     buffer: Vec<u8>,
     taken: usize,
     limit: usize,
+    /// Memory that the lists of a frame may take, bytes.
+    memory_max: usize,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// A reader of frames of up to `limit` bytes.
     pub fn new(reader: R, limit: usize) -> Self {
-        Self { reader, buffer: Vec::new(), taken: 0, limit }
+        let memory_max = limit.saturating_mul(FRAME_MEMORY_FACTOR);
+        Self { reader, buffer: Vec::new(), taken: 0, limit, memory_max }
     }
 
     /// Longer frames are allowed from now on.
     pub fn set_limit(&mut self, limit: usize) {
+        self.set_limits(limit, limit.saturating_mul(FRAME_MEMORY_FACTOR));
+    }
+
+    /// As [`FrameReader::set_limit`], and the lists of a frame may take this memory.
+    pub fn set_limits(&mut self, limit: usize, memory_max: usize) {
         self.limit = limit;
+        self.memory_max = memory_max;
     }
 
     /// The next frame; `None` when the other side has closed between frames. Nothing is lost when this is
@@ -641,7 +698,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             return Err(FrameError::TooLong { length: length as u64, limit: self.limit as u64 });
         }
         let Some(body) = rest.get(..length) else { return Ok(None) };
-        let frame = codec::decode_message(body, self.limit.saturating_mul(FRAME_MEMORY_FACTOR))
+        let frame = codec::decode_message(body, self.memory_max)
             .map_err(|source| FrameError::Decode { length, source })?;
         self.taken += 4 + length;
         Ok(Some(frame))

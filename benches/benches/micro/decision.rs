@@ -74,7 +74,7 @@ impl Cluster {
             cluster.core.handle(cluster.now, &[joined], &mut Vec::new());
         }
         let spec = JobSpec::new(vec![MapSpec::anywhere(Bytes::mib(1)); maps as usize], REDUCES);
-        cluster.facts.push_back(Event::JobArrived { job: JOB, spec });
+        cluster.facts.push_back(Event::JobArrived { job: JOB, spec: spec.into() });
         cluster
     }
 

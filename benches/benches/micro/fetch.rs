@@ -14,7 +14,7 @@ use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill::worker::answer;
 use gristmill::worker::budget::Budget;
 use gristmill::worker::http::{
-    Bind, Door, Doors, Endpoint, Plaintext, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+    Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
 };
 use gristmill::worker::segment::{
     MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
@@ -69,14 +69,14 @@ pub fn benches(criterion: &mut Criterion) {
 }
 
 /// Lets whoever has the job's key ask for its segments, as a worker does.
-struct ShuffleDoors(Store);
+struct ShuffleAuth(Store);
 
-impl Doors for ShuffleDoors {
-    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
+impl RouteAuth for ShuffleAuth {
+    fn access(&self, method: &Method, path: &str, _: &str) -> Access {
         let job = path.strip_prefix("/shuffle/").and_then(|job| job.parse::<JobId>().ok());
         match job {
-            Some(job) if method == Method::POST => self.0.key(job).map_or(Door::Closed, Door::Secret),
-            _ => Door::Closed,
+            Some(job) if method == Method::POST => self.0.key(job).map_or(Access::Closed, Access::Secret),
+            _ => Access::Closed,
         }
     }
 }
@@ -97,7 +97,7 @@ impl Server {
                 let listener = Bind::loopback().listen().await.expect("loopback has free ports");
                 let address = listener.local_addr().expect("the listener is open");
                 tell.send(address).expect("the other thread waits for it");
-                let doors = Arc::new(ShuffleDoors(store.clone()));
+                let auth = Arc::new(ShuffleAuth(store.clone()));
                 let handler = move |request: Request<Incoming>| {
                     let store = store.clone();
                     async move {
@@ -109,7 +109,7 @@ impl Server {
                     }
                 };
                 let config = Arc::new(ServerConfig::new(Transport::Plain));
-                serve(listener, config, doors, handler, async { drop(stopped.await) }).await;
+                serve(listener, config, auth, handler, async { drop(stopped.await) }).await;
             });
         });
         let address = told.recv().expect("the server says where it listens");

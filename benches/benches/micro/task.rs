@@ -3,16 +3,14 @@
 //!
 //! Not here: the processes and the master around tasks.
 
-use gristmill::scheduler::ids::{JobId, TaskId};
-use gristmill::worker::api::JobPlan;
+use gristmill::scheduler::ids::{AttemptId, JobId, TaskId};
+use gristmill::worker::api::{JobPlan, SideInputs};
 use gristmill::worker::budget::Budget;
-use gristmill::worker::input::{
-    Compression, FilePath, FileStamp, LocalFiles, Piece, Place, SideInputs, Split,
-};
+use gristmill::worker::input::{Compression, FilePath, FileStamp, LocalFiles, Piece, Place, Split};
 use gristmill::worker::output::Output;
 use gristmill::worker::record::RecordFormat;
 use gristmill::worker::segment::{MapOutput, SegmentData, SpillDirs};
-use gristmill::worker::task::{PartDone, Progress, TaskSettings, run_map, run_reduce};
+use gristmill::worker::task::{AttemptContext, PartDone, Progress, TaskSettings, run_map, run_reduce};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -68,23 +66,27 @@ impl Tasks {
         Split { input: 0, format, pieces: vec![piece] }
     }
 
+    fn context(&self, attempt: AttemptId) -> AttemptContext<'_> {
+        AttemptContext {
+            attempt,
+            side: Arc::new(SideInputs::none()),
+            settings: &self.settings,
+            budget: &self.budget,
+            progress: &self.progress,
+        }
+    }
+
     /// Runs map number `index`.
     pub fn map(&self, plan: &JobPlan, index: u32, split: &Split) -> MapOutput {
-        let attempt = TaskId::map(JOB, index).attempt(0);
-        let side = Arc::new(SideInputs::none());
-        let (settings, budget, progress) = (&self.settings, &self.budget, &self.progress);
-        run_map(plan, attempt, split, &LocalFiles, side, settings, budget, progress)
+        run_map(plan, self.context(TaskId::map(JOB, index).attempt(0)), split, &LocalFiles)
             .expect("the mapper of a benchmark takes any input")
             .output
     }
 
     /// Runs the reduce of partition 0 and throws away what it writes.
     pub fn reduce(&self, plan: &JobPlan, segments: Vec<SegmentData>) -> PartDone {
-        let attempt = TaskId::reduce(JOB, 0).attempt(0);
-        let side = Arc::new(SideInputs::none());
         let output = Output::new("part", Box::new(std::io::sink()));
-        let (settings, budget, progress) = (&self.settings, &self.budget, &self.progress);
-        run_reduce(plan, attempt, segments, side, settings, budget, progress, output)
+        run_reduce(plan, self.context(TaskId::reduce(JOB, 0).attempt(0)), segments, output)
             .expect("the reducer of a benchmark takes any group")
     }
 }

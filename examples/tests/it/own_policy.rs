@@ -67,5 +67,5 @@ fn own_policy_that_takes_parameters_it_does_not_know_is_refused_before_anything_
     let done = stage.command(PROGRAM, "run --policy sjf:k=3 wordcount short.txt").output().unwrap();
     let words = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(2), "{words}");
-    assert!(words.contains("policy `sjf`: it takes no parameters, but was given `k=3`"), "{words}");
+    assert!(words.contains("policy `sjf`: it takes no parameters, but was given `k`"), "{words}");
 }

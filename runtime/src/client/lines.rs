@@ -3,7 +3,7 @@
 //! Parts come in lines of their own before the status that they belong to, so that no line grows with the job. Not here:
 //! what the state of a job means for whoever follows it (`client`).
 
-use super::{Client, ClientError};
+use super::{AsyncClient, ClientError};
 use crate::api::{BuiltPart, JobStatus, WatchLine};
 use gristmill_worker::http::{Answer, HttpError};
 use gristmill_worker::protocol::Part;
@@ -20,13 +20,13 @@ const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Lines of status as they come.
 pub(super) struct Lines<'a> {
-    client: &'a Client,
+    client: &'a AsyncClient,
     answer: Answer,
     read: Read,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(client: &'a Client, answer: Answer) -> Self {
+    pub(super) fn new(client: &'a AsyncClient, answer: Answer) -> Self {
         Self { client, answer, read: Read::default() }
     }
 

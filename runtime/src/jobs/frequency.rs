@@ -2,7 +2,7 @@
 //!
 //! Not here: counting; its input are counts that were summed by a combiner.
 
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

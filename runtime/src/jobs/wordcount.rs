@@ -3,9 +3,10 @@
 //! Not here: the tokenisers, which are in the worker's `text` module for anyone to use.
 
 use super::frequency::{Columns, MostFrequent};
-use crate::prelude::*;
 use clap::ValueEnum;
 use gristmill_worker::api::{Sum, WriteTotal};
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Counts how often each word occurs
 ///

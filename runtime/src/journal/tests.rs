@@ -128,7 +128,7 @@ proptest! {
         let mut spec = JobSpec::new(vec![MapSpec::anywhere(Bytes(u64::MAX)); maps.len()], 0);
         spec.weight = weight;
         spec.exact = Some(Exact { maps: maps.into(), shuffle_bytes, reduces: [].into() });
-        let fact = Event::JobArrived { job: JobId(1), spec };
+        let fact = Event::JobArrived { job: JobId(1), spec: spec.into() };
         let text = serde_json::to_string(&fact).unwrap();
         prop_assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), fact);
     }

@@ -3,13 +3,13 @@
 //! Inputs (frames, requests, lost connections) become facts for the core; the core's commands become frames.
 //! Nothing here decides: no branch depends on policy. Not here: sockets and clocks (`master`).
 
-mod chronicle;
 mod deciders;
 mod estimates;
 mod explain;
 mod frames;
 mod handed_over;
 mod job;
+mod journal_writer;
 mod lanes;
 mod logs;
 mod losses;
@@ -24,10 +24,11 @@ pub use submit::ENDED_JOBS_MAX;
 use super::register::Register;
 use super::tokens::list_key;
 use super::translate;
-use crate::api::{BuiltPart, JobFailure, JobState, JobStatus, JobTrace, LogEntry, Submission, WorkerStatus};
+use crate::api::{
+    BuiltPart, FailureCode, JobFailure, JobState, JobStatus, JobTrace, LogEntry, Submission, WorkerStatus,
+};
 use crate::journal::{Journal, Record};
 use crate::output_dir::{OutputDirectory, Success};
-use chronicle::Chronicle;
 use gristmill_scheduler::command::{Cause, Command, Outcome};
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::{Event, External};
@@ -36,12 +37,16 @@ use gristmill_scheduler::units::{Bytes, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::http::Secret;
-use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotCounts};
+use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotCounts, ended_proof};
 use job::{Around, Job};
+use journal_writer::JournalWriter;
 use lanes::Lanes;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+
+/// Names of hosts that are kept although no worker is on them.
+const HOSTS_KEPT_MAX: usize = 1000;
 
 /// A worker's side of the books.
 pub struct Worker {
@@ -124,7 +129,9 @@ pub struct Books {
     processes: BTreeSet<(u32, WorkerId)>,
     /// Slots of all of them.
     slots: u32,
+    /// Numbers of hosts by their names; those that no worker is on are forgotten when they are too many.
     hosts: BTreeMap<String, HostId>,
+    hosts_given: u32,
     jobs: BTreeMap<JobId, Job>,
     /// Those of them that have ended, by when.
     ended: BTreeSet<(Time, JobId)>,
@@ -148,7 +155,7 @@ pub struct Books {
     pub closings: Vec<Closing>,
     /// The estimator has learned from a job that has ended since somebody looked last.
     pub learned: bool,
-    chronicle: Chronicle,
+    journal: JournalWriter,
     lanes: Lanes,
     /// Panics of the policy that were counted when it was said last.
     policy_panics_said: u64,
@@ -167,6 +174,7 @@ impl Books {
             processes: BTreeSet::new(),
             slots: 0,
             hosts: BTreeMap::new(),
+            hosts_given: 0,
             jobs: BTreeMap::new(),
             ended: BTreeSet::new(),
             pools,
@@ -181,7 +189,7 @@ impl Books {
             wake: None,
             closings: Vec::new(),
             learned: false,
-            chronicle: Chronicle::new(setting.journal),
+            journal: JournalWriter::new(setting.journal),
             lanes: Lanes::default(),
             policy_panics_said: 0,
             build: setting.build,
@@ -208,10 +216,9 @@ impl Books {
         }
         self.check_offer(&hello)?;
         let worker = self.register.take_worker();
-        let hosts = self.hosts.len() as u32;
-        let host = *self.hosts.entry(hello.host.clone()).or_insert(HostId(hosts));
+        let host = self.host(&hello.host);
         let offset_ns = (hello.worker_ns as i64).wrapping_sub(now.0 as i64);
-        self.chronicle.note(|| Record::Worker {
+        self.journal.note(|| Record::Worker {
             worker,
             speed: hello.speed,
             nic_bytes_per_second: hello.nic_bytes_per_second,
@@ -242,6 +249,22 @@ impl Books {
         self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms: self.heartbeat_ms, list_key });
         self.say(worker, &MasterFrame::Ping { master_ns: now.0 });
         Ok(worker)
+    }
+
+    /// The number of a host. One that is forgotten gets another when it comes back: then nothing is known to lie there.
+    fn host(&mut self, name: &str) -> HostId {
+        if let Some(host) = self.hosts.get(name) {
+            return *host;
+        }
+        if HOSTS_KEPT_MAX <= self.hosts.len() {
+            let live: BTreeSet<&str> =
+                self.workers.values().map(|worker| worker.hello.host.as_str()).collect();
+            self.hosts.retain(|name, _| live.contains(name.as_str()));
+        }
+        let host = HostId(self.hosts_given);
+        self.hosts_given = self.hosts_given.wrapping_add(1);
+        self.hosts.insert(name.to_owned(), host);
+        host
     }
 
     /// Whether a worker's slots and rates make sense, and go with those of the others.
@@ -299,11 +322,12 @@ impl Books {
         }
     }
 
-    /// The live worker with this process id on this host.
-    pub fn worker_of_process(&self, host: &str, pid: u32) -> Option<WorkerId> {
+    /// The live worker with this process id on this host, for whoever started it and so has the key.
+    pub fn worker_of_process(&self, host: &str, pid: u32, key: &Secret) -> Option<WorkerId> {
+        let proof = ended_proof(key);
         let of_pid = self.processes.range((pid, WorkerId(0))..=(pid, WorkerId(u32::MAX)));
-        let on_host = |worker: &WorkerId| self.workers.get(worker).is_some_and(|it| it.hello.host == host);
-        of_pid.map(|(_, worker)| *worker).find(on_host)
+        let is_it = |hello: &Hello| hello.host == host && hello.ended_proof == proof;
+        of_pid.map(|(_, worker)| *worker).find(|it| self.workers.get(it).is_some_and(|it| is_it(&it.hello)))
     }
 
     /// Workers not heard of since `limit`.
@@ -398,7 +422,7 @@ impl Books {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
         job.output_closed.send_replace(true);
         match failed {
-            Some(reason) => job.output_lost("output", "the output could not be finished", &reason),
+            Some(reason) => job.output_lost(FailureCode::Output, "the output could not be finished", &reason),
             None => job.touch(),
         }
         self.register_end(now, id);
@@ -417,7 +441,7 @@ impl Books {
             match (failed, entry.state) {
                 (Some(reason), JobState::Succeeded) => {
                     entry.output_lost(
-                        "client_lost",
+                        FailureCode::ClientLost,
                         "its client died before it had closed the output",
                         &reason,
                     );
@@ -432,7 +456,7 @@ impl Books {
             Some(reason) => {
                 let message = "the output could not be finished".to_owned();
                 let detail = Some(clean::message(&reason));
-                entry.failure = Some(JobFailure { code: "output".to_owned(), message, detail });
+                entry.failure = Some(JobFailure { code: FailureCode::Output, message, detail });
                 let cause = Cause::External { cause: External::OutputUnavailable };
                 self.end(now, job, Outcome::Failed { cause });
             }

@@ -4,36 +4,34 @@
 //! core orders. Not here: decisions (the scheduler), bytes of jobs (they never come here).
 
 mod address;
+mod auth;
 mod books;
-mod doors;
 mod history;
 mod register;
 mod routes;
-pub(crate) mod tokens;
+pub mod tokens;
 mod translate;
 
 use crate::api::{ApiError, PolicyChange, Submission, WorkerEnded};
+use crate::deciders::MadeDeciders;
 use crate::journal::{self, Header, Journal};
 use crate::output_dir::OutputDirectory;
 use crate::registry::Registry;
+use auth::MasterAuth;
 #[cfg(test)]
 pub use books::tests::status_of;
 use books::{Books, Deciders, Setting, TaskName};
-use doors::MasterDoors;
 use gristmill_scheduler::core::{Core, CoreConfig};
-use gristmill_scheduler::estimate::Estimator;
 use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_scheduler::placement::Placement;
-use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::descriptors;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
-use gristmill_worker::http::{Bind, Duplex, Plaintext, ServerConfig, ShownKey, serve};
+use gristmill_worker::http::{Bind, Duplex, Plaintext, Secret, ServerConfig, ShownKey, serve};
 use gristmill_worker::protocol::{
-    FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX, WorkerFrame,
-    write_frame,
+    FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX,
+    WORKER_FRAME_MEMORY_MAX, WorkerFrame, write_frame,
 };
 use history::HistoryFile;
 use register::Register;
@@ -93,22 +91,12 @@ pub struct MasterConfig {
     pub bind: Bind,
     /// Further host names under which it is reached.
     pub host_names: Vec<String>,
-    /// What opens its doors.
+    /// What may reach which of its routes.
     pub tokens: Arc<Tokens>,
     /// Identifies the executable.
     pub build: String,
-    /// Chooses jobs.
-    pub policy: Box<dyn Policy>,
-    /// Chooses workers.
-    pub placement: Box<dyn Placement>,
-    /// The policy's name and parameters as the user wrote them.
-    pub policy_name: String,
-    /// The placement's.
-    pub placement_name: String,
-    /// Tells policies how large jobs are; `None`: they see numbers of tasks and segments.
-    pub estimator: Option<Box<dyn Estimator>>,
-    /// The estimator's name and parameters, empty if there is none.
-    pub estimator_name: String,
+    /// Who decides.
+    pub deciders: MadeDeciders,
     /// What makes other policies and placements when somebody asks for them.
     pub registry: Registry,
     /// The pools that there are, with their weights; when empty, every name is a pool of the policy's usual weight.
@@ -162,7 +150,11 @@ enum Input {
         worker: WorkerId,
         goodbye: bool,
     },
-    ProcessEnded(WorkerEnded),
+    ProcessEnded {
+        end: WorkerEnded,
+        key: Secret,
+        reply: oneshot::Sender<bool>,
+    },
     Submit {
         submission: Box<Submission>,
         reply: oneshot::Sender<Submitted>,
@@ -256,27 +248,18 @@ impl Prepared {
     /// # Errors
     /// A journal that cannot be begun, a register that cannot be opened. A history that cannot be read is no error: it is moved aside with a warning.
     pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
-        let MasterConfig { mut estimator, estimator_name, .. } = config;
-        let history = match (&mut estimator, config.history) {
-            (Some(estimator), Some(path)) => HistoryFile::recall(path, &mut **estimator),
-            _ => None,
-        };
+        let MadeDeciders { names, policy, placement, mut estimator } = config.deciders;
+        let history = config.history.and_then(|path| HistoryFile::recall(path, &mut *estimator));
         let core_config = CoreConfig::default();
-        let deciders = Deciders {
-            registry: config.registry,
-            policy: config.policy_name,
-            placement: config.placement_name,
-            estimator: estimator_name,
-        };
         let journal = config.journal.map(|path| {
             let header = Header {
                 schema: journal::SCHEMA,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 build: config.build.clone(),
-                policy: deciders.policy.clone(),
-                placement: deciders.placement.clone(),
-                estimator: deciders.estimator.clone(),
-                memory: estimator.as_ref().map_or(serde_json::Value::Null, |estimator| estimator.memory()),
+                policy: names.policy.clone(),
+                placement: names.placement.clone(),
+                estimator: names.estimator.clone(),
+                memory: estimator.memory(),
                 core: core_config.clone(),
             };
             Journal::create(&path, &header).map_err(|source| MasterError::Journal { path, source })
@@ -287,16 +270,12 @@ impl Prepared {
             Some(path) => Register::open(&path, books::ENDED_JOBS_MAX)
                 .map_err(|source| MasterError::Register { path, source })?,
         };
-        let core = Core::new(core_config, config.policy, config.placement);
-        let core = match estimator {
-            Some(estimator) => core.with_estimator(estimator),
-            None => core,
-        };
+        let core = Core::new(core_config, policy, placement).with_estimator(estimator);
         let setting = Setting {
             list_secret: config.tokens.list_secret(),
             build: config.build.clone(),
             heartbeat_ms: HEARTBEAT.as_millis() as u32,
-            deciders,
+            deciders: Deciders { registry: config.registry, names },
             pools: config.pools,
             journal,
             register,
@@ -328,7 +307,7 @@ impl Prepared {
         server.host_names = self.host_names.clone();
         server.limits.connections_max = connections_max();
         server.limits.stall = fault::span("master.stall", CLIENT_STALL_MAX);
-        let doors = Arc::new(MasterDoors(self.tokens.clone()));
+        let auth = Arc::new(MasterAuth(self.tokens.clone()));
         let asked = handle.clone();
         let answer = move |request| routes::respond(asked.clone(), request);
         let mut closing = handle.shutdown.subscribe();
@@ -336,7 +315,7 @@ impl Prepared {
             let end = async move {
                 let _ = closing.wait_for(|end| *end).await;
             };
-            serve(listener, Arc::new(server), doors, answer, end).await;
+            serve(listener, Arc::new(server), auth, answer, end).await;
         });
         let mut master = Master {
             books: self.books,
@@ -512,7 +491,9 @@ impl Master {
                 self.turns.push(turn);
             }
             Input::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
-            Input::ProcessEnded(end) => self.process_ended(now, end),
+            Input::ProcessEnded { end, key, reply } => {
+                let _ = reply.send(self.process_ended(now, end, &key));
+            }
             Input::Submit { submission, reply } => {
                 let attached = submission.attached;
                 let submitted = self.books.submit(now, *submission).map(|(job, changes)| {
@@ -558,14 +539,16 @@ impl Master {
         }
     }
 
-    fn process_ended(&mut self, now: Time, end: WorkerEnded) {
-        let Some(worker) = self.books.worker_of_process(&end.host, end.pid) else { return };
+    /// Answers whether there is such a process, and whoever tells of its end has started it.
+    fn process_ended(&mut self, now: Time, end: WorkerEnded, key: &Secret) -> bool {
+        let Some(worker) = self.books.worker_of_process(&end.host, end.pid, key) else { return false };
         if self.gone.remove(&worker).is_some() {
             self.books.lost(now, worker, Some(&end));
         } else {
             // Frames that the worker wrote before it died may still be on their way; its connection tells.
             self.ended.insert(worker, end);
         }
+        true
     }
 }
 
@@ -611,7 +594,7 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
         }
         Err(_) => return,
     };
-    reader.set_limit(WORKER_FRAME_BYTES_MAX);
+    reader.set_limits(WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX);
     let turns = Arc::new(Semaphore::new(BATCHES_AHEAD));
     let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
     let mut goodbye = false;
@@ -622,7 +605,8 @@ async fn attend(handle: Handle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let mut look = tokio::time::interval(TOKEN_LOOK);
     loop {
         let next = async {
-            // Nothing more is read of a worker that speaks faster than it can be heard.
+            // Nothing more is read of a worker that speaks faster than it can be heard. The turn comes first: what has been
+            // read would be lost if this were dropped while it waits.
             let turn = Arc::clone(&turns).acquire_owned().await;
             (reader.next().await, turn)
         };

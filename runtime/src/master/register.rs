@@ -5,7 +5,7 @@
 //! that are synced to disk before the first of them is given out, so that no end of a master, however sudden, makes a
 //! number come twice. Not here: how jobs stand (`books`). The master of a `run` keeps no register.
 
-use crate::api::{JobFailure, JobState, JobStatus};
+use crate::api::{FailureCode, JobFailure, JobState, JobStatus};
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,9 +19,6 @@ const BLOCK: u32 = 100;
 
 /// Lines after which the file is written anew with what is still needed.
 const LINES_MAX: usize = 10_000;
-
-/// The word for a job whose master ended before it.
-const LOST: &str = "master_lost";
 
 /// One line, as it is written.
 #[derive(Serialize)]
@@ -316,7 +313,7 @@ fn lost(mut status: JobStatus) -> JobStatus {
     status.state = JobState::Failed;
     status.ended_ns = None;
     status.failure = Some(JobFailure {
-        code: LOST.to_owned(),
+        code: FailureCode::MasterLost,
         message: "was lost: the master that ran it ended before the job did".to_owned(),
         detail: None,
     });
@@ -392,7 +389,7 @@ mod tests {
         let register = Register::open(&path, 2).unwrap();
         assert_eq!(register.all_past().len(), 2, "only so many are remembered");
         assert_eq!(register.past(second).unwrap().state, JobState::Succeeded);
-        assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, LOST);
+        assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, FailureCode::MasterLost);
         assert!(register.has_given(first) && register.past(first).is_none());
         assert!(!register.has_given(JobId(register.next)));
     }

@@ -25,9 +25,9 @@ use super::books::{Absence, TaskName};
 use super::tokens::{Tokens, TokensError, list_key};
 use super::{Books, Handle, Input, Lease, address, attend};
 use crate::api::{
-    ApiError, ClusterStatus, Explanation, JobState, MadeToken, MasterStatus, NewToken, OutputClosed,
-    PolicyChange, ROOT, RevokeToken, RotateTokens, SCHEMA, SUBMISSION_BYTES_MAX, Submission, WatchLine,
-    WorkerEnded,
+    ApiError, ClusterStatus, ErrorCode, Explanation, JobState, MadeToken, MasterStatus, NewToken,
+    OutputClosed, PolicyChange, ROOT, RevokeToken, RotateTokens, SCHEMA, SUBMISSION_BYTES_MAX, Submission,
+    WatchLine, WorkerEnded,
 };
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
@@ -54,14 +54,19 @@ const BODY_BYTES_MAX: usize = 64 << 10;
 /// Submissions from this length on are read on another thread.
 const PARSED_INLINE_BYTES_MAX: usize = 256 << 10;
 
+/// The parts of a path below the root of all routes; `None` beside it.
+pub(super) fn route(path: &str) -> Option<Vec<&str>> {
+    let below = path.strip_prefix(ROOT)?;
+    (below.is_empty() || below.starts_with('/')).then(|| below.split('/').skip(1).collect())
+}
+
 /// Answers one request.
 pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if path == CONNECT_PATH {
         return connect(handle, &mut request);
     }
-    let Some(route) = path.strip_prefix(ROOT) else { return answer::status(StatusCode::NOT_FOUND) };
-    let parts: Vec<&str> = route.split('/').skip(1).collect();
+    let Some(parts) = route(&path) else { return answer::status(StatusCode::NOT_FOUND) };
     let answered = match (request.method(), parts.as_slice()) {
         (&Method::GET, ["status"]) => master_status(&handle).await,
         (&Method::GET, ["cluster"]) => cluster(&handle).await,
@@ -92,7 +97,7 @@ pub async fn respond(handle: Handle, mut request: Request<Incoming>) -> Response
             let _ = handle.shutdown.send(true);
             Ok(answer::status(StatusCode::NO_CONTENT))
         }
-        _ => Err(Refusal::new(StatusCode::NOT_FOUND, "route", format!("there is no route {path}"))),
+        _ => Err(Refusal::new(StatusCode::NOT_FOUND, ErrorCode::Route, format!("there is no route {path}"))),
     };
     answered.unwrap_or_else(|Refusal { status, error }| {
         // It may repeat what was sent.
@@ -107,12 +112,12 @@ struct Refusal {
 }
 
 impl Refusal {
-    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
-        Self { status, error: ApiError { code: code.to_owned(), message: message.into() } }
+    fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { status, error: ApiError { code, message: message.into() } }
     }
 
     fn ending() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ending", "the master is ending")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Ending, "the master is ending")
     }
 }
 
@@ -145,17 +150,19 @@ async fn find<T: Send + 'static>(
     look: impl FnOnce(&Books, Time, JobId) -> Option<T> + Send + 'static,
 ) -> Result<T, Refusal> {
     let refusal = |code, message| Refusal::new(StatusCode::NOT_FOUND, code, message);
-    let id: JobId = job.parse().map_err(|wrong| refusal("job", format!("{wrong}")))?;
+    let id: JobId = job.parse().map_err(|wrong| refusal(ErrorCode::Job, format!("{wrong}")))?;
     let found = handle.query(move |books, now| look(books, now, id).ok_or_else(|| books.absence(id)));
     let found = found.await.ok_or_else(Refusal::ending)?;
     found.map_err(|absence| match absence {
-        Absence::Unknown => refusal("job", format!("there is no {id}")),
-        Absence::Forgotten => {
-            refusal("job_forgotten", format!("{id} ended too long ago: how is not remembered any more"))
-        }
-        Absence::Past => {
-            refusal("job_past", format!("{id} was run by an earlier master, and only its end is kept"))
-        }
+        Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
+        Absence::Forgotten => refusal(
+            ErrorCode::JobForgotten,
+            format!("{id} ended too long ago: how is not remembered any more"),
+        ),
+        Absence::Past => refusal(
+            ErrorCode::JobPast,
+            format!("{id} was run by an earlier master, and only its end is kept"),
+        ),
     })
 }
 
@@ -211,15 +218,17 @@ async fn change_tokens(
 
 fn refused_token(error: &TokensError) -> Refusal {
     let status = match error {
-        TokensError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        TokensError::File(_) | TokensError::Content { .. } | TokensError::Rotated { .. } => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
         _ => StatusCode::BAD_REQUEST,
     };
-    Refusal::new(status, "token", crate::chain(error))
+    Refusal::new(status, ErrorCode::Token, crate::chain(error))
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body)
-        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Body, wrong.to_string()))
 }
 
 async fn status_of_master(handle: &Handle) -> Result<MasterStatus, Refusal> {
@@ -254,7 +263,7 @@ async fn cancel(handle: &Handle, job: &str) -> Answered {
 
 async fn client_closed(handle: &Handle, job: &str, incoming: Incoming) -> Answered {
     let closed: OutputClosed = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
-        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Body, wrong.to_string()))?;
     let job = find(handle, job, |books, _, job| books.watch(job).map(|_| job)).await?;
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(Input::ClientClosed { job, failed: closed.failed, reply });
@@ -264,8 +273,9 @@ async fn client_closed(handle: &Handle, job: &str, incoming: Incoming) -> Answer
 
 async fn explain(handle: &Handle, job: &str, query: Option<&str>) -> Answered {
     let job = find(handle, job, |books, _, job| books.has(job).then_some(job)).await?;
-    let unknown =
-        |what: &str| Refusal::new(StatusCode::NOT_FOUND, "task", format!("{job} has no task `{what}`"));
+    let unknown = |what: &str| {
+        Refusal::new(StatusCode::NOT_FOUND, ErrorCode::Task, format!("{job} has no task `{what}`"))
+    };
     let named = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("task=")));
     let task = named.map(|name| task_name(name).ok_or_else(|| unknown(name))).transpose()?;
     let (reply, answer) = oneshot::channel();
@@ -285,10 +295,11 @@ fn task_name(text: &str) -> Option<TaskName> {
 
 async fn decide_by(handle: &Handle, incoming: Incoming) -> Answered {
     let change: PolicyChange = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
-        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Body, wrong.to_string()))?;
     for (what, name) in [("the policy", &change.policy), ("the placement", &change.placement)] {
         let checked = name.as_ref().map_or(Ok(()), |name| clean::check_name(what, name));
-        checked.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "policy", error.to_string()))?;
+        checked
+            .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Policy, error.to_string()))?;
     }
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(Input::DecideBy { change, reply });
@@ -300,14 +311,23 @@ async fn decide_by(handle: &Handle, incoming: Incoming) -> Answered {
 async fn body(body: Incoming, bytes_max: usize) -> Result<Bytes, Refusal> {
     read_limited(body, bytes_max)
         .await
-        .map_err(|wrong| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", crate::chain(&wrong)))
+        .map_err(|wrong| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong)))
 }
 
 async fn worker_ended(handle: &Handle, incoming: Incoming) -> Answered {
     let end: WorkerEnded = serde_json::from_slice(&body(incoming, BODY_BYTES_MAX).await?)
-        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "body", wrong.to_string()))?;
-    let _ = handle.inputs.send(Input::ProcessEnded(end));
-    Ok(answer::status(StatusCode::NO_CONTENT))
+        .map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Body, wrong.to_string()))?;
+    let unknown = || {
+        let message = "no worker of that process id and host was started by whoever has that key";
+        Refusal::new(StatusCode::NOT_FOUND, ErrorCode::Process, message)
+    };
+    let key = end.key.parse().map_err(|_| unknown())?;
+    let (reply, known) = oneshot::channel();
+    let _ = handle.inputs.send(Input::ProcessEnded { end, key, reply });
+    match known.await.map_err(|_| Refusal::ending())? {
+        true => Ok(answer::status(StatusCode::NO_CONTENT)),
+        false => Err(unknown()),
+    }
 }
 
 /// Reads a submission, off the thread that drives the workers if it is long.
@@ -319,7 +339,7 @@ async fn parse(body: Bytes) -> Result<Submission, Refusal> {
     } else {
         tokio::task::spawn_blocking(read).await.map_err(|_| Refusal::ending())?
     };
-    parsed.map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, "submission", wrong.to_string()))
+    parsed.map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submission, wrong.to_string()))
 }
 
 async fn submit(handle: Handle, request: Request<Incoming>) -> Answered {
@@ -328,7 +348,7 @@ async fn submit(handle: Handle, request: Request<Incoming>) -> Answered {
     let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
     if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
         let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;
-        let refusal = |reason| Refusal::new(StatusCode::BAD_REQUEST, "submitter", reason);
+        let refusal = |reason| Refusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submitter, reason);
         submission.submitter = Some(endpoint.map_err(refusal)?);
     }
     let (reply, submitted) = oneshot::channel();
@@ -376,7 +396,7 @@ fn lines(
                 }
             }
             if ended || publishes {
-                if closes && !await_closed(&handle, job, &sender).await {
+                if closes && !await_closed(&handle, job, &key, &sender).await {
                     // The lease goes, and tells.
                     return;
                 }
@@ -401,11 +421,12 @@ fn lines(
     answer::with_body(StatusCode::OK, body)
 }
 
-/// Waits until the client that follows a job has closed its output; `false` if it is gone before.
-async fn await_closed(handle: &Handle, job: JobId, sender: &BodySender) -> bool {
+/// Waits until the client that follows a job has closed its output; `false` if it is gone before, or its token holds no
+/// more.
+async fn await_closed(handle: &Handle, job: JobId, key: &ShownKey, sender: &BodySender) -> bool {
     let closed = handle.query(move |books, _| books.output_closed(job)).await.flatten();
     let Some(mut closed) = closed else { return false };
-    loop {
+    while handle.tokens.find(&key.0).is_some() {
         let done = tokio::time::timeout(KEEPALIVE, closed.wait_for(|closed| *closed)).await;
         if let Ok(done) = done.map(|done| done.is_ok()) {
             return done;
@@ -415,6 +436,7 @@ async fn await_closed(handle: &Handle, job: JobId, sender: &BodySender) -> bool 
             return false;
         }
     }
+    false
 }
 
 fn encoded(line: &WatchLine) -> Option<Bytes> {

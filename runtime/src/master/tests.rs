@@ -4,7 +4,7 @@ use super::*;
 use gristmill_scheduler::ids::{AttemptId, TaskId};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::http::Secret;
-use gristmill_worker::protocol::{SlotCounts, push_worker_frame};
+use gristmill_worker::protocol::{SlotCounts, ended_proof, push_worker_frame};
 use std::net::Ipv4Addr;
 
 fn hello() -> WorkerFrame {
@@ -17,6 +17,7 @@ fn hello() -> WorkerFrame {
         shuffle: Endpoint { host: String::new(), port: 1000, pin: None },
         host: "host".to_owned(),
         pid: 1,
+        ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
         memory_bytes: 1 << 20,
         worker_ns: 0,
     })
@@ -33,7 +34,7 @@ async fn worker_that_says_more_than_is_heard_has_to_wait() {
         _attended,
         build: "build".to_owned(),
         plaintext: Plaintext::OnLoopback,
-        tokens: Arc::new(Tokens::open(Secret::from_bytes([7; 32]), None).unwrap()),
+        tokens: Arc::new(Tokens::of_secret(Secret::from_bytes([7; 32]))),
     };
     let (mut worker, master) = tokio::io::duplex(64 << 10);
     tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), ShownKey("work@0".to_owned())));

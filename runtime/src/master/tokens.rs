@@ -2,21 +2,28 @@
 //!
 //! All are derived from the cluster's secret and their names, `ROLE[-LABEL]@GENERATION`, so none is kept. What is kept,
 //! in the state folder, is the generation and the names that were revoked. Not here: how a token is shown (`http`), and
-//! which route needs which role (`doors`).
+//! which route needs which role (`auth`).
 
+use crate::role::Role;
 use gristmill_scheduler::ids::WorkerId;
-use gristmill_worker::http::{Endpoint, JoinLine, Key, Plaintext, Secret, Token, TokenError};
+use gristmill_worker::http::{
+    Endpoint, JoinLine, Key, Plaintext, PrivateFileError, Secret, SecretError, Token, TokenError,
+    read_private, replace_private,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
+
+/// Name of the file with the secret in a state folder.
+pub const SECRET_FILE: &str = "secret";
+
+/// Name of the file with the generation of tokens and those that were revoked.
+const TOKENS_FILE: &str = "tokens";
 
 /// Version of the file.
 const SCHEMA: u32 = 1;
@@ -30,39 +37,8 @@ const REVOKED_MAX: usize = 1000;
 /// Longest label, bytes.
 const LABEL_BYTES_MAX: usize = 32;
 
-/// What a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// See the cluster, its jobs and what user code wrote.
-    View,
-    /// That, and submit and cancel jobs: whoever may submit runs code on the workers.
-    Submit,
-    /// Join as a worker.
-    Work,
-    /// Everything: also change the policy, end the master, make and revoke tokens.
-    Admin,
-}
-
-impl Role {
-    /// Whether it may pass a door that is made for `door`.
-    pub(super) fn may(self, door: Role) -> bool {
-        match self {
-            Role::Admin => true,
-            Role::Submit => matches!(door, Role::Submit | Role::View),
-            Role::View | Role::Work => self == door,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Role::View => "view",
-            Role::Submit => "submit",
-            Role::Work => "work",
-            Role::Admin => "admin",
-        }
-    }
-}
+/// Label of the token of workers that are started with the state folder's own join line.
+const OWN_WORKERS: &str = "own";
 
 /// The name of a token, `ROLE[-LABEL]@GENERATION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,16 +133,60 @@ pub enum TokensError {
     /// The name is refused where tokens are made.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The file of tokens could not be used.
-    #[error("could not {action} {}", path.display())]
-    File {
-        /// What was attempted.
-        action: &'static str,
+    /// A file of the state folder could not be used.
+    #[error(transparent)]
+    File(#[from] PrivateFileError),
+    /// The secret could not be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The file of tokens is none.
+    #[error("could not read {}", path.display())]
+    Content {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// Why.
         #[source]
-        source: io::Error,
+        source: serde_json::Error,
+    },
+    /// The file of tokens is of another version.
+    #[error("could not read {}: it has version {found} instead of {SCHEMA}", path.display())]
+    Schema {
+        /// Which.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// A label that has a meaning.
+    #[error(
+        "`{label}` labels the token of workers that are started where the state folder is; choose another"
+    )]
+    Reserved {
+        /// As given.
+        label: &'static str,
+    },
+    /// There is a secret and no file of tokens.
+    #[error(
+        "{} is gone, and with it which tokens were revoked (or the folder is of a version that had none): put it back, or remove {} too, which makes all tokens new",
+        path.display(), secret.display()
+    )]
+    Lost {
+        /// The file of tokens.
+        path: PathBuf,
+        /// That of the secret.
+        secret: PathBuf,
+    },
+    /// All tokens are others now, and the file with the join line has one of before.
+    #[error(
+        "all tokens were made new, but the join line in {} is still that of before: start the master anew, which \
+         writes it",
+        path.display()
+    )]
+    Rotated {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: PrivateFileError,
     },
 }
 
@@ -180,6 +200,12 @@ struct Kept {
     /// Until when tokens of the generation before are taken too, seconds since 1970.
     earlier_until: u64,
     revoked: BTreeSet<String>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { schema: SCHEMA, generation: 0, earlier_until: 0, revoked: BTreeSet::new() }
+    }
 }
 
 /// The tokens of one master.
@@ -197,25 +223,41 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Those of a cluster with this secret, as its last master left them in the file.
+    /// Those of a cluster with this secret that does not outlive its master.
+    #[must_use]
+    pub fn of_secret(secret: Secret) -> Self {
+        Self::new(secret, None, Kept::default())
+    }
+
+    /// Those of a state folder, as its last master left them; a folder without a secret gets one. Nobody else may do so
+    /// meanwhile.
     ///
     /// # Errors
-    /// A file that is there and cannot be read: what was revoked must stay so.
-    pub fn open(secret: Secret, path: Option<PathBuf>) -> Result<Self, TokensError> {
-        let fresh = Kept { schema: SCHEMA, generation: 0, earlier_until: 0, revoked: BTreeSet::new() };
-        let kept = match &path {
-            Some(path) => read(path)?.unwrap_or(fresh),
-            None => fresh,
+    /// A file that cannot be used, or a secret without its file of tokens: what was revoked must stay so.
+    pub fn of_state(folder: &Path) -> Result<Self, TokensError> {
+        let (path, secret_path) = (folder.join(TOKENS_FILE), folder.join(SECRET_FILE));
+        let secret = match Secret::load(&secret_path)? {
+            Some(secret) => secret,
+            None => {
+                // First this: tokens of another secret open nothing here, whatever the file said, and no secret is
+                // ever without it.
+                write(&path, &Kept::default())?;
+                Secret::load_or_create(&secret_path)?
+            }
         };
-        let changed = watch::Sender::new(());
-        Ok(Self {
+        let kept = read(&path)?.ok_or(TokensError::Lost { path: path.clone(), secret: secret_path })?;
+        Ok(Self::new(secret, Some(path), kept))
+    }
+
+    fn new(secret: Secret, path: Option<PathBuf>, kept: Kept) -> Self {
+        Self {
             secret,
             path,
             kept: RwLock::new(kept),
             join: Mutex::new(None),
             changing: Mutex::new(()),
-            changed,
-        })
+            changed: watch::Sender::new(()),
+        }
     }
 
     /// The token of this role and label, of the present generation.
@@ -224,6 +266,9 @@ impl Tokens {
     /// [`TokensError::Label`].
     pub fn token(&self, role: Role, label: Option<&str>) -> Result<Token, TokensError> {
         check_label(label)?;
+        if role == Role::Work && label == Some(OWN_WORKERS) {
+            return Err(TokensError::Reserved { label: OWN_WORKERS });
+        }
         let generation = self.kept().generation;
         let name = Name { role, label: label.map(str::to_owned), generation }.to_string();
         if self.kept().revoked.contains(&name) {
@@ -278,7 +323,7 @@ impl Tokens {
     /// follows.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file that cannot be written: then nothing has changed, or it is [`TokensError::Rotated`].
     pub(super) fn rotate(&self, grace: Duration) -> Result<(), TokensError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
@@ -287,7 +332,10 @@ impl Tokens {
         let of_last = format!("@{}", kept.generation - 1);
         kept.revoked.retain(|name| name.ends_with(&of_last));
         self.keep(kept)?;
-        self.write_join()
+        self.write_join().map_err(|error| match (error, self.join_path()) {
+            (TokensError::File(source), Some(path)) => TokensError::Rotated { path, source },
+            (error, _) => error,
+        })
     }
 
     /// Leaves the join line of the person who started the master in this file, now and whenever it changes.
@@ -306,12 +354,17 @@ impl Tokens {
         self.changed.subscribe()
     }
 
+    fn join_path(&self) -> Option<PathBuf> {
+        let join = self.join.lock().unwrap_or_else(PoisonError::into_inner);
+        join.as_ref().map(|(path, _)| path.clone())
+    }
+
     fn write_join(&self) -> Result<(), TokensError> {
         let join = self.join.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some((path, endpoint)) = join else { return Ok(()) };
         let token = self.token(Role::Admin, None)?;
         let line = JoinLine { endpoint, token, plaintext: Plaintext::default() };
-        write(&path, line.to_text().as_bytes())
+        Ok(replace_private(&path, &line.to_text())?)
     }
 
     fn kept(&self) -> Kept {
@@ -321,13 +374,30 @@ impl Tokens {
     /// Takes a change over once it is on disk: a master that dies must not bring a revoked token back.
     fn keep(&self, kept: Kept) -> Result<(), TokensError> {
         if let Some(path) = &self.path {
-            let text = serde_json::to_vec(&kept).map_err(|error| failed("write", path)(error.into()))?;
-            write(path, &text)?;
+            write(path, &kept)?;
         }
         *self.kept.write().unwrap_or_else(PoisonError::into_inner) = kept;
         self.changed.send_replace(());
         Ok(())
     }
+}
+
+/// The token for the workers of whoever has the state folder, if this is the admin's token of its cluster; needs no
+/// master.
+///
+/// # Errors
+/// A secret that cannot be used.
+pub fn work_token_of(folder: &Path, token: &Token) -> Result<Option<Token>, TokensError> {
+    // One with a label can be revoked alone, and with it the workers that it starts.
+    let Ok(Name { role: Role::Admin, label: None, generation }) = token.name().parse() else {
+        return Ok(None);
+    };
+    let Some(secret) = Secret::load(&folder.join(SECRET_FILE))? else { return Ok(None) };
+    if Token::of(&secret, token.name())? != *token {
+        return Ok(None);
+    }
+    let name = Name { role: Role::Work, label: Some(OWN_WORKERS.to_owned()), generation };
+    Ok(Some(Token::of(&secret, &name.to_string())?))
 }
 
 /// What opens a worker's listings and samples of its files.
@@ -339,48 +409,36 @@ fn since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> TokensError {
-    let path = path.to_owned();
-    move |source| TokensError::File { action, path: path.clone(), source }
-}
-
 fn read(path: &Path) -> Result<Option<Kept>, TokensError> {
-    let failed = failed("read", path);
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut text = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(&failed)?;
-    let kept: Kept = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+    let Some(text) = read_private(path, FILE_BYTES_MAX)? else { return Ok(None) };
+    let kept: Kept = serde_json::from_str(&text)
+        .map_err(|source| TokensError::Content { path: path.to_owned(), source })?;
     match kept.schema {
         SCHEMA => Ok(Some(kept)),
-        other => Err(failed(io::Error::other(format!("it has version {other} instead of {SCHEMA}")))),
+        found => Err(TokensError::Schema { path: path.to_owned(), found }),
     }
 }
 
-/// Writes a private file anew, whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), TokensError> {
-    let built = path.with_extension("new");
-    let write = || -> io::Result<()> {
-        let mut file =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&built)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&built, path)?;
-        // Else the power could bring a revoked token back.
-        fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(failed("write", path))
+fn write(path: &Path, kept: &Kept) -> Result<(), TokensError> {
+    let text = serde_json::to_string(kept)
+        .map_err(|source| TokensError::Content { path: path.to_owned(), source })?;
+    Ok(replace_private(path, &text)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn tokens(path: Option<&Path>) -> Tokens {
-        Tokens::open(Secret::from_bytes([7; 32]), path.map(Path::to_owned)).unwrap()
+    fn closed_folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        folder
+    }
+
+    fn tokens() -> Tokens {
+        Tokens::of_secret(Secret::from_bytes([7; 32]))
     }
 
     fn holds(tokens: &Tokens, token: &Token) -> Option<Role> {
@@ -388,8 +446,25 @@ mod tests {
     }
 
     #[test]
+    fn work_token_of_a_state_folder_is_for_its_bare_admin_token_and_its_label_for_nobody_else() {
+        let folder = closed_folder();
+        let secret = Secret::from_bytes([7; 32]);
+        fs::write(folder.path().join(SECRET_FILE), secret.to_text().as_str()).unwrap();
+        fs::set_permissions(folder.path().join(SECRET_FILE), fs::Permissions::from_mode(0o600)).unwrap();
+        let tokens = tokens();
+        let of = |label| {
+            let admin = tokens.token(Role::Admin, label).unwrap();
+            work_token_of(folder.path(), &admin).unwrap().map(|token| token.name().to_owned())
+        };
+        assert_eq!(of(None).as_deref(), Some("work-own@0"));
+        // Whoever revokes it ends the workers that joined with it.
+        assert_eq!(of(Some("laptop")), None);
+        assert!(matches!(tokens.token(Role::Work, Some("own")), Err(TokensError::Reserved { .. })));
+    }
+
+    #[test]
     fn each_token_has_a_key_of_its_own_and_the_role_of_its_name() {
-        let tokens = tokens(None);
+        let tokens = tokens();
         let mut keys = BTreeSet::new();
         for (role, label, name) in [
             (Role::Admin, None, "admin@0"),
@@ -423,9 +498,8 @@ mod tests {
 
     #[test]
     fn revoked_token_opens_nothing_also_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens");
-        let tokens = tokens(Some(&path));
+        let folder = closed_folder();
+        let tokens = Tokens::of_state(folder.path()).unwrap();
         let (one, other) = (
             tokens.token(Role::Work, Some("one")).unwrap(),
             tokens.token(Role::Work, Some("other")).unwrap(),
@@ -438,28 +512,50 @@ mod tests {
             assert!(tokens.revoke(refused).is_err() && !changes.has_changed().unwrap(), "{refused}");
         }
         assert!(tokens.token(Role::Work, Some("one")).is_err(), "made although it opens nothing");
-        for tokens in [&tokens, &self::tokens(Some(&path))] {
+        for tokens in [&tokens, &Tokens::of_state(folder.path()).unwrap()] {
             assert_eq!((holds(tokens, &one), holds(tokens, &other)), (None, Some(Role::Work)));
         }
-        fs::write(&path, "{}").unwrap();
-        assert!(
-            Tokens::open(Secret::from_bytes([7; 32]), Some(path)).is_err(),
-            "what was revoked is forgotten"
-        );
+        fs::write(folder.path().join(TOKENS_FILE), "{}").unwrap();
+        assert!(Tokens::of_state(folder.path()).is_err(), "what was revoked is forgotten");
+    }
+
+    #[test]
+    fn tokens_file_is_refused_when_it_is_no_private_file() {
+        use rustix::fs::{CWD, Mode, mkfifoat};
+        let folder = closed_folder();
+        let path = folder.path().join(TOKENS_FILE);
+        Tokens::of_state(folder.path()).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&path), 0o600);
+        let refused = || Tokens::of_state(folder.path()).map(|_| ()).unwrap_err();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(refused(), TokensError::File(PrivateFileError::Permissive { .. })));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let other = folder.path().join("other");
+        fs::rename(&path, &other).unwrap();
+        symlink(&other, &path).unwrap();
+        assert!(matches!(refused(), TokensError::File(PrivateFileError::Io { action: "open", .. })));
+        fs::remove_file(&path).unwrap();
+        // It is not waited for.
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+        assert!(matches!(refused(), TokensError::File(PrivateFileError::Content { .. })));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(refused(), TokensError::Lost { .. }));
+        fs::rename(&other, &path).unwrap();
+        Tokens::of_state(folder.path()).unwrap();
     }
 
     #[test]
     fn revocations_at_the_same_time_are_all_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens");
-        let tokens = tokens(Some(&path));
+        let folder = closed_folder();
+        let tokens = Tokens::of_state(folder.path()).unwrap();
         std::thread::scope(|scope| {
             for number in 0..16 {
                 let tokens = &tokens;
                 scope.spawn(move || tokens.revoke(&format!("view-{number}@0")).unwrap());
             }
         });
-        let again = self::tokens(Some(&path));
+        let again = Tokens::of_state(folder.path()).unwrap();
         for number in 0..16 {
             let name = format!("view-{number}@0");
             assert!(tokens.find(&name).is_none() && again.find(&name).is_none(), "{name}");
@@ -468,7 +564,7 @@ mod tests {
 
     #[test]
     fn tokens_of_before_a_rotation_hold_for_the_time_of_grace_and_one_rotation() {
-        let tokens = tokens(None);
+        let tokens = tokens();
         let first = tokens.token(Role::Submit, None).unwrap();
         tokens.revoke("view-old@0").unwrap();
         tokens.rotate(Duration::from_secs(3600)).unwrap();

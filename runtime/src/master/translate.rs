@@ -1,6 +1,6 @@
 //! Between the wire and the core: the only file that imports both the frames and the scheduler's facts.
 
-use crate::api::{JobFailure, Submission};
+use crate::api::{FailureCode, JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};
 use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::{External, Failure, Fingerprint, Slots};
@@ -43,24 +43,6 @@ pub fn print(print: OutputPrint) -> Fingerprint {
     Fingerprint { pairs, keys, frames, places }
 }
 
-/// A stable word for a failure class.
-pub fn class_word(class: FailureClass) -> &'static str {
-    match class {
-        FailureClass::User => "user",
-        FailureClass::Hang => "hang",
-        FailureClass::Input => "input",
-        FailureClass::Config => "config",
-        FailureClass::Worker => "worker",
-        FailureClass::Fetch => "fetch",
-        FailureClass::Corrupt => "corrupt",
-        FailureClass::Cancelled => "cancelled",
-        FailureClass::Output => "output",
-        FailureClass::Engine => "engine",
-        FailureClass::Unreachable => "unreachable",
-        FailureClass::Missing => "missing",
-    }
-}
-
 /// What the core must know of a split. A split that names a worker's own file is read there and nowhere else.
 pub fn map_spec(split: &Split) -> MapSpec {
     let mut preferred: Vec<WorkerId> = split
@@ -90,7 +72,7 @@ pub fn job_spec(submission: &Submission, now: Time) -> JobSpec {
         weight: submission.weight,
         priority: submission.priority,
         attempts_max: submission.attempts_max,
-        goal: submission.deadline_ns.map(|span| now + Span(span)),
+        deadline: submission.deadline_ns.map(|span| now + Span(span)),
         name: Some(submission.label.clone().unwrap_or_else(|| submission.name.clone())),
         exact,
         ..JobSpec::new(maps, submission.reduces)
@@ -116,38 +98,38 @@ pub fn lane_order(order: &ShuffleOrder) -> LaneOrder {
 pub fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
     let Outcome::Failed { cause } = outcome else { return None };
     let (code, task) = match cause {
-        Cause::UserCode { task } => ("user_code", Some(task)),
-        Cause::Input { task } => ("input", Some(task)),
-        Cause::Config { task } => ("config", Some(task)),
-        Cause::NotDeterministic { task } => ("not_deterministic", Some(task)),
-        Cause::OutputUnreadable { task } => ("output_unreadable", Some(task)),
-        Cause::WorkersLost { task } => ("workers_lost", Some(task)),
-        Cause::Unreachable { task } => ("unreachable", Some(task)),
-        Cause::WorkersUnfit { task } => ("workers_unfit", Some(task)),
-        Cause::NoWorkers => ("no_workers", None),
+        Cause::UserCode { task } => (FailureCode::UserCode, Some(task)),
+        Cause::Input { task } => (FailureCode::Input, Some(task)),
+        Cause::Config { task } => (FailureCode::Config, Some(task)),
+        Cause::NotDeterministic { task } => (FailureCode::NotDeterministic, Some(task)),
+        Cause::OutputUnreadable { task } => (FailureCode::OutputUnreadable, Some(task)),
+        Cause::WorkersLost { task } => (FailureCode::WorkersLost, Some(task)),
+        Cause::Unreachable { task } => (FailureCode::Unreachable, Some(task)),
+        Cause::WorkersUnfit { task } => (FailureCode::WorkersUnfit, Some(task)),
+        Cause::NoWorkers => (FailureCode::NoWorkers, None),
         Cause::External { cause } => match cause {
-            External::InputGone => ("input", None),
-            External::ClientLost => ("client_lost", None),
-            External::OutputUnavailable => ("output", None),
-            External::LimitPassed => ("limit", None),
-            _ => ("internal", None),
+            External::InputGone => (FailureCode::Input, None),
+            External::ClientLost => (FailureCode::ClientLost, None),
+            External::OutputUnavailable => (FailureCode::Output, None),
+            External::LimitPassed => (FailureCode::Limit, None),
+            _ => (FailureCode::Internal, None),
         },
     };
-    Some((JobFailure { code: code.to_owned(), message: outcome.to_string(), detail: None }, task))
+    Some((JobFailure { code, message: outcome.to_string(), detail: None }, task))
 }
 
 /// Says what the core does not know, which has fewer classes: what it was that failed again and again.
 pub fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
-    let (code, message) = match (failure.code.as_str(), class) {
-        ("output_unreadable", Some(FailureClass::Corrupt)) => {
-            ("output_corrupt", "was damaged each time it was read")
+    let (code, message) = match (&failure.code, class) {
+        (FailureCode::OutputUnreadable, Some(FailureClass::Corrupt)) => {
+            (FailureCode::OutputCorrupt, "was damaged each time it was read")
         }
-        ("workers_unfit", Some(FailureClass::Engine)) => {
-            ("engine", "met a mistake of the engine each time it was tried")
+        (FailureCode::WorkersUnfit, Some(FailureClass::Engine)) => {
+            (FailureCode::Engine, "met a mistake of the engine each time it was tried")
         }
         _ => return,
     };
-    failure.code = code.to_owned();
+    failure.code = code;
     failure.message = format!("{}: it {message}", failure.message);
 }
 
@@ -167,15 +149,15 @@ mod tests {
         let task = TaskId::map(JobId(1), 0);
         let (unfit, unreadable) = (Cause::WorkersUnfit { task }, Cause::OutputUnreadable { task });
         for (cause, class, expected) in [
-            (unfit, FailureClass::Worker, "workers_unfit"),
-            (unfit, FailureClass::Engine, "engine"),
-            (unreadable, FailureClass::Fetch, "output_unreadable"),
-            (unreadable, FailureClass::Corrupt, "output_corrupt"),
-            (Cause::UserCode { task }, FailureClass::Engine, "user_code"),
+            (unfit, FailureClass::Worker, FailureCode::WorkersUnfit),
+            (unfit, FailureClass::Engine, FailureCode::Engine),
+            (unreadable, FailureClass::Fetch, FailureCode::OutputUnreadable),
+            (unreadable, FailureClass::Corrupt, FailureCode::OutputCorrupt),
+            (Cause::UserCode { task }, FailureClass::Engine, FailureCode::UserCode),
         ] {
             let (mut failure, _) = job_failure(Outcome::Failed { cause }).unwrap();
             refine(&mut failure, Some(class));
-            assert_eq!(failure.code, expected, "{cause} after {}", class_word(class));
+            assert_eq!(failure.code, expected, "{cause} after {}", class.word());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The submitter's door for parts, over real connections.
+//! The submitter's route for parts, over real connections.
 
 use super::*;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
@@ -22,14 +22,14 @@ impl Stand {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
         let (key, permit_key) = (Secret::generate().unwrap(), Secret::generate().unwrap());
-        let doors = Doors { key: key.clone(), permit_key: permit_key.clone() };
+        let auth = SubmitterAuth { key: key.clone(), permit_key: permit_key.clone() };
         let files = Served::Listed(Arc::default());
         let parts = Parts {
             name: "probe-1".parse().unwrap(),
             folder: Arc::new(Folder::open(&folder.path().join(TEMPORARY)).unwrap()),
             sync: true,
         };
-        let serving = tokio::spawn(run(listener, Transport::Plain, doors, files, parts));
+        let serving = tokio::spawn(run(listener, Transport::Plain, auth, files, parts));
         Self { folder, endpoint, key, permit_key, serving }
     }
 

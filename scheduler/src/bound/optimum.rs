@@ -2,9 +2,8 @@
 //!
 //! Paper: pairs, section 3. [`one_order`] is the optimum of its model, where both phases follow one order; in the fluid
 //! model of the overlap paper different orders at the two stations can do better, which [`two_orders`] tries.
-//! Not here: bounds for many jobs.
 
-use crate::policy::pairs::Size;
+use crate::job::Size;
 
 /// The most jobs of [`one_order`], which takes a second or so for them at worst.
 pub const JOBS_MAX: usize = 10;

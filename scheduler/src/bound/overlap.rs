@@ -5,7 +5,6 @@
 //! serves the map sizes and queue B the shuffle sizes, each by shortest remaining processing time. A cycle ends when
 //! both are idle; of each cycle the larger of the two total response times counts.
 //! Also here: the best order of a batch served in one order at both stations, by trying all of them.
-//! Not here: policies; and the optimum of the model, which may need different orders at the two stations.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,18 +1,18 @@
-//! Enters facts into the books and settles what must not wait for a plan: homes, and jobs without workers.
-//!
-//! Not here: what single tasks and outputs do with a fact (`ledger`).
+//! Enters facts into the ledger and settles what must not wait for a plan: homes, and jobs without workers.
 
 use crate::command::{Cause, Command, Outcome};
 use crate::core::Core;
 use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
-use crate::ledger::{Books, Job};
-use crate::placement::{DealRequest, HomeRequest};
+use crate::ledger::ends::TaskResult;
+use crate::ledger::{Job, Ledger};
+use crate::placement::{AssignmentRequest, HomeRequest};
 use crate::units::Time;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-impl Books {
+impl Ledger {
     /// Enters one fact.
     pub(crate) fn enter(&mut self, event: &Event, out: &mut Vec<Command>) {
         match event {
@@ -21,17 +21,19 @@ impl Books {
                 self.welcome(*worker, out);
             }
             Event::WorkerLost { worker, culprit } => self.lose_worker(*worker, culprit, out),
-            Event::JobArrived { job, spec } => self.arrive(*job, spec.clone(), out),
+            Event::JobArrived { job, spec } => self.arrive(*job, Arc::clone(spec), out),
             Event::JobCancelled { job } => self.give_up(*job, Outcome::Cancelled, out),
             Event::JobFailed { job, cause } => {
                 let cause = Cause::External { cause: *cause };
                 self.give_up(*job, Outcome::Failed { cause }, out);
             }
             Event::MapFinished { attempt, output_bytes, took, print } => {
-                self.finished(*attempt, TaskKind::Map, *output_bytes, *took, *print, out);
+                let result = TaskResult { output: *output_bytes, took: *took, print: *print };
+                self.finished(*attempt, TaskKind::Map, result, out);
             }
             Event::ReduceFinished { attempt, output_bytes, took } => {
-                self.finished(*attempt, TaskKind::Reduce, *output_bytes, *took, None, out);
+                let result = TaskResult { output: *output_bytes, took: *took, print: None };
+                self.finished(*attempt, TaskKind::Reduce, result, out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
             Event::AttemptSuspended { attempt } => self.suspended(*attempt),
@@ -42,7 +44,7 @@ impl Books {
                 let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));
                 let workers = &mut self.workers;
                 match live.map(|job| job.fetched(*home, *map, partitions, workers)) {
-                    Some(Ok(true)) => drop(self.dirty.insert(*job)),
+                    Some(Ok(true)) => drop(self.unseen.dirty.insert(*job)),
                     None | Some(Ok(false)) => self.late(),
                     Some(Err(cause)) => self.end(*job, Outcome::Failed { cause }, out),
                 }
@@ -53,13 +55,13 @@ impl Books {
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
             Event::NetworkRate { per_worker } => {
                 self.config.network = *per_worker;
-                self.dirty.extend(self.jobs.keys());
+                self.unseen.dirty.extend(self.jobs.keys());
             }
             Event::Tick => {}
         }
     }
 
-    fn arrive(&mut self, id: JobId, spec: JobSpec, out: &mut Vec<Command>) {
+    fn arrive(&mut self, id: JobId, spec: Arc<JobSpec>, out: &mut Vec<Command>) {
         assert!(self.last_job.is_none_or(|last| last < id), "{id} arrived after {:?}", self.last_job);
         let checked = spec.check();
         assert!(checked.is_ok(), "{id} arrived unchecked: {checked:?}");
@@ -69,8 +71,8 @@ impl Books {
         let waits = (0..job.maps.len() as u32).try_for_each(|map| job.map_waits(map, &mut self.workers));
         let complete = job.complete();
         self.jobs.insert(id, job);
-        self.arrived.push(id);
-        self.dirty.insert(id);
+        self.unseen.arrived.push(id);
+        self.unseen.dirty.insert(id);
         match waits {
             Err(cause) => self.end(id, Outcome::Failed { cause }, out),
             Ok(()) if complete => self.end(id, Outcome::Succeeded, out),
@@ -86,18 +88,18 @@ impl Books {
         }
     }
 
-    /// A new worker: homes that cost nothing to move are shared with it, maps that were dealt and have not begun are
-    /// dealt again, and jobs that had to make do with barred workers leave those. The one place that looks at all live
+    /// A new worker: homes that cost nothing to move are shared with it, maps that were assigned and have not begun are
+    /// assigned again, and jobs that had to make do with excluded workers leave those. The one place that looks at all live
     /// jobs; workers join rarely.
     fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
         for (&id, job) in &mut self.jobs {
-            job.leave_barred(&mut self.workers, out);
-            job.queue.welcome(id, worker, &job.maps, &mut self.workers);
+            job.leave_excluded(&mut self.workers, out);
+            job.queue.welcome(id, worker, (&job.spec.maps, &job.maps), &mut self.workers);
             job.share_homes(worker, &mut self.workers, out);
-            job.undeal_all(&mut self.workers);
-            let orphaned = job.orphaned_since.is_some();
-            if orphaned || !job.homeless.is_empty() || job.queue.undealt().next().is_some() {
-                self.dirty.insert(id);
+            job.take_back_all(&mut self.workers);
+            let orphaned = job.workers.orphaned_since.is_some();
+            if orphaned || !job.homes.unassigned.is_empty() || job.queue.assignable().next().is_some() {
+                self.unseen.dirty.insert(id);
             }
         }
     }
@@ -105,7 +107,7 @@ impl Books {
     fn lose_worker(&mut self, id: WorkerId, culprits: &[AttemptId], out: &mut Vec<Command>) {
         let Some(worker) = self.workers.lose(id) else { return self.late() };
         if self.workers.count() == 0 {
-            self.deserted_at = self.now;
+            self.waits.deserted_at = self.now;
         }
         // All leave the table before the first consequence is drawn, which may end a job.
         let gone: Vec<AttemptId> =
@@ -136,10 +138,10 @@ impl Books {
             }
         }
         let concerned: BTreeSet<JobId> =
-            worker.jobs.iter().chain(&worker.bound).chain(&worker.named).copied().collect();
+            worker.marks.jobs.iter().chain(&worker.marks.bound).chain(&worker.marks.named).copied().collect();
         for concerned in concerned {
             let Some(job) = self.jobs.get_mut(&concerned) else { continue };
-            self.dirty.insert(concerned);
+            self.unseen.dirty.insert(concerned);
             if let Err(cause) = job.lose_worker(&worker, &mut self.workers, out) {
                 self.end(concerned, Outcome::Failed { cause }, out);
             }
@@ -151,7 +153,7 @@ impl Books {
         let jobs: BTreeSet<JobId> = ran.map(|(attempt, _)| attempt.task.job).collect();
         for id in jobs {
             if let Some(job) = self.jobs.get_mut(&id) {
-                job.deaths += 1;
+                job.workers.deaths += 1;
             }
         }
     }
@@ -164,13 +166,13 @@ impl Books {
         class: Failure,
         out: &mut Vec<Command>,
     ) {
-        let limits = (self.config.rereads_max, self.config.troubles());
+        let limits = (self.config.rereads_max, self.config.worker_failures());
         let job = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
         let workers = &mut self.workers;
-        match job.and_then(|job| job.fetch_failed(home, map, class, limits, workers, out)) {
+        match job.and_then(|job| job.fetch_failed((home, map), class, limits, workers, out)) {
             None => self.late(),
             Some(Ok(())) => {
-                self.dirty.insert(id);
+                self.unseen.dirty.insert(id);
             }
             Some(Err(cause)) => self.end(id, Outcome::Failed { cause }, out),
         }
@@ -178,21 +180,21 @@ impl Books {
 
     /// When the job fails that has waited longest for a worker that its maps are pinned to; `None` if none waits.
     pub(crate) fn orphans_end(&self) -> Option<Time> {
-        self.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
+        self.waits.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
     }
 
     /// Notes which of the jobs that something happened to have maps pinned to where nobody is.
     fn look_at_orphans(&mut self) {
-        for id in &self.dirty {
+        for id in &self.unseen.dirty {
             let job = self.jobs.get_mut(id).expect("jobs that ended are not dirty");
-            match (job.queue.orphans.is_empty(), job.orphaned_since) {
+            match (job.queue.orphans.is_empty(), job.workers.orphaned_since) {
                 (false, None) => {
-                    job.orphaned_since = Some(self.now);
-                    self.orphaned.insert((self.now, *id));
+                    job.workers.orphaned_since = Some(self.now);
+                    self.waits.orphaned.insert((self.now, *id));
                 }
                 (true, Some(since)) => {
-                    job.orphaned_since = None;
-                    self.orphaned.remove(&(since, *id));
+                    job.workers.orphaned_since = None;
+                    self.waits.orphaned.remove(&(since, *id));
                 }
                 _ => {}
             }
@@ -206,7 +208,7 @@ impl Books {
         }
         // Jobs are in the order of arrival, so the first is the first to fail.
         let (_, job) = self.jobs.first_key_value()?;
-        Some(job.arrival.max(self.deserted_at) + self.config.no_workers_grace)
+        Some(job.arrival.max(self.waits.deserted_at) + self.config.no_workers_grace)
     }
 }
 
@@ -217,75 +219,80 @@ fn is_map(attempt: AttemptId) -> bool {
 impl Core {
     /// Gives homes to partitions without one and fails jobs that waited too long for a worker.
     pub(super) fn settle(&mut self, out: &mut Vec<Command>) {
-        while self.books.grace_ends().is_some_and(|end| end <= self.books.now) {
-            let (&id, _) = self.books.jobs.first_key_value().expect("a job's grace ended");
-            self.books.end(id, Outcome::Failed { cause: Cause::NoWorkers }, out);
+        while self.ledger.grace_ends().is_some_and(|end| end <= self.ledger.now) {
+            let (&id, _) = self.ledger.jobs.first_key_value().expect("a job's grace ended");
+            self.ledger.end(id, Outcome::Failed { cause: Cause::NoWorkers }, out);
         }
-        while self.books.orphans_end().is_some_and(|end| end <= self.books.now) {
-            let &(_, id) = self.books.orphaned.first().expect("a job's grace ended");
-            let job = &self.books.jobs[&id];
+        while self.ledger.orphans_end().is_some_and(|end| end <= self.ledger.now) {
+            let &(_, id) = self.ledger.waits.orphaned.first().expect("a job's grace ended");
+            let job = &self.ledger.jobs[&id];
             let Some(&orphan) = job.queue.orphans.first() else {
                 // Whom it waited for has come in this very instant.
-                self.books.dirty.insert(id);
-                self.books.look_at_orphans();
+                self.ledger.unseen.dirty.insert(id);
+                self.ledger.look_at_orphans();
                 continue;
             };
             let cause = job.orphan(orphan);
-            self.books.end(id, Outcome::Failed { cause }, out);
+            self.ledger.end(id, Outcome::Failed { cause }, out);
         }
-        if self.books.workers.count() == 0 {
-            return self.books.look_at_orphans();
+        if self.ledger.workers.count() == 0 {
+            return self.ledger.look_at_orphans();
         }
-        let homeless = |id: &JobId| self.books.jobs.get(id).is_some_and(|job| !job.homeless.is_empty());
-        for id in self.books.dirty.iter().copied().filter(homeless).collect::<Vec<_>>() {
+        let unassigned =
+            |id: &JobId| self.ledger.jobs.get(id).is_some_and(|job| !job.homes.unassigned.is_empty());
+        for id in self.ledger.unseen.dirty.iter().copied().filter(unassigned).collect::<Vec<_>>() {
             self.house(id, out);
         }
-        self.deal();
-        self.books.look_at_orphans();
+        self.assign();
+        self.ledger.look_at_orphans();
     }
 
-    /// Lets the placement deal the maps of jobs that arrived, and those that lost the worker they were dealt to.
-    fn deal(&mut self) {
-        let books = &mut self.books;
-        for id in &books.dirty {
-            let job = books.jobs.get_mut(id).expect("jobs that ended are not dirty");
-            if job.queue.undealt().next().is_none() {
+    /// Lets the placement assign the maps of jobs that arrived, and those that lost the worker they were assigned to.
+    fn assign(&mut self) {
+        let ledger = &mut self.ledger;
+        for id in &ledger.unseen.dirty {
+            let job = ledger.jobs.get_mut(id).expect("jobs that ended are not dirty");
+            if job.queue.assignable().next().is_none() {
                 continue;
             }
-            let tasks_per_second = books.arrivals.rate();
+            let tasks_per_second = ledger.arrivals.rate();
             let maps = job.queue.open.len() + job.queue.preferring.len();
-            let request = DealRequest { job, maps, workers: &books.workers, tasks_per_second };
-            let Some(places) = self.placement.deal(request) else { continue };
+            let request = AssignmentRequest { job, maps, workers: &ledger.workers, tasks_per_second };
+            let Some(places) = self.placement.assign(request) else { continue };
             let name = self.placement.name();
-            assert!(places.len() == maps, "{name} dealt {} of {maps} maps of {id}", places.len());
-            let waiting: Vec<u32> = job.queue.undealt().collect();
+            assert!(places.len() == maps, "{name} assigned {} of {maps} maps of {id}", places.len());
+            let waiting: Vec<u32> = job.queue.assignable().collect();
             for (map, to) in waiting.into_iter().zip(places) {
-                let usable = books.workers.is_live(to) && job.may_use(to, &books.workers);
-                assert!(usable, "{name} dealt {id} to {to}, which it cannot use");
-                job.deal(map, to, &mut books.workers);
+                let usable = ledger.workers.is_live(to) && job.may_use(to, &ledger.workers);
+                assert!(usable, "{name} assigned {id} to {to}, which it cannot use");
+                job.assign(map, to, &mut ledger.workers);
             }
         }
     }
 
     fn house(&mut self, id: JobId, out: &mut Vec<Command>) {
-        let books = &mut self.books;
-        let job = books.jobs.get_mut(&id).expect("only live jobs are housed");
+        let ledger = &mut self.ledger;
+        let job = ledger.jobs.get_mut(&id).expect("only live jobs are housed");
         let mut new = BTreeSet::new();
-        for partition in job.homeless.clone() {
+        for partition in job.homes.unassigned.clone() {
             let goes_on = job.reduces[partition as usize].continues.is_some();
-            let request = HomeRequest { job, partition, goes_on, workers: &books.workers };
+            let request = HomeRequest { job, partition, goes_on, workers: &ledger.workers };
             let home = self.placement.home(request);
-            assert!(books.workers.is_live(home), "{} chose {home}, which is not live", self.placement.name());
             assert!(
-                job.may_use(home, &books.workers),
-                "{} chose {home}, barred for {id}",
+                ledger.workers.is_live(home),
+                "{} chose {home}, which is not live",
                 self.placement.name()
             );
-            job.set_home(partition, home, &mut books.workers, out);
+            assert!(
+                job.may_use(home, &ledger.workers),
+                "{} chose {home}, excluded for {id}",
+                self.placement.name()
+            );
+            job.set_home(partition, home, &mut ledger.workers, out);
             new.insert(home);
         }
-        if let Err(cause) = job.supply(&new, &mut books.workers, out) {
-            books.end(id, Outcome::Failed { cause }, out);
+        if let Err(cause) = job.supply(&new, &mut ledger.workers, out) {
+            ledger.end(id, Outcome::Failed { cause }, out);
         }
     }
 }

@@ -1,39 +1,41 @@
-//! Executes a plan on the books: one slot at a time, with the worker and task that the placement chooses.
+//! Executes a plan on the ledger: one slot at a time, with the worker and task that the placement chooses.
 //!
-//! Not here: what shares mean (`plan`). A placement's choice is checked; one that breaks the books is a bug
-//! of the placement and stops the program before it can do harm.
+//! A placement's choice is checked; one that breaks the ledger is a bug of the placement and stops the program before
+//! it can do harm.
 
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
 use crate::ids::{JobId, TaskId, TaskKind};
+use crate::job::Locality;
 use crate::ledger::places;
 use crate::ledger::tasks::{MapState, ReduceState};
-use crate::ledger::{Books, Worker, Workers};
-use crate::placement::{Choice, Locality, Offer, Placement};
+use crate::ledger::{Ledger, Worker, Workers};
+use crate::placement::{Choice, Offer, Placement};
 use crate::plan::{Line, Reason, Share, SlotFloor};
+use crate::station::PerStation;
 use crate::view::{Handle, Station};
 
 /// The floor of the live master.
 pub(super) struct Executor<'a> {
-    pub(super) books: &'a mut Books,
+    pub(super) ledger: &'a mut Ledger,
     pub(super) placement: &'a mut dyn Placement,
     pub(super) handles: &'a [Option<JobId>],
     pub(super) shuffle: &'a mut ShuffleOrder,
     pub(super) commands: &'a mut Vec<Command>,
-    pub(super) lines_drawn: [bool; 3],
+    pub(super) lines_drawn: PerStation<bool>,
     /// Nobody who could use a slot was turned away in this plan: places behind running attempts may be given.
     /// Otherwise they would go to others for ever, and no slot would become free for who comes first.
     pub(super) ahead_open: bool,
 }
 
 impl Executor<'_> {
-    pub(super) fn capacity(&self) -> [f64; 3] {
-        Core::capacity(self.books)
+    pub(super) fn capacity(&self) -> PerStation<f64> {
+        Core::capacity(self.ledger)
     }
 
     /// Lines are in force for the plan that draws them.
     pub(super) fn end(self) {
-        for (lines, drawn) in self.books.lines.iter_mut().zip(self.lines_drawn) {
+        for (lines, drawn) in self.ledger.lines.iter_mut().zip(self.lines_drawn) {
             if !drawn {
                 lines.split(&[]);
             }
@@ -50,33 +52,36 @@ impl Executor<'_> {
 
     /// The next task of this kind and where it starts now, or, for a map that is soon done, where it is queued.
     fn choose(&mut self, id: JobId, kind: TaskKind, line: Option<Line>) -> Option<Choice> {
-        let job = &self.books.jobs[&id];
+        let job = &self.ledger.jobs[&id];
         let waits = match kind {
             TaskKind::Map => 0 < job.queue.startable(),
-            TaskKind::Reduce => !job.ready.at.is_empty() || !job.parked.at.is_empty(),
+            TaskKind::Reduce => {
+                !job.reduce_queue.ready.at.is_empty() || !job.reduce_queue.parked.at.is_empty()
+            }
         };
         if !waits {
             return None;
         }
-        let offer = Offer { job, kind, workers: &self.books.workers };
-        let now = (0 < self.books.workers.free_of(kind)).then(|| self.placement.choose(offer)).flatten();
+        let offer = Offer { job, kind, workers: &self.ledger.workers };
+        let now = (0 < self.ledger.workers.free_of(kind)).then(|| self.placement.choose(offer)).flatten();
         if let Some(choice) = now {
-            let free = self.books.workers.get(choice.worker).is_some_and(|worker| 0 < worker.free(kind));
+            let free = self.ledger.workers.get(choice.worker).is_some_and(|worker| 0 < worker.free(kind));
             assert!(free, "{} chose {}, which has no free slot", self.placement.name(), choice.worker);
             return Some(choice);
         }
-        let depth = job.pace.depth(&self.books.config.ahead);
+        let depth = job.attempts.pace.depth(&self.ledger.config.ahead);
         // A line is shared out over time, exactly; that needs every decision late.
         let may = self.ahead_open && kind == TaskKind::Map && line.is_none() && 0 < depth;
         // Retries go first, and they are not queued.
-        let choice = (may && job.queue.wary.is_empty()).then(|| self.placement.choose_ahead(offer, depth));
+        let choice =
+            (may && job.queue.retrying.is_empty()).then(|| self.placement.choose_ahead(offer, depth));
         let choice = choice.flatten().filter(|choice| {
             let task = TaskId { job: id, kind, index: choice.index };
-            job.is_quick(task, &self.books.config.ahead)
+            job.is_quick(task, &self.ledger.config.ahead)
         });
         self.ahead_open = choice.is_some();
         if let Some(Choice { worker, .. }) = choice {
-            let place = self.books.workers.get(worker).and_then(Worker::level);
+            let place = self.ledger.workers.get(worker).and_then(Worker::level);
             let open = place.is_some_and(|level| level < Workers::level_of(depth));
             assert!(open, "{} queued on {worker}, which has no place", self.placement.name());
         }
@@ -85,8 +90,8 @@ impl Executor<'_> {
 
     /// Lets a suspended attempt of the job go on, before anything new of it begins.
     fn resume(&mut self, id: JobId, line: Option<Line>, grant: Reason) -> bool {
-        let Some(attempt) = self.books.resumable(&self.books.jobs[&id]) else { return false };
-        let worker = self.books.resume(attempt, line);
+        let Some(attempt) = self.ledger.resumable(&self.ledger.jobs[&id]) else { return false };
+        let worker = self.ledger.resume(attempt, line);
         // It goes on where its segments are.
         let reason = LaunchReason { grant, locality: Locality::Local };
         self.commands.push(Command::Resume { attempt, worker, reason });
@@ -96,16 +101,16 @@ impl Executor<'_> {
     fn check(&self, task: TaskId, choice: &Choice) {
         let placement = self.placement.name();
         let worker = choice.worker;
-        let job = &self.books.jobs[&task.job];
+        let job = &self.ledger.jobs[&task.job];
         match task.kind {
             TaskKind::Map => {
                 let waits = job.maps[task.index as usize].state == MapState::Waiting;
                 assert!(waits, "{placement} chose {task}, which does not wait");
-                let spec = &job.maps[task.index as usize].spec;
-                let dealt = job.maps[task.index as usize].dealt;
-                let allowed = dealt.is_none_or(|to| to == worker);
+                let spec = job.map_spec(task.index);
+                let assigned = job.maps[task.index as usize].assigned;
+                let allowed = assigned.is_none_or(|to| to == worker);
                 let allowed =
-                    allowed && (!spec.pinned || places(spec, &self.books.workers).contains(&worker));
+                    allowed && (!spec.pinned || places(spec, &self.ledger.workers).contains(&worker));
                 assert!(allowed, "{placement} chose {worker} for {task}, which is bound elsewhere");
             }
             TaskKind::Reduce => {
@@ -119,15 +124,15 @@ impl Executor<'_> {
 
 impl SlotFloor for Executor<'_> {
     fn unified(&self) -> bool {
-        !self.books.workers.pooled
+        !self.ledger.workers.pooled
     }
 
     fn left(&self, station: Station) -> f64 {
-        let workers = &self.books.workers;
+        let workers = &self.ledger.workers;
         match station {
             // A place behind running attempts counts as something left, so that policies go on to it.
             Station::Map if workers.free_of(TaskKind::Map) == 0 && self.ahead_open => {
-                let depth = self.books.config.ahead.maps_max;
+                let depth = self.ledger.config.ahead.maps_max;
                 f64::from(u8::from(workers.behind(depth).next().is_some()))
             }
             Station::Map => f64::from(workers.startable(TaskKind::Map)),
@@ -137,11 +142,11 @@ impl SlotFloor for Executor<'_> {
     }
 
     fn held(&self, job: Handle, station: Station) -> u32 {
-        let job = &self.books.jobs[&self.job(job)];
+        let job = &self.ledger.jobs[&self.job(job)];
         match station {
-            Station::Map => job.maps_running,
+            Station::Map => job.counts.maps_running,
             Station::Shuffle => 0,
-            Station::Reduce => job.reduce_counts[ReduceState::Running as usize],
+            Station::Reduce => job.counts.reduces[ReduceState::Running as usize],
         }
     }
 
@@ -158,7 +163,7 @@ impl SlotFloor for Executor<'_> {
         let Some(choice) = self.choose(id, kind, line) else { return false };
         let task = TaskId { job: id, kind, index: choice.index };
         self.check(task, &choice);
-        let attempt = self.books.launch(task, choice.worker, choice.locality, line);
+        let attempt = self.ledger.launch(task, choice.worker, choice.locality, line);
         let reason = LaunchReason { grant, locality: choice.locality };
         self.commands.push(Command::Launch { attempt, worker: choice.worker, reason });
         true
@@ -169,16 +174,16 @@ impl SlotFloor for Executor<'_> {
     }
 
     fn lines(&mut self, station: Station, fractions: &[f64]) {
-        self.lines_drawn[station.index()] = true;
+        self.lines_drawn[station] = true;
         if station == Station::Shuffle {
             self.shuffle.lines = fractions.to_vec();
         } else {
-            self.books.lines[station.index()].split(fractions);
+            self.ledger.lines[station].split(fractions);
         }
     }
 
     fn line_open(&self, station: Station, line: Line) -> bool {
-        self.books.lines[station.index()].open(line, self.capacity()[station.index()])
+        self.ledger.lines[station].open(line, self.capacity()[station])
     }
 
     fn only(&mut self, station: Station) {

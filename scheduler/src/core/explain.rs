@@ -8,6 +8,7 @@ use crate::estimate::Sizes;
 use crate::estimate::completion::{Need, need};
 use crate::ids::{JobId, TaskKind};
 use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
+use crate::station::PerStation;
 use crate::view::{Handle, Row, Station, View};
 use std::collections::BTreeMap;
 
@@ -30,9 +31,9 @@ pub struct Outlook {
     /// Reduce slots that it needs after its maps.
     pub reduce_slots: f64,
     /// Slots of live workers by station, and of those the free ones.
-    pub slots: [f64; 3],
+    pub slots: PerStation<f64>,
     /// As `slots`.
-    pub free: [f64; 3],
+    pub free: PerStation<f64>,
 }
 
 impl Core {
@@ -40,45 +41,48 @@ impl Core {
     /// an estimator tasks and segments.
     #[must_use]
     pub fn sizes(&self, job: JobId) -> Option<Sizes> {
-        let handle = self.books.jobs.get(&job)?.handle?;
+        let handle = self.ledger.jobs.get(&job)?.handle?;
         let row = self.rows.get(handle.index())?;
         Some(Sizes { whole: row.whole, left: row.left })
     }
 
-    /// Whether a live job can end by its goal; `None` for a job without goal.
+    /// Whether a live job can end by its deadline; `None` for a job without deadline.
     #[must_use]
     pub fn outlook(&self, id: JobId) -> Option<Outlook> {
-        let job = self.books.jobs.get(&id)?;
+        let job = self.ledger.jobs.get(&id)?;
         let row = self.rows.get(job.handle?.index())?;
-        let seconds = row.goal?.since(self.books.now).seconds();
-        let slots = Self::capacity(&self.books);
-        let workers = &self.books.workers;
-        let free =
-            [f64::from(workers.free_of(TaskKind::Map)), 1.0, f64::from(workers.free_of(TaskKind::Reduce))];
+        let seconds = row.deadline?.since(self.ledger.now).seconds();
+        let slots = Self::capacity(&self.ledger);
+        let workers = &self.ledger.workers;
+        let free = |kind| f64::from(workers.free_of(kind));
+        let free = PerStation::new(free(TaskKind::Map), 1.0, free(TaskKind::Reduce));
         let known = self
             .estimator
             .as_ref()
-            .is_some_and(|estimator| estimator.knows(&super::show::facts(job, &self.books, &[])));
-        let tasks = [f64::from(row.pend[0]), f64::from(row.pend[2])];
+            .is_some_and(|estimator| estimator.knows(&super::show::facts(job, &self.ledger, &[])));
+        let tasks = [f64::from(row.pend[Station::Map]), f64::from(row.pend[Station::Reduce])];
         let Need { map_slots, reduce_slots, possible } = need(row.left, tasks, seconds);
         let fits = match workers.pooled {
-            true => map_slots <= slots[0] + ROUNDING && reduce_slots <= slots[2] + ROUNDING,
+            true => {
+                map_slots <= slots[Station::Map] + ROUNDING
+                    && reduce_slots <= slots[Station::Reduce] + ROUNDING
+            }
             // The phases come one after the other.
-            false => map_slots.max(reduce_slots) <= slots[0] + ROUNDING,
+            false => map_slots.max(reduce_slots) <= slots[Station::Map] + ROUNDING,
         };
         Some(Outlook { feasible: known.then_some(possible && fits), map_slots, reduce_slots, slots, free })
     }
 
     /// Why a job waits, or what it does, in sentences, the answer first; nothing for a job that is not live.
     pub fn explain(&mut self, id: JobId) -> Vec<String> {
-        let Some(handle) = self.books.jobs.get(&id).and_then(|job| job.handle) else { return Vec::new() };
-        let cap = Self::capacity(&self.books);
-        let unified = !self.books.workers.pooled;
+        let Some(handle) = self.ledger.jobs.get(&id).and_then(|job| job.handle) else { return Vec::new() };
+        let cap = Self::capacity(&self.ledger);
+        let unified = !self.ledger.workers.pooled;
         // What this instant's own plan has launched is not in the rows that the policy saw; it is in the answer.
         // Slots are counted as held also where the policy could take them back.
         let mut rows = self.rows.clone();
-        let all = self.books.preempts;
-        let seen = self.books.jobs.values().filter(|job| all || self.books.dirty.contains(&job.id));
+        let all = self.ledger.preempts;
+        let seen = self.ledger.jobs.values().filter(|job| all || self.ledger.unseen.dirty.contains(&job.id));
         for job in seen {
             if let Some(row) = job.handle.and_then(|handle| rows.get_mut(handle.index())) {
                 let seen = row.clone();
@@ -88,13 +92,13 @@ impl Core {
         }
         let rows = &rows[..];
         let mut listing = Listing { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() };
-        let view = View { now: self.books.now, rows, touched: &[], cap, unified, runs: &self.runs };
+        let view = View { now: self.ledger.now, rows, touched: &[], cap, unified, runs: &self.runs };
         let mut plan = Plan::new(&mut listing);
         self.policy.plan(view, &mut plan);
         plan.finish();
         let turns = listing.turns;
         let mut sentences = Vec::new();
-        if self.books.workers.count() == 0 {
+        if self.ledger.workers.count() == 0 {
             sentences.push("there is no worker".to_owned());
             return sentences;
         }
@@ -115,28 +119,27 @@ impl Core {
         rows: &[Row],
         handle: Handle,
         station: Station,
-        turns: &[Turn],
+        turns: &[Stretch],
         sentences: &mut Vec<String>,
     ) {
         let row = &rows[handle.index()];
-        let place = station.index();
         let kind = if station == Station::Map { TaskKind::Map } else { TaskKind::Reduce };
-        let waits = row.can[place];
+        let waits = row.can[station];
         if waits <= 0.0 {
             return;
         }
         let noun = kind.to_string();
-        let workers = &self.books.workers;
+        let workers = &self.ledger.workers;
         let (slots, free) = (workers.slots_of(kind), workers.free_of(kind));
         let holders = self.holders(rows, station);
-        let held = row.held[place];
+        let held = row.held[station];
         let taken = if holders.is_empty() { String::new() } else { format!(" ({})", holders.join(", ")) };
         sentences.push(format!(
             "{waits:.0} of its {noun}s could start; it holds {held:.0} slots, and {free} of {slots} {noun} slots are \
              free{taken}"
         ));
         let draws =
-            |turn: &Turn| turn.station == station || !workers.pooled && turn.station != Station::Shuffle;
+            |turn: &Stretch| turn.station == station || !workers.pooled && turn.station != Station::Shuffle;
         let own = turns.iter().position(|turn| turn.job == handle && turn.station == station);
         let Some(own) = own else {
             sentences.push(match free {
@@ -182,10 +185,10 @@ impl Core {
 
     /// Who holds slots of a station, most first.
     fn holders(&self, rows: &[Row], station: Station) -> Vec<String> {
-        let both = !self.books.workers.pooled;
+        let both = !self.ledger.workers.pooled;
         let held = |row: &Row| match both {
-            true => row.held[0] + row.held[2],
-            false => row.held[station.index()],
+            true => row.held[Station::Map] + row.held[Station::Reduce],
+            false => row.held[station],
         };
         let mut holders: Vec<(f64, Handle)> = rows
             .iter()
@@ -208,7 +211,7 @@ impl Core {
 
     /// Which segments its reduces wait for.
     fn explain_gathering(&self, id: JobId, sentences: &mut Vec<String>) {
-        let Some(job) = self.books.jobs.get(&id) else { return };
+        let Some(job) = self.ledger.jobs.get(&id) else { return };
         let snapshot = crate::core::JobSnapshot::of(job, None);
         if 0 < snapshot.reduces.pending {
             sentences.push(format!("{} of its reduces have no home yet", snapshot.reduces.pending));
@@ -234,7 +237,7 @@ impl Core {
 }
 
 /// One stretch of slots that a policy gave a job.
-struct Turn {
+struct Stretch {
     job: Handle,
     station: Station,
     slots: u32,
@@ -245,9 +248,9 @@ struct Turn {
 struct Listing<'a> {
     rows: &'a [Row],
     unified: bool,
-    given: BTreeMap<(Handle, usize), u32>,
+    given: BTreeMap<(Handle, Station), u32>,
     total: u32,
-    turns: Vec<Turn>,
+    turns: Vec<Stretch>,
 }
 
 impl SlotFloor for Listing<'_> {
@@ -263,20 +266,20 @@ impl SlotFloor for Listing<'_> {
     }
 
     fn held(&self, job: Handle, station: Station) -> u32 {
-        let given = self.given.get(&(job, station.index())).copied().unwrap_or(0);
-        self.rows[job.index()].held[station.index()] as u32 + given
+        let given = self.given.get(&(job, station)).copied().unwrap_or(0);
+        self.rows[job.index()].held[station] as u32 + given
     }
 
     fn start(&mut self, job: Handle, station: Station, _line: Option<Line>, reason: Reason) -> bool {
-        let given = self.given.entry((job, station.index())).or_default();
-        if self.total == SLOTS_MAX || self.rows[job.index()].can[station.index()] <= f64::from(*given) {
+        let given = self.given.entry((job, station)).or_default();
+        if self.total == SLOTS_MAX || self.rows[job.index()].can[station] <= f64::from(*given) {
             return false;
         }
         *given += 1;
         self.total += 1;
         match self.turns.last_mut().filter(|turn| turn.job == job && turn.station == station) {
             Some(turn) => turn.slots += 1,
-            None => self.turns.push(Turn { job, station, slots: 1, reason }),
+            None => self.turns.push(Stretch { job, station, slots: 1, reason }),
         }
         true
     }

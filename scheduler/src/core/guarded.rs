@@ -2,7 +2,7 @@
 //!
 //! A policy may be anybody's code, and the master that it runs in is everybody's. What it has granted before it
 //! panicked stands; the rest of that plan is `fifo`'s. It is asked again the next time. Not caught: a panic while its
-//! grants are executed, since the books may be half changed then; and policies on the other floors, which run alone.
+//! grants are executed, since the ledger may be half changed then; and policies on the other floors, which run alone.
 //!
 //! Invariant: `stand_in`, once there, has observed what the policy has.
 

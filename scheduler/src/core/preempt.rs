@@ -4,13 +4,12 @@
 //! Before a plan is executed it is asked for as if every reduce that can be suspended had given its slot back. Whoever
 //! gets more in that plan than it holds, and can use the slot where it is, takes it from those that get less; the plan
 //! that is executed then fills what is free by now. Maps are never suspended: they are short and left to finish.
-//! Not here: what a suspension does to the books (`ledger::suspensions`).
 
 use crate::command::Command;
 use crate::core::{Core, CoreConfig};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::ledger::suspensions::Hold;
-use crate::ledger::{Books, Job, Worker};
+use crate::ledger::{Job, Ledger, Worker};
 use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
 use crate::units::Time;
 use crate::view::{Handle, Station, View};
@@ -37,16 +36,16 @@ struct Claim {
     maps: u32,
     reduces: u32,
     /// Maps that may run anywhere, not taken yet.
-    loose: u32,
+    unbound: u32,
     /// The last of its running reduces that was looked at.
     looked_at: Option<AttemptId>,
-    dealt: Waiting,
+    assigned: Waiting,
     bound: Waiting,
 }
 
 /// The floor on which everything that can be suspended is free.
 pub(super) struct WhatIf<'a> {
-    books: &'a Books,
+    ledger: &'a Ledger,
     handles: &'a [Option<JobId>],
     unified: bool,
     left: u32,
@@ -59,10 +58,10 @@ pub(super) struct WhatIf<'a> {
 }
 
 impl<'a> WhatIf<'a> {
-    fn new(books: &'a Books, handles: &'a [Option<JobId>]) -> Self {
-        let workers = &books.workers;
+    fn new(ledger: &'a Ledger, handles: &'a [Option<JobId>]) -> Self {
+        let workers = &ledger.workers;
         Self {
-            books,
+            ledger,
             handles,
             unified: !workers.pooled,
             left: workers.free_of(TaskKind::Reduce) + workers.suspendable + workers.leaving,
@@ -74,14 +73,15 @@ impl<'a> WhatIf<'a> {
     }
 
     fn job(&self, handle: Handle) -> Option<&'a Job> {
-        self.books.jobs.get(&self.handles.get(handle.index()).copied().flatten()?)
+        self.ledger.jobs.get(&self.handles.get(handle.index()).copied().flatten()?)
     }
 
     fn claim(&mut self, job: &Job) -> &mut Claim {
         let rank = self.claims.len() as u32;
-        let (books, unified) = (self.books, self.unified);
+        let (ledger, unified) = (self.ledger, self.unified);
         self.claims.entry(job.id).or_insert_with(|| {
-            let free = |id: WorkerId| books.workers.get(id).map_or(0, |worker| worker.free(TaskKind::Reduce));
+            let free =
+                |id: WorkerId| ledger.workers.get(id).map_or(0, |worker| worker.free(TaskKind::Reduce));
             let waiting = |bounds: &[&crate::ledger::Bound]| {
                 let at = bounds.iter().flat_map(|bound| &bound.at);
                 let mut waiting: Waiting = at.map(|(&id, line)| (id, line.len() as u32)).collect();
@@ -89,22 +89,22 @@ impl<'a> WhatIf<'a> {
                 waiting.sort_unstable_by_key(|&(id, _)| (free(id), Reverse(id)));
                 waiting
             };
-            // What a retry or a barred worker would refuse is not worth a suspension. Pinned maps have one worker as a
+            // What a retry or a excluded worker would refuse is not worth a suspension. Pinned maps have one worker as a
             // rule; one that has several counts at each, for one suspension too many at most.
-            let anywhere = unified && job.barred.is_empty();
-            let loose = if anywhere { job.queue.open.len() + job.queue.preferring.len() } else { 0 };
+            let anywhere = unified && job.workers.excluded.is_empty();
+            let unbound = if anywhere { job.queue.open.len() + job.queue.preferring.len() } else { 0 };
             Claim {
                 rank,
                 maps: 0,
                 reduces: 0,
-                loose: loose as u32,
+                unbound: unbound as u32,
                 looked_at: None,
-                dealt: match (unified, anywhere) {
-                    (true, true) => waiting(&[&job.queue.dealt, &job.queue.pinned]),
-                    (true, false) => waiting(&[&job.queue.dealt]),
+                assigned: match (unified, anywhere) {
+                    (true, true) => waiting(&[&job.queue.assigned, &job.queue.pinned]),
+                    (true, false) => waiting(&[&job.queue.assigned]),
                     (false, _) => Vec::new(),
                 },
-                bound: waiting(&[&job.ready, &job.parked]),
+                bound: waiting(&[&job.reduce_queue.ready, &job.reduce_queue.parked]),
             }
         })
     }
@@ -112,7 +112,7 @@ impl<'a> WhatIf<'a> {
     /// Gives a slot of this worker, if there is one.
     fn give(&mut self, id: WorkerId, new: bool) -> bool {
         let slots = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.yielding(TaskKind::Reduce);
-        let slots = self.books.workers.get(id).map_or(0, slots);
+        let slots = self.ledger.workers.get(id).map_or(0, slots);
         let room = self.rooms.entry(id).or_insert(Room { slots, given: 0, new: 0 });
         if self.left == 0 || room.given == room.slots {
             return false;
@@ -129,11 +129,11 @@ impl<'a> WhatIf<'a> {
         loop {
             let from =
                 self.claim(job).looked_at.map_or(std::ops::Bound::Included(first), std::ops::Bound::Excluded);
-            let Some(&attempt) = job.running.range((from, std::ops::Bound::Unbounded)).next() else {
+            let Some(&attempt) = job.attempts.live.range((from, std::ops::Bound::Unbounded)).next() else {
                 return false;
             };
             self.claim(job).looked_at = Some(attempt);
-            let record = &self.books.attempts[&attempt];
+            let record = &self.ledger.attempts[&attempt];
             if record.hold.yields() && self.give(record.worker, record.hold == Hold::Leaving) {
                 self.kept.insert(attempt);
                 return true;
@@ -145,7 +145,7 @@ impl<'a> WhatIf<'a> {
     fn take_bound(&mut self, job: &Job, kind: TaskKind) -> bool {
         loop {
             let claim = self.claim(job);
-            let waiting = if kind == TaskKind::Map { &mut claim.dealt } else { &mut claim.bound };
+            let waiting = if kind == TaskKind::Map { &mut claim.assigned } else { &mut claim.bound };
             let Some(last) = waiting.last_mut() else { return false };
             let id = last.0;
             last.1 -= 1;
@@ -156,15 +156,15 @@ impl<'a> WhatIf<'a> {
                 return true;
             }
             let claim = self.claim(job);
-            let waiting = if kind == TaskKind::Map { &mut claim.dealt } else { &mut claim.bound };
+            let waiting = if kind == TaskKind::Map { &mut claim.assigned } else { &mut claim.bound };
             waiting.pop_if(|(other, _)| *other == id);
         }
     }
 
     fn start_map(&mut self, job: &Job) -> bool {
         let claim = self.claim(job);
-        if 0 < claim.loose {
-            claim.loose -= 1;
+        if 0 < claim.unbound {
+            claim.unbound -= 1;
             self.left -= 1;
             self.floating += 1;
         } else if !self.take_bound(job, TaskKind::Map) {
@@ -176,7 +176,7 @@ impl<'a> WhatIf<'a> {
 
     /// Attempts to suspend, and when to look again for one that has its slot for too short a time.
     fn victims(&self, config: &CoreConfig) -> (Vec<AttemptId>, Option<Time>) {
-        let workers = &self.books.workers;
+        let workers = &self.ledger.workers;
         let soon_free = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.leaving;
         let mut needs: BTreeMap<WorkerId, u32> = BTreeMap::new();
         let mut idle = workers.free_of(TaskKind::Reduce) + workers.leaving;
@@ -189,7 +189,7 @@ impl<'a> WhatIf<'a> {
         }
         let mut anywhere = self.floating.saturating_sub(idle);
         let mut victims = Victims {
-            now: self.books.now,
+            now: self.ledger.now,
             config,
             again: None,
             chosen: Vec::new(),
@@ -200,14 +200,15 @@ impl<'a> WhatIf<'a> {
         }
         let rank =
             |attempt: &AttemptId| self.claims.get(&attempt.task.job).map_or(u32::MAX, |claim| claim.rank);
-        let mut displaced: Vec<AttemptId> = self.books.suspendable.difference(&self.kept).copied().collect();
+        let mut displaced: Vec<AttemptId> =
+            self.ledger.suspensions.suspendable.difference(&self.kept).copied().collect();
         displaced.sort_unstable_by_key(|attempt| {
-            (Reverse(rank(attempt)), Reverse(self.books.slot_since(*attempt)), Reverse(*attempt))
+            (Reverse(rank(attempt)), Reverse(self.ledger.slot_since(*attempt)), Reverse(*attempt))
         });
         displaced.retain(|&attempt| {
-            let worker = self.books.attempts[&attempt].worker;
+            let worker = self.ledger.attempts[&attempt].worker;
             let Some(need) = needs.get_mut(&worker).filter(|need| 0 < **need) else { return true };
-            let gone = victims.choose(self.books, attempt);
+            let gone = victims.choose(self.ledger, attempt);
             *need -= u32::from(gone);
             !gone
         });
@@ -215,7 +216,7 @@ impl<'a> WhatIf<'a> {
             if anywhere == 0 {
                 break;
             }
-            anywhere -= u32::from(victims.choose(self.books, attempt));
+            anywhere -= u32::from(victims.choose(self.ledger, attempt));
         }
         (victims.chosen, victims.again)
     }
@@ -232,15 +233,15 @@ struct Victims<'a> {
 
 impl Victims<'_> {
     /// Chooses this attempt, unless it has not had its slot for long or its worker keeps too many already.
-    fn choose(&mut self, books: &Books, attempt: AttemptId) -> bool {
-        let record = &books.attempts[&attempt];
+    fn choose(&mut self, ledger: &Ledger, attempt: AttemptId) -> bool {
+        let record = &ledger.attempts[&attempt];
         let due = record.since + self.config.suspend_after_min;
         if self.now < due {
             self.again = Some(self.again.map_or(due, |again| again.min(due)));
             return false;
         }
         let leaving = self.leaving.entry(record.worker).or_default();
-        let kept = books
+        let kept = ledger
             .workers
             .get(record.worker)
             .map_or(0, |worker| worker.suspended.len() as u32 + worker.leaving);
@@ -270,7 +271,7 @@ impl SlotFloor for WhatIf<'_> {
         let Some(job) = self.job(job) else { return 0 };
         let claim = self.claims.get(&job.id);
         match station {
-            Station::Map => job.maps_running + claim.map_or(0, |claim| claim.maps),
+            Station::Map => job.counts.maps_running + claim.map_or(0, |claim| claim.maps),
             Station::Shuffle => 0,
             Station::Reduce => job.reduces_firm() + claim.map_or(0, |claim| claim.reduces),
         }
@@ -304,23 +305,23 @@ impl SlotFloor for WhatIf<'_> {
 impl Core {
     /// Tells reduces to leave slots that the policy would give to others. Answers when to look again.
     pub(super) fn take_back(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
-        let books = &self.books;
-        let pool = books.workers.pool(TaskKind::Reduce);
-        let loose = !books.workers.pooled && 0 < books.workers.loose;
-        let wanted = loose || 0 < books.workers.awaited[pool];
-        if !books.preempts || books.suspendable.is_empty() || !wanted {
+        let ledger = &self.ledger;
+        let pool = ledger.workers.pool(TaskKind::Reduce);
+        let unbound = !ledger.workers.pooled && 0 < ledger.workers.unbound;
+        let wanted = unbound || 0 < ledger.workers.awaited[pool];
+        if !ledger.preempts || ledger.suspensions.suspendable.is_empty() || !wanted {
             return None;
         }
-        let mut floor = WhatIf::new(books, &self.handles);
-        let (now, cap, unified) = (books.now, Self::capacity(books), floor.unified);
+        let mut floor = WhatIf::new(ledger, &self.handles);
+        let (now, cap, unified) = (ledger.now, Self::capacity(ledger), floor.unified);
         let view = View { now, rows: &self.rows, touched: &[], cap, unified, runs: &self.runs };
         let mut plan = Plan::new(&mut floor);
         self.policy.plan(view, &mut plan);
         plan.finish();
-        let (victims, again) = floor.victims(&books.config);
+        let (victims, again) = floor.victims(&ledger.config);
         for attempt in victims {
-            self.books.set_hold(attempt, Hold::Leaving);
-            let worker = self.books.attempts[&attempt].worker;
+            self.ledger.set_hold(attempt, Hold::Leaving);
+            let worker = self.ledger.attempts[&attempt].worker;
             commands.push(Command::Suspend { attempt, worker });
         }
         again
@@ -329,30 +330,30 @@ impl Core {
     /// Lets suspended reduces go on elsewhere that have long waited for a slot of their worker while the plan left one
     /// idle elsewhere. Answers when to look again.
     pub(super) fn hand_over(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
-        let books = &mut self.books;
-        if books.stranded.is_empty() {
+        let ledger = &mut self.ledger;
+        if ledger.suspensions.stranded.is_empty() {
             return None;
         }
-        let mut moving = std::mem::take(&mut books.moving);
-        moving.retain(|&task| books.is_moving(task));
-        let mut room = books.workers.free_of(TaskKind::Reduce).saturating_sub(moving.len() as u32);
-        books.moving = moving;
+        let mut moving = std::mem::take(&mut ledger.suspensions.moving);
+        moving.retain(|&task| ledger.is_moving(task));
+        let mut room = ledger.workers.free_of(TaskKind::Reduce).saturating_sub(moving.len() as u32);
+        ledger.suspensions.moving = moving;
         let (mut again, mut due_now) = (None, Vec::new());
-        for (&attempt, since) in &mut books.stranded {
-            let home = books.attempts[&attempt].worker;
-            let stays = books.workers.get(home).is_none_or(|worker| 0 < worker.free(TaskKind::Reduce));
-            let job = &books.jobs[&attempt.task.job];
+        for (&attempt, since) in &mut ledger.suspensions.stranded {
+            let home = ledger.attempts[&attempt].worker;
+            let stays = ledger.workers.get(home).is_none_or(|worker| 0 < worker.free(TaskKind::Reduce));
+            let job = &ledger.jobs[&attempt.task.job];
             let elsewhere = |worker: &Worker| {
                 worker.id() != home
-                    && job.may_use(worker.id(), &books.workers)
+                    && job.may_use(worker.id(), &ledger.workers)
                     && !job.avoids(TaskKind::Reduce, attempt.task.index, worker.id())
             };
-            if stays || !books.workers.idle(TaskKind::Reduce).any(elsewhere) {
+            if stays || !ledger.workers.idle(TaskKind::Reduce).any(elsewhere) {
                 *since = None;
                 continue;
             }
-            let due = *since.get_or_insert(books.now) + books.config.hand_over_after;
-            if books.now < due {
+            let due = *since.get_or_insert(ledger.now) + ledger.config.hand_over_after;
+            if ledger.now < due {
                 again = Some(again.map_or(due, |again: Time| again.min(due)));
             } else if 0 < room {
                 room -= 1;
@@ -360,7 +361,7 @@ impl Core {
             }
         }
         for attempt in due_now {
-            let worker = books.ask_to_hand_over(attempt);
+            let worker = ledger.ask_to_hand_over(attempt);
             commands.push(Command::HandOver { attempt, worker });
         }
         again

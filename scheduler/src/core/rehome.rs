@@ -2,12 +2,12 @@
 //!
 //! A home that is slower than the others, or has a long task, would hold up its reduces for as long. Moving costs the
 //! transfer of what was gathered, so it is done when slots have stood idle for a while, once for each reduce, and only
-//! where no map would have to run again. Not here: reduces that have begun (`preempt`).
+//! where no map would have to run again.
 
 use crate::command::{Command, Outcome};
 use crate::core::Core;
 use crate::ids::{JobId, TaskKind, WorkerId};
-use crate::ledger::{Books, Job};
+use crate::ledger::{Job, Ledger};
 use crate::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,36 +17,36 @@ type Move = (JobId, u32, WorkerId);
 impl Core {
     /// Moves what is due. Answers when to look again.
     pub(super) fn rehome(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
-        let books = &mut self.books;
-        if books.workers.holding_up.is_empty() || books.workers.free_of(TaskKind::Reduce) == 0 {
-            books.idle_since = None;
+        let ledger = &mut self.ledger;
+        if ledger.workers.holding_up.is_empty() || ledger.workers.free_of(TaskKind::Reduce) == 0 {
+            ledger.waits.idle_since = None;
             return None;
         }
-        let due = *books.idle_since.get_or_insert(books.now) + books.config.move_after;
-        if books.now < due {
+        let due = *ledger.waits.idle_since.get_or_insert(ledger.now) + ledger.config.move_after;
+        if ledger.now < due {
             return Some(due);
         }
-        books.idle_since = Some(books.now);
+        ledger.waits.idle_since = Some(ledger.now);
         let mut new: BTreeMap<JobId, BTreeSet<WorkerId>> = BTreeMap::new();
-        for (id, partition, to) in books.moves() {
-            let job = books.jobs.get_mut(&id).expect("only live jobs have ready reduces");
-            job.unhome(partition, &mut books.workers, commands);
+        for (id, partition, to) in ledger.moves() {
+            let job = ledger.jobs.get_mut(&id).expect("only live jobs have ready reduces");
+            job.unhome(partition, &mut ledger.workers, commands);
             job.reduces[partition as usize].moved = true;
-            job.set_home(partition, to, &mut books.workers, commands);
+            job.set_home(partition, to, &mut ledger.workers, commands);
             new.entry(id).or_default().insert(to);
         }
         for (id, homes) in new {
-            books.dirty.insert(id);
-            let job = books.jobs.get_mut(&id).expect("it was live a moment ago");
-            if let Err(cause) = job.supply(&homes, &mut books.workers, commands) {
-                books.end(id, Outcome::Failed { cause }, commands);
+            ledger.unseen.dirty.insert(id);
+            let job = ledger.jobs.get_mut(&id).expect("it was live a moment ago");
+            if let Err(cause) = job.supply(&homes, &mut ledger.workers, commands) {
+                ledger.end(id, Outcome::Failed { cause }, commands);
             }
         }
         None
     }
 }
 
-impl Books {
+impl Ledger {
     /// What moves where: at most one for each idle slot.
     fn moves(&self) -> Vec<Move> {
         let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
@@ -54,7 +54,7 @@ impl Books {
             self.workers.idle(TaskKind::Reduce).map(|worker| (worker.id(), free(worker))).collect();
         let mut moves = Vec::new();
         for job in self.jobs.values().filter(|job| self.moves_cheaply(job)) {
-            for (&home, line) in &job.ready.at {
+            for (&home, line) in &job.reduce_queue.ready.at {
                 if self.workers.get(home).is_none_or(|worker| 0 < free(worker)) {
                     continue;
                 }
@@ -79,10 +79,10 @@ impl Books {
 
     /// Whether a partition of the job is small, and all of its segments are still to be had.
     fn moves_cheaply(&self, job: &Job) -> bool {
-        let kept: usize = job.outputs.values().map(BTreeSet::len).sum();
+        let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
         let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
-        !job.ready.at.is_empty()
-            && kept + job.empty.count() as usize == job.maps.len()
+        !job.reduce_queue.ready.at.is_empty()
+            && kept + job.outputs.empty.count() as usize == job.maps.len()
             && small() <= self.config.move_bytes_max.0
     }
 }

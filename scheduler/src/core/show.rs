@@ -1,14 +1,12 @@
 //! Keeps the rows that policies see and tells the policy what changed.
-//!
-//! Not here: the sizes themselves; an estimator finds them from the facts gathered here, and where there is none work
-//! is counted in tasks and segments.
 
 use crate::core::Core;
 use crate::estimate::{Facts, Sizes};
 use crate::ids::JobId;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::workers::KINDS;
-use crate::ledger::{Books, Job, RunChange};
+use crate::ledger::{Job, Ledger, ReduceQueue, RunChange};
+use crate::station::{PerStation, Station};
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, View};
 
@@ -21,16 +19,16 @@ impl Core {
     /// other changes, then the tick. A handle is used again only after the policy saw its job leave.
     pub(super) fn observe(&mut self, ticked: bool) {
         self.flip_workers();
-        for job in std::mem::take(&mut self.books.left) {
+        for job in std::mem::take(&mut self.ledger.unseen.left) {
             self.part_with(&job);
         }
-        for id in std::mem::take(&mut self.books.arrived) {
-            self.books.dirty.remove(&id);
+        for id in std::mem::take(&mut self.ledger.unseen.arrived) {
+            self.ledger.unseen.dirty.remove(&id);
             let handle = self.take_handle(id);
             self.tell(&[handle], Change::Arrived(handle));
         }
-        let mut touched = Vec::with_capacity(self.books.dirty.len());
-        for id in std::mem::take(&mut self.books.dirty) {
+        let mut touched = Vec::with_capacity(self.ledger.unseen.dirty.len());
+        for id in std::mem::take(&mut self.ledger.unseen.dirty) {
             touched.push(self.count(id));
         }
         if !touched.is_empty() {
@@ -43,10 +41,10 @@ impl Core {
 
     /// Shows all live jobs to a policy that knows none, with rows counted as it sees them.
     pub(super) fn introduce_all(&mut self) {
-        self.books.workers.moved = self.books.workers.live.keys().copied().collect();
+        self.ledger.workers.moved = self.ledger.workers.live.keys().copied().collect();
         self.flip_workers();
-        for id in self.books.jobs.keys().copied().collect::<Vec<_>>() {
-            if self.books.jobs[&id].handle.is_some() {
+        for id in self.ledger.jobs.keys().copied().collect::<Vec<_>>() {
+            if self.ledger.jobs[&id].handle.is_some() {
                 let handle = self.count(id);
                 self.tell(&[handle], Change::Arrived(handle));
             }
@@ -54,8 +52,8 @@ impl Core {
     }
 
     fn tell(&mut self, touched: &[Handle], change: Change) {
-        let books = &self.books;
-        let (now, cap, unified) = (books.now, Self::capacity(books), !books.workers.pooled);
+        let ledger = &self.ledger;
+        let (now, cap, unified) = (ledger.now, Self::capacity(ledger), !ledger.workers.pooled);
         self.policy.observe(View { now, rows: &self.rows, touched, cap, unified, runs: &self.runs }, change);
     }
 
@@ -66,7 +64,7 @@ impl Core {
         self.handles[handle.index()] = None;
         self.runs[handle.index()].clear();
         if let Some(estimator) = &mut self.estimator {
-            estimator.learn(&facts(job, &self.books, &[]));
+            estimator.learn(&facts(job, &self.ledger, &[]));
         }
         self.tell(&[], Change::Left(handle));
         self.spare.push(handle.0);
@@ -74,10 +72,10 @@ impl Core {
 
     /// Counts the row of a live job anew.
     fn count(&mut self, id: JobId) -> Handle {
-        let job = self.books.jobs.get_mut(&id).expect("jobs that ended are not dirty");
+        let job = self.ledger.jobs.get_mut(&id).expect("jobs that ended are not dirty");
         let handle = job.handle.expect("jobs that arrived have a handle by now");
         let runs = &mut self.runs[handle.index()];
-        for change in job.run_changes.drain(..) {
+        for change in job.attempts.run_changes.drain(..) {
             match change {
                 RunChange::Began(time) => runs.push(time),
                 RunChange::Ended(place) => {
@@ -85,39 +83,43 @@ impl Core {
                 }
             }
         }
-        let job = &self.books.jobs[&id];
+        let job = &self.ledger.jobs[&id];
         let row = &mut self.rows[handle.index()];
-        *row = row_of(job, row.seq, self.books.preempts);
+        *row = row_of(job, row.seq, self.ledger.preempts);
         if let Some(estimator) = &mut self.estimator {
-            let sizes = estimator.sizes(&facts(job, &self.books, &self.runs[handle.index()]));
+            let sizes = estimator.sizes(&facts(job, &self.ledger, &self.runs[handle.index()]));
             row.whole = sizes.whole;
             row.left = sizes.left;
-            row.feed = if 0.0 < sizes.whole[0] { sizes.whole[1] / sizes.whole[0] } else { 0.0 };
+            row.feed = if 0.0 < sizes.whole[Station::Map] {
+                sizes.whole[Station::Shuffle] / sizes.whole[Station::Map]
+            } else {
+                0.0
+            };
         }
         handle
     }
 
     /// Workers that became idle or busy change what jobs bound to them can start.
     fn flip_workers(&mut self) {
-        let books = &mut self.books;
-        for id in std::mem::take(&mut books.workers.moved) {
-            let Some(worker) = books.workers.live.get_mut(&id) else { continue };
-            let many = FLIPS_MAX < worker.bound.len();
+        let ledger = &mut self.ledger;
+        for id in std::mem::take(&mut ledger.workers.moved) {
+            let Some(worker) = ledger.workers.live.get_mut(&id) else { continue };
+            let many = FLIPS_MAX < worker.marks.bound.len();
             for (place, &kind) in KINDS.iter().enumerate() {
-                let idle = 0 < worker.free(kind) || books.preempts && 0 < worker.yielding(kind);
+                let idle = 0 < worker.free(kind) || ledger.preempts && 0 < worker.yielding(kind);
                 let pool = worker.pool(kind);
                 if pool != place || worker.shown_idle[pool] == idle || many && !idle {
                     continue;
                 }
                 worker.shown_idle[pool] = idle;
-                let jobs = &mut books.jobs;
-                let dirty = &mut books.dirty;
+                let jobs = &mut ledger.jobs;
+                let dirty = &mut ledger.unseen.dirty;
                 let unified = worker.slots.unified();
-                worker.bound.retain(|job| {
+                worker.marks.bound.retain(|job| {
                     let Some(record) = jobs.get_mut(job) else { return false };
                     let mut any = false;
-                    let Job { ready, parked, queue, .. } = record;
-                    for bound in [ready, parked, &mut queue.pinned, &mut queue.dealt] {
+                    let Job { reduce_queue: ReduceQueue { ready, parked, .. }, queue, .. } = record;
+                    for bound in [ready, parked, &mut queue.pinned, &mut queue.assigned] {
                         any |= bound.at.contains_key(&id);
                         if unified || bound.kind == kind {
                             bound.flip(id, idle);
@@ -142,7 +144,7 @@ impl Core {
                 Handle((self.rows.len() - 1) as u32)
             }
         };
-        let job = self.books.jobs.get_mut(&id).expect("jobs that ended did not arrive");
+        let job = self.ledger.jobs.get_mut(&id).expect("jobs that ended did not arrive");
         job.handle = Some(handle);
         self.handles[handle.index()] = Some(id);
         self.rows[handle.index()].seq = self.next_seq;
@@ -152,28 +154,28 @@ impl Core {
 }
 
 /// What estimators see of a job.
-pub(super) fn facts<'a>(job: &'a Job, books: &Books, running_since: &'a [Time]) -> Facts<'a> {
+pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger, running_since: &'a [Time]) -> Facts<'a> {
     let reduces = job.reduces.len() as u32;
-    let made = f64::from(job.maps_done) * f64::from(reduces);
+    let made = f64::from(job.counts.maps_done) * f64::from(reduces);
     let output_bytes = job.tally.map_bytes.0 as f64;
     // The segments of a map are taken to be alike.
-    let fetched = if 0.0 < made { job.segments_fetched as f64 / made } else { 0.0 };
+    let fetched = if 0.0 < made { job.counts.segments_fetched as f64 / made } else { 0.0 };
     let network =
-        books.config.network.map_or(f64::INFINITY, |rate| rate.0 as f64 * books.workers.count() as f64);
+        ledger.config.network.map_or(f64::INFINITY, |rate| rate.0 as f64 * ledger.workers.count() as f64);
     Facts {
-        now: books.now,
+        now: ledger.now,
         job: job.id,
-        name: job.name.as_deref(),
+        name: job.spec.name.as_deref(),
         maps: job.maps.len() as u32,
-        maps_done: job.maps_done,
-        input_bytes: job.input.0 as f64,
-        input_bytes_done: job.input_done.0 as f64,
+        maps_done: job.counts.maps_done,
+        input_bytes: job.work.input.0 as f64,
+        input_bytes_done: job.work.input_done.0 as f64,
         map_time: job.tally.map_time.seconds(),
         running_since,
         output_bytes,
         fetched_bytes: output_bytes * fetched.min(1.0),
         reduces,
-        reduces_done: job.reduce_counts[ReduceState::Done as usize],
+        reduces_done: job.counts.reduces[ReduceState::Done as usize],
         reduce_time: job.tally.reduce_time.seconds(),
         network,
         exact: exact_sizes(job, network),
@@ -182,13 +184,16 @@ pub(super) fn facts<'a>(job: &'a Job, books: &Books, running_since: &'a [Time]) 
 
 /// The job's work as its submitter knows it, less what is done.
 fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
-    let exact = job.exact.as_ref()?;
+    let exact = job.spec.exact.as_ref()?;
     let segments = job.maps.len() as f64 * job.reduces.len() as f64;
     let shuffle = if 0.0 < segments && 0.0 < network { exact.shuffle_bytes / network } else { 0.0 };
-    let lacking = 1.0 - job.segments_fetched as f64 / segments.max(1.0);
-    let [maps, reduces] = job.exact_whole;
-    let [maps_left, reduces_left] = job.exact_left;
-    Some(Sizes { whole: [maps, shuffle, reduces], left: [maps_left, shuffle * lacking, reduces_left] })
+    let lacking = 1.0 - job.counts.segments_fetched as f64 / segments.max(1.0);
+    let [maps, reduces] = job.work.exact_whole;
+    let [maps_left, reduces_left] = job.work.exact_left;
+    Some(Sizes {
+        whole: PerStation::new(maps, shuffle, reduces),
+        left: PerStation::new(maps_left, shuffle * lacking, reduces_left),
+    })
 }
 
 /// What policies see of a job, with its work counted in tasks and segments. Under a policy that preempts a reduce that
@@ -196,36 +201,44 @@ fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
 pub(super) fn row_of(job: &Job, seq: u64, preempts: bool) -> Row {
     let maps = job.maps.len() as f64;
     let reduces = job.reduces.len() as f64;
-    let count = |state: ReduceState| job.reduce_counts[state as usize];
+    let count = |state: ReduceState| job.counts.reduces[state as usize];
     let segments = job.maps.len() as u64 * job.reduces.len() as u64;
-    let segments_left = (segments - job.segments_fetched) as f64;
-    let has_output = !job.outputs.is_empty();
-    let yielding = if preempts { job.yielding } else { 0 };
+    let segments_left = (segments - job.counts.segments_fetched) as f64;
+    let has_output = !job.outputs.kept.is_empty();
+    let yielding = if preempts { job.counts.yielding } else { 0 };
     Row {
         seq,
         arrival: job.arrival,
-        goal: job.goal,
-        weight: job.weight,
-        pool: job.pool,
-        pool_weight: job.pool_weight,
-        priority: job.priority,
+        deadline: job.spec.deadline,
+        weight: job.spec.weight,
+        pool: job.spec.pool,
+        pool_weight: job.spec.pool_weight,
+        priority: job.spec.priority,
         started: 0 < job.tally.launched,
         live: true,
-        whole: [maps, segments as f64, reduces],
-        left: [maps - f64::from(job.maps_done), segments_left, reduces - f64::from(count(ReduceState::Done))],
-        can: [
+        whole: PerStation::new(maps, segments as f64, reduces),
+        left: PerStation::new(
+            maps - f64::from(job.counts.maps_done),
+            segments_left,
+            reduces - f64::from(count(ReduceState::Done)),
+        ),
+        can: PerStation::new(
             f64::from(job.queue.startable()),
             if has_output { segments_left } else { 0.0 },
-            f64::from(job.ready.startable + job.parked.startable + yielding),
-        ],
-        held: [f64::from(job.maps_running), 0.0, f64::from(count(ReduceState::Running) - yielding)],
+            f64::from(job.reduce_queue.ready.startable + job.reduce_queue.parked.startable + yielding),
+        ),
+        held: PerStation::new(
+            f64::from(job.counts.maps_running),
+            0.0,
+            f64::from(count(ReduceState::Running) - yielding),
+        ),
         yields: 0 < yielding,
-        pend: [
-            job.maps_waiting,
+        pend: PerStation::new(
+            job.counts.maps_waiting,
             segments_left.min(f64::from(u32::MAX)) as u32,
             count(ReduceState::Gathering) + count(ReduceState::Ready) + count(ReduceState::Suspended),
-        ],
-        done: job.maps_done,
+        ),
+        done: job.counts.maps_done,
         done_time: job.tally.map_time.seconds(),
         feed: reduces,
     }

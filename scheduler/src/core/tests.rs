@@ -11,7 +11,7 @@ mod failures;
 mod outputs;
 mod placing;
 mod pools;
+mod random_history;
 mod sharing;
 mod sizes;
 mod suspending;
-mod world;

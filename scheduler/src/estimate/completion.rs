@@ -5,10 +5,10 @@
 //! slots are left that nobody requires, is what the min-scheduler does with them.
 //! What is unknown is taken as the mean: a running task will last as long as the finished ones did, and so will those
 //! to come; a reduce lasts as long as a map unless the user gives the ratio of their costs.
-//! Not here: who gets the slots (`policy::deadlines`).
 //!
 //! Deviation: an overdue task, which has run longer than the mean, has nothing left instead of less than nothing.
 
+use crate::station::PerStation;
 use crate::units::Time;
 
 /// Shortest mean length of tasks, in seconds: with 0, a job whose first tasks took no time would seem to need nothing.
@@ -85,8 +85,8 @@ impl Remaining {
         self.running_left + self.pending * self.mean
     }
 
-    /// Slots to add so that the work is done when the goal is reached, in `seconds` above 0; below 0 there are more
-    /// than it needs. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (goal - now) - running`.
+    /// Slots to add so that the work is done when the deadline is reached, in `seconds` above 0; below 0 there are more
+    /// than it needs. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) - running`.
     #[must_use]
     pub fn required_slots(&self, seconds: f64) -> f64 {
         self.work() / seconds - f64::from(self.running)
@@ -118,8 +118,8 @@ pub struct Need {
 /// `m = sqrt(M) (sqrt(M) + sqrt(R)) / seconds`, and likewise `r`. An estimate: not from the paper, whose equation 3
 /// counts maps and reduces alike.
 #[must_use]
-pub fn need(left: [f64; 3], tasks: [f64; 2], seconds: f64) -> Need {
-    let [maps, shuffle, reduces] = left;
+pub fn need(left: PerStation<f64>, tasks: [f64; 2], seconds: f64) -> Need {
+    let PerStation([maps, shuffle, reduces]) = left;
     if seconds <= 0.0 {
         return Need { map_slots: f64::INFINITY, reduce_slots: f64::INFINITY, possible: false };
     }

@@ -4,7 +4,7 @@
 //! of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is concave in `a, b >= 0`, and
 //! at its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. That leaves one unknown, found by bisection with a look at
 //! both ends (a purely exponential, a purely Pareto tail).
-//! The error is the mean of `(F(t_(i)) - i / n)^2` over the sorted times. Not here: the distribution (`queueing::Dtd`).
+//! The error is the mean of `(F(t_(i)) - i / n)^2` over the sorted times.
 
 use crate::queueing::Dtd;
 use std::fmt;

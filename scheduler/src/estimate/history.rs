@@ -10,6 +10,7 @@ use crate::catalogue::Entry;
 use crate::estimate::linear::{Linear, Rates};
 use crate::estimate::tasks::{Tasks, mean_reduce};
 use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
+use crate::station::Station;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -91,8 +92,8 @@ impl History {
         let past = facts.name.and_then(|name| self.past.get(name)).filter(|past| 0.0 < past.reduces);
         if let Some(past) = past.filter(|_| facts.reduces_done == 0) {
             let whole = past.reduce_seconds / past.reduces * f64::from(facts.reduces);
-            sizes.whole[2] = whole;
-            sizes.left[2] = whole;
+            sizes.whole[Station::Reduce] = whole;
+            sizes.left[Station::Reduce] = whole;
         }
         sizes
     }

@@ -1,6 +1,6 @@
 //! Estimators: what is known of sizes, rates and completion times before the fact.
 //!
-//! Not here: decisions. An estimator is told facts and asked for numbers.
+//! An estimator is told facts and asked for numbers.
 
 pub mod completion;
 pub mod dtd;
@@ -18,6 +18,7 @@ pub use tasks::Tasks;
 
 use crate::catalogue::{self, CatalogueError, Entry};
 use crate::ids::JobId;
+use crate::station::PerStation;
 use crate::units::Time;
 
 const ENTRIES: &[Entry<dyn Estimator>] = &[tasks::ENTRY, linear::ENTRY, history::ENTRY, oracle::ENTRY];
@@ -38,10 +39,9 @@ pub fn by_name(text: &str) -> Result<Box<dyn Estimator>, CatalogueError> {
 
 /// What is known of a live job when its sizes are asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Facts<'a> {
-    /// The time.
     pub now: Time,
-    /// The job.
     pub job: JobId,
     /// Jobs of one name are alike.
     pub name: Option<&'a str>,
@@ -77,9 +77,9 @@ pub struct Facts<'a> {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Sizes {
     /// All its work.
-    pub whole: [f64; 3],
+    pub whole: PerStation<f64>,
     /// What is left of it.
-    pub left: [f64; 3],
+    pub left: PerStation<f64>,
 }
 
 /// Says how large jobs are.
@@ -128,12 +128,12 @@ struct Unit {
 fn assemble(facts: &Facts<'_>, map: Unit, shuffle: Unit, reduce: f64) -> Sizes {
     let reduces_left = facts.reduces.saturating_sub(facts.reduces_done);
     Sizes {
-        whole: [map.whole, shuffle.whole, reduce * f64::from(facts.reduces)],
-        left: [
+        whole: PerStation::new(map.whole, shuffle.whole, reduce * f64::from(facts.reduces)),
+        left: PerStation::new(
             (map.whole - map.done).max(0.0),
             (shuffle.whole - shuffle.done).max(0.0),
             reduce * f64::from(reduces_left),
-        ],
+        ),
     }
 }
 

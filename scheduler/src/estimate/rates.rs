@@ -1,8 +1,7 @@
 //! How fast each worker is: exponentially weighted mean times of the tasks it finished.
 //!
 //! `mean <- (1 - weight) mean + weight * seconds`, and the service rate is `1 / mean`, in tasks per second: the `mu_i`
-//! of the stragglers thesis, for placements that deal tasks to workers in advance.
-//! Not here: what is dealt to whom (`placement`), and distributions of times.
+//! of the stragglers thesis, for placements that assign tasks to workers in advance.
 
 use crate::ids::WorkerId;
 use std::collections::BTreeMap;

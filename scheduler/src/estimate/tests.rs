@@ -1,6 +1,7 @@
 //! Estimators against jobs whose sizes are known.
 
 use super::*;
+use crate::station::{PerStation, Station};
 use proptest::prelude::*;
 
 /// A job whose maps take and put out so much for each byte, seen after `done` maps.
@@ -75,11 +76,11 @@ proptest! {
         let facts = job.facts(None, maps_done, job.reduces.min(1));
         for entry in catalogue() {
             let sizes = by_name(entry.name).unwrap().sizes(&facts);
-            prop_assert!(close(sizes.whole, job.whole()), "{}: {:?} {:?}", entry.name, sizes, job.whole());
+            prop_assert!(close(sizes.whole.0, job.whole()), "{}: {:?} {:?}", entry.name, sizes, job.whole());
             let map_left = job.seconds * f64::from(job.maps - maps_done);
-            prop_assert!((sizes.left[0] - map_left).abs() < 1e-6, "{}: {:?}", entry.name, sizes);
+            prop_assert!((sizes.left[Station::Map] - map_left).abs() < 1e-6, "{}: {:?}", entry.name, sizes);
             let moved = if job.reduces == 0 { 0.0 } else { facts.fetched_bytes / NETWORK };
-            prop_assert!((sizes.left[1] - (job.whole()[1] - moved)).abs() <= 1e-9 * job.whole()[1].max(1.0));
+            prop_assert!((sizes.left[Station::Shuffle] - (job.whole()[1] - moved)).abs() <= 1e-9 * job.whole()[1].max(1.0));
         }
     }
 
@@ -113,7 +114,7 @@ proptest! {
         let mut history = History::new();
         history.learn(&job.facts(Some("daily"), job.maps, job.reduces));
         let next = Alike { maps: job.maps * larger, ..job };
-        prop_assert!(close(history.sizes(&next.facts(Some("daily"), 0, 0)).whole, next.whole()));
+        prop_assert!(close(history.sizes(&next.facts(Some("daily"), 0, 0)).whole.0, next.whole()));
         let other = next.facts(Some("other"), 0, 0);
         prop_assert_eq!(history.sizes(&other), Tasks.sizes(&other));
     }
@@ -134,18 +135,18 @@ fn linear_goes_by_bytes_where_tasks_goes_by_number() {
     // The one finished map read half of all input.
     let mut facts = JOB.facts(None, 1, 0);
     facts.input_bytes_done = 250.0;
-    assert_eq!(Linear.sizes(&facts).whole[0], 6.0);
-    assert_eq!(Linear.sizes(&facts).left[0], 3.0);
-    assert_eq!(Tasks.sizes(&facts).whole[0], 30.0);
+    assert_eq!(Linear.sizes(&facts).whole[Station::Map], 6.0);
+    assert_eq!(Linear.sizes(&facts).left[Station::Map], 3.0);
+    assert_eq!(Tasks.sizes(&facts).whole[Station::Map], 30.0);
 }
 
 #[test]
 fn history_keeps_to_its_reduces_until_the_job_has_finished_one() {
     let mut history = History::new();
     history.learn(&JOB.facts(Some("daily"), JOB.maps, JOB.reduces));
-    assert_eq!(history.sizes(&JOB.facts(Some("daily"), 5, 0)).whole[2], 28.0);
+    assert_eq!(history.sizes(&JOB.facts(Some("daily"), 5, 0)).whole[Station::Reduce], 28.0);
     let slower = Alike { reduce: 9.0, ..JOB };
-    assert_eq!(history.sizes(&slower.facts(Some("daily"), 10, 1)).whole[2], 36.0);
+    assert_eq!(history.sizes(&slower.facts(Some("daily"), 10, 1)).whole[Station::Reduce], 36.0);
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn history_forgets_the_name_that_learned_longest_ago() {
 
 #[test]
 fn oracle_says_what_the_driver_knows_and_predicts_where_it_knows_nothing() {
-    let exact = Sizes { whole: [1.0, 2.0, 3.0], left: [0.5, 2.0, 3.0] };
+    let exact = Sizes { whole: PerStation::new(1.0, 2.0, 3.0), left: PerStation::new(0.5, 2.0, 3.0) };
     let facts = JOB.facts(None, 3, 0);
     assert_eq!(Oracle.sizes(&Facts { exact: Some(exact), ..facts }), exact);
     assert_eq!(Oracle.sizes(&facts), Linear.sizes(&facts));
@@ -174,8 +175,8 @@ fn nothing_is_moved_on_an_infinite_network_or_without_reduces() {
     let without = Facts { reduces: 0, ..JOB.facts(None, 3, 0) };
     for entry in catalogue() {
         let mut estimator = by_name(entry.name).unwrap();
-        assert_eq!(estimator.sizes(&infinite).whole[1], 0.0, "{}", entry.name);
-        assert_eq!(estimator.sizes(&without).whole[1], 0.0, "{}", entry.name);
+        assert_eq!(estimator.sizes(&infinite).whole[Station::Shuffle], 0.0, "{}", entry.name);
+        assert_eq!(estimator.sizes(&without).whole[Station::Shuffle], 0.0, "{}", entry.name);
     }
 }
 

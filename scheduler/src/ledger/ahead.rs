@@ -2,12 +2,12 @@
 //!
 //! A queued map is decided early, so little is queued and only what is soon done: maps of jobs whose maps are
 //! short by measurement, tried for the first time, behind attempts of the same kind, and never while a slot
-//! that the map could use is free. Not here: which worker (`placement`), when the policy is asked (`core`).
+//! that the map could use is free.
 //!
 //! Invariant: a worker with queued attempts has no free slot.
 
 use crate::ids::{AttemptId, TaskId, TaskKind};
-use crate::ledger::Books;
+use crate::ledger::Ledger;
 use crate::ledger::jobs::Job;
 use crate::units::{Span, Time};
 use std::collections::BTreeSet;
@@ -81,11 +81,11 @@ impl Job {
     /// Whether this task is soon done as far as anybody knows. A task that has failed or was lost goes alone:
     /// should it bring its worker down, it must be clear which attempt it was.
     pub(crate) fn is_quick(&self, task: TaskId, config: &AheadConfig) -> bool {
-        task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.pace.depth(config)
+        task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.attempts.pace.depth(config)
     }
 }
 
-impl Books {
+impl Ledger {
     /// Asks the oldest queued maps back for idle slots. Answers when to look again.
     pub(crate) fn call_back(&mut self, mut ask: impl FnMut(AttemptId, crate::ids::WorkerId)) -> Option<Time> {
         let free = self.workers.free_of(TaskKind::Map) as usize;

@@ -1,20 +1,15 @@
 //! Attempts: launched, finished, failed, allowed to publish. The rules of who is charged stand here.
 //!
-//! Not here: which attempt is launched where (`core`, with policy and placement).
-//!
 //! Invariant: a task has at most one attempt in the table that is not dying, and it is the current one.
 
-use crate::command::{Cause, Command, Outcome};
-use crate::event::{Failure, Fingerprint};
+use crate::command::Command;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
-use crate::ledger::Books;
-use crate::ledger::jobs::Job;
+use crate::job::Locality;
+use crate::ledger::Ledger;
 use crate::ledger::suspensions::Hold;
 use crate::ledger::tasks::{MapState, ReduceState};
-use crate::ledger::workers::Workers;
-use crate::placement::Locality;
 use crate::plan::Line;
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Span, Time};
 use crate::view::Station;
 
 /// One try that holds a slot, is queued behind one, or is suspended.
@@ -47,7 +42,7 @@ pub(crate) fn station_of(kind: TaskKind) -> Station {
     }
 }
 
-impl Books {
+impl Ledger {
     /// Starts the next try of a waiting map or ready reduce on a worker with a free slot, or queues it if there
     /// is none.
     pub(crate) fn launch(
@@ -64,7 +59,7 @@ impl Books {
                 job.set_map(task.index, MapState::Running);
             }
             TaskKind::Reduce => {
-                let found = job.ready.remove(worker, task.index, &mut self.workers);
+                let found = job.reduce_queue.ready.remove(worker, task.index, &mut self.workers);
                 assert!(found, "{task} launched on {worker}, where it is not ready");
                 job.set_reduce(task.index, ReduceState::Running);
                 // What was written on a worker that is lost is lost as well.
@@ -79,23 +74,23 @@ impl Books {
         job.tally.launched += 1;
         job.tally.first_launch.get_or_insert(self.now);
         job.tally.localities[locality as usize] += 1;
-        job.running.insert(attempt);
-        job.told.insert(worker);
+        job.attempts.live.insert(attempt);
+        job.workers.informed.insert(worker);
         self.workers.tell(worker, task.job);
         let queued = self.workers.get(worker).is_some_and(|worker| worker.free(task.kind) == 0);
         let mut place = 0;
         if queued {
             self.workers.queue(worker, attempt);
             self.ahead.waiting.insert((self.now, attempt));
-            job.maps_queued += 1;
+            job.counts.maps_queued += 1;
         } else {
             self.workers.take_slot(worker, attempt, quick);
             if task.kind == TaskKind::Map {
-                place = job.begin_run(attempt, self.now);
+                place = job.attempts.begin_run(attempt, self.now);
             }
         }
         if let Some(line) = line {
-            self.lines[station_of(task.kind).index()].take(line);
+            self.lines[station_of(task.kind)].take(line);
         }
         let quick = quick && !queued;
         let (started, hold, ran) = (self.now, Hold::Firm, Span::default());
@@ -105,7 +100,7 @@ impl Books {
         if task.kind == TaskKind::Reduce {
             self.set_hold(attempt, Hold::Suspendable);
         }
-        self.dirty.insert(task.job);
+        self.unseen.dirty.insert(task.job);
         attempt
     }
 
@@ -127,19 +122,19 @@ impl Books {
             self.promote(next);
         }
         if let Some(line) = record.line {
-            self.lines[station_of(attempt.task.kind).index()].give_back(line);
+            self.lines[station_of(attempt.task.kind)].give_back(line);
         }
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
-            job.running.remove(&attempt);
-            job.maps_queued -= u32::from(record.queued);
+            job.attempts.live.remove(&attempt);
+            job.counts.maps_queued -= u32::from(record.queued);
             if attempt.task.kind == TaskKind::Map
                 && !record.queued
-                && let Some(moved) = job.end_run(record.place)
+                && let Some(moved) = job.attempts.end_run(record.place)
             {
                 let moved = self.attempts.get_mut(&moved).expect("running attempts are in the table");
                 moved.place = record.place;
             }
-            self.dirty.insert(attempt.task.job);
+            self.unseen.dirty.insert(attempt.task.job);
         }
         Some(record)
     }
@@ -149,7 +144,7 @@ impl Books {
         if self.workers.is_live(record.worker) {
             self.workers.forget_parked(record.worker, attempt);
             if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
-                job.parked.remove(record.worker, attempt.task.index, &mut self.workers);
+                job.reduce_queue.parked.remove(record.worker, attempt.task.index, &mut self.workers);
             }
         }
     }
@@ -162,143 +157,11 @@ impl Books {
         record.started = self.now;
         record.since = self.now;
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
-        job.maps_queued -= 1;
-        record.place = job.begin_run(attempt, self.now);
+        job.counts.maps_queued -= 1;
+        record.place = job.attempts.begin_run(attempt, self.now);
         record.quick = job.is_quick(attempt.task, &self.config.ahead);
         self.workers.judge(record.worker, record.quick);
-        self.dirty.insert(attempt.task.job);
-    }
-
-    /// A queued attempt came back before it began.
-    pub(crate) fn returned(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
-        let Some(record) = self.release(attempt).filter(|record| !record.dying) else { return self.late() };
-        match attempt.task.kind {
-            TaskKind::Map => self.map_again(attempt, out),
-            // Reduces are not queued; a worker that says otherwise has it run again.
-            TaskKind::Reduce => self.stopped(attempt, record.worker, Failure::Cancelled, out),
-        }
-    }
-
-    /// A queued map lost its place: it waits again, at nobody's cost.
-    pub(crate) fn map_again(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
-        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
-        if let Err(cause) = job.map_waits(attempt.task.index, &mut self.workers) {
-            self.end(attempt.task.job, Outcome::Failed { cause }, out);
-        }
-    }
-
-    /// An attempt ended well.
-    pub(crate) fn finished(
-        &mut self,
-        attempt: AttemptId,
-        kind: TaskKind,
-        output: Bytes,
-        took: Span,
-        print: Option<Fingerprint>,
-        out: &mut Vec<Command>,
-    ) {
-        assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
-        let Some(record) = self.release(attempt) else { return self.late() };
-        if record.dying {
-            // It was faster than the order to die: what it left behind goes as well.
-            out.push(Command::Forget { job: attempt.task.job, worker: record.worker });
-            return;
-        }
-        let now = self.now;
-        let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
-        let publishes = kind == TaskKind::Reduce || job.map_only();
-        if publishes && job.tries(attempt.task).permit != Some(attempt.epoch) {
-            // Whatever it published, it was not allowed to; its word is worth nothing.
-            return self.stopped(attempt, record.worker, Failure::Worker, out);
-        }
-        match kind {
-            TaskKind::Map => {
-                job.tally.map_bytes += output;
-                job.tally.map_time += took;
-                self.workers.measure(record.worker, took);
-                job.pace.add(took);
-                if let Err(cause) = job.compare(attempt, print) {
-                    return self.end(attempt.task.job, Outcome::Failed { cause }, out);
-                }
-                if publishes {
-                    job.set_map(attempt.task.index, MapState::Done { output: None });
-                } else if output == Bytes::ZERO {
-                    job.gain_nothing(attempt.task.index, &mut self.workers);
-                } else {
-                    job.gain_output(attempt.task.index, record.worker, out);
-                }
-                if job.maps_done as usize == job.maps.len() {
-                    job.tally.maps_done_at = Some(now);
-                }
-            }
-            TaskKind::Reduce => {
-                job.tally.reduce_bytes += output;
-                job.tally.reduce_time += took;
-                job.finish_reduce(attempt.task.index);
-            }
-        }
-        if job.complete() {
-            self.end(attempt.task.job, Outcome::Succeeded, out);
-        }
-    }
-
-    /// An attempt ended without result.
-    pub(crate) fn failed(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
-        let Some(record) = self.release(attempt) else { return self.late() };
-        if !record.dying {
-            self.stopped(attempt, record.worker, class, out);
-        }
-    }
-
-    /// What follows from a failure, after the attempt left the table.
-    pub(crate) fn stopped(
-        &mut self,
-        attempt: AttemptId,
-        worker: WorkerId,
-        class: Failure,
-        out: &mut Vec<Command>,
-    ) {
-        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
-        job.tally.failed[class.index()] += 1;
-        job.tries_mut(attempt.task).drop_permit();
-        let limits = Limits {
-            losses_max: self.config.losses_max,
-            deaths_max: self.config.deaths_max,
-            uncharged_max: self.config.uncharged_max,
-            troubles: self.config.troubles(),
-        };
-        match job.retry(attempt.task, worker, class, limits, &mut self.workers, out) {
-            Err(cause) => self.end(attempt.task.job, Outcome::Failed { cause }, out),
-            Ok(()) if class.avoids_worker() => {
-                self.resting.insert((self.now + self.config.trouble_pause, attempt.task));
-            }
-            Ok(()) => {}
-        }
-    }
-
-    /// An attempt was lost because another one brought its worker down: that is not held against it.
-    pub(crate) fn stopped_by_another(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
-        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
-        job.tally.failed[Failure::Lost.index()] += 1;
-        job.tries_mut(attempt.task).drop_permit();
-        match attempt.task.kind {
-            TaskKind::Map => self.map_again(attempt, out),
-            TaskKind::Reduce => {
-                job.reduce_stopped(attempt.task.index, Failure::Lost, &mut self.workers, out);
-            }
-        }
-    }
-
-    /// Tasks whose pause after a worker's fault is over stand in line again.
-    pub(crate) fn rouse(&mut self, out: &mut Vec<Command>) {
-        while let Some(&(due, task)) = self.resting.first().filter(|(due, _)| *due <= self.now) {
-            self.resting.remove(&(due, task));
-            let Some(job) = self.jobs.get_mut(&task.job) else { continue };
-            self.dirty.insert(task.job);
-            if let Err(cause) = job.rouse(task, &mut self.workers) {
-                self.end(task.job, Outcome::Failed { cause }, out);
-            }
-        }
+        self.unseen.dirty.insert(attempt.task.job);
     }
 
     /// An attempt asks to publish.
@@ -323,84 +186,6 @@ impl Books {
             }
         } else {
             out.push(Command::RefuseCommit { attempt, worker });
-        }
-    }
-}
-
-/// Limits of retries, from the configuration.
-#[derive(Clone, Copy)]
-pub(crate) struct Limits {
-    losses_max: u32,
-    deaths_max: u32,
-    uncharged_max: u32,
-    troubles: (u32, u32),
-}
-
-impl Job {
-    /// Charges a failure to whom it belongs and puts the task in line again.
-    ///
-    /// # Errors
-    /// The job has to be given up.
-    fn retry(
-        &mut self,
-        task: TaskId,
-        worker: WorkerId,
-        class: Failure,
-        limits: Limits,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) -> Result<(), Cause> {
-        let attempts_max = self.attempts_max;
-        // Whoever gets on with its work may lose workers on its way.
-        let deaths_max = limits.deaths_max.saturating_add(self.tasks_done());
-        if matches!(class, Failure::User | Failure::Lost) && deaths_max <= self.deaths {
-            return Err(Cause::WorkersLost { task });
-        }
-        let tries = self.tries_mut(task);
-        match class {
-            Failure::Input => return Err(Cause::Input { task }),
-            Failure::Config => return Err(Cause::Config { task }),
-            Failure::User => {
-                tries.charged += 1;
-                tries.avoid(worker);
-                if attempts_max <= tries.charged {
-                    return Err(Cause::UserCode { task });
-                }
-            }
-            Failure::Lost => {
-                tries.lost += 1;
-                tries.alone = true;
-                if limits.losses_max <= tries.lost {
-                    return Err(Cause::WorkersLost { task });
-                }
-            }
-            Failure::Worker
-            | Failure::Unreachable
-            | Failure::Fetch
-            | Failure::Corrupt
-            | Failure::Cancelled => {
-                tries.uncharged += 1;
-                if limits.uncharged_max <= tries.uncharged {
-                    return Err(match class {
-                        Failure::Fetch | Failure::Corrupt => Cause::OutputUnreadable { task },
-                        Failure::Unreachable => Cause::Unreachable { task },
-                        _ => Cause::WorkersUnfit { task },
-                    });
-                }
-                if class.avoids_worker() {
-                    tries.avoid(worker);
-                }
-            }
-        }
-        match task.kind {
-            TaskKind::Map if class.avoids_worker() => self.map_rests(task.index),
-            TaskKind::Map => self.map_waits(task.index, workers)?,
-            TaskKind::Reduce => self.reduce_stopped(task.index, class, workers, out),
-        }
-        match class {
-            Failure::Worker => self.trouble(worker, task, limits.troubles, workers, out),
-            Failure::Unreachable => self.cut_off(worker, task, limits.troubles.0, workers, out),
-            _ => Ok(()),
         }
     }
 }

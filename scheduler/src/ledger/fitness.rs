@@ -1,6 +1,4 @@
 //! Workers that are no good for a job: when it leaves them, and when it is given up because there are no better ones.
-//!
-//! Not here: which failures are a worker's fault (`attempts`, `outputs`).
 
 use crate::command::{Cause, Command};
 use crate::ids::{TaskId, WorkerId};
@@ -11,7 +9,7 @@ use crate::ledger::workers::Workers;
 impl Job {
     /// A worker failed this job by its own fault; after `bar` times it gets no more, after `max` the job gives up, if
     /// there is no better worker. A worker of many slots may fail more often than that in one instant.
-    pub(crate) fn trouble(
+    pub(crate) fn worker_failed(
         &mut self,
         worker: WorkerId,
         task: TaskId,
@@ -19,13 +17,13 @@ impl Job {
         workers: &mut Workers,
         out: &mut Vec<Command>,
     ) -> Result<(), Cause> {
-        let troubles = self.troubles.entry(worker).or_default();
-        *troubles += 1;
-        let troubles = *troubles;
-        if bar <= troubles && workers.is_live(worker) && self.barred.insert(worker) {
-            self.leave_barred(workers, out);
+        let worker_failures = self.workers.failures.entry(worker).or_default();
+        *worker_failures += 1;
+        let worker_failures = *worker_failures;
+        if bar <= worker_failures && workers.is_live(worker) && self.workers.excluded.insert(worker) {
+            self.leave_excluded(workers, out);
         }
-        match max <= troubles && self.barred.len() == workers.count() {
+        match max <= worker_failures && self.workers.excluded.len() == workers.count() {
             true => Err(Cause::WorkersUnfit { task }),
             false => Ok(()),
         }
@@ -41,25 +39,25 @@ impl Job {
         workers: &mut Workers,
         out: &mut Vec<Command>,
     ) -> Result<(), Cause> {
-        match self.troubles.get(&worker).is_some_and(|&troubles| bar <= troubles) {
+        match self.workers.failures.get(&worker).is_some_and(|&worker_failures| bar <= worker_failures) {
             true => Ok(()),
-            false => self.trouble(worker, task, (bar, u32::MAX), workers, out),
+            false => self.worker_failed(worker, task, (bar, u32::MAX), workers, out),
         }
     }
 
-    /// Takes partitions away from barred homes while there are better ones; reduces that have begun may end there.
-    pub(crate) fn leave_barred(&mut self, workers: &mut Workers, out: &mut Vec<Command>) {
-        if self.barred.len() == workers.count() {
+    /// Takes partitions away from excluded homes while there are better ones; reduces that have begun may end there.
+    pub(crate) fn leave_excluded(&mut self, workers: &mut Workers, out: &mut Vec<Command>) {
+        if self.workers.excluded.len() == workers.count() {
             return;
         }
-        for worker in self.barred.clone() {
-            for partition in self.homes.get(&worker).cloned().unwrap_or_default() {
+        for worker in self.workers.excluded.clone() {
+            for partition in self.homes.at.get(&worker).cloned().unwrap_or_default() {
                 let state = self.reduces[partition as usize].state;
                 if !matches!(state, ReduceState::Running | ReduceState::Suspended) {
                     self.unhome(partition, workers, out);
                 }
             }
-            self.undeal(worker, workers);
+            self.take_back(worker, workers);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! How much each line of a station holds, and was due, over time.
 //!
-//! Not here: who belongs to which line; policies say that with every grant.
-//!
 //! Invariant: `held` counts exactly the running attempts that were granted in the line.
 
 use crate::plan::Line;

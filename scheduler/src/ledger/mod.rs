@@ -1,6 +1,6 @@
-//! The books: jobs, tasks, attempts, workers and outputs, with the legal changes of their state.
+//! The ledger: jobs, tasks, attempts, workers and outputs, with the legal changes of their state.
 //!
-//! Not here: decisions. The books say what is the case and what follows from a fact by rule; which job and
+//! Not here: decisions. The ledger says what is the case and what follows from a fact by rule; which job and
 //! which worker come next is asked of policy and placement by [`core`](crate::core).
 //!
 //! Read `jobs` first, then `outputs` and `attempts`; `audit` holds every invariant in one place.
@@ -8,83 +8,117 @@
 pub(crate) mod ahead;
 pub(crate) mod attempts;
 mod audit;
+mod config;
+pub(crate) mod ends;
 mod fitness;
+mod homes;
+mod job_offers;
+mod job_parts;
 mod jobs;
 pub(crate) mod lines;
 mod outputs;
 mod queue;
 mod routes;
+mod snapshot;
 pub(crate) mod suspensions;
 pub(crate) mod tasks;
+mod worker;
 pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
 pub use audit::Violation;
+pub use config::CoreConfig;
+pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
-pub(crate) use jobs::RunChange;
 pub(crate) use queue::{Bound, places};
+pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
 pub use workers::{Worker, Workers};
 
 use crate::command::{Command, Outcome};
-use crate::core::{CoreConfig, JobSnapshot};
 use crate::ids::{AttemptId, JobId, TaskId};
+use crate::station::PerStation;
 use crate::units::Time;
 use ahead::Ahead;
 use attempts::Attempt;
 use lines::Lines;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use suspensions::Hold;
+use suspensions::{Hold, Suspensions};
 
 /// Everything the core knows.
 #[derive(Debug)]
-pub(crate) struct Books {
+pub(crate) struct Ledger {
     pub(crate) config: CoreConfig,
     pub(crate) now: Time,
     pub(crate) workers: Workers,
     pub(crate) jobs: BTreeMap<JobId, Job>,
     /// Attempts that hold a slot, are queued behind one, or are suspended.
     pub(crate) attempts: BTreeMap<AttemptId, Attempt>,
-    /// Those of them that could be told to suspend.
-    pub(crate) suspendable: BTreeSet<AttemptId>,
-    /// Suspended attempts that can be handed over, and since when each could only go on elsewhere.
-    pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
-    /// Reduces that were told to go on elsewhere; some may do so already.
-    pub(crate) moving: BTreeSet<TaskId>,
+    pub(crate) suspensions: Suspensions,
     /// The policy takes slots back: what can be suspended counts for it as startable, and not as held.
     pub(crate) preempts: bool,
-    /// Those of them that are queued.
+    /// Attempts that are queued.
     pub(crate) ahead: Ahead,
-    /// The last jobs that ended.
-    pub(crate) ended: BTreeMap<JobId, JobSnapshot>,
-    /// In the order in which they ended.
-    ended_order: VecDeque<JobId>,
+    pub(crate) ended: EndedJobs,
     /// The last id that arrived; ids rise, so a smaller one is known to be over when it is not live.
     pub(crate) last_job: Option<JobId>,
-    /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
-    pub(crate) resting: BTreeSet<(Time, TaskId)>,
-    /// Jobs with maps that are pinned to where nobody is, and since when.
-    pub(crate) orphaned: BTreeSet<(Time, JobId)>,
+    pub(crate) waits: Waits,
     /// Lines by station.
-    pub(crate) lines: [Lines; 3],
+    pub(crate) lines: PerStation<Lines>,
+    pub(crate) unseen: Unseen,
+    /// Facts that came too late to matter.
+    pub(crate) late: u64,
+    /// How fast maps arrive.
+    pub(crate) arrivals: ArrivalRate,
+}
+
+/// What the policy has not seen yet.
+#[derive(Debug, Default)]
+pub(crate) struct Unseen {
     /// Live jobs that something happened to since the rows were counted.
     pub(crate) dirty: BTreeSet<JobId>,
-    /// Live jobs that the policy does not know yet.
+    /// Live jobs that the policy does not know.
     pub(crate) arrived: Vec<JobId>,
     /// Jobs that ended and that the policy still knows.
     pub(crate) left: Vec<Job>,
+}
+
+/// What waits for a time to come.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
+    pub(crate) backing_off: BTreeSet<(Time, TaskId)>,
+    /// Jobs with maps that are pinned to where nobody is, and since when.
+    pub(crate) orphaned: BTreeSet<(Time, JobId)>,
     /// Since when, but for looks in between, slots have been idle while reduces waited for busy homes.
     pub(crate) idle_since: Option<Time>,
     /// When the last worker went, or the start.
     pub(crate) deserted_at: Time,
-    /// Facts that came too late to matter.
-    pub(crate) late: u64,
-    /// How fast maps arrive.
-    pub(crate) arrivals: Arrivals,
+}
+
+/// The last jobs that ended.
+#[derive(Debug, Default)]
+pub(crate) struct EndedJobs {
+    pub(crate) by_id: BTreeMap<JobId, JobSnapshot>,
+    /// In the order in which they ended.
+    order: VecDeque<JobId>,
+}
+
+impl EndedJobs {
+    /// Keeps this one, and forgets the first that ended when there are more than `jobs_max`.
+    fn keep(&mut self, job: JobSnapshot, jobs_max: usize) {
+        self.order.push_back(job.id);
+        self.by_id.insert(job.id, job);
+        while jobs_max < self.by_id.len()
+            && let Some(first) = self.order.pop_front()
+        {
+            self.by_id.remove(&first);
+        }
+    }
 }
 
 /// How many maps arrive in a second, those of long ago counting less and less.
 #[derive(Debug, Default)]
-pub(crate) struct Arrivals {
+pub(crate) struct ArrivalRate {
     last: Option<Time>,
     maps: f64,
     seconds: f64,
@@ -93,7 +127,7 @@ pub(crate) struct Arrivals {
 /// After this time an arrival counts as 1/e of itself, in seconds.
 const ARRIVALS_MEMORY_S: f64 = 600.0;
 
-impl Arrivals {
+impl ArrivalRate {
     /// A job with so many maps arrived.
     pub(crate) fn add(&mut self, now: Time, maps: usize) {
         if let Some(last) = self.last {
@@ -112,7 +146,7 @@ impl Arrivals {
     }
 }
 
-impl Books {
+impl Ledger {
     pub(crate) fn new(config: CoreConfig) -> Self {
         Self {
             config,
@@ -120,36 +154,28 @@ impl Books {
             workers: Workers::default(),
             jobs: BTreeMap::new(),
             attempts: BTreeMap::new(),
-            suspendable: BTreeSet::new(),
-            stranded: BTreeMap::new(),
-            moving: BTreeSet::new(),
+            suspensions: Suspensions::default(),
             preempts: false,
             ahead: Ahead::default(),
-            ended: BTreeMap::new(),
-            ended_order: VecDeque::new(),
+            ended: EndedJobs::default(),
             last_job: None,
-            resting: BTreeSet::new(),
-            orphaned: BTreeSet::new(),
+            waits: Waits::default(),
             lines: Default::default(),
-            dirty: BTreeSet::new(),
-            arrived: Vec::new(),
-            left: Vec::new(),
-            idle_since: None,
-            deserted_at: Time::ZERO,
+            unseen: Unseen::default(),
             late: 0,
-            arrivals: Arrivals::default(),
+            arrivals: ArrivalRate::default(),
         }
     }
 
-    /// Others decide from now on: lines are theirs to draw, and maps that were dealt to be dealt again.
+    /// Others decide from now on: lines are theirs to draw, and maps that were assigned to be assigned again.
     pub(crate) fn decide_anew(&mut self) {
         self.lines = Default::default();
         for record in self.attempts.values_mut() {
             record.line = None;
         }
         for (&id, job) in &mut self.jobs {
-            job.undeal_all(&mut self.workers);
-            self.dirty.insert(id);
+            job.take_back_all(&mut self.workers);
+            self.unseen.dirty.insert(id);
         }
     }
 
@@ -161,37 +187,32 @@ impl Books {
     /// A job is over: its attempts are told to die, its workers to forget it.
     pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, out: &mut Vec<Command>) {
         let job = self.jobs.remove(&id).expect("only live jobs end");
-        for &attempt in &job.running {
+        for &attempt in &job.attempts.live {
             let record = self.attempts.get_mut(&attempt).expect("running attempts are in the table");
             record.dying = true;
             out.push(Command::Kill { attempt, worker: record.worker });
             match record.hold {
                 Hold::Suspendable => self.set_hold(attempt, Hold::Firm),
-                _ => drop(self.stranded.remove(&attempt)),
+                _ => drop(self.suspensions.stranded.remove(&attempt)),
             }
         }
-        for &worker in job.told.iter().filter(|&&worker| self.workers.is_live(worker)) {
+        for &worker in job.workers.informed.iter().filter(|&&worker| self.workers.is_live(worker)) {
             out.push(Command::Forget { job: id, worker });
         }
         out.push(Command::JobEnded { job: id, outcome });
-        if let Some(since) = job.orphaned_since {
-            self.orphaned.remove(&(since, id));
+        if let Some(since) = job.workers.orphaned_since {
+            self.waits.orphaned.remove(&(since, id));
         }
-        job.ready.disperse(&mut self.workers);
-        job.parked.disperse(&mut self.workers);
+        job.reduce_queue.ready.disperse(&mut self.workers);
+        job.reduce_queue.parked.disperse(&mut self.workers);
         job.queue.disperse(&mut self.workers);
         self.workers.forget(id, job.marks().into_iter());
-        self.dirty.remove(&id);
-        self.ended.insert(id, JobSnapshot::of(&job, Some((self.now, outcome))));
-        self.ended_order.push_back(id);
+        self.unseen.dirty.remove(&id);
+        let snapshot = JobSnapshot::of(&job, Some((self.now, outcome)));
+        self.ended.keep(snapshot, self.config.ended_jobs_max);
         match job.handle {
-            Some(_) => self.left.push(job),
-            None => self.arrived.retain(|&other| other != id),
-        }
-        while self.config.ended_jobs_max < self.ended.len()
-            && let Some(first) = self.ended_order.pop_front()
-        {
-            self.ended.remove(&first);
+            Some(_) => self.unseen.left.push(job),
+            None => self.unseen.arrived.retain(|&other| other != id),
         }
     }
 }
@@ -203,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_arrivals_is_that_of_the_last_minutes() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = ArrivalRate::default();
         arrivals.add(Time::ZERO, 1_000);
         assert_eq!(arrivals.rate(), None, "one job has no rate");
         let mut now = Time::ZERO;

@@ -3,21 +3,20 @@
 //! Not here: bytes; they never pass the master.
 //!
 //! Invariant: `lacking` of a map is the number of partitions without its segment; a lost output that somebody
-//! lacks is waiting, running, or lacked by homeless partitions only.
+//! lacks is waiting, running, or lacked by unassigned partitions only.
 
 use crate::command::{Cause, Command};
 use crate::event::{Failure, Fingerprint};
 use crate::ids::{AttemptId, WorkerId};
 use crate::ledger::jobs::Job;
-use crate::ledger::tasks::{MapState, ReduceState};
+use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
-use std::collections::BTreeSet;
 
 impl Job {
     /// A map's output is kept at this worker from now on; homes that lack it are told.
     pub(crate) fn gain_output(&mut self, map: u32, worker: WorkerId, out: &mut Vec<Command>) {
         self.set_map(map, MapState::Done { output: Some(worker) });
-        self.outputs.entry(worker).or_default().insert(map);
+        self.outputs.kept.entry(worker).or_default().insert(map);
         let attempt = self.current_map(map);
         for to in self.lacking_homes(map) {
             out.push(Command::Announce { job: self.id, map: attempt, from: worker, to });
@@ -27,12 +26,12 @@ impl Job {
     /// A map's output is empty: there is nothing to keep and nothing to fetch.
     pub(crate) fn gain_nothing(&mut self, map: u32, workers: &mut Workers) {
         self.set_map(map, MapState::Done { output: None });
-        self.empty.set(map);
+        self.outputs.empty.set(map);
         self.maps[map as usize].lacking = 0;
         for partition in 0..self.reduces.len() as u32 {
             let reduce = &mut self.reduces[partition as usize];
             if reduce.gathered.set(map) {
-                self.segments_fetched += 1;
+                self.counts.segments_fetched += 1;
                 if let Some(home) = reduce.home.filter(|_| self.has_all(partition)) {
                     self.make_ready(partition, home, workers);
                 }
@@ -41,7 +40,7 @@ impl Job {
     }
 
     /// Whether all segments of this partition are at its home.
-    fn has_all(&self, partition: u32) -> bool {
+    pub(super) fn has_all(&self, partition: u32) -> bool {
         self.reduces[partition as usize].gathered.count() as usize == self.maps.len()
     }
 
@@ -58,10 +57,10 @@ impl Job {
         let MapState::Done { output: Some(worker) } = self.maps[map as usize].state else {
             panic!("{}: map {map} lost an output that it does not have", self.id);
         };
-        if let Some(maps) = self.outputs.get_mut(&worker) {
+        if let Some(maps) = self.outputs.kept.get_mut(&worker) {
             maps.remove(&map);
             if maps.is_empty() {
-                self.outputs.remove(&worker);
+                self.outputs.kept.remove(&worker);
             }
         }
         self.set_map(map, MapState::Done { output: None });
@@ -80,15 +79,15 @@ impl Job {
         if self.maps[map as usize].lacking == 0 {
             return Vec::new();
         }
-        self.homes.keys().copied().filter(|&home| self.home_lacks(home, map)).collect()
+        self.homes.at.keys().copied().filter(|&home| self.home_lacks(home, map)).collect()
     }
 
     /// Whether a partition at this home does not have its segment of this map. Costs the same however many there are.
     pub(crate) fn home_lacks(&self, home: WorkerId, map: u32) -> bool {
-        let Some(partitions) = self.homes.get(&home) else { return false };
+        let Some(partitions) = self.homes.at.get(&home) else { return false };
         let (came, ended) =
-            self.arrivals.get(&home).map_or((0, 0), |arrivals| (arrivals.of(map), arrivals.ended));
-        !self.empty.get(map) && came < partitions.len() as u32 + ended
+            self.homes.gathered.get(&home).map_or((0, 0), |arrivals| (arrivals.of(map), arrivals.ended));
+        !self.outputs.empty.get(map) && came < partitions.len() as u32 + ended
     }
 
     /// Whether an output of this map attempt has been made, of which a partition has nothing at this home.
@@ -161,9 +160,9 @@ impl Job {
             }
             reduce.gathered.set(index);
             news = true;
-            self.arrivals.entry(home).or_default().add(index);
+            self.homes.gathered.entry(home).or_default().add(index);
             self.maps[index as usize].lacking -= 1;
-            self.segments_fetched += 1;
+            self.counts.segments_fetched += 1;
             if self.has_all(partition) {
                 self.make_ready(partition, home, workers);
             }
@@ -173,7 +172,7 @@ impl Job {
             && news
             && map.epoch + 1 == task.tries.launched
         {
-            self.routes.read(home, from);
+            self.outputs.routes.read(home, from);
         }
         if news && task.lacking == 0 && task.state == MapState::Waiting {
             // It waited to be made again for those who just got it from the old output after all.
@@ -188,19 +187,18 @@ impl Job {
     /// to blame, or the output was given up.
     pub(crate) fn fetch_failed(
         &mut self,
-        home: WorkerId,
-        map: AttemptId,
+        (home, map): (WorkerId, AttemptId),
         class: Failure,
-        (rereads_max, troubles): (u32, (u32, u32)),
+        (rereads_max, worker_failures): (u32, (u32, u32)),
         workers: &mut Workers,
         out: &mut Vec<Command>,
     ) -> Option<Result<(), Cause>> {
         let index = map.task.index;
         let from = self.held_at(map).filter(|_| self.home_lacks(home, index))?;
         // A disk that turned the bytes down was reached; damaged bytes came over some way too.
-        let home_is_cut_off = class == Failure::Fetch && self.routes.fails(home, from);
+        let home_is_cut_off = class == Failure::Fetch && self.outputs.routes.fails(home, from);
         if class == Failure::Worker || home_is_cut_off {
-            let blame = self.trouble(home, map.task, troubles, workers, out);
+            let blame = self.worker_failed(home, map.task, worker_failures, workers, out);
             if blame.is_ok() && self.home_lacks(home, index) {
                 out.push(Command::Announce { job: self.id, map, from, to: home });
             }
@@ -213,131 +211,5 @@ impl Job {
             return Some(Err(Cause::OutputUnreadable { task: map.task }));
         }
         Some(self.lose_output(index, workers, out))
-    }
-
-    fn make_ready(&mut self, partition: u32, home: WorkerId, workers: &mut Workers) {
-        self.set_reduce(partition, ReduceState::Ready);
-        self.ready.insert(self.id, home, partition, workers);
-    }
-
-    /// Gives a homeless partition a home, which begins with nothing.
-    pub(crate) fn set_home(
-        &mut self,
-        partition: u32,
-        worker: WorkerId,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) {
-        assert!(self.homeless.remove(&partition), "{}: partition {partition} has a home", self.id);
-        self.reduces[partition as usize].home = Some(worker);
-        self.homes.entry(worker).or_default().insert(partition);
-        self.told.insert(worker);
-        workers.tell(worker, self.id);
-        out.push(Command::Home { job: self.id, partition, worker });
-        if self.has_all(partition) {
-            self.make_ready(partition, worker, workers);
-        }
-    }
-
-    /// Announces what there is to homes that took over partitions, and makes again what there is not.
-    ///
-    /// # Errors
-    /// The job cannot go on: a map cannot run again.
-    pub(crate) fn supply(
-        &mut self,
-        homes: &BTreeSet<WorkerId>,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) -> Result<(), Cause> {
-        if self.maps_done == 0 {
-            return Ok(());
-        }
-        for map in 0..self.maps.len() as u32 {
-            match self.maps[map as usize].state {
-                MapState::Done { output: Some(from) } => {
-                    let attempt = self.current_map(map);
-                    for &to in homes {
-                        out.push(Command::Announce { job: self.id, map: attempt, from, to });
-                    }
-                }
-                MapState::Done { output: None } if 0 < self.maps[map as usize].lacking => {
-                    self.map_waits(map, workers)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes a partition from its home, with all that was gathered; a live home is told.
-    pub(crate) fn unhome(&mut self, partition: u32, workers: &mut Workers, out: &mut Vec<Command>) {
-        let reduce = &mut self.reduces[partition as usize];
-        assert!(reduce.state != ReduceState::Done, "{}: finished partition {partition} moved", self.id);
-        let home = reduce.home.take().expect("only partitions with a home lose it");
-        let gathered = std::mem::replace(&mut reduce.gathered, self.empty.clone());
-        self.segments_fetched -= u64::from(gathered.count() - self.empty.count());
-        for map in gathered.iter().filter(|&map| !self.empty.get(map)) {
-            self.maps[map as usize].lacking += 1;
-            if let Some(arrivals) = self.arrivals.get_mut(&home) {
-                arrivals.take(map);
-            }
-        }
-        self.set_reduce(partition, ReduceState::Gathering);
-        self.ready.remove(home, partition, workers);
-        self.resting.remove(&partition);
-        self.leave_home(home, partition);
-        self.homeless.insert(partition);
-        if workers.is_live(home) {
-            out.push(Command::Unhome { job: self.id, partition, worker: home });
-        }
-    }
-
-    fn leave_home(&mut self, home: WorkerId, partition: u32) {
-        if let Some(partitions) = self.homes.get_mut(&home) {
-            partitions.remove(&partition);
-            if partitions.is_empty() {
-                self.homes.remove(&home);
-            }
-        }
-    }
-
-    /// A reduce is done: nothing is gathered for it any more.
-    pub(crate) fn finish_reduce(&mut self, partition: u32) {
-        self.set_reduce(partition, ReduceState::Done);
-        self.reduces[partition as usize].continues = None;
-        let home = self.reduces[partition as usize].home.take().expect("a running reduce has a home");
-        self.arrivals.entry(home).or_default().ended += 1;
-        self.leave_home(home, partition);
-    }
-
-    /// A reduce attempt ended without result: run it again where its segments are, or move it when that
-    /// place is no good.
-    pub(crate) fn reduce_stopped(
-        &mut self,
-        partition: u32,
-        class: Failure,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) {
-        let home = self.reduces[partition as usize].home.expect("a running reduce has a home");
-        // An attempt that could not go on from what another had written is begun anew from what was gathered.
-        let continued = self.drop_continuation(partition, class, workers);
-        let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt) && !continued;
-        if gathered_is_bad {
-            self.reduces[partition as usize].tries.avoid(home);
-        }
-        let tries = &self.reduces[partition as usize].tries;
-        // The first retry stays with the segments; after that the place itself is under suspicion.
-        let try_elsewhere =
-            class == Failure::User && 2 <= tries.charged && self.has_elsewhere(tries, Some(home), workers);
-        let home_is_good = workers.is_live(home) && self.may_use(home, workers);
-        if home_is_good && class.avoids_worker() {
-            self.set_reduce(partition, ReduceState::Ready);
-            self.resting.insert(partition);
-        } else if home_is_good && !gathered_is_bad && !try_elsewhere {
-            self.make_ready(partition, home, workers);
-        } else {
-            self.unhome(partition, workers, out);
-        }
     }
 }

@@ -1,8 +1,6 @@
 //! Where waiting tasks stand in line, indexed so that a fitting task for an idle worker is found at once.
 //!
-//! Not here: the choice among them (`placement`).
-//!
-//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `wary`, `resting`, `orphans`, in `dealt`
+//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `retrying`, `backing_off`, `orphans`, in `assigned`
 //! under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host` index `preferring`.
 
 use crate::ids::{HostId, JobId, TaskKind, WorkerId};
@@ -39,7 +37,7 @@ impl Bound {
 
     pub(crate) fn insert(&mut self, job: JobId, worker: WorkerId, index: u32, workers: &mut Workers) {
         let record = workers.live.get_mut(&worker).expect("tasks are bound to live workers");
-        record.bound.insert(job);
+        record.marks.bound.insert(job);
         let new = self.at.entry(worker).or_default().insert(index);
         assert!(new, "{job}: task {index} bound twice to {worker}");
         self.startable += u32::from(record.shown_idle[record.pool(self.kind)]);
@@ -105,12 +103,12 @@ pub(crate) struct Queue {
     pub(crate) orphans: BTreeSet<u32>,
     /// Workers that were taken for those that maps are pinned to, and have marks of the job.
     pub(crate) heirs: BTreeSet<WorkerId>,
-    /// Were dealt to a worker by the placement.
-    pub(crate) dealt: Bound,
+    /// Were assigned to a worker by the placement.
+    pub(crate) assigned: Bound,
     /// Failed somewhere and avoid it; few, so they are looked at one by one.
-    pub(crate) wary: BTreeSet<u32>,
+    pub(crate) retrying: BTreeSet<u32>,
     /// Failed by a worker's fault a moment ago; nobody may start them yet.
-    pub(crate) resting: BTreeSet<u32>,
+    pub(crate) backing_off: BTreeSet<u32>,
 }
 
 impl Queue {
@@ -123,32 +121,32 @@ impl Queue {
             pinned: Bound::new(TaskKind::Map),
             orphans: BTreeSet::new(),
             heirs: BTreeSet::new(),
-            dealt: Bound::new(TaskKind::Map),
-            wary: BTreeSet::new(),
-            resting: BTreeSet::new(),
+            assigned: Bound::new(TaskKind::Map),
+            retrying: BTreeSet::new(),
+            backing_off: BTreeSet::new(),
         }
     }
 
     /// Upper bound of the maps that could start now; zero is exact unless retries wait.
     pub(crate) fn startable(&self) -> u32 {
-        self.loose() + self.pinned.startable + self.dealt.startable
+        self.unbound() + self.pinned.startable + self.assigned.startable
     }
 
     /// Maps that wait for no worker in particular.
-    pub(crate) fn loose(&self) -> u32 {
-        (self.open.len() + self.preferring.len() + self.wary.len()) as u32
+    pub(crate) fn unbound(&self) -> u32 {
+        (self.open.len() + self.preferring.len() + self.retrying.len()) as u32
     }
 
-    /// Maps that a placement may deal: those that may run anywhere and have not failed.
-    pub(crate) fn undealt(&self) -> impl Iterator<Item = u32> {
+    /// Maps that a placement may assign: those that may run anywhere and have not failed.
+    pub(crate) fn assignable(&self) -> impl Iterator<Item = u32> {
         self.open.iter().chain(&self.preferring).copied()
     }
 
     /// The job is over: nobody waits any more.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         self.pinned.disperse(workers);
-        self.dealt.disperse(workers);
-        workers.loose -= u64::from(self.loose());
+        self.assigned.disperse(workers);
+        workers.unbound -= u64::from(self.unbound());
     }
 
     pub(crate) fn insert(
@@ -156,7 +154,7 @@ impl Queue {
         job: JobId,
         index: u32,
         spec: &MapSpec,
-        wary: bool,
+        retrying: bool,
         workers: &mut Workers,
     ) {
         let places = if spec.pinned { places(spec, workers) } else { BTreeSet::new() };
@@ -165,9 +163,9 @@ impl Queue {
             return;
         }
         self.heirs.extend(places.iter().filter(|worker| !spec.preferred.contains(worker)));
-        workers.loose += u64::from(wary || !spec.pinned);
-        if wary {
-            self.wary.insert(index);
+        workers.unbound += u64::from(retrying || !spec.pinned);
+        if retrying {
+            self.retrying.insert(index);
         } else if spec.pinned {
             for &worker in &places {
                 self.pinned.insert(job, worker, index, workers);
@@ -176,7 +174,7 @@ impl Queue {
             self.preferring.insert(index);
             for &worker in &spec.preferred {
                 if let Some(record) = workers.live.get_mut(&worker) {
-                    record.named.insert(job);
+                    record.marks.named.insert(job);
                     self.near.entry(worker).or_default().insert(index);
                 }
                 if let Some(host) = workers.host(worker) {
@@ -186,18 +184,18 @@ impl Queue {
         } else {
             self.open.insert(index);
         }
-        if wary {
+        if retrying {
             // A lost worker asks the jobs that name it whether a pinned map has nowhere left to run.
             for worker in places {
                 if let Some(record) = workers.live.get_mut(&worker) {
-                    record.named.insert(job);
+                    record.marks.named.insert(job);
                 }
             }
         }
     }
 
     /// The map waits for this worker alone from now on.
-    pub(crate) fn deal(
+    pub(crate) fn assign(
         &mut self,
         job: JobId,
         index: u32,
@@ -206,20 +204,20 @@ impl Queue {
         workers: &mut Workers,
     ) {
         self.remove(index, spec, None, workers);
-        self.dealt.insert(job, to, index, workers);
+        self.assigned.insert(job, to, index, workers);
     }
 
-    /// Takes a waiting map out; `dealt` is the worker that it was dealt to.
+    /// Takes a waiting map out; `assigned` is the worker that it was assigned to.
     pub(crate) fn remove(
         &mut self,
         index: u32,
         spec: &MapSpec,
-        dealt: Option<WorkerId>,
+        assigned: Option<WorkerId>,
         workers: &mut Workers,
     ) {
-        let loose = self.loose();
-        let mut found = dealt.is_some_and(|worker| self.dealt.remove(worker, index, workers));
-        found |= self.open.remove(&index) || self.wary.remove(&index) || self.resting.remove(&index);
+        let unbound = self.unbound();
+        let mut found = assigned.is_some_and(|worker| self.assigned.remove(worker, index, workers));
+        found |= self.open.remove(&index) || self.retrying.remove(&index) || self.backing_off.remove(&index);
         found |= self.orphans.remove(&index);
         if spec.pinned {
             for worker in places(spec, workers) {
@@ -235,14 +233,20 @@ impl Queue {
             }
         }
         assert!(found, "map {index} left a queue in which it did not wait");
-        workers.loose -= u64::from(loose - self.loose());
+        workers.unbound -= u64::from(unbound - self.unbound());
     }
 
     /// A worker has joined: maps that were pinned to lost workers of its machine may run on it. Looks at all waiting
     /// maps that are pinned; workers join rarely.
-    pub(crate) fn welcome(&mut self, job: JobId, joined: WorkerId, maps: &[MapTask], workers: &mut Workers) {
+    pub(crate) fn welcome(
+        &mut self,
+        job: JobId,
+        joined: WorkerId,
+        (specs, maps): (&[MapSpec], &[MapTask]),
+        workers: &mut Workers,
+    ) {
         let here: BTreeSet<u32> = self.pinned.at.values().flatten().copied().collect();
-        let fits = |index: &u32| places(&maps[*index as usize].spec, workers).contains(&joined);
+        let fits = |index: &u32| places(&specs[*index as usize], workers).contains(&joined);
         let more: Vec<u32> = here.into_iter().filter(fits).collect();
         let found: Vec<u32> = self.orphans.iter().copied().filter(fits).collect();
         for index in more {
@@ -252,14 +256,14 @@ impl Queue {
         for index in found {
             self.orphans.remove(&index);
             let task = &maps[index as usize];
-            self.insert(job, index, &task.spec, !task.tries.avoids.is_empty(), workers);
+            self.insert(job, index, &specs[index as usize], !task.tries.avoids.is_empty(), workers);
         }
-        let rests = |index: &u32| maps[*index as usize].spec.pinned;
-        if self.wary.iter().chain(&self.resting).any(rests)
+        let pinned = |index: &u32| specs[*index as usize].pinned;
+        if self.retrying.iter().chain(&self.backing_off).any(pinned)
             && let Some(record) = workers.live.get_mut(&joined)
         {
             self.heirs.insert(joined);
-            record.named.insert(job);
+            record.marks.named.insert(job);
         }
     }
 

@@ -1,7 +1,5 @@
 //! Which worker has read from which others in a job, and which it could not read from: tells a home that has no way to
 //! others from outputs that nobody can read.
-//!
-//! Not here: what follows for either (`outputs`).
 
 use crate::ids::WorkerId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,9 @@
 //! Reduce attempts that leave their slot before they end: suspended, resumed, handed over.
 //!
 //! A suspended attempt keeps what it has at its worker and holds no slot; it goes on there, or it writes down where it
-//! stands and the next attempt of its task goes on from there on another worker. Not here: which attempts
-//! (`core::preempt`), and maps, which are short and are left to finish.
+//! stands and the next attempt of its task goes on from there on another worker.
 //!
-//! Invariants: an attempt that may publish keeps its slot; a partition stands in [`Job::parked`] exactly while its
+//! Invariants: an attempt that may publish keeps its slot; a partition stands in [`ReduceQueue::parked`](crate::ledger::ReduceQueue::parked) exactly while its
 //! attempt is suspended and not handing over.
 
 use crate::command::Command;
@@ -12,9 +11,21 @@ use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::attempts::station_of;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::workers::Workers;
-use crate::ledger::{Books, Job};
+use crate::ledger::{Job, Ledger};
 use crate::plan::Line;
 use crate::units::Time;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Attempts by what can be done with their slots.
+#[derive(Debug, Default)]
+pub(crate) struct Suspensions {
+    /// Live attempts that could be told to suspend.
+    pub(crate) suspendable: BTreeSet<AttemptId>,
+    /// Suspended attempts that can be handed over, and since when each could only go on elsewhere.
+    pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
+    /// Reduces that were told to go on elsewhere; some may do so already.
+    pub(crate) moving: BTreeSet<TaskId>,
+}
 
 /// How an attempt has its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +65,7 @@ pub(crate) struct Continued {
     pub(crate) at: WorkerId,
 }
 
-impl Books {
+impl Ledger {
     pub(crate) fn set_hold(&mut self, attempt: AttemptId, hold: Hold) {
         let record = self.attempts.get_mut(&attempt).expect("only attempts of the table hold slots");
         let before = std::mem::replace(&mut record.hold, hold);
@@ -62,20 +73,20 @@ impl Books {
         let movable = hold == Hold::Suspended { stays: false } && !record.dying;
         self.workers.count_hold(worker, before, hold);
         if before == Hold::Suspendable {
-            self.suspendable.remove(&attempt);
+            self.suspensions.suspendable.remove(&attempt);
         }
         if hold == Hold::Suspendable {
-            self.suspendable.insert(attempt);
+            self.suspensions.suspendable.insert(attempt);
         }
-        self.stranded.remove(&attempt);
+        self.suspensions.stranded.remove(&attempt);
         if movable {
-            self.stranded.insert(attempt, None);
+            self.suspensions.stranded.insert(attempt, None);
         }
         if before.yields() != hold.yields()
             && let Some(job) = self.jobs.get_mut(&attempt.task.job)
         {
-            job.yielding = job.yielding + u32::from(hold.yields()) - u32::from(before.yields());
-            self.dirty.insert(attempt.task.job);
+            job.counts.yielding = job.counts.yielding + u32::from(hold.yields()) - u32::from(before.yields());
+            self.unseen.dirty.insert(attempt.task.job);
         }
     }
 
@@ -108,7 +119,7 @@ impl Books {
         record.ran += now.since(record.since);
         let (worker, line) = (record.worker, record.line.take());
         if let Some(line) = line {
-            self.lines[station_of(TaskKind::Reduce).index()].give_back(line);
+            self.lines[station_of(TaskKind::Reduce)].give_back(line);
         }
         if let Some(next) = self.workers.park(worker, attempt) {
             self.promote(next);
@@ -116,7 +127,7 @@ impl Books {
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
             job.set_reduce(attempt.task.index, ReduceState::Suspended);
             job.tally.suspended += 1;
-            self.dirty.insert(attempt.task.job);
+            self.unseen.dirty.insert(attempt.task.job);
         }
         self.wait_for_slot(attempt);
     }
@@ -125,8 +136,8 @@ impl Books {
     fn wait_for_slot(&mut self, attempt: AttemptId) {
         let worker = self.attempts[&attempt].worker;
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
-            job.parked.insert(attempt.task.job, worker, attempt.task.index, &mut self.workers);
-            self.dirty.insert(attempt.task.job);
+            job.reduce_queue.parked.insert(attempt.task.job, worker, attempt.task.index, &mut self.workers);
+            self.unseen.dirty.insert(attempt.task.job);
         }
     }
 
@@ -139,10 +150,10 @@ impl Books {
         record.line = line;
         let worker = record.worker;
         if let Some(line) = line {
-            self.lines[station_of(TaskKind::Reduce).index()].take(line);
+            self.lines[station_of(TaskKind::Reduce)].take(line);
         }
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of live jobs are resumed");
-        job.parked.remove(worker, attempt.task.index, &mut self.workers);
+        job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);
         job.set_reduce(attempt.task.index, ReduceState::Running);
         self.workers.unpark(worker, attempt);
         self.set_hold(attempt, Hold::Suspendable);
@@ -154,9 +165,9 @@ impl Books {
         self.set_hold(attempt, Hold::HandingOver);
         let worker = self.attempts[&attempt].worker;
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of live jobs are handed over");
-        job.parked.remove(worker, attempt.task.index, &mut self.workers);
-        self.dirty.insert(attempt.task.job);
-        self.moving.insert(attempt.task);
+        job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);
+        self.unseen.dirty.insert(attempt.task.job);
+        self.suspensions.moving.insert(attempt.task);
         worker
     }
 
@@ -180,7 +191,7 @@ impl Books {
         let free = |&(&worker, _): &(&WorkerId, _)| {
             self.workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Reduce))
         };
-        let homes = job.parked.at.iter().filter(|home| 0 < free(home));
+        let homes = job.reduce_queue.parked.at.iter().filter(|home| 0 < free(home));
         let (_, line) = homes.min_by_key(|home| (std::cmp::Reverse(free(home)), *home.0))?;
         let index = line.first().copied()?;
         Some(job.current_reduce(index))

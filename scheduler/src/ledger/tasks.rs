@@ -1,11 +1,7 @@
 //! One map or reduce task: its state, its tries and its commit permit.
-//!
-//! Not here: what a change of state means to the job's indexes (`jobs`) and the rules of failure
-//! (`attempts`).
 
 use crate::event::Fingerprint;
 use crate::ids::WorkerId;
-use crate::job::MapSpec;
 use crate::ledger::suspensions::Continued;
 
 /// Where a map stands. Legal: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed or
@@ -76,11 +72,10 @@ impl Tries {
 
 #[derive(Debug)]
 pub(crate) struct MapTask {
-    pub(crate) spec: MapSpec,
     pub(crate) state: MapState,
     pub(crate) tries: Tries,
-    /// The worker that it was dealt to and waits for.
-    pub(crate) dealt: Option<WorkerId>,
+    /// The worker that it was assigned to and waits for.
+    pub(crate) assigned: Option<WorkerId>,
     /// Partitions that do not have their segment of this map; those of finished reduces do.
     pub(crate) lacking: u32,
     /// Times that a home could not read the output.
@@ -89,6 +84,20 @@ pub(crate) struct MapTask {
     pub(crate) print: Option<Fingerprint>,
     /// The first epoch whose output is like that: segments of earlier ones do not go with it.
     pub(crate) alike_since: u32,
+}
+
+impl MapTask {
+    pub(crate) fn new(reduces: u32) -> Self {
+        Self {
+            state: MapState::Waiting,
+            tries: Tries::default(),
+            assigned: None,
+            lacking: reduces,
+            unreadable: 0,
+            print: None,
+            alike_since: 0,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -105,17 +114,30 @@ pub(crate) struct ReduceTask {
     pub(crate) continues: Option<Continued>,
 }
 
+impl ReduceTask {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: ReduceState::Gathering,
+            tries: Tries::default(),
+            home: None,
+            moved: false,
+            gathered: Bits::default(),
+            continues: None,
+        }
+    }
+}
+
 /// How many partitions have their segment of each map at one home, those whose reduce ended there included; so that
 /// nobody looks at all partitions to learn whether one lacks a map. Maps without output do not count.
 #[derive(Debug, Default)]
-pub(crate) struct Arrivals {
+pub(crate) struct GatheredSegments {
     /// By map; maps beyond have come to none.
     segments: Vec<u32>,
     /// Reduces that ended there.
     pub(crate) ended: u32,
 }
 
-impl Arrivals {
+impl GatheredSegments {
     /// Partitions, ended ones included, that have this map.
     pub(crate) fn of(&self, map: u32) -> u32 {
         self.segments.get(map as usize).copied().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! The algorithm itself, on whole weights. See `matching` for the method.
-//!
-//! Not here: weights that are not whole.
+
+mod contract;
 
 /// No vertex, or no node.
 const NONE: u32 = u32::MAX;
@@ -165,8 +165,8 @@ impl<'a> Blossom<'a> {
                 continue;
             }
             match self.next_event() {
-                Event::Tight(edge) => self.tight.push(edge),
-                Event::Open(blossom) => self.expand(blossom),
+                TreeEvent::Tight(edge) => self.tight.push(edge),
+                TreeEvent::Open(blossom) => self.expand(blossom),
             }
         }
     }
@@ -177,28 +177,28 @@ impl<'a> Blossom<'a> {
     }
 
     /// The event that needs the least change of prices, after that change.
-    fn next_event(&mut self) -> Event {
+    fn next_event(&mut self) -> TreeEvent {
         let mut least = (i64::MAX, None);
-        let mut consider = |change: i64, event: Event| {
+        let mut consider = |change: i64, event: TreeEvent| {
             if change < least.0 {
                 least = (change, Some(event));
             }
         };
         for (vertex, &(from, slack)) in (0..).zip(&self.reached) {
             if self.label(vertex) == Label::Free {
-                consider(slack, Event::Tight((from, vertex)));
+                consider(slack, TreeEvent::Tight((from, vertex)));
             }
         }
         for &node in &self.outer {
             let nearest = self.nodes[node as usize].nearest;
             if nearest != NONE {
                 let edge = self.between(node, nearest);
-                consider(self.slack_of(edge) / 2, Event::Tight(edge));
+                consider(self.slack_of(edge) / 2, TreeEvent::Tight(edge));
             }
         }
         for &blossom in &self.used {
             if self.labels[blossom as usize] == Label::Inner {
-                consider(self.z[blossom as usize] / 2, Event::Open(blossom));
+                consider(self.z[blossom as usize] / 2, TreeEvent::Open(blossom));
             }
         }
         let (change, event) = least;
@@ -301,201 +301,11 @@ impl<'a> Blossom<'a> {
         self.become_outer(self.top[mate as usize]);
         true
     }
-
-    /// The way from an outer node up to the root: matched edge to the inner node above, its entry to the outer node
-    /// above that; each edge with the lower vertex first. `None` at the root.
-    fn above(&self, outer: u32) -> Option<(Edge, u32, Edge, u32)> {
-        let base = self.nodes[outer as usize].base;
-        let mate = self.mate[base as usize];
-        if mate == NONE {
-            return None;
-        }
-        let inner = self.top[mate as usize];
-        let (up, down) = self.nodes[inner as usize].entry;
-        Some(((base, mate), inner, (down, up), self.top[up as usize]))
-    }
-
-    /// Nodes and edges from an outer node up to the root: `nodes[i]` and `nodes[i + 1]` are joined by `edges[i]`.
-    fn path(&self, from: u32) -> (Vec<u32>, Vec<Edge>) {
-        let (mut nodes, mut edges) = (vec![from], Vec::new());
-        let mut at = from;
-        while let Some((matched, inner, entry, outer)) = self.above(at) {
-            nodes.extend([inner, outer]);
-            edges.extend([matched, entry]);
-            at = outer;
-        }
-        (nodes, edges)
-    }
-
-    /// Makes a blossom of the cycle that this edge of slack 0 between outer nodes closes.
-    fn contract(&mut self, edge: Edge) {
-        let (mut left, mut left_edges) = self.path(self.top[edge.0 as usize]);
-        let (mut right, mut right_edges) = self.path(self.top[edge.1 as usize]);
-        // Both end at the root; what they share above the first common node goes.
-        while 1 < left.len() && 1 < right.len() && left[left.len() - 2] == right[right.len() - 2] {
-            left.pop();
-            right.pop();
-            left_edges.pop();
-            right_edges.pop();
-        }
-        right.pop();
-        // From the common node down to the edge, over it, and up again.
-        let mut children: Vec<u32> = left.into_iter().rev().collect();
-        let mut links: Vec<Edge> = left_edges.into_iter().rev().map(|(down, up)| (up, down)).collect();
-        links.push(edge);
-        children.extend(right);
-        links.extend(right_edges);
-        let blossom = self.unused.pop().expect("there are never more than n / 2 blossoms");
-        self.fill_blossom(blossom, children, links);
-    }
-
-    fn fill_blossom(&mut self, blossom: u32, children: Vec<u32>, links: Vec<Edge>) {
-        debug_assert!(children.len() == links.len() && children.len() % 2 == 1, "blossom of {children:?}");
-        let of = |child: &u32| self.nodes[*child as usize].vertices.iter().copied();
-        let vertices: Vec<u32> = children.iter().flat_map(of).collect();
-        for &vertex in &vertices {
-            self.top[vertex as usize] = blossom;
-        }
-        let base = self.nodes[children[0] as usize].base;
-        let (were_outer, were_inner): (Vec<u32>, Vec<u32>) =
-            children.iter().partition(|&&child| self.labels[child as usize] == Label::Outer);
-        self.outer.retain(|node| !were_outer.contains(node));
-        for &child in &children {
-            self.labels[child as usize] = Label::Free;
-        }
-        self.z[blossom as usize] = 0;
-        self.used.push(blossom);
-        let node = &mut self.nodes[blossom as usize];
-        (node.base, node.vertices, node.children, node.links) = (base, vertices, children, links);
-        self.enter_outer(blossom);
-        // What outer children know of other outer nodes is the blossom's now.
-        for place in 0..self.outer.len() - 1 {
-            let other = self.outer[place];
-            if were_outer.contains(&self.nodes[other as usize].nearest) {
-                self.nodes[other as usize].nearest = blossom;
-            }
-            for &child in &were_outer {
-                let edge = self.between(child, other);
-                if edge.0 != NONE {
-                    self.inherit(blossom, other, edge);
-                }
-            }
-        }
-        for child in were_inner {
-            for place in 0..self.nodes[child as usize].vertices.len() {
-                self.scan(blossom, self.nodes[child as usize].vertices[place]);
-            }
-        }
-    }
-
-    /// As [`Self::offer_between`], where the other node's nearest may be the new blossom already.
-    fn inherit(&mut self, blossom: u32, other: u32, edge: Edge) {
-        let known = self.between(blossom, other);
-        if known.0 == NONE || self.slack_of(edge) < self.slack_of(known) {
-            self.set_between(blossom, other, edge);
-        }
-        let nearest = self.nodes[blossom as usize].nearest;
-        if nearest == NONE || self.slack_of(edge) < self.slack_of(self.between(blossom, nearest)) {
-            self.nodes[blossom as usize].nearest = other;
-        }
-    }
-
-    /// Takes an inner blossom of price 0 apart: the shorter even way from its entry to its base stays in the tree.
-    fn expand(&mut self, blossom: u32) {
-        let z = self.z[blossom as usize];
-        debug_assert!(z == 0, "blossom of price {z} taken apart");
-        let node = &mut self.nodes[blossom as usize];
-        let entry = node.entry;
-        let children = std::mem::take(&mut node.children);
-        let links = std::mem::take(&mut node.links);
-        node.vertices.clear();
-        self.labels[blossom as usize] = Label::Free;
-        self.used.retain(|&other| other != blossom);
-        self.unused.push(blossom);
-        for &child in &children {
-            for place in 0..self.nodes[child as usize].vertices.len() {
-                self.top[self.nodes[child as usize].vertices[place] as usize] = child;
-            }
-            self.labels[child as usize] = Label::Free;
-        }
-        let reached = self.top[entry.1 as usize];
-        let count = children.len();
-        let mut at = children.iter().position(|&child| child == reached).expect("the entry leads to a child");
-        let backward = at.is_multiple_of(2);
-        let mut entry = entry;
-        let mut now_outer = Vec::new();
-        loop {
-            let child = children[at] as usize;
-            self.labels[child] = Label::Inner;
-            self.nodes[child].entry = entry;
-            if at == 0 {
-                break;
-            }
-            // The next child is matched to this one and outer; the edge after it enters the one behind.
-            let (next, after, link) = if backward {
-                let (to, from) = links[at - 2];
-                (at - 1, at - 2, (from, to))
-            } else {
-                (at + 1, (at + 2) % count, links[at + 1])
-            };
-            now_outer.push(children[next]);
-            entry = link;
-            at = after;
-        }
-        for node in now_outer {
-            self.become_outer(node);
-        }
-    }
-
-    /// Matches along this edge to an unmatched node and up to the root, which adds one pair.
-    fn augment(&mut self, edge: Edge) {
-        let (mut up, mut down) = edge;
-        loop {
-            let above = self.above(self.top[up as usize]);
-            self.rebase(self.top[down as usize], down);
-            self.rebase(self.top[up as usize], up);
-            self.mate[down as usize] = up;
-            self.mate[up as usize] = down;
-            let Some((_, _, entry, _)) = above else { return };
-            (down, up) = entry;
-        }
-    }
-
-    /// Matches inside a node so that this vertex is the one left over.
-    fn rebase(&mut self, node: u32, vertex: u32) {
-        if node == vertex {
-            return;
-        }
-        let inside = |blossom: &Self, child: u32| blossom.nodes[child as usize].vertices.contains(&vertex);
-        let children = std::mem::take(&mut self.nodes[node as usize].children);
-        let links = std::mem::take(&mut self.nodes[node as usize].links);
-        let count = children.len();
-        let at = (0..count).find(|&at| inside(self, children[at])).expect("the vertex is in the node");
-        // Children 1 and 2, 3 and 4, ... were matched. Those on the even way from here to the old base change mates.
-        let changed: Vec<usize> = if at.is_multiple_of(2) {
-            (0..at).step_by(2).collect()
-        } else {
-            (at + 1..count).step_by(2).collect()
-        };
-        for place in changed {
-            let (a, b) = links[place];
-            self.rebase(children[place], a);
-            self.rebase(children[(place + 1) % count], b);
-            self.mate[a as usize] = b;
-            self.mate[b as usize] = a;
-        }
-        self.rebase(children[at], vertex);
-        let node = &mut self.nodes[node as usize];
-        (node.children, node.links) = (children, links);
-        node.children.rotate_left(at);
-        node.links.rotate_left(at);
-        node.base = vertex;
-    }
 }
 
 /// What happens next to the tree.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum TreeEvent {
     /// This edge from an outer vertex to a free or outer one has slack 0.
     Tight(Edge),
     /// This inner blossom is taken apart.

@@ -1,11 +1,11 @@
 //! Turns a stream of job records into metrics, in memory that does not grow with the number of jobs.
 //!
-//! Not here: simulators. What a job would take alone is `max(map, shuffle) + reduce`, each in seconds of the whole
-//! station: maps and shuffle overlap, reduces follow.
+//! What a job would take alone is `max(map, shuffle) + reduce`, each in seconds of the whole station: maps and shuffle
+//! overlap, reduces follow.
 
 use super::statistics::jain_of_sums;
 use super::{JobRecord, Metric, Sketch};
-use crate::view::Station;
+use crate::station::{PerStation, Station};
 
 /// Borders between the sizes by which slowdown is shown unless told otherwise: those of the overlap paper's figure 9,
 /// where the mean size is about 2.
@@ -16,7 +16,7 @@ pub const SLOWDOWN_EDGES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
 pub struct CollectSettings {
     /// Capacity of each station in units of work per second: slots, and 1 at the shuffle. Infinite where the model
     /// has no such station.
-    pub capacity: [f64; 3],
+    pub capacity: PerStation<f64>,
     /// Borders between classes of jobs by the time that they take alone, in seconds, rising.
     pub slowdown_edges: Vec<f64>,
 }
@@ -24,7 +24,7 @@ pub struct CollectSettings {
 impl Default for CollectSettings {
     /// The fluid model: map and shuffle of capacity 1.
     fn default() -> Self {
-        Self { capacity: [1.0, 1.0, f64::INFINITY], slowdown_edges: SLOWDOWN_EDGES.to_vec() }
+        Self { capacity: PerStation::new(1.0, 1.0, f64::INFINITY), slowdown_edges: SLOWDOWN_EDGES.to_vec() }
     }
 }
 
@@ -43,7 +43,7 @@ pub struct Bucket {
 
 /// What came out of one run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Outcome {
+pub struct RunMetrics {
     values: Vec<Option<f64>>,
     /// Flow times.
     pub flow: Sketch,
@@ -51,8 +51,8 @@ pub struct Outcome {
     pub slowdown: Vec<Bucket>,
 }
 
-impl Outcome {
-    /// The value of a metric; `None` where it means nothing, such as tardiness where no job has a goal.
+impl RunMetrics {
+    /// The value of a metric; `None` where it means nothing, such as tardiness where no job has a deadline.
     #[must_use]
     pub fn value(&self, metric: Metric) -> Option<f64> {
         self.values[metric.index()]
@@ -65,7 +65,7 @@ impl Outcome {
     }
 
     /// Sets what the simulator counted better than the records tell: the used part of each station's capacity.
-    pub fn set_utilisation(&mut self, used: [f64; 3]) {
+    pub fn set_utilisation(&mut self, used: PerStation<f64>) {
         for (station, used) in Station::ALL.into_iter().zip(used) {
             self.values[utilisation(station).index()] = Some(used);
         }
@@ -109,11 +109,11 @@ pub struct Collector {
     map_sojourn: Sum,
     tardiness: Sum,
     tardiness_largest: f64,
-    goals_met: u64,
+    deadlines_met: u64,
     slowdown: Sum,
     slowdown_squares: f64,
     by_size: Vec<Sum>,
-    work: [f64; 3],
+    work: PerStation<f64>,
     first_arrival: f64,
     last_end: f64,
 }
@@ -137,11 +137,11 @@ impl Collector {
             map_sojourn: Sum::default(),
             tardiness: Sum::default(),
             tardiness_largest: 0.0,
-            goals_met: 0,
+            deadlines_met: 0,
             slowdown: Sum::default(),
             slowdown_squares: 0.0,
             by_size,
-            work: [0.0; 3],
+            work: PerStation::default(),
             first_arrival: f64::INFINITY,
             last_end: 0.0,
         }
@@ -149,20 +149,20 @@ impl Collector {
 
     /// Takes in the record of a job that ended.
     pub fn push(&mut self, record: &JobRecord) {
-        let flow = record.flow();
+        let times = record.times();
+        let flow = times.flow();
         self.flow.push(flow);
         self.flow_total += flow;
-        self.waiting.push(record.start - record.arrival);
-        self.execution.push(record.completion - record.start);
+        self.waiting.push(times.waiting());
+        self.execution.push(times.execution());
         self.map_sojourn.push(record.maps_done - record.arrival);
         self.first_arrival = self.first_arrival.min(record.arrival);
         self.last_end = self.last_end.max(record.completion);
         for (sum, work) in self.work.iter_mut().zip(record.work) {
             *sum += work;
         }
-        if let Some(goal) = record.goal {
-            let tardiness = (record.completion - goal.seconds()).max(0.0);
-            self.goals_met += u64::from(tardiness == 0.0);
+        if let Some(tardiness) = times.tardiness() {
+            self.deadlines_met += u64::from(tardiness == 0.0);
             self.tardiness.push(tardiness);
             self.tardiness_largest = self.tardiness_largest.max(tardiness);
         }
@@ -177,13 +177,13 @@ impl Collector {
     }
 
     fn alone(&self, record: &JobRecord) -> f64 {
-        let time = |station: Station| record.work[station.index()] / self.settings.capacity[station.index()];
+        let time = |station: Station| record.work[station] / self.settings.capacity[station];
         time(Station::Map).max(time(Station::Shuffle)) + time(Station::Reduce)
     }
 
     /// What came out.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunMetrics {
         let mut values = vec![None; Metric::ALL.len()];
         let mut set = |metric: Metric, value: Option<f64>| values[metric.index()] = value;
         let jobs = self.flow.count();
@@ -202,17 +202,16 @@ impl Collector {
         set(Metric::Makespan, some(span));
         set(Metric::Slowdown, self.slowdown.mean());
         set(Metric::Fairness, jain_of_sums(self.slowdown.count, self.slowdown.sum, self.slowdown_squares));
-        let goals = self.tardiness.count;
-        set(Metric::GoalsMet, (0 < goals).then(|| self.goals_met as f64 / goals as f64));
+        let deadlines = self.tardiness.count;
+        set(Metric::DeadlinesMet, (0 < deadlines).then(|| self.deadlines_met as f64 / deadlines as f64));
         set(Metric::Tardiness, self.tardiness.mean());
-        set(Metric::TardinessLargest, (0 < goals).then_some(self.tardiness_largest));
+        set(Metric::TardinessLargest, (0 < deadlines).then_some(self.tardiness_largest));
         for station in Station::ALL {
-            let capacity = self.settings.capacity[station.index()];
-            let used =
-                (0.0 < span && capacity.is_finite()).then(|| self.work[station.index()] / capacity / span);
+            let capacity = self.settings.capacity[station];
+            let used = (0.0 < span && capacity.is_finite()).then(|| self.work[station] / capacity / span);
             set(utilisation(station), used);
         }
-        Outcome { values, flow: self.flow.clone(), slowdown: self.buckets() }
+        RunMetrics { values, flow: self.flow.clone(), slowdown: self.buckets() }
     }
 
     fn buckets(&self) -> Vec<Bucket> {
@@ -232,13 +231,22 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    fn record(arrival: f64, start: f64, completion: f64, work: [f64; 3], goal: Option<u64>) -> JobRecord {
-        let goal = goal.map(|seconds| Time(seconds * 1_000_000_000));
-        JobRecord { seq: 0, arrival, start, maps_done: start + 1.0, completion, work, goal, weight: 1.0 }
+    fn record(arrival: f64, start: f64, completion: f64, work: [f64; 3], deadline: Option<u64>) -> JobRecord {
+        let deadline = deadline.map(|seconds| Time(seconds * 1_000_000_000));
+        JobRecord {
+            seq: 0,
+            arrival,
+            start,
+            maps_done: start + 1.0,
+            completion,
+            work: work.into(),
+            deadline,
+            weight: 1.0,
+        }
     }
 
-    fn outcome(capacity: [f64; 3], records: &[JobRecord]) -> Outcome {
-        let settings = CollectSettings { capacity, slowdown_edges: vec![1.5, 10.0] };
+    fn outcome(capacity: [f64; 3], records: &[JobRecord]) -> RunMetrics {
+        let settings = CollectSettings { capacity: capacity.into(), slowdown_edges: vec![1.5, 10.0] };
         let mut collector = Collector::new(settings);
         records.iter().for_each(|record| collector.push(record));
         collector.outcome()
@@ -264,7 +272,7 @@ mod tests {
             (Metric::Makespan, 8.0),
             (Metric::Slowdown, 4.0),
             (Metric::Fairness, 64.0 / (2.0 * 40.0)),
-            (Metric::GoalsMet, 0.5),
+            (Metric::DeadlinesMet, 0.5),
             (Metric::Tardiness, 1.0),
             (Metric::TardinessLargest, 2.0),
             (Metric::MapUtilisation, 5.0 / 16.0),
@@ -286,7 +294,7 @@ mod tests {
             Metric::ALL.iter().copied().filter(|&metric| nobody.value(metric).is_some()).collect();
         assert_eq!(known, [Metric::Jobs]);
         let without_work = outcome([1.0, 1.0, f64::INFINITY], &[record(0.0, 0.0, 0.0, [0.0; 3], None)]);
-        for metric in [Metric::Slowdown, Metric::Fairness, Metric::GoalsMet, Metric::ReduceUtilisation] {
+        for metric in [Metric::Slowdown, Metric::Fairness, Metric::DeadlinesMet, Metric::ReduceUtilisation] {
             assert_eq!(without_work.value(metric), None, "{metric}");
         }
     }

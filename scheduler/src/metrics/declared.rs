@@ -1,6 +1,4 @@
 //! Every metric, declared once: name, unit, meaning, and which way is better.
-//!
-//! Not here: how they are computed (`collect`).
 
 use crate::catalogue::nearest;
 use std::fmt;
@@ -73,7 +71,7 @@ metrics! {
     Slowdown, "slowdown", "", Lower, "mean of flow time / time that the job takes alone on the whole system";
     Fairness, "fairness", "", Higher, "Jain's index of the slowdowns: 1 if all jobs are slowed down alike";
     Efficiency, "efficiency-ratio", "", Lower, "total flow time / a total that no schedule can beat";
-    GoalsMet, "goals-met", "", Higher, "part of the jobs with a goal that end by it";
+    DeadlinesMet, "goals-met", "", Higher, "part of the jobs with a goal that end by it";
     Tardiness, "tardiness", "s", Lower, "mean of how much later than its goal a job ends, 0 if in time";
     TardinessLargest, "tardiness-max", "s", Lower, "largest tardiness";
     MapUtilisation, "map-use", "", Neither, "part of the map capacity used, from the first arrival to the last end";

@@ -1,6 +1,4 @@
 //! Means with their 95 % intervals, and Jain's fairness index.
-//!
-//! Not here: percentiles (`sketch`).
 
 /// Sums that give mean and variance of a stream, by Welford's update, so that they do not cancel.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -59,7 +57,7 @@ impl FromIterator<f64> for Moments {
 }
 
 /// A mean and how far it may be off.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,

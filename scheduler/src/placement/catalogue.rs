@@ -1,10 +1,8 @@
 //! Placements and splits by name.
-//!
-//! Not here: what they do (a file each).
 
 use crate::catalogue::{self, CatalogueError, Entry};
 use crate::placement::{
-    Dealt, Placement, Pull, Split, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
+    Placement, Pull, Split, SplitPlacement, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
     pure_stochastic,
 };
 use crate::queueing::{Bounds, Dtd, QueueError, Server, Setting, mean_sojourn, sojourn_bounds};
@@ -20,8 +18,8 @@ const PULL: Entry<dyn Placement> = Entry {
     make: |_| Ok(Box::new(Pull::new())),
 };
 
-/// The placement that deals by the split of this entry.
-macro_rules! dealt {
+/// The placement that assigns by the split of this entry.
+macro_rules! assigned {
     ($entry:path) => {
         Entry {
             name: $entry.name,
@@ -30,20 +28,20 @@ macro_rules! dealt {
             summary: $entry.summary,
             parameters: $entry.parameters,
             only_simulated: $entry.only_simulated,
-            make: |arguments| Ok(Box::new(Dealt::new(($entry.make)(arguments)?))),
+            make: |arguments| Ok(Box::new(SplitPlacement::new(($entry.make)(arguments)?))),
         }
     };
 }
 
 const PLACEMENTS: &[Entry<dyn Placement>] = &[
     PULL,
-    dealt!(fair_split::ENTRY),
-    dealt!(pure_deterministic::ENTRY),
-    dealt!(pure_stochastic::ENTRY),
-    dealt!(g_m_1::ENTRY),
-    dealt!(m_ep::ENTRY),
-    dealt!(dm_ep::ENTRY),
-    dealt!(optimal::ENTRY),
+    assigned!(fair_split::ENTRY),
+    assigned!(pure_deterministic::ENTRY),
+    assigned!(pure_stochastic::ENTRY),
+    assigned!(g_m_1::ENTRY),
+    assigned!(m_ep::ENTRY),
+    assigned!(dm_ep::ENTRY),
+    assigned!(optimal::ENTRY),
 ];
 
 const SPLITS: &[Entry<dyn Split>] = &[

@@ -1,6 +1,6 @@
 //! Which worker gets a task of the job that was granted a slot, and where partitions are gathered.
 //!
-//! Not here: which job comes next (`policy`). A placement reads the books and cannot change them; the core
+//! Not here: which job comes next (`policy`). A placement reads the ledger and cannot change them; the core
 //! checks every choice.
 
 pub mod catalogue;
@@ -16,42 +16,11 @@ pub mod split;
 
 pub use catalogue::{PlaceError, Placed, by_name, catalogue, place, place_by, split_by_name, splits};
 pub use pull::Pull;
-pub use split::{Dealt, Division, Split};
+pub use split::{Division, Split, SplitPlacement};
 
 use crate::ids::{TaskKind, WorkerId};
+use crate::job::Locality;
 use crate::ledger::{Job, Worker, Workers};
-use std::fmt;
-
-/// How near an attempt is to its input.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Locality {
-    /// On the worker that has the input; reduces always are.
-    Local,
-    /// On another worker of the same machine.
-    SameHost,
-    /// Elsewhere.
-    Remote,
-    /// The input is equally far from everywhere.
-    NoPreference,
-}
-
-impl Locality {
-    /// All, in the order of tables by locality.
-    pub const ALL: [Locality; 4] =
-        [Locality::Local, Locality::SameHost, Locality::Remote, Locality::NoPreference];
-}
-
-impl fmt::Display for Locality {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Locality::Local => "on the worker that has the input",
-            Locality::SameHost => "on the host that has the input",
-            Locality::Remote => "away from the input",
-            Locality::NoPreference => "anywhere",
-        })
-    }
-}
 
 /// A slot for one task of this job.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +46,10 @@ pub struct Choice {
 
 /// A partition that needs a home.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct HomeRequest<'a> {
     /// Its job.
     pub job: &'a Job,
-    /// The partition.
     pub partition: u32,
     /// Its reduce has begun elsewhere and goes on where it gets a slot: workers with a free one come first.
     pub goes_on: bool,
@@ -88,9 +57,9 @@ pub struct HomeRequest<'a> {
     pub workers: &'a Workers,
 }
 
-/// Maps of a job that arrived, or that were dealt to a worker that is gone.
+/// Maps of a job that arrived, or that were assigned to a worker that is gone.
 #[derive(Clone, Copy, Debug)]
-pub struct DealRequest<'a> {
+pub struct AssignmentRequest<'a> {
     /// Their job.
     pub job: &'a Job,
     /// How many there are; at least 1.
@@ -101,8 +70,8 @@ pub struct DealRequest<'a> {
     pub tasks_per_second: Option<f64>,
 }
 
-impl DealRequest<'_> {
-    /// The workers that the maps may be dealt to, by id; at least one.
+impl AssignmentRequest<'_> {
+    /// The workers that the maps may be assigned to, by id; at least one.
     pub fn usable(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().filter(|worker| self.job.may_use(worker.id(), self.workers))
     }
@@ -114,7 +83,7 @@ pub trait Placement: Send {
     fn name(&self) -> &'static str;
 
     /// The task to start and where; `None` if no idle worker can take one now. Must find a task if there is
-    /// one that [`Job::fits`] an idle worker, was dealt to one or is ready at one, or jobs would stand still.
+    /// one that [`Job::fits`] an idle worker, was assigned to one or is ready at one, or jobs would stand still.
     /// [`Pull`] does.
     fn choose(&mut self, offer: Offer<'_>) -> Option<Choice>;
 
@@ -125,9 +94,9 @@ pub trait Placement: Send {
         None
     }
 
-    /// Deals maps to the queues of workers, one of [`DealRequest::usable`] for each; there they wait for that worker
-    /// and no other. `None`, the default, leaves them waiting for any. Maps that have failed once are not dealt.
-    fn deal(&mut self, _request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+    /// Deals maps to the queues of workers, one of [`AssignmentRequest::usable`] for each; there they wait for that worker
+    /// and no other. `None`, the default, leaves them waiting for any. Maps that have failed once are not assigned.
+    fn assign(&mut self, _request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         None
     }
 

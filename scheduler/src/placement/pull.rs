@@ -2,11 +2,12 @@
 //!
 //! It favours locality over order: among the maps of a job the one near an idle worker goes first. It harms
 //! nobody, as it never leaves a slot idle for a better place (that would be delay scheduling, which it is
-//! not). Maps that a placement dealt go to their worker. A retry goes where the task has not failed yet, and waits for such a worker if one is live.
+//! not). Maps that a placement assigned go to their worker. A retry goes where the task has not failed yet, and waits for such a worker if one is live.
 
 use crate::ids::{HostId, TaskKind, WorkerId};
+use crate::job::Locality;
 use crate::ledger::{Job, Workers};
-use crate::placement::{Choice, HomeRequest, Locality, Offer, Placement};
+use crate::placement::{Choice, HomeRequest, Offer, Placement};
 use std::cmp::Reverse;
 
 /// Pull placement. Its only state is where the last home was given, so that ties rotate over the workers.
@@ -67,16 +68,16 @@ impl Placement for Pull {
 }
 
 fn choose_map(job: &Job, workers: &Workers) -> Option<Choice> {
-    choose_wary(job, workers)
-        .or_else(|| choose_dealt(job, workers))
+    choose_retrying(job, workers)
+        .or_else(|| choose_assigned(job, workers))
         .or_else(|| choose_local(job, workers))
         .or_else(|| choose_host(job, workers))
         .or_else(|| choose_any(job, workers))
 }
 
 /// Retries first: a task that fails for good should say so early.
-fn choose_wary(job: &Job, workers: &Workers) -> Option<Choice> {
-    for index in job.wary() {
+fn choose_retrying(job: &Job, workers: &Workers) -> Option<Choice> {
+    for index in job.retrying() {
         let fitting = workers.idle(TaskKind::Map).filter(|worker| job.fits(index, worker.id(), workers));
         // `min_by_key` takes the first of equals, so the order of idleness decides among equally near ones.
         let nearest = fitting.map(|worker| (locality(job, index, worker.id(), workers), worker.id()));
@@ -87,21 +88,21 @@ fn choose_wary(job: &Job, workers: &Workers) -> Option<Choice> {
     None
 }
 
-/// On the emptiest idle worker that has one, the first map that was dealt to it.
-fn choose_dealt(job: &Job, workers: &Workers) -> Option<Choice> {
-    let dealt = |worker: WorkerId| {
-        let index = job.first_dealt(worker)?;
+/// On the emptiest idle worker that has one, the first map that was assigned to it.
+fn choose_assigned(job: &Job, workers: &Workers) -> Option<Choice> {
+    let assigned = |worker: WorkerId| {
+        let index = job.first_assigned(worker)?;
         Some(Choice { worker, index, locality: locality(job, index, worker, workers) })
     };
-    if job.dealt_to().len() < workers.idle_count(TaskKind::Map) {
+    if job.assigned_to().len() < workers.idle_count(TaskKind::Map) {
         let free = |worker: WorkerId| workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Map));
-        let idle = job.dealt_to().filter(|&worker| 0 < free(worker));
-        return dealt(idle.min_by_key(|&worker| (Reverse(free(worker)), worker))?);
+        let idle = job.assigned_to().filter(|&worker| 0 < free(worker));
+        return assigned(idle.min_by_key(|&worker| (Reverse(free(worker)), worker))?);
     }
-    if job.dealt_to().len() == 0 {
+    if job.assigned_to().len() == 0 {
         return None;
     }
-    workers.idle(TaskKind::Map).find_map(|worker| dealt(worker.id()))
+    workers.idle(TaskKind::Map).find_map(|worker| assigned(worker.id()))
 }
 
 fn choose_local(job: &Job, workers: &Workers) -> Option<Choice> {

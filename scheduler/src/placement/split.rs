@@ -1,21 +1,20 @@
-//! Splits: how many of the arriving tasks each worker gets, and the placement that deals maps accordingly.
+//! Splits: how many of the arriving tasks each worker gets, and the placement that assigns maps accordingly.
 //!
-//! A split takes what is known of the workers and answers with `lambda_i`; on a cluster, the maps of every job are dealt
+//! A split takes what is known of the workers and answers with `lambda_i`; on a cluster, the maps of every job are assigned
 //! to the workers' queues in the proportion `lambda_i / lambda` when the job arrives.
-//! Not here: the splits of the thesis, one file each, and what a queue takes (`queueing`).
 
 use crate::catalogue::{ArgumentError, Arguments, Parameter};
 use crate::ids::TaskKind;
 use crate::ids::WorkerId;
 use crate::ledger::Worker;
-use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
+use crate::placement::{AssignmentRequest, Choice, HomeRequest, Offer, Placement, Pull};
 use crate::queueing::{Dtd, QueueError, Server, Setting};
 use std::collections::BTreeMap;
 
 /// A split is computed anew when a rate has changed by more than this part since.
 const STALE: f64 = 0.05;
-/// The newest measurement counts at least this much in the rates that are dealt by. What the workers report follows their
-/// last few tasks, and splits that leave little spare magnify such noise; so it is averaged over some hundred deals.
+/// The newest measurement counts at least this much in the rates that are assigned by. What the workers report follows their
+/// last few tasks, and splits that leave little spare magnify such noise; so it is averaged over some hundred assignments.
 const NEWEST: f64 = 1.0 / 256.0;
 
 /// What all workers take on average counts as so many measurements of each. One long task early on would otherwise look
@@ -36,7 +35,7 @@ pub trait Split: Send {
     /// A setting that this split has no answer for.
     fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError>;
 
-    /// The weights to deal by while the arrival rate is unknown or more than the workers can serve: in proportion to
+    /// The weights to assign by while the arrival rate is unknown or more than the workers can serve: in proportion to
     /// their service rates, to which splits tend as the load grows.
     fn under_full_load(&self, servers: &[Server]) -> Vec<f64> {
         servers.iter().map(|server| server.mu).collect()
@@ -79,12 +78,12 @@ pub(crate) fn read_sign(arguments: &mut Arguments<'_>) -> Result<Sign, ArgumentE
     Ok(if arguments.choice("rates", &["nonneg", "raw"])? == 0 { Sign::NonNegative } else { Sign::Raw })
 }
 
-/// The placement that deals maps by a split. Negative rates count as 0, since maps that wait are not handed on.
+/// The placement that assigns maps by a split. Negative rates count as 0, since maps that wait are not handed on.
 /// Reduces, homes and retries are placed as by [`Pull`].
-pub struct Dealt {
+pub struct SplitPlacement {
     split: Box<dyn Split>,
     rest: Pull,
-    /// What a worker was owed when the last deal was rounded to whole maps, in maps; between -1 and 1.
+    /// What a worker was owed when the last assignment was rounded to whole maps, in maps; between -1 and 1.
     owed: BTreeMap<WorkerId, f64>,
     /// Mean seconds of a map at each worker, slots taken into account.
     seconds: BTreeMap<WorkerId, Average>,
@@ -116,7 +115,7 @@ struct Weights {
     parts: Vec<f64>,
 }
 
-impl Dealt {
+impl SplitPlacement {
     /// Deals by this split.
     #[must_use]
     pub fn new(split: Box<dyn Split>) -> Self {
@@ -131,8 +130,8 @@ impl Dealt {
         }
     }
 
-    /// Service rates of the workers that can be used and the arrival rate, both averaged over deals.
-    fn measure(&mut self, request: DealRequest<'_>) -> (Vec<f64>, Option<f64>) {
+    /// Service rates of the workers that can be used and the arrival rate, both averaged over assignments.
+    fn measure(&mut self, request: AssignmentRequest<'_>) -> (Vec<f64>, Option<f64>) {
         let known: Vec<(WorkerId, Option<f64>)> =
             request.usable().map(|worker| (worker.id(), worker.service_rate())).collect();
         self.seconds.retain(|id, _| request.workers.get(*id).is_some());
@@ -149,7 +148,7 @@ impl Dealt {
     }
 
     /// Brings `last` up to date.
-    fn weigh(&mut self, request: DealRequest<'_>) -> &Weights {
+    fn weigh(&mut self, request: AssignmentRequest<'_>) -> &Weights {
         let ids: Vec<WorkerId> = request.usable().map(Worker::id).collect();
         let (mu, lambda) = self.measure(request);
         let kept = self.last.take().filter(|last| last.ids == ids && last.fits(&mu, lambda));
@@ -173,7 +172,7 @@ impl Weights {
 }
 
 /// Service rates of the workers that can be used, drawn towards their mean, slot for slot, while little is known.
-fn service_rates(request: DealRequest<'_>, seconds: &BTreeMap<WorkerId, Average>) -> Vec<f64> {
+fn service_rates(request: AssignmentRequest<'_>, seconds: &BTreeMap<WorkerId, Average>) -> Vec<f64> {
     let slots = |worker: &Worker| f64::from(worker.slots().of(TaskKind::Map)).max(1.0);
     // Seconds of a map in one slot.
     let known = request.usable().filter_map(|worker| Some(seconds.get(&worker.id())?.mean * slots(worker)));
@@ -200,7 +199,7 @@ fn parts(split: &dyn Split, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / total).collect()
 }
 
-impl Placement for Dealt {
+impl Placement for SplitPlacement {
     fn name(&self) -> &'static str {
         self.split.name()
     }
@@ -209,7 +208,7 @@ impl Placement for Dealt {
         self.rest.choose(offer)
     }
 
-    fn deal(&mut self, request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+    fn assign(&mut self, request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         let maps = request.maps;
         let weights = self.weigh(request);
         let ids = weights.ids.clone();
@@ -260,12 +259,12 @@ fn round(wishes: &[f64], total: usize) -> Vec<usize> {
 
 /// So many of each worker, evenly mixed: neighbours in a job are often alike in size.
 fn interleave(ids: &[WorkerId], counts: &[usize]) -> Vec<WorkerId> {
-    let mut dealt: Vec<(f64, WorkerId)> = Vec::with_capacity(counts.iter().sum());
+    let mut assigned: Vec<(f64, WorkerId)> = Vec::with_capacity(counts.iter().sum());
     for (&id, &count) in ids.iter().zip(counts) {
-        dealt.extend((0..count).map(|k| ((k as f64 + 0.5) / count as f64, id)));
+        assigned.extend((0..count).map(|k| ((k as f64 + 0.5) / count as f64, id)));
     }
-    dealt.sort_by(|(due, id), (other, other_id)| due.total_cmp(other).then(id.cmp(other_id)));
-    dealt.into_iter().map(|(_, id)| id).collect()
+    assigned.sort_by(|(due, id), (other, other_id)| due.total_cmp(other).then(id.cmp(other_id)));
+    assigned.into_iter().map(|(_, id)| id).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::policy::Policy;
+use crate::station::{PerStation, Station};
 use crate::view::{Change, Row, View};
 use proptest::prelude::*;
 
@@ -9,17 +10,18 @@ use proptest::prelude::*;
 pub(crate) struct Counts {
     pub(crate) unified: bool,
     /// By station; unified slots stand under `Map`.
-    pub(crate) free: [u32; 3],
+    pub(crate) free: PerStation<u32>,
     /// By job and station.
-    pub(crate) wants: Vec<[u32; 3]>,
-    pub(crate) held: Vec<[u32; 3]>,
+    pub(crate) wants: Vec<PerStation<u32>>,
+    pub(crate) held: Vec<PerStation<u32>>,
     pub(crate) lanes: Vec<Handle>,
 }
 
 impl Counts {
-    pub(crate) fn unified(free: u32, wants: Vec<[u32; 3]>) -> Self {
-        let held = vec![[0; 3]; wants.len()];
-        Counts { unified: true, free: [free, 0, 0], wants, held, lanes: Vec::new() }
+    pub(crate) fn unified(free: u32, wants: impl IntoIterator<Item: Into<PerStation<u32>>>) -> Self {
+        let wants: Vec<PerStation<u32>> = wants.into_iter().map(Into::into).collect();
+        let held = vec![PerStation::default(); wants.len()];
+        Counts { unified: true, free: PerStation::new(free, 0, 0), wants, held, lanes: Vec::new() }
     }
 
     /// Slots that each job holds at both stations together.
@@ -27,8 +29,8 @@ impl Counts {
         self.held.iter().map(|held| held.iter().sum()).collect()
     }
 
-    fn pool(&self, station: Station) -> usize {
-        if self.unified { Station::Map.index() } else { station.index() }
+    fn pool(&self, station: Station) -> Station {
+        if self.unified { Station::Map } else { station }
     }
 
     /// Lets a policy that knows nothing yet look at these jobs and plan once.
@@ -59,17 +61,17 @@ impl SlotFloor for Counts {
         f64::from(self.free[self.pool(station)])
     }
     fn held(&self, job: Handle, station: Station) -> u32 {
-        self.held[job.index()][station.index()]
+        self.held[job.index()][station]
     }
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
         let pool = self.pool(station);
-        let want = &mut self.wants[job.index()][station.index()];
+        let want = &mut self.wants[job.index()][station];
         if self.free[pool] == 0 || *want == 0 {
             return false;
         }
         self.free[pool] -= 1;
         *want -= 1;
-        self.held[job.index()][station.index()] += 1;
+        self.held[job.index()][station] += 1;
         true
     }
     fn lines(&mut self, _: Station, _: &[f64]) {}
@@ -142,7 +144,7 @@ fn all_gives_the_first_what_it_can_use_before_the_next_gets_any() {
 #[test]
 fn slots_are_a_target_that_counts_what_is_held_and_that_a_second_grant_raises() {
     let mut floor = Counts::unified(5, vec![[9, 0, 0]]);
-    floor.held[0] = [1, 0, 0];
+    floor.held[0] = PerStation::new(1, 0, 0);
     let mut plan = Plan::new(&mut floor);
     assert!(plan.grant(Handle(0), Station::Map, Share::Slots(2), WHY));
     assert_eq!(plan.got(Handle(0), Station::Map), 2.0);
@@ -182,7 +184,7 @@ fn a_job_in_a_tier_takes_its_first_wish_first_and_counts_both_on_unified_slots()
 fn stations_share_nothing_when_slots_are_not_unified() {
     let mut floor = Counts::unified(0, vec![[9, 0, 9], [9, 0, 0]]);
     floor.unified = false;
-    floor.free = [4, 0, 3];
+    floor.free = PerStation::new(4, 0, 3);
     let mut plan = Plan::new(&mut floor);
     for job in jobs(2) {
         plan.grant(job, Station::Reduce, Share::Weight(1.0), WHY);
@@ -202,7 +204,7 @@ fn the_shuffle_takes_a_list_until_it_is_full() {
 
 #[test]
 fn the_earliest_wish_to_be_woken_counts() {
-    let mut floor = Counts::unified(0, Vec::new());
+    let mut floor = Counts::unified(0, [[0; 3]; 0]);
     let mut plan = Plan::new(&mut floor);
     plan.wake(Time(7));
     plan.wake(Time(5));

@@ -20,7 +20,7 @@ use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
 use crate::policy::ordered::turn;
 use crate::policy::srpt::virtual_list::VirtualRun;
-use crate::policy::srpt::{Key, work_left};
+use crate::policy::srpt::{WorkKey, work_left};
 use crate::policy::{Policy, Ranked};
 use crate::units::Span;
 use crate::view::{Change, Handle, Row, Station, View};
@@ -86,13 +86,13 @@ pub struct Asrpt {
     /// Machines that the virtual SRPT gives to each job's maps in this slot.
     targets: BTreeMap<Handle, u32>,
     /// Jobs that hold less than their target and can use more.
-    short: Ranked<Key, Handle>,
+    short: Ranked<WorkKey, Handle>,
     /// Jobs with maps that can start.
-    maps: Ranked<Key, Handle>,
+    maps: Ranked<WorkKey, Handle>,
     /// Jobs with reduces that can start.
-    reduces: Ranked<Key, Handle>,
+    reduces: Ranked<WorkKey, Handle>,
     /// Jobs with segments to fetch.
-    fetching: Ranked<Key, Handle>,
+    fetching: Ranked<WorkKey, Handle>,
 }
 
 impl Asrpt {
@@ -115,7 +115,7 @@ impl Asrpt {
 
     fn rank(&mut self, job: Handle, row: &Row) {
         let key = (order_of(work_left(row)), turn(row));
-        let can = |station: Station| (0.0 < row.can[station.index()]).then_some(key);
+        let can = |station: Station| (0.0 < row.can[station]).then_some(key);
         self.maps.place(job, can(Station::Map));
         self.reduces.place(job, can(Station::Reduce));
         self.fetching.place(job, can(Station::Shuffle));
@@ -123,9 +123,8 @@ impl Asrpt {
     }
 
     fn rank_short(&mut self, job: Handle, row: &Row) {
-        let map = Station::Map.index();
         let target = self.targets.get(&job).copied().unwrap_or(0);
-        let short = row.held[map] < f64::from(target) && 0.0 < row.can[map];
+        let short = row.held[Station::Map] < f64::from(target) && 0.0 < row.can[Station::Map];
         self.short.place(job, short.then(|| (order_of(work_left(row)), turn(row))));
     }
 

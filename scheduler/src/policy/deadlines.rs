@@ -1,28 +1,32 @@
-//! The min-scheduler and the max-scheduler: as many slots as each job needs to reach its goal.
+//! The min-scheduler and the max-scheduler: as many slots as each job needs to reach its deadline.
 //!
-//! Paper: deadlines, III-B to IV. A job is UNDEAD once its goal has passed, else NODATA until its first map has
+//! Paper: deadlines, III-B to IV. A job is UNDEAD once its deadline has passed, else NODATA until its first map has
 //! finished, else ADJUST. Slots go one at a time, priorities counted anew after each: first to UNDEAD jobs, the one
-//! whose expected end lies furthest beyond its goal, `(expected end - arrival) / (goal - arrival)`; then to NODATA
+//! whose expected end lies furthest beyond its deadline, `(expected end - arrival) / (deadline - arrival)`; then to NODATA
 //! jobs, the oldest first and as much as it can use; then to ADJUST jobs by the slots that they need besides those
-//! they hold, equation 3: `(sum of what running tasks have left / mu + pending) mu / (goal - now) - running`, with
+//! they hold, equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) - running`, with
 //! `mu` of equation 1. A slot given lowers that by 1. The min-scheduler stops when nobody needs another slot
 //! and leaves the rest idle (equation 4); the max-scheduler gives on in the same order until none is left.
 //! Both look again at every `tick`, since need rises while slots idle.
-//! Must know: goals; the mean length of finished maps (`estimate::completion`).
-//! Favours jobs with near goals, and those without data, which take all they can at first; harms jobs with far goals,
+//! Must know: deadlines; the mean length of finished maps (`estimate::completion`).
+//! Favours jobs with near deadlines, and those without data, which take all they can at first; harms jobs with far deadlines,
 //! and, under min, jobs whose last tasks are longer than their first.
 //! Parameters: `tick`, 1 s, how often min looks again; `reduce-cost`, 1, what a reduce costs relative to a map.
-//! Deviations, where the paper is silent: jobs without a goal need 0 slots (under min they get what the others
+//! Deviations, where the paper is silent: jobs without a deadline need 0 slots (under min they get what the others
 //! leave idle); running reduces are not counted in equation 3, only pending ones; a ready reduce goes before any map;
-//! overdue tasks have nothing left rather than less; the shuffle goes to the nearest goal.
-//! It is not: a promise. Equation 3 aims at the goal exactly, so the last wave of tasks and the reduces end after it.
+//! overdue tasks have nothing left rather than less; the shuffle goes to the nearest deadline.
+//! It is not: a promise. Equation 3 aims at the deadline exactly, so the last wave of tasks and the reduces end after it.
+
+mod judged;
+
+pub use judged::{Standing, State};
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
-use crate::estimate::completion::{Remaining, RunningLeft, mean_task_length};
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::{Policy, Ranked};
 use crate::units::{Span, Time};
-use crate::view::{Change, Handle, Row, Station, View};
+use crate::view::{Change, Handle, Station, View};
+use judged::{Turn, WaitingJob, seen};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 const PARAMETERS: &[Parameter] = &[
@@ -64,7 +68,7 @@ fn made(excess: Excess, arguments: &mut Arguments<'_>) -> Result<Deadlines, Argu
 /// A need below this is none: what is left of 0 after rounding.
 const NEED_MIN: f64 = 1e-9;
 
-/// The goal of jobs that have none, where goals are compared.
+/// The deadline of jobs that have none, where deadlines are compared.
 const NEVER: Time = Time(u64::MAX);
 
 /// What becomes of slots that nobody needs.
@@ -76,96 +80,6 @@ pub enum Excess {
     Given,
 }
 
-/// What is thought of a job; the order is that of priority.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum State {
-    /// It missed its goal.
-    Undead,
-    /// None of its maps has finished.
-    NoData,
-    /// Its need is known.
-    Adjust,
-}
-
-/// A job that waits, as the policy judges it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Standing {
-    /// The job.
-    pub job: Handle,
-    /// What is thought of it.
-    pub state: State,
-    /// Mean length of its finished maps, in seconds.
-    pub mean: Option<f64>,
-    /// Slots to add (equation 3), in [`State::Adjust`].
-    pub required: Option<f64>,
-}
-
-/// What is remembered of a job that can use a slot.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    job: Handle,
-    seq: u64,
-    arrival: f64,
-    goal: Option<f64>,
-    mean: Option<f64>,
-    /// Maps that hold a slot.
-    running: u32,
-    running_left: RunningLeft,
-    /// In tasks of a map's cost.
-    pending: f64,
-    /// Maps that could start.
-    maps: f64,
-    reduces: bool,
-}
-
-/// A job's turn at a slot; the greatest comes first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Turn {
-    /// From the highest bits on: state, urgency, age; one number, since turns are compared more than anything else.
-    rank: u128,
-    place: u32,
-}
-
-const SIGN: u64 = 1 << 63;
-const AGE_BITS: u32 = 48;
-
-impl Turn {
-    /// `urgency` is, UNDEAD: how far the expected end lies beyond the goal; NODATA: 0; ADJUST: slots to add.
-    fn new(state: State, urgency: f64, waiting: &Waiting, place: usize) -> Self {
-        let bits = urgency.to_bits();
-        // Orders all numbers as they are, negative ones too.
-        let urgency = if bits & SIGN == 0 { bits | SIGN } else { !bits };
-        let state = 2 - state as u128;
-        let age = !waiting.seq & ((1 << AGE_BITS) - 1);
-        let rank = state << (64 + AGE_BITS) | u128::from(urgency) << AGE_BITS | u128::from(age);
-        Turn { rank, place: place as u32 }
-    }
-
-    fn state(self) -> State {
-        match self.rank >> (64 + AGE_BITS) {
-            2 => State::Undead,
-            1 => State::NoData,
-            _ => State::Adjust,
-        }
-    }
-
-    fn urgency(self) -> f64 {
-        let bits = (self.rank >> AGE_BITS) as u64;
-        f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN })
-    }
-
-    fn reason(self) -> Reason {
-        let value = self.urgency();
-        match self.state() {
-            State::Undead => {
-                Reason::Largest { what: "expected response time over the one aimed at, missed", value }
-            }
-            State::NoData => Reason::Own("nothing is known of the job until its first map has finished"),
-            State::Adjust => Reason::Largest { what: "number of slots to add to reach the goal", value },
-        }
-    }
-}
-
 /// Both schedulers of the paper.
 #[derive(Debug)]
 pub struct Deadlines {
@@ -173,10 +87,10 @@ pub struct Deadlines {
     tick: Span,
     reduce_cost: f64,
     /// Jobs that can use a slot, in no order: needs change with time, so all are looked at when slots are given.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingJob>,
     /// The place of each job in `waiting`.
     places: BTreeMap<Handle, usize>,
-    /// Jobs with something to fetch, by goal and age.
+    /// Jobs with something to fetch, by deadline and age.
     fetching: Ranked<(Time, u64), Handle>,
 }
 
@@ -200,7 +114,7 @@ impl Deadlines {
         let mut turns: Vec<Turn> = (0..self.waiting.len()).map(|place| self.turn(view, place)).collect();
         turns.sort_by(|a, b| b.cmp(a));
         let standing = |turn: Turn| {
-            let Waiting { job, mean, .. } = *self.whose(turn);
+            let WaitingJob { job, mean, .. } = *self.whose(turn);
             let required = (turn.state() == State::Adjust).then(|| turn.urgency());
             Standing { job, state: turn.state(), mean, required }
         };
@@ -217,14 +131,14 @@ impl Deadlines {
 
     fn look(&mut self, view: View<'_>, job: Handle) {
         let row = view.row(job);
-        let can = |station: Station| 0.0 < row.can[station.index()];
-        let goal = row.goal.unwrap_or(NEVER);
-        self.fetching.place(job, can(Station::Shuffle).then_some((goal, row.seq)));
+        let can = |station: Station| 0.0 < row.can[station];
+        let deadline = row.deadline.unwrap_or(NEVER);
+        self.fetching.place(job, can(Station::Shuffle).then_some((deadline, row.seq)));
         if !can(Station::Map) && !can(Station::Reduce) {
             return self.forget(job);
         }
-        let seen = Waiting {
-            maps: row.can[Station::Map.index()],
+        let seen = WaitingJob {
+            maps: row.can[Station::Map],
             reduces: can(Station::Reduce),
             ..seen(view, job, row, self.reduce_cost)
         };
@@ -237,7 +151,7 @@ impl Deadlines {
         }
     }
 
-    fn whose(&self, turn: Turn) -> &Waiting {
+    fn whose(&self, turn: Turn) -> &WaitingJob {
         &self.waiting[turn.place as usize]
     }
 
@@ -245,11 +159,13 @@ impl Deadlines {
         let waiting = &self.waiting[place];
         let now = view.now.seconds();
         let turn = |state, urgency| Turn::new(state, urgency, waiting, place);
-        let Some(goal) = waiting.goal else { return turn(State::Adjust, -f64::from(waiting.running)) };
+        let Some(deadline) = waiting.deadline else {
+            return turn(State::Adjust, -f64::from(waiting.running));
+        };
         match waiting.mean {
-            _ if goal <= now => turn(State::Undead, waiting.lateness(view, waiting.running)),
+            _ if deadline <= now => turn(State::Undead, waiting.lateness(view, waiting.running)),
             None => turn(State::NoData, 0.0),
-            Some(mean) => turn(State::Adjust, waiting.remaining(view, mean).required_slots(goal - now)),
+            Some(mean) => turn(State::Adjust, waiting.remaining(view, mean).required_slots(deadline - now)),
         }
     }
 
@@ -293,18 +209,18 @@ impl Deadlines {
         false
     }
 
-    /// Nobody with a goal needs a slot: those without one get the rest, the oldest first. Answers as [`Self::give`].
+    /// Nobody with a deadline needs a slot: those without one get the rest, the oldest first. Answers as [`Self::give`].
     fn give_rest(&self, plan: &mut Plan<'_>) -> bool {
-        let aimless = self.waiting.iter().filter(|waiting| waiting.goal.is_none() && 0.0 < waiting.maps);
+        let aimless = self.waiting.iter().filter(|waiting| waiting.deadline.is_none() && 0.0 < waiting.maps);
         let aimless: BTreeSet<(u64, Handle)> = aimless.map(|waiting| (waiting.seq, waiting.job)).collect();
         for (_, job) in aimless {
             if !plan.grant(job, Station::Map, Share::All, Reason::Own("no job with a goal needs the slot")) {
                 return false;
             }
         }
-        let has_more = |waiting: &Waiting| {
+        let has_more = |waiting: &WaitingJob| {
             let began = plan.got(waiting.job, Station::Map) - f64::from(waiting.running);
-            waiting.goal.is_some() && began < waiting.maps
+            waiting.deadline.is_some() && began < waiting.maps
         };
         self.waiting.iter().any(has_more)
     }
@@ -331,7 +247,7 @@ impl Deadlines {
             return;
         }
         // Where shuffles run while maps do, jobs fed by this very plan can use the shuffle too.
-        let key = |job: Handle| (view.row(job).goal.unwrap_or(NEVER), view.row(job).seq, job);
+        let key = |job: Handle| (view.row(job).deadline.unwrap_or(NEVER), view.row(job).seq, job);
         let jobs: BTreeSet<_> =
             self.fetching.iter().chain(self.waiting.iter().map(|w| w.job)).map(key).collect();
         for (_, _, job) in jobs {
@@ -340,50 +256,6 @@ impl Deadlines {
             }
         }
     }
-}
-
-impl Waiting {
-    /// What is left of it, with its running tasks as they are now.
-    fn remaining(&self, view: View<'_>, mean: f64) -> Remaining {
-        let now = view.now.seconds();
-        // A task may have become overdue since the job was looked at.
-        let again = || count(view, self.job, mean, self.running).at(now).unwrap_or(0.0);
-        let running_left = self.running_left.at(now).unwrap_or_else(again);
-        Remaining { mean, running: self.running, running_left, pending: self.pending }
-    }
-
-    /// Expected response time on so many slots, relative to the one aimed at; infinite while nothing is known.
-    fn lateness(&self, view: View<'_>, slots: u32) -> f64 {
-        let (Some(mean), Some(goal)) = (self.mean, self.goal) else { return f64::INFINITY };
-        let end = view.now.seconds() + self.remaining(view, mean).seconds_on(f64::from(slots));
-        // A goal that lay before the arrival is missed by any measure.
-        let aim = goal - self.arrival;
-        if 0.0 < aim { (end - self.arrival) / aim } else { f64::INFINITY }
-    }
-}
-
-fn seen(view: View<'_>, job: Handle, row: &Row, reduce_cost: f64) -> Waiting {
-    let mean = mean_task_length(row.done, row.done_time);
-    let running = row.held[Station::Map.index()] as u32;
-    Waiting {
-        job,
-        seq: row.seq,
-        arrival: row.arrival.seconds(),
-        goal: row.goal.map(Time::seconds),
-        mean,
-        running,
-        running_left: mean.map_or(RunningLeft::NONE, |mean| count(view, job, mean, running)),
-        pending: f64::from(row.pend[Station::Map.index()])
-            + reduce_cost * f64::from(row.pend[Station::Reduce.index()]),
-        maps: 0.0,
-        reduces: false,
-    }
-}
-
-/// Tasks that hold a slot but of which nobody says when they began, begin now.
-fn count(view: View<'_>, job: Handle, mean: f64, running: u32) -> RunningLeft {
-    let began = view.running_since(job);
-    RunningLeft::count(mean, view.now, began, running.saturating_sub(began.len() as u32))
 }
 
 fn give_one(job: Handle, plan: &mut Plan<'_>, reason: Reason) -> bool {
@@ -408,10 +280,10 @@ impl Policy for Deadlines {
         let Some(&place) = self.places.get(&job) else { return Vec::new() };
         let waiting = &self.waiting[place];
         let turn = self.turn(view, place);
-        let Some(goal) = waiting.goal else {
+        let Some(deadline) = waiting.deadline else {
             return vec!["it has no goal: it gets what jobs with one leave".to_owned()];
         };
-        let left = goal - view.now.seconds();
+        let left = deadline - view.now.seconds();
         vec![match turn.state() {
             State::Undead => format!(
                 "state UNDEAD: its goal passed {:.1} s ago; expected response time is {:.2} times the one aimed at",

@@ -13,6 +13,7 @@ use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
 use crate::policy::ranked::{Item, Walk};
 use crate::policy::{Policy, Ranked};
+use crate::station::PerStation;
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;
 
@@ -37,11 +38,11 @@ enum PoolKey {
 impl Item for PoolKey {}
 
 /// Level (held per weight, as ordered bits), then age.
-type Rank = (u64, u64);
+type PoolRank = (u64, u64);
 
 /// What is remembered of a job between looks.
 #[derive(Clone, Copy, Debug)]
-struct Member {
+struct PoolMember {
     pool: PoolKey,
     held: u32,
 }
@@ -53,17 +54,17 @@ struct Pool {
     /// Order of its first job's arrival.
     age: u64,
     members: u32,
-    hungry: Ranked<Rank, Handle>,
+    hungry: Ranked<PoolRank, Handle>,
 }
 
 /// Sharing of one set of slots: all of them when unified, else those of one station.
 #[derive(Debug, Default)]
 struct Sharing {
     stations: Vec<Station>,
-    members: BTreeMap<Handle, Member>,
+    members: BTreeMap<Handle, PoolMember>,
     pools: BTreeMap<PoolKey, Pool>,
     /// Pools with a job that can use a slot.
-    hungry: Ranked<Rank, PoolKey>,
+    hungry: Ranked<PoolRank, PoolKey>,
 }
 
 /// Max-min over pools and jobs.
@@ -129,7 +130,7 @@ impl Policy for Fair {
         }
         for &job in view.touched {
             let row = view.row(job);
-            let fetches = 0.0 < row.can[Station::Shuffle.index()];
+            let fetches = 0.0 < row.can[Station::Shuffle];
             self.fetching.place(job, fetches.then_some(row.seq));
             let (pool, weight) = match row.pool {
                 Some(name) => {
@@ -158,17 +159,17 @@ impl Policy for Fair {
     }
 }
 
-fn rank(held: u32, weight: f64, age: u64) -> Rank {
+fn rank(held: u32, weight: f64, age: u64) -> PoolRank {
     (order_of(f64::from(held) / weight), age)
 }
 
 impl Sharing {
     fn place(&mut self, job: Handle, row: &Row, key: PoolKey, weight: f64) {
-        let sum = |table: &[f64; 3]| self.stations.iter().map(|s| table[s.index()]).sum::<f64>();
+        let sum = |table: &PerStation<f64>| self.stations.iter().map(|&station| table[station]).sum::<f64>();
         let held = sum(&row.held) as u32;
         let hungry = 0.0 < sum(&row.can);
         let pool = self.pools.entry(key).or_insert_with(|| Pool { weight, age: row.seq, ..Pool::default() });
-        match self.members.insert(job, Member { pool: key, held }) {
+        match self.members.insert(job, PoolMember { pool: key, held }) {
             Some(before) => pool.held -= before.held,
             None => pool.members += 1,
         }
@@ -201,7 +202,7 @@ impl Sharing {
     /// One slot at a time to the lowest pool's lowest job, as long as anybody can use one.
     fn plan(&self, view: View<'_>, plan: &mut Plan<'_>) {
         let mut pools = self.hungry.walk();
-        let mut open: BTreeMap<PoolKey, (u32, Walk<'_, Rank, Handle>)> = BTreeMap::new();
+        let mut open: BTreeMap<PoolKey, (u32, Walk<'_, PoolRank, Handle>)> = BTreeMap::new();
         while self.left(plan) {
             let Some((_, key)) = pools.take() else { return };
             let pool = &self.pools[&key];

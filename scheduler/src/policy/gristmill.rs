@@ -17,13 +17,13 @@
 //! rule 1. No slot idles that anybody could use.
 //! Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each ingredient can be switched off by itself.
 //! On the fluid model, which knows neither tasks nor slots, rule 3 is left.
-//! It is not: aware of goals, pools or workers, and not fair before a job is due.
+//! It is not: aware of deadlines, pools or workers, and not fair before a job is due.
 
 mod fair_run;
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
-use crate::policy::ordered::{can, is_fed, merged};
+use crate::policy::ordered::{can, merged, walk};
 use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Station, View};
 use fair_run::FairRun;
@@ -63,7 +63,7 @@ fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError>
 }
 
 /// Lowest first, then by age.
-type Key = (u64, u64);
+type DistanceKey = (u64, u64);
 
 /// See the module.
 #[derive(Debug)]
@@ -75,15 +75,15 @@ pub struct Gristmill {
     /// Live jobs.
     live: u32,
     /// Jobs that wait for their first map.
-    pilots: Ranked<Key, Handle>,
+    pilots: Ranked<DistanceKey, Handle>,
     /// Jobs that are due and can use a slot, by since when.
-    due: Ranked<Key, Handle>,
+    due: Ranked<DistanceKey, Handle>,
     /// Jobs that can use a slot; where slots are not unified, for maps.
-    hungry: Ranked<Key, Handle>,
+    hungry: Ranked<DistanceKey, Handle>,
     /// Jobs that can start reduces, where slots are not unified.
-    reducing: Ranked<Key, Handle>,
+    reducing: Ranked<DistanceKey, Handle>,
     /// Jobs with something to fetch; those that are due come before all others.
-    fetching: Ranked<(bool, Key), Handle>,
+    fetching: Ranked<(bool, DistanceKey), Handle>,
 }
 
 impl Gristmill {
@@ -115,7 +115,7 @@ impl Gristmill {
         self.seconds(view, job) / view.row(job).weight
     }
 
-    fn key(&self, view: View<'_>, job: Handle) -> Key {
+    fn key(&self, view: View<'_>, job: Handle) -> DistanceKey {
         (order_of(self.distance(view, job)), view.row(job).seq)
     }
 
@@ -127,7 +127,7 @@ impl Gristmill {
         let hungry = maps || view.unified && reduces;
         self.hungry.place(job, hungry.then_some(key));
         self.reducing.place(job, (reduces && !view.unified).then_some(key));
-        let tries = self.pilot && maps && row.done == 0 && row.held[Station::Map.index()] < 1.0;
+        let tries = self.pilot && maps && row.done == 0 && row.held[Station::Map] < 1.0;
         self.pilots.place(job, tries.then_some(key));
         let due = self.fair.as_ref().and_then(|fair| fair.due(row.seq)).map(|since| (since.0, row.seq));
         self.due.place(job, due.filter(|_| maps || reduces));
@@ -147,7 +147,7 @@ impl Gristmill {
         let reason = Reason::Own("equal sharing would have ended the job long ago");
         for job in self.due.iter() {
             for (station, other) in [(Station::Reduce, Station::Map), (Station::Map, Station::Reduce)] {
-                let part = (view.cap[station.index()] / f64::from(self.live.max(1))).floor().max(1.0);
+                let part = (view.cap[station] / f64::from(self.live.max(1))).floor().max(1.0);
                 let elsewhere = if view.unified { plan.got(job, other) } else { 0.0 };
                 let target = part - elsewhere;
                 if plan.got(job, station) < target {
@@ -170,28 +170,15 @@ impl Gristmill {
     }
 
     /// Gives slots in the order of the jobs, and answers which jobs without anything to fetch this plan's maps feed.
-    fn serve_in_order(&self, view: View<'_>, plan: &mut Plan<'_>) -> Vec<((bool, Key), Handle)> {
+    fn serve_in_order(&self, view: View<'_>, plan: &mut Plan<'_>) -> Vec<((bool, DistanceKey), Handle)> {
         let mut fed = Vec::new();
-        let sets: &[(&Ranked<Key, Handle>, &[Station])] = match view.unified {
+        let sets: &[(&Ranked<DistanceKey, Handle>, &[Station])] = match view.unified {
             true => &[(&self.hungry, &[Station::Reduce, Station::Map])],
             false => &[(&self.reducing, &[Station::Reduce]), (&self.hungry, &[Station::Map])],
         };
         for &(set, stations) in sets {
-            let left = |plan: &Plan<'_>| stations.iter().any(|&station| 0.0 < plan.left(station));
-            if !left(plan) {
-                continue;
-            }
-            for (key, job) in set.entries() {
-                for &station in stations {
-                    plan.grant(job, station, Share::All, self.reason(view, job));
-                }
-                if is_fed(view, plan, job) {
-                    fed.push(((true, key), job));
-                }
-                if !left(plan) {
-                    break;
-                }
-            }
+            let jobs = set.entries().map(|(key, job)| ((true, key), job));
+            walk(view, plan, jobs, stations, |job| self.reason(view, job), &mut fed);
         }
         fed
     }
@@ -257,7 +244,7 @@ impl Policy for Gristmill {
             self.serve_pilots(plan);
         }
         let fed = self.serve_in_order(view, plan);
-        for job in merged(&self.fetching, &fed) {
+        for job in merged(&self.fetching, fed.into_iter()) {
             if !plan.grant(job, Station::Shuffle, Share::All, self.reason(view, job)) {
                 break;
             }

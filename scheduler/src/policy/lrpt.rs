@@ -16,7 +16,7 @@ use crate::plan::{Plan, Reason, order_of};
 use crate::policy::Policy;
 use crate::policy::asrpt::PREEMPTIVE;
 use crate::policy::ordered::{Ordered, ShuffleRule, turn};
-use crate::policy::srpt::{Key, work_left};
+use crate::policy::srpt::{WorkKey, work_left};
 use crate::view::{Change, View};
 
 /// How it is called.
@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 #[derive(Debug, Default)]
 pub struct Lrpt {
     preemptive: bool,
-    jobs: Ordered<Key>,
+    jobs: Ordered<WorkKey>,
 }
 
 impl Lrpt {

@@ -28,6 +28,7 @@ pub use gristmill::Gristmill;
 pub use lrpt::Lrpt;
 pub use makespan::Makespan;
 pub use max_srpt::MaxSrpt;
+pub use ordered::{Ordered, ShuffleRule};
 pub use ps::Ps;
 pub use ranked::{Item, Ranked, Walk};
 pub use split_srpt::SplitSrpt;

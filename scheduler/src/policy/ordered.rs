@@ -1,8 +1,9 @@
 //! Jobs in one order at all stations: what the priority policies have in common, each being a key.
 //!
+//! A policy by priority is an [`Ordered`], a key and a reason. Policies that add to it walk with the same functions.
+//!
 //! Within a job ready reduces go before maps. The shuffle comes after the maps, since in the fluid model a job can
 //! shuffle what its maps put out under the same plan.
-//! Not here: any key.
 
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::Ranked;
@@ -16,7 +17,7 @@ pub(super) fn turn(row: &Row) -> u64 {
 
 /// Who gets the shuffle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ShuffleRule {
+pub enum ShuffleRule {
     /// Everybody in order, until nothing is left.
     All,
     /// The first in order alone, even if it leaves capacity idle.
@@ -28,9 +29,10 @@ const HUNGRY: usize = 0;
 const REDUCING: usize = 1;
 const FETCHING: usize = 2;
 
-/// Jobs by key at every station.
+/// Jobs by key at every station, the lowest first. A job stands in a set only while it can use what the set is about,
+/// so that planning walks over nobody who wants nothing. Keys must be unique: they end in [`Row::seq`].
 #[derive(Clone, Debug)]
-pub(super) struct Ordered<K> {
+pub struct Ordered<K> {
     /// Jobs that can use a slot (without unified slots: for maps), those that can start reduces where slots are not
     /// unified, and those with something to fetch.
     sets: [Ranked<K, Handle>; 3],
@@ -48,24 +50,52 @@ impl<K: Ord + Copy + Debug> Default for Ordered<K> {
 
 /// Whether the job can use more of this station.
 pub(super) fn can(view: View<'_>, job: Handle, station: Station) -> bool {
-    0.0 < view.row(job).can[station.index()]
+    0.0 < view.row(job).can[station]
 }
 
 /// Whether this plan's maps feed the shuffle of a job that has nothing to fetch otherwise.
 pub(super) fn is_fed(view: View<'_>, plan: &Plan<'_>, job: Handle) -> bool {
     plan.feeds()
         && !can(view, job, Station::Shuffle)
-        && 0.0 < view.row(job).left[Station::Shuffle.index()]
+        && 0.0 < view.row(job).left[Station::Shuffle]
         && 0.0 < plan.got(job, Station::Map)
+}
+
+/// Gives each job in turn all that it can use at these stations, until no slot is left there. Jobs whose shuffle the
+/// plan's maps feed are appended to `fed`.
+pub(super) fn walk<K>(
+    view: View<'_>,
+    plan: &mut Plan<'_>,
+    jobs: impl Iterator<Item = (K, Handle)>,
+    stations: &[Station],
+    mut reason: impl FnMut(Handle) -> Reason,
+    fed: &mut Vec<(K, Handle)>,
+) {
+    let left = |plan: &Plan<'_>| stations.iter().any(|&station| 0.0 < plan.left(station));
+    if !left(plan) {
+        return;
+    }
+    for (key, job) in jobs {
+        let why = reason(job);
+        for &station in stations {
+            plan.grant(job, station, Share::All, why);
+        }
+        if is_fed(view, plan, job) {
+            fed.push((key, job));
+        }
+        if !left(plan) {
+            return;
+        }
+    }
 }
 
 /// Those who have something to fetch and those who are fed, in the order of their keys.
 pub(super) fn merged<K: Ord + Copy + Debug>(
     fetching: &Ranked<K, Handle>,
-    fed: &[(K, Handle)],
+    fed: impl Iterator<Item = (K, Handle)>,
 ) -> impl Iterator<Item = Handle> {
     let mut fetching = fetching.entries().peekable();
-    let mut fed = fed.iter().copied().peekable();
+    let mut fed = fed.peekable();
     std::iter::from_fn(move || {
         let fed_first = match (fetching.peek(), fed.peek()) {
             (Some(fetching), Some(fed)) => fed < fetching,
@@ -89,7 +119,7 @@ impl<K: Ord + Copy + Debug> Ordered<K> {
     }
 
     /// Puts the jobs that changed at their places.
-    pub(super) fn observe(&mut self, view: View<'_>, change: Change, key: impl Fn(View<'_>, Handle) -> K) {
+    pub fn observe(&mut self, view: View<'_>, change: Change, key: impl Fn(View<'_>, Handle) -> K) {
         if let Change::Left(job) = change {
             self.place(job, None, [false; 3]);
         }
@@ -104,7 +134,7 @@ impl<K: Ord + Copy + Debug> Ordered<K> {
     }
 
     /// Grants everything in order.
-    pub(super) fn plan(
+    pub fn plan(
         &mut self,
         view: View<'_>,
         plan: &mut Plan<'_>,
@@ -117,27 +147,13 @@ impl<K: Ord + Copy + Debug> Ordered<K> {
             false => &[(HUNGRY, &[Station::Map]), (REDUCING, &[Station::Reduce])],
         };
         for &(set, stations) in slots {
-            let left = |plan: &Plan<'_>| stations.iter().any(|&station| 0.0 < plan.left(station));
-            if !left(plan) {
-                continue;
-            }
-            for (key, job) in self.sets[set].entries() {
-                let why = reason(view, job);
-                for &station in stations {
-                    plan.grant(job, station, Share::All, why);
-                }
-                if is_fed(view, plan, job) {
-                    self.fed.push((key, job));
-                }
-                if !left(plan) {
-                    break;
-                }
-            }
+            let jobs = self.sets[set].entries();
+            walk(view, plan, jobs, stations, |job| reason(view, job), &mut self.fed);
         }
         if shuffle == ShuffleRule::Head {
             plan.only(Station::Shuffle);
         }
-        for job in merged(&self.sets[FETCHING], &self.fed) {
+        for job in merged(&self.sets[FETCHING], self.fed.iter().copied()) {
             let left = plan.grant(job, Station::Shuffle, Share::All, reason(view, job));
             if !left || shuffle == ShuffleRule::Head {
                 break;

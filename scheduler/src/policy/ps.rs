@@ -15,6 +15,7 @@ use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::ordered::can;
 use crate::policy::{Policy, Ranked};
+use crate::station::PerStation;
 use crate::view::{Change, Handle, Station, View};
 
 /// How they are called.
@@ -58,9 +59,9 @@ pub struct Ps {
     /// Jobs at the map at once; `None` is all.
     limit: Option<u32>,
     /// Jobs that can use each station, by seq.
-    waiting: [Ranked<u64, Handle>; 3],
+    waiting: PerStation<Ranked<u64, Handle>>,
     /// What `waiting` has of each job, by handle: most changes change nothing here.
-    listed: Vec<[bool; 3]>,
+    listed: Vec<PerStation<bool>>,
     /// Kept only for its memory.
     fed: Vec<Handle>,
 }
@@ -69,7 +70,7 @@ impl Ps {
     /// All jobs share everything.
     #[must_use]
     pub fn sharing() -> Self {
-        let waiting = [Ranked::new(), Ranked::new(), Ranked::new()];
+        let waiting = PerStation::by(|_| Ranked::new());
         Self { name: "ps", limit: None, waiting, listed: Vec::new(), fed: Vec::new() }
     }
 
@@ -77,11 +78,13 @@ impl Ps {
         Self { name, limit: Some(limit), ..Self::sharing() }
     }
 
-    fn list(&mut self, job: Handle, seq: u64, wants: [bool; 3]) {
+    fn list(&mut self, job: Handle, seq: u64, wants: PerStation<bool>) {
         if self.listed.len() <= job.index() {
-            self.listed.resize(job.index() + 1, [false; 3]);
+            self.listed.resize(job.index() + 1, PerStation::default());
         }
-        for ((set, listed), wants) in self.waiting.iter_mut().zip(&mut self.listed[job.index()]).zip(wants) {
+        for ((set, listed), wants) in
+            self.waiting.iter_mut().zip(self.listed[job.index()].iter_mut()).zip(wants)
+        {
             if *listed != wants {
                 *listed = wants;
                 set.place(job, wants.then_some(seq));
@@ -97,7 +100,7 @@ impl Policy for Ps {
 
     fn observe(&mut self, view: View<'_>, change: Change) {
         if let Change::Left(job) = change {
-            self.list(job, 0, [false; 3]);
+            self.list(job, 0, PerStation::default());
         }
         for &job in view.touched {
             let row = view.row(job);
@@ -106,7 +109,7 @@ impl Policy for Ps {
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-        let [maps, fetching, reduces] = &self.waiting;
+        let PerStation([maps, fetching, reduces]) = &self.waiting;
         let share = |job: Handle| Share::Weight(view.row(job).weight);
         let reason = Reason::Own("an equal share");
         self.fed.clear();

@@ -2,7 +2,6 @@
 //!
 //! The lowest items stand in a short array, where an item that is served, and so changes all the time, is found and
 //! moved within a few cache lines; the others wait in trees. Every change costs O(log n).
-//! Not here: any policy.
 
 use crate::view::Handle;
 use std::collections::{BTreeMap, BTreeSet, btree_set};

@@ -52,7 +52,7 @@ enum IdleShare {
 }
 
 /// Remaining size, then seq.
-type Rank = (u64, u64);
+type ClassRank = (u64, u64);
 
 /// S1 or S2.
 #[derive(Debug, Default)]
@@ -60,10 +60,10 @@ struct Class {
     /// All its jobs present.
     jobs: usize,
     /// Jobs with maps to start.
-    mapping: Ranked<Rank, Handle>,
-    fetching: Ranked<Rank, Handle>,
+    mapping: Ranked<ClassRank, Handle>,
+    fetching: Ranked<ClassRank, Handle>,
     /// Jobs without anything to fetch that this plan's maps feed. Kept only for its memory.
-    fed: Vec<(Rank, Handle)>,
+    fed: Vec<(ClassRank, Handle)>,
 }
 
 /// Two classes side by side.
@@ -75,7 +75,7 @@ pub struct SplitSrpt {
     /// Jobs with ready reduces.
     reducing: Ranked<u64, Handle>,
     /// Jobs present by imbalance, then seq; those without one are left out.
-    imbalances: Ranked<Rank, Handle>,
+    imbalances: Ranked<ClassRank, Handle>,
     /// The class of each job present, by handle.
     class_of: Vec<Option<usize>>,
 }
@@ -155,7 +155,7 @@ fn reason(view: View<'_>, class: usize, job: Handle) -> Reason {
 impl Class {
     fn grant(&mut self, class: usize, station: Station, view: View<'_>, plan: &mut Plan<'_>, share: Share) {
         if station == Station::Shuffle {
-            for job in merged(&self.fetching, &self.fed) {
+            for job in merged(&self.fetching, self.fed.iter().copied()) {
                 if !plan.grant(job, station, share, reason(view, class, job)) {
                     break;
                 }

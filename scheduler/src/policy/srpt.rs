@@ -3,7 +3,7 @@
 //! Paper: ASRPT, section VI and Lemma 1. Rule: jobs by the work that they have left at map and reduce together, least
 //! first, ties to the older; each takes all it can use, maps before reduces, both in the same slot.
 //! Run in the slotted model without precedence and with preemption, its total flow time is a lower bound of that of
-//! every schedule (`bound::srpt` computes the same in less time); its virtual run steers `asrpt` and `dsrpt`.
+//! every schedule (`sim::slotted::lower_bound` computes the same in less time); its virtual run steers `asrpt` and `dsrpt`.
 //! It must know the work left of every job, in slot-seconds.
 //! It favours small jobs; large ones wait as long as smaller ones come.
 //! Deviations: none. With precedence it is a feasible policy that starves reduces for smaller jobs' maps.
@@ -32,17 +32,17 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 }];
 
 /// Key of a job by work, lowest first, then by [`Row::seq`].
-pub(super) type Key = (u64, u64);
+pub(super) type WorkKey = (u64, u64);
 
 /// Work that a job has left on machines, in slot-seconds: maps and reduces.
 pub(super) fn work_left(row: &Row) -> f64 {
-    row.left[Station::Map.index()] + row.left[Station::Reduce.index()]
+    row.left[Station::Map] + row.left[Station::Reduce]
 }
 
 /// Jobs by the work they have left, least first.
 #[derive(Debug, Default)]
 pub struct Srpt {
-    hungry: Ranked<Key, Handle>,
+    hungry: Ranked<WorkKey, Handle>,
 }
 
 impl Srpt {
@@ -68,7 +68,7 @@ impl Policy for Srpt {
         }
         for &job in view.touched {
             let row = view.row(job);
-            let hungry = 0.0 < row.can[Station::Map.index()] + row.can[Station::Reduce.index()];
+            let hungry = 0.0 < row.can[Station::Map] + row.can[Station::Reduce];
             self.hungry.place(job, hungry.then(|| (order_of(work_left(row)), row.seq)));
         }
     }

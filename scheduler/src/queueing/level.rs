@@ -1,6 +1,6 @@
 //! The level at which an equilibrium settles: the root of a monotone function by bisection.
 //!
-//! The thesis takes the secant method, whose start can leave the domain. Not here: what is in equilibrium (`placement`).
+//! The thesis takes the secant method, whose start can leave the domain.
 
 /// The positive number at which `above` turns from true to false (true: the root lies above). `above` must be monotone;
 /// the answer is exact to one unit in the last place, after 63 calls at most.

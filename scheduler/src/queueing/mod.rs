@@ -130,6 +130,7 @@ impl<'a> Setting<'a> {
 /// What cannot be computed of queues.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum QueueError {
     /// No worker, or too many.
     Workers {
@@ -140,7 +141,6 @@ pub enum QueueError {
     Worker {
         /// Its place, from 0.
         worker: usize,
-        /// The field.
         field: &'static str,
         /// As given.
         value: f64,
@@ -149,7 +149,6 @@ pub enum QueueError {
     },
     /// Another field is out of range.
     Setting {
-        /// The field.
         field: &'static str,
         /// As given.
         value: f64,
@@ -164,10 +163,7 @@ pub enum QueueError {
         capacity: f64,
     },
     /// There are more ways to spend the budget than are tried.
-    Combinations {
-        /// The limit.
-        limit: u64,
-    },
+    Combinations { limit: u64 },
 }
 
 impl fmt::Display for QueueError {

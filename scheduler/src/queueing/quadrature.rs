@@ -1,6 +1,4 @@
 //! Adaptive integration by the 7-point Gauss and 15-point Kronrod rules.
-//!
-//! Not here: where to put the first panels; who integrates knows the scale of what is integrated.
 
 /// Nodes of the Kronrod rule on (-1, 1), outermost first; the odd ones are those of the Gauss rule.
 const NODES: [f64; 8] = [

@@ -1,7 +1,7 @@
 //! Mean sojourn time: the mean of the largest of independent completion times, which is when a reduce can begin.
 //!
 //! Thesis, equations 4 to 10. The sum over all subsets (equations 6 and 10) overflows and cancels beyond some thirty
-//! workers; here stands the integral of `1 - product of F_i`, for any number of them. Not here: who gets which rate.
+//! workers; here stands the integral of `1 - product of F_i`, for any number of them.
 
 use crate::queueing::quadrature::{Point, integrate};
 use crate::queueing::{Dtd, QueueError, WORKERS_MAX, sum};

@@ -16,6 +16,7 @@ use crate::metrics::JobRecord;
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::sim::SimError;
+use crate::station::PerStation;
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, Station, View};
 use crate::workload::Job;
@@ -84,9 +85,9 @@ pub fn trace(
 
 /// What is kept of a job for its record.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct FluidJob {
     arrival: f64,
-    work: [f64; 3],
+    work: PerStation<f64>,
 }
 
 struct Simulation<'a> {
@@ -95,7 +96,7 @@ struct Simulation<'a> {
     rates: Option<&'a mut dyn FnMut(&Piece<'_>)>,
     /// By handle, as `entries` and the jobs of the floor.
     rows: Vec<Row>,
-    entries: Vec<Entry>,
+    entries: Vec<FluidJob>,
     floor: Floor,
     /// Handles that nobody has.
     spare: Vec<Handle>,
@@ -113,7 +114,7 @@ fn time_of(seconds: f64) -> Time {
 }
 
 fn view<'a>(now: f64, rows: &'a [Row], touched: &'a [Handle]) -> View<'a> {
-    View { now: time_of(now), rows, touched, cap: [1.0; 3], unified: false, runs: &[] }
+    View { now: time_of(now), rows, touched, cap: PerStation::all(1.0), unified: false, runs: &[] }
 }
 
 impl<'a> Simulation<'a> {
@@ -200,7 +201,11 @@ impl<'a> Simulation<'a> {
         self.floor.pass(span, to, happening, |job, progress| {
             let row = &mut rows[job.index()];
             progress.show(row);
-            if row.left[0] <= 0.0 && row.left[1] <= 0.0 { ended.push(job) } else { touched.push(job) }
+            if row.left[Station::Map] <= 0.0 && row.left[Station::Shuffle] <= 0.0 {
+                ended.push(job);
+            } else {
+                touched.push(job);
+            }
         });
         for at in 0..self.ended.len() {
             self.end(self.ended[at]);
@@ -211,7 +216,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn end(&mut self, job: Handle) {
-        let Entry { arrival, work } = self.entries[job.index()];
+        let FluidJob { arrival, work } = self.entries[job.index()];
         let row = &mut self.rows[job.index()];
         row.live = false;
         let record = JobRecord {
@@ -221,7 +226,7 @@ impl<'a> Simulation<'a> {
             maps_done: self.floor.maps_done(job),
             completion: self.now,
             work,
-            goal: row.goal,
+            deadline: row.deadline,
             weight: row.weight,
         };
         (self.sink)(&record);
@@ -235,13 +240,13 @@ impl<'a> Simulation<'a> {
         check(job, self.next_seq, last_arrival)?;
         let seq = self.next_seq;
         self.next_seq += 1;
-        let goal = job.goal.map(time_of);
+        let deadline = job.deadline.map(time_of);
         let weight = if 0.0 < job.weight { job.weight } else { 1.0 };
-        let [map, shuffle, _] = job.work;
+        let PerStation([map, shuffle, _]) = job.work;
         if map <= 0.0 && shuffle <= 0.0 {
             let (arrival, work) = (job.arrival, job.work);
             let (start, maps_done, completion) = (arrival, arrival, arrival);
-            (self.sink)(&JobRecord { seq, arrival, start, maps_done, completion, work, goal, weight });
+            (self.sink)(&JobRecord { seq, arrival, start, maps_done, completion, work, deadline, weight });
             self.summary.jobs += 1;
             self.summary.end = self.now;
             return Ok(());
@@ -253,21 +258,21 @@ impl<'a> Simulation<'a> {
             }
             None => {
                 self.rows.push(Row::default());
-                self.entries.push(Entry::default());
+                self.entries.push(FluidJob::default());
                 Handle((self.rows.len() - 1) as u32)
             }
         };
         self.summary.jobs_max = self.summary.jobs_max.max(self.present());
-        self.entries[handle.index()] = Entry { arrival: job.arrival, work: job.work };
+        self.entries[handle.index()] = FluidJob { arrival: job.arrival, work: job.work };
         let row = &mut self.rows[handle.index()];
         *row = Row {
             seq,
             arrival: time_of(job.arrival),
-            goal,
+            deadline,
             weight,
             pool: job.pool,
             live: true,
-            whole: [map, shuffle, 0.0],
+            whole: PerStation::new(map, shuffle, 0.0),
             feed: if 0.0 < map { shuffle / map } else { 0.0 },
             ..Row::default()
         };
@@ -297,13 +302,17 @@ pub(crate) fn check(job: &Job, index: u64, last_arrival: f64) -> Result<(), SimE
         return refuse("arrival", job.arrival, "a finite time from 0 on, not before the job before it");
     }
     for (station, field) in [(Station::Map, "map work"), (Station::Shuffle, "shuffle work")] {
-        let work = job.work[station.index()];
+        let work = job.work[station];
         if !(0.0..=WORK_MAX).contains(&work) {
             return refuse(field, work, "a number from 0 to 1e15");
         }
     }
-    if 0.0 < job.work[0] && !(job.work[1] / job.work[0]).is_finite() {
-        return refuse("map work", job.work[0], "0 or large enough to divide the shuffle work by it");
+    if 0.0 < job.work[Station::Map] && !(job.work[Station::Shuffle] / job.work[Station::Map]).is_finite() {
+        return refuse(
+            "map work",
+            job.work[Station::Map],
+            "0 or large enough to divide the shuffle work by it",
+        );
     }
     if !(job.weight.is_finite() && 0.0 <= job.weight) {
         return refuse("weight", job.weight, "a finite number, at least 0");

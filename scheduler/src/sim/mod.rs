@@ -2,7 +2,6 @@
 //!
 //! Every simulator takes the jobs in the order of their arrival, tells a sink the record of each job when it ends, and
 //! gives the same bytes for the same seed.
-//! Not here: policies, and threads; who wants several seeds at once runs several simulations.
 
 pub mod cluster;
 pub mod fluid;
@@ -13,12 +12,12 @@ use std::fmt;
 /// What cannot be simulated.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SimError {
     /// A field of a job is out of range.
     Job {
         /// Its place in the workload, from 0.
         index: u64,
-        /// The field.
         field: &'static str,
         /// As given.
         value: f64,
@@ -27,7 +26,6 @@ pub enum SimError {
     },
     /// A setting of the simulated system is out of range.
     Setting {
-        /// Its name.
         name: &'static str,
         /// As given.
         value: String,
@@ -45,7 +43,6 @@ pub enum SimError {
     Overflow {
         /// The time, in seconds.
         at: f64,
-        /// The limit.
         jobs: usize,
     },
 }

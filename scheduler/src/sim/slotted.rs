@@ -10,12 +10,14 @@
 //!
 //! It is not: a model of the shuffle (sizes at that station are not looked at), of places, or of parts of a unit.
 
+pub mod lower_bound;
 mod machines;
 
 use crate::metrics::JobRecord;
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::sim::SimError;
+use crate::station::{PerStation, Station};
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, View};
 use crate::workload::Job;
@@ -64,8 +66,8 @@ pub struct Served {
 /// end of its last slot; `observer` is told after each slot its number, from 1, and who was served, in the order in
 /// which they first got a machine. Slots in which no job is present are passed over.
 ///
-/// Read of a job: `arrival` (if it is no whole number, the job waits for the next slot), `work[0]` maps, `reduces`
-/// (if that is empty, one reduce of `work[2]` units), `goal`, `weight`, `pool`. A job without any work ends as it
+/// Read of a job: `arrival` (if it is no whole number, the job waits for the next slot), `work[Station::Map]` maps, `reduces`
+/// (if that is empty, one reduce of `work[Station::Reduce]` units), `deadline`, `weight`, `pool`. A job without any work ends as it
 /// arrives, and the policy is not told of it.
 ///
 /// # Errors
@@ -104,14 +106,14 @@ pub fn run(
 }
 
 /// The slot in which a job that arrives then can be served first.
-pub(crate) fn slot_of(arrival: f64) -> u64 {
+fn slot_of(arrival: f64) -> u64 {
     arrival.ceil() as u64 + 1
 }
 
 /// The units of a job's maps and of its reduces.
-pub(crate) fn units_of(job: &Job) -> [u64; 2] {
+fn units_of(job: &Job) -> [u64; 2] {
     let work = Work::new(0, job).left();
-    [work[0] as u64, work[2] as u64]
+    [work[Station::Map] as u64, work[Station::Reduce] as u64]
 }
 
 fn time_of(seconds: f64) -> Time {
@@ -130,7 +132,7 @@ fn check_config(policy: &dyn Policy, config: &Config) -> Result<(), SimError> {
 }
 
 /// Checks everything that the slotted model reads of jobs.
-pub(crate) fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
+fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
     let mut before = 0.0;
     for (index, job) in jobs.iter().enumerate() {
         let index = index as u64;
@@ -142,7 +144,7 @@ pub(crate) fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
             return refuse("arrival", job.arrival, "at or after the arrival of the job before it");
         }
         before = job.arrival;
-        let maps = (&job.work[0], "maps");
+        let maps = (&job.work[Station::Map], "maps");
         for (&units, field) in Work::reduces_of(job).iter().map(|length| (length, "reduces")).chain([maps]) {
             if !(0.0..=UNITS_MAX).contains(&units) || units.fract() != 0.0 {
                 return refuse(field, units, "a whole number of units from 0 to 1e9");
@@ -155,8 +157,8 @@ pub(crate) fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
         if !(0.0..f64::INFINITY).contains(&job.weight) {
             return refuse("weight", job.weight, "a finite number, at least 0");
         }
-        if let Some(goal) = job.goal.filter(|goal| !(0.0..f64::INFINITY).contains(goal)) {
-            return refuse("goal", goal, "a finite time, at least 0");
+        if let Some(deadline) = job.deadline.filter(|deadline| !(0.0..f64::INFINITY).contains(deadline)) {
+            return refuse("goal", deadline, "a finite time, at least 0");
         }
     }
     Ok(())
@@ -187,7 +189,7 @@ struct Run<'a> {
 fn view<'a>(slot: u64, config: Config, rows: &'a [Row], touched: &'a [Handle]) -> View<'a> {
     let machines = f64::from(config.machines);
     let now = Time((slot - 1) * 1_000_000_000);
-    View { now, rows, touched, cap: [machines, 1.0, machines], unified: true, runs: &[] }
+    View { now, rows, touched, cap: PerStation::new(machines, 1.0, machines), unified: true, runs: &[] }
 }
 
 impl<'a> Run<'a> {
@@ -237,7 +239,7 @@ impl<'a> Run<'a> {
             self.rows[handle.index()] = Row {
                 seq: work.index as u64,
                 arrival: time_of(job.arrival),
-                goal: job.goal.map(time_of),
+                deadline: job.deadline.map(time_of),
                 weight: if job.weight == 0.0 { 1.0 } else { job.weight },
                 pool: job.pool,
                 live: true,

@@ -1,6 +1,4 @@
 //! Compares what was computed with what a case expects, field by field.
-//!
-//! Not here: what is computed.
 
 use serde_json::Value;
 use std::fmt;

@@ -1,11 +1,10 @@
 //! Kind `deadline-plan`: what the min- and the max-scheduler think of jobs at one instant, and how they share out the
 //! slots that are free.
-//!
-//! Not here: the rules; the policies themselves are asked, on a floor of plain counts.
 
 use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
 use crate::policy::Policy;
 use crate::policy::deadlines::{Deadlines, Excess, Standing, State};
+use crate::station::PerStation;
 use crate::units::{Span, Time};
 use crate::verify::Checker;
 use crate::view::{Change, Handle, Row, Station, View};
@@ -20,7 +19,7 @@ const SECONDS_MAX: f64 = 3.2e9;
 
 /// Computes and compares.
 pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let case = Case::read(input)?;
+    let case = PlanCase::read(input)?;
     let (idle, standings) = case.plan(Excess::Idle);
     let (given, _) = case.plan(Excess::Given);
     let mut states = Map::new();
@@ -51,14 +50,14 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     Ok(())
 }
 
-struct Case {
+struct PlanCase {
     now: Time,
     free: u32,
     rows: Vec<Row>,
     runs: Vec<Vec<Time>>,
 }
 
-impl Case {
+impl PlanCase {
     fn read(input: &Value) -> Result<Self, String> {
         let now = seconds(input, "now")?;
         let free = input.get("free_slots").and_then(Value::as_u64).filter(|&free| free <= TASKS_MAX);
@@ -67,7 +66,7 @@ impl Case {
         if JOBS_MAX < jobs.len() {
             return Err(format!("`jobs` has more than {JOBS_MAX} jobs"));
         }
-        let mut case = Case { now: Time::ZERO, free, rows: Vec::new(), runs: Vec::new() };
+        let mut case = PlanCase { now: Time::ZERO, free, rows: Vec::new(), runs: Vec::new() };
         for (index, job) in jobs.iter().enumerate() {
             case.read_job(now, job).map_err(|reason| format!("job {index}: {reason}"))?;
         }
@@ -87,13 +86,13 @@ impl Case {
         self.rows.push(Row {
             seq: self.rows.len() as u64,
             arrival: time(seconds(job, "submit")?),
-            goal: Some(time(seconds(job, "goal")?)),
+            deadline: Some(time(seconds(job, "goal")?)),
             weight: 1.0,
             live: true,
             // One more than there is, so that jobs with nothing pending are judged too.
-            can: [f64::from(pending) + 1.0, 0.0, 0.0],
-            held: [running.len() as f64, 0.0, 0.0],
-            pend: [pending, 0, 0],
+            can: PerStation::new(f64::from(pending) + 1.0, 0.0, 0.0),
+            held: PerStation::new(running.len() as f64, 0.0, 0.0),
+            pend: PerStation::new(pending, 0, 0),
             done: done.len() as u32,
             done_time: done.iter().sum(),
             ..Row::default()
@@ -109,14 +108,14 @@ impl Case {
             now: self.now,
             rows: &self.rows,
             touched: &[],
-            cap: [f64::from(self.free), 0.0, 0.0],
+            cap: PerStation::new(f64::from(self.free), 0.0, 0.0),
             unified: false,
             runs: &self.runs,
         };
         for job in (0..self.rows.len() as u32).map(Handle) {
             policy.observe(View { touched: &[job], ..view }, Change::Arrived(job));
         }
-        let mut floor = Slots { free: self.free, rows: &self.rows, started: vec![0; self.rows.len()] };
+        let mut floor = CountedSlots { free: self.free, rows: &self.rows, started: vec![0; self.rows.len()] };
         let standings = policy.standings(view);
         let mut plan = Plan::new(&mut floor);
         policy.plan(view, &mut plan);
@@ -146,13 +145,13 @@ fn time(seconds: f64) -> Time {
 }
 
 /// Map slots as plain counts.
-struct Slots<'a> {
+struct CountedSlots<'a> {
     free: u32,
     rows: &'a [Row],
     started: Vec<u32>,
 }
 
-impl SlotFloor for Slots<'_> {
+impl SlotFloor for CountedSlots<'_> {
     fn unified(&self) -> bool {
         false
     }
@@ -163,13 +162,13 @@ impl SlotFloor for Slots<'_> {
 
     fn held(&self, job: Handle, station: Station) -> u32 {
         match station {
-            Station::Map => self.rows[job.index()].held[0] as u32 + self.started[job.index()],
+            Station::Map => self.rows[job.index()].held[Station::Map] as u32 + self.started[job.index()],
             Station::Shuffle | Station::Reduce => 0,
         }
     }
 
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
-        let waits = self.started[job.index()] < self.rows[job.index()].pend[0];
+        let waits = self.started[job.index()] < self.rows[job.index()].pend[Station::Map];
         let starts = station == Station::Map && 0 < self.free && waits;
         if starts {
             self.free -= 1;

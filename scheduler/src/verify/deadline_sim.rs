@@ -4,16 +4,15 @@
 //! The cluster is one worker with so many slots for maps and as many for reduces, and a network without limits; the
 //! policies are those of the live master. `expect.finish` names who is run: `fifo`, `fair`, `fair_w1_1.4` (weights of
 //! the jobs in their order), `min`, `max`.
-//! Not here: the simulator (`sim::cluster`).
 
 use super::deadline_plan::{TASKS_MAX, lengths, seconds};
 use crate::core::CoreConfig;
 use crate::event::Slots;
 use crate::ledger::AheadConfig;
-use crate::placement::Pull;
 use crate::policy::deadlines::{Deadlines, Excess};
 use crate::policy::{Fair, Fifo, Policy};
 use crate::sim::cluster::{self, Config};
+use crate::station::PerStation;
 use crate::units::Span;
 use crate::verify::Checker;
 use crate::workload::Job;
@@ -21,12 +20,12 @@ use serde_json::Value;
 
 /// Most jobs of a case.
 const JOBS_MAX: usize = 1_000;
-/// Most ticks of a case: the latest goal divided by the tick.
+/// Most ticks of a case: the latest deadline divided by the tick.
 const TICKS_MAX: f64 = 1e6;
 
 /// Computes and compares.
 pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let case = Case::read(input)?;
+    let case = SimCase::read(input)?;
     let Some(fields) = expect.as_object() else { return Err("`expect` is no object".to_owned()) };
     for field in fields.keys().filter(|&field| field != "finish") {
         checker.differ(field, "is expected, but nothing like it is computed".to_owned());
@@ -47,13 +46,13 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     Ok(())
 }
 
-struct Case {
+struct SimCase {
     slots: u32,
     tick: Span,
     jobs: Vec<Job>,
 }
 
-impl Case {
+impl SimCase {
     fn read(input: &Value) -> Result<Self, String> {
         let slots =
             input.get("slots").and_then(Value::as_u64).filter(|slots| (1..=TASKS_MAX).contains(slots));
@@ -72,7 +71,7 @@ impl Case {
         if TASKS_MAX < tasks as u64 {
             return Err(format!("`jobs` has {tasks} tasks, more than {TASKS_MAX}"));
         }
-        let last = jobs.iter().filter_map(|job| job.goal).fold(0.0, f64::max);
+        let last = jobs.iter().filter_map(|job| job.deadline).fold(0.0, f64::max);
         if tick * TICKS_MAX < last || tick < 1e-3 {
             return Err(format!(
                 "`tick` of {tick} s is below a thousandth of a second or a millionth of {last} s"
@@ -109,7 +108,7 @@ impl Case {
         let mut finish = vec![0.0; self.jobs.len()];
         let mut sink =
             |record: &crate::metrics::JobRecord| finish[order[record.seq as usize]] = record.completion;
-        cluster::run(&config, policy, Box::new(Pull::new()), None, jobs, &mut (), &mut sink)?;
+        cluster::run(&config, cluster::Deciders::of(policy), jobs, &mut (), &mut sink)?;
         Ok(finish)
     }
 }
@@ -118,10 +117,10 @@ fn read_job(job: &Value) -> Result<Job, String> {
     let (maps, reduces) = (lengths(job, "maps")?, lengths(job, "reduces")?);
     Ok(Job {
         arrival: seconds(job, "submit")?,
-        work: [maps.iter().sum(), 0.0, reduces.iter().sum()],
+        work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
         maps,
         reduces,
-        goal: Some(seconds(job, "goal")?),
+        deadline: Some(seconds(job, "goal")?),
         ..Job::default()
     })
 }

@@ -3,12 +3,12 @@
 //! Input: `jobs` as `[arrival, map, shuffle]`, in any order; `k` for k-LPS; `policy` if only one is meant. Expected, by
 //! policy or for the one policy itself: `completion` by job, `total` of the response times, `makespan`, `segments` with
 //! the rates by job, `total_shuffle_rate`; and `lower_bound` with its `cycles`.
-//! Not here: the model (`sim::fluid`) and the policies.
 
 use super::compare::{Checker, json_of, number_of};
 use crate::bound::overlap::LowerBound;
 use crate::policy;
 use crate::sim::fluid;
+use crate::station::{PerStation, Station};
 use crate::workload::Job;
 use serde_json::{Map, Value, json};
 
@@ -99,7 +99,7 @@ impl Instance {
         read.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
         let job = |&(_, [arrival, map, shuffle]): &(usize, [f64; 3])| Job {
             arrival,
-            work: [map, shuffle, 0.0],
+            work: PerStation::new(map, shuffle, 0.0),
             ..Job::default()
         };
         let k = match input.get("k") {
@@ -121,7 +121,7 @@ impl Instance {
         let mut cycles = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
             fluid::check(job, index as u64, 0.0).map_err(|error| error.to_string())?;
-            cycles.extend(bound.push([job.arrival, job.work[0], job.work[1]]));
+            cycles.extend(bound.push([job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]));
         }
         let (last, total) = bound.finish();
         cycles.push(last);

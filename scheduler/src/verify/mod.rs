@@ -3,7 +3,6 @@
 //! A file holds cases; each has an `id`, a `kind`, an `input`, and in `expect` what must come out, within its own
 //! tolerance `tol` or the file's, absolute or relative, whichever is looser. Only fields that are present are
 //! compared; a field that the kind does not know is a difference.
-//! Not here: reading files and printing.
 
 mod compare;
 mod deadline_plan;
@@ -20,8 +19,8 @@ use serde_json::Value;
 
 /// How a case came out.
 #[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct CaseReport {
-    /// Its id.
     pub id: String,
     /// Its kind.
     pub kind: String,

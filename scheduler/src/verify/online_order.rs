@@ -3,7 +3,6 @@
 //! The steps stand in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
 //! (`pop`); beside it stand what came of it: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S`
 //! (Algorithm 8).
-//! Not here: the algorithms (`policy::pairs`).
 
 use super::Checker;
 use super::compare::number_of;
@@ -14,7 +13,7 @@ use serde_json::Value;
 /// The most steps of a case, and the most groups.
 const STEPS_MAX: usize = 1_000;
 
-enum State {
+enum OrderState {
     Groups(Groups),
     Schedule(Schedule),
 }
@@ -29,8 +28,8 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     }
     let shows = |field: &str| steps.iter().any(|step| step.get(field).is_some());
     let mut state = match (shows("groups"), shows("S")) {
-        (true, false) => State::Groups(Groups::new(alpha, k)),
-        (false, true) => State::Schedule(Schedule::new(alpha)),
+        (true, false) => OrderState::Groups(Groups::new(alpha, k)),
+        (false, true) => OrderState::Schedule(Schedule::new(alpha)),
         _ => {
             return Err(
                 "`expect.steps` shows neither `groups` (Algorithm 5) nor `S` (Algorithm 8) alone".to_owned()
@@ -41,8 +40,8 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
         let place = format!("steps[{index}]");
         state.step(step, &place, checker)?;
         let (field, computed) = match &state {
-            State::Groups(groups) => ("groups", Value::from(groups.blocks())),
-            State::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
+            OrderState::Groups(groups) => ("groups", Value::from(groups.blocks())),
+            OrderState::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
         };
         if let Some(expected) = step.get(field) {
             checker.value(&format!("{place}.{field}"), expected, &computed);
@@ -51,26 +50,26 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     Ok(())
 }
 
-impl State {
+impl OrderState {
     fn step(&mut self, step: &Value, place: &str, checker: &mut Checker) -> Result<(), String> {
         if let Some(popped) = step.get("pop") {
             let first = match self {
-                State::Groups(groups) => groups.order().next(),
-                State::Schedule(schedule) => schedule.order().next(),
+                OrderState::Groups(groups) => groups.order().next(),
+                OrderState::Schedule(schedule) => schedule.order().next(),
             };
             let Some(first) = first else { return Err(format!("`{place}.pop`: no job waits")) };
             checker.value(&format!("{place}.pop"), popped, &Value::from(first));
             match self {
-                State::Groups(groups) => groups.leave(first),
-                State::Schedule(schedule) => schedule.leave(first),
+                OrderState::Groups(groups) => groups.leave(first),
+                OrderState::Schedule(schedule) => schedule.leave(first),
             }
             return Ok(());
         }
         let id = step.get("arrive").and_then(Value::as_u64);
         let id = id.ok_or_else(|| format!("`{place}` has neither `arrive` nor `pop`"))?;
         let waits = match self {
-            State::Groups(groups) => groups.order().any(|other| other == id),
-            State::Schedule(schedule) => schedule.order().any(|other| other == id),
+            OrderState::Groups(groups) => groups.order().any(|other| other == id),
+            OrderState::Schedule(schedule) => schedule.order().any(|other| other == id),
         };
         if waits {
             return Err(format!("`{place}.arrive`: job {id} waits already"));
@@ -79,12 +78,12 @@ impl State {
         let drawn = step.get("u").and_then(number_of).filter(|drawn| (0.0..=1.0).contains(drawn));
         let drawn = drawn.ok_or_else(|| format!("`{place}.u` is missing, or not from 0 to 1"))?;
         let branch = match self {
-            State::Groups(groups) => match groups.arrive(id, size, drawn) {
+            OrderState::Groups(groups) => match groups.arrive(id, size, drawn) {
                 Branch::Reschedule => "reschedule".to_owned(),
                 Branch::NewGroup => "new group".to_owned(),
                 Branch::Joined(group) => format!("joined {group}"),
             },
-            State::Schedule(schedule) => match schedule.arrive(id, size, drawn) {
+            OrderState::Schedule(schedule) => match schedule.arrive(id, size, drawn) {
                 true => "reschedule".to_owned(),
                 false => "insert".to_owned(),
             },

@@ -1,12 +1,11 @@
 //! Kind `order`: orders of jobs that are all there, by the algorithms of the pairs paper, with their averages; the
 //! optimum over all orders, the least spread of groups and the least weight of a matching.
-//!
-//! Not here: the algorithms (`policy::pairs`).
 
 use super::Checker;
 use super::compare::{json_of, number_of};
 use crate::bound::optimum;
-use crate::policy::pairs::{self, Rule, Size};
+use crate::job::Size;
+use crate::policy::pairs::{self, Rule};
 use serde_json::{Map, Value};
 
 /// The most jobs of a case; the matching takes O(n³).
@@ -18,7 +17,7 @@ const GROUPS_MAX: f64 = 1e6;
 /// Input: `jobs` as pairs of map and shuffle, `alpha`, `k`, and `step`, which is absent or null for exact equality.
 pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let jobs = jobs_of(input)?;
-    let setting = Setting::read(input)?;
+    let setting = OrderSetting::read(input)?;
     let Some(expect) = expect.as_object() else { return Err("`expect` is not an object".to_owned()) };
     for (field, expected) in expect {
         match field.as_str() {
@@ -62,13 +61,13 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
 }
 
 /// Parameters of the algorithms.
-struct Setting {
+struct OrderSetting {
     alpha: f64,
     k: usize,
     delta: f64,
 }
 
-impl Setting {
+impl OrderSetting {
     fn read(input: &Value) -> Result<Self, String> {
         let delta = match input.get("step") {
             None | Some(Value::Null) => 0.0,

@@ -2,7 +2,6 @@
 //!
 //! Policies are called as in the paper's figures: `SRPT` and `DSRPT` (both preemptive), `ASRPT`, `FIFO`, `Fair` and
 //! `LRPT` with `/p` for the preemptive and `/np` for the non-preemptive scenario.
-//! Not here: the model (`sim::slotted`).
 
 use super::Checker;
 use crate::policy::{self, Policy};
@@ -82,7 +81,7 @@ fn jobs_of(input: &Value) -> Result<Vec<Listed>, String> {
         }
         let work = [maps as f64, 0.0, reduces.iter().sum::<u64>() as f64];
         let reduces = reduces.iter().map(|&units| units as f64).collect();
-        jobs.push((index, Job { arrival: (slot - 1) as f64, work, reduces, ..Job::default() }));
+        jobs.push((index, Job { arrival: (slot - 1) as f64, work: work.into(), reduces, ..Job::default() }));
     }
     jobs.sort_by(|(_, a), (_, b)| a.arrival.total_cmp(&b.arrival));
     Ok(jobs)

@@ -1,6 +1,4 @@
 //! Kinds of the stragglers thesis: `dtd`, `dtd-fit`, `mst`, `rates`, `g-m-1`, `m-g-1`, `workers`, `budget`.
-//!
-//! Not here: the mathematics (`queueing`, `placement`, `estimate::dtd`).
 
 use crate::estimate::dtd;
 use crate::placement::g_m_1::{Arrivals, GM1};

@@ -3,11 +3,11 @@
 //! The paper does not say how a job's reduce work is cut into tasks ("up to 10"), which matters when reduces keep
 //! their machine; so there are three ways, and they cut the same jobs: arrivals and sizes of a seed do not depend on
 //! the way.
-//! Not here: who runs them (`sim::slotted`).
 
 use super::Job;
 use super::catalogue::Generator;
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use crate::station::PerStation;
 use rand::{RngExt, SeedableRng, seq};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, Poisson};
@@ -190,7 +190,7 @@ impl Generator for Arrivals {
         });
         Box::new(slots.map(move |(slot, [maps, reduces])| Job {
             arrival: f64::from(slot),
-            work: [maps as f64, 0.0, reduces as f64],
+            work: PerStation::new(maps as f64, 0.0, reduces as f64),
             maps: vec![1.0; maps as usize],
             reduces: self.cut.lengths(reduces, &mut cuts),
             ..Job::default()
@@ -231,6 +231,7 @@ fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Generator>, ArgumentErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::station::Station;
 
     fn jobs(setting: usize, cut: Cut, seed: u64) -> Vec<Job> {
         Arrivals::of(SETTINGS[setting], cut).jobs(seed).collect()
@@ -254,9 +255,9 @@ mod tests {
     fn reduces_are_whole_units_and_add_up() {
         for cut in Cut::ALL {
             for job in jobs(0, cut, 1).into_iter().chain(jobs(3, cut, 1)) {
-                let most = 10.0_f64.min(job.work[2]);
+                let most = 10.0_f64.min(job.work[Station::Reduce]);
                 assert!(job.reduces.iter().all(|units| 1.0 <= *units && units.fract() == 0.0), "{job:?}");
-                assert_eq!(job.reduces.iter().sum::<f64>(), job.work[2]);
+                assert_eq!(job.reduces.iter().sum::<f64>(), job.work[Station::Reduce]);
                 assert!(job.reduces.len() as f64 <= most);
                 let spread = job.reduces.iter().fold(0.0_f64, |most, &units| most.max(units))
                     - job.reduces.iter().fold(f64::INFINITY, |least, &units| least.min(units));
@@ -272,11 +273,21 @@ mod tests {
             let long = Arrivals { slots: 20_000, ..Arrivals::of(setting, Cut::Ten) };
             let jobs: Vec<Job> = long.jobs(3).collect();
             let mean =
-                |station: usize| jobs.iter().map(|job| job.work[station]).sum::<f64>() / jobs.len() as f64;
+                |station: Station| jobs.iter().map(|job| job.work[station]).sum::<f64>() / jobs.len() as f64;
             let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.03;
             assert!(near(jobs.len() as f64, 40_000.0), "{} jobs", jobs.len());
-            assert!(near(mean(0), setting.maps.mean()), "{} maps in {}", mean(0), setting.name);
-            assert!(near(mean(2), setting.reduces.mean()), "{} reduces in {}", mean(2), setting.name);
+            assert!(
+                near(mean(Station::Map), setting.maps.mean()),
+                "{} maps in {}",
+                mean(Station::Map),
+                setting.name
+            );
+            assert!(
+                near(mean(Station::Reduce), setting.reduces.mean()),
+                "{} reduces in {}",
+                mean(Station::Reduce),
+                setting.name
+            );
             assert!((0.89..=0.9).contains(&Arrivals::of(setting, Cut::Ten).load(MACHINES)));
         }
     }

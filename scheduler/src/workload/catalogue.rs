@@ -1,6 +1,4 @@
 //! Generated workloads by name, with parameters: `overlap:load=0.9,jobs=1000000`.
-//!
-//! Not here: the generators themselves (one file for each paper), and traces.
 
 use super::Job;
 use crate::catalogue::{self, CatalogueError, Entry};

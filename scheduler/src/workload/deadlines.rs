@@ -1,16 +1,16 @@
 //! A stand-in for the scenario of the deadlines paper: Simulator, WordCount and two Joins on 60 map slots.
 //!
 //! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It prints the
-//! numbers of tasks, the goals, the weights and how long each job takes by itself (3549, 1264 and 101 s), and shows the
+//! numbers of tasks, the deadlines, the weights and how long each job takes by itself (3549, 1264 and 101 s), and shows the
 //! lengths of tasks in figures without numbers; it does not print when the jobs were submitted.
 //! So lengths are drawn such that each job by itself takes about as long as printed: Simulator in four phases, each
 //! longer than the one before; WordCount around 91 s but for a slower first wave and a few stragglers; Join
 //! as [`Joins`] says. Jobs come 1000 s apart.
-//! What the first half of a Join shows of its length decides whether its goal is met, hence three ways to draw it.
-//! Not here: who runs them.
+//! What the first half of a Join shows of its length decides whether its deadline is met, hence three ways to draw it.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};
+use crate::station::PerStation;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -25,7 +25,7 @@ pub const NAMES: [&str; 4] = ["Simulator", "WordCount", "Join", "Join"];
 pub const ARRIVALS: [f64; 4] = [0.0, 1000.0, 2000.0, 3000.0];
 
 /// How long after their arrival they should end, in seconds.
-pub const GOALS: [f64; 4] = [6000.0, 3000.0, 150.0, 150.0];
+pub const DEADLINES: [f64; 4] = [6000.0, 3000.0, 150.0, 150.0];
 
 /// The paper's weights of their pools under the weighted fair scheduler.
 pub const WEIGHTS: [f64; 4] = [1.0, 1.4, 122.0, 122.0];
@@ -72,13 +72,13 @@ pub fn scenario(joins: Joins, weights: [f64; 4], seed: u64) -> Vec<Job> {
     (0..4).map(|index| job(index, joins, weights[index], seed)).collect()
 }
 
-/// One of the four jobs by itself: it arrives at 0 and has no goal.
+/// One of the four jobs by itself: it arrives at 0 and has no deadline.
 ///
 /// # Panics
 /// If `index` is above 3.
 #[must_use]
 pub fn alone(index: usize, joins: Joins, seed: u64) -> Job {
-    Job { arrival: 0.0, goal: None, ..job(index, joins, 1.0, seed) }
+    Job { arrival: 0.0, deadline: None, ..job(index, joins, 1.0, seed) }
 }
 
 fn job(index: usize, joins: Joins, weight: f64, seed: u64) -> Job {
@@ -92,10 +92,10 @@ fn job(index: usize, joins: Joins, weight: f64, seed: u64) -> Job {
     };
     Job {
         arrival: ARRIVALS[index],
-        work: [maps.iter().sum(), 0.0, reduces.iter().sum()],
+        work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
         maps,
         reduces,
-        goal: Some(ARRIVALS[index] + GOALS[index]),
+        deadline: Some(ARRIVALS[index] + DEADLINES[index]),
         weight,
         name: Some(NAMES[index].to_owned()),
         ..Job::default()
@@ -199,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn jobs_have_the_printed_numbers_of_tasks_and_goals() {
+    fn jobs_have_the_printed_numbers_of_tasks_and_deadlines() {
         let jobs = scenario(Joins::SlowFirstHalf, WEIGHTS, 1);
         assert_eq!(jobs.iter().map(|job| job.maps.len()).collect::<Vec<_>>(), [6400, 738, 1000, 1000]);
         assert_eq!(jobs.iter().map(|job| job.reduces.len()).collect::<Vec<_>>(), [1, 1, 4, 4]);
         assert_eq!(
-            jobs.iter().map(|job| job.goal.unwrap()).collect::<Vec<_>>(),
+            jobs.iter().map(|job| job.deadline.unwrap()).collect::<Vec<_>>(),
             [6000.0, 4000.0, 2150.0, 3150.0]
         );
     }

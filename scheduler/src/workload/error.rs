@@ -1,16 +1,14 @@
 //! What cannot be read as a workload: which line, which field, which value.
-//!
-//! Not here: who prints it.
 
 use std::fmt;
 
 /// What is wrong with one line.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum LineError {
     /// A field that is out of range or no number at all.
     Field {
-        /// Its name.
         field: &'static str,
         /// As given.
         value: String,
@@ -72,9 +70,25 @@ impl std::error::Error for BadLine {
     }
 }
 
+/// A load at which no jobs can be drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LoadError {
+    /// As given; not a finite number above 0.
+    pub load: f64,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`load` is {}, which is not a finite number above 0", self.load)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
 /// Why a text is no workload.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkloadError {
     /// There is no job in it.
     Empty {
@@ -94,7 +108,6 @@ pub enum WorkloadError {
     Column {
         /// The line of the header.
         line: u64,
-        /// Its name.
         name: String,
         /// Whether it was there already.
         twice: bool,
@@ -113,7 +126,6 @@ pub enum WorkloadError {
     },
     /// A factor or cost that is no number above 0.
     Setting {
-        /// Its name.
         name: &'static str,
         /// As given.
         value: f64,

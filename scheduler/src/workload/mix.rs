@@ -5,10 +5,10 @@
 //! seconds and output for each split, a job differs from others of its program by a log-normal factor, and its maps from
 //! each other by another. Programs with a history have a name; programs that nobody has seen come under a name of their
 //! own each time. The arrivals are spread such that the busiest of slots and network is loaded as asked, exactly.
-//! Not here: a trace, and jobs that the four papers ask for (one file each).
 
 use super::{Generator, Job};
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use crate::station::{PerStation, Station};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1, LogNormal};
@@ -162,7 +162,7 @@ impl Mix {
         };
         let (maps, reduces) = (tasks(splits, map), tasks(reduces, reduce));
         Job {
-            work: [maps.iter().sum(), output / network, reduces.iter().sum()],
+            work: PerStation::new(maps.iter().sum(), output / network, reduces.iter().sum()),
             maps,
             reduces,
             input_bytes: bytes,
@@ -183,8 +183,8 @@ impl Generator for MixJobs {
         // A stream of its own, so that the same gaps, scaled, belong to every mix.
         arrivals.set_stream(1);
         let gaps: Vec<f64> = jobs.iter().map(|_| Exp1.sample(&mut arrivals)).collect();
-        let sum = |station: usize| jobs.iter().map(|job| job.work[station]).sum::<f64>();
-        let busy = ((sum(0) + sum(2)) / self.slots).max(sum(1));
+        let sum = |station: Station| jobs.iter().map(|job| job.work[station]).sum::<f64>();
+        let busy = ((sum(Station::Map) + sum(Station::Reduce)) / self.slots).max(sum(Station::Shuffle));
         let scale = busy / self.load / gaps.iter().sum::<f64>();
         let mut now = 0.0;
         for (job, gap) in jobs.iter_mut().zip(gaps) {
@@ -209,8 +209,8 @@ mod tests {
         for kind in MIXES.map(|mix| mix.name) {
             let jobs = jobs(&format!("mix:kind={kind},load=0.6,slots=8,network=2e8,jobs=500"), 3);
             let last = jobs[499].arrival;
-            let sum = |station: usize| jobs.iter().map(|job| job.work[station]).sum::<f64>();
-            let busiest = ((sum(0) + sum(2)) / 8.0).max(sum(1));
+            let sum = |station: Station| jobs.iter().map(|job| job.work[station]).sum::<f64>();
+            let busiest = ((sum(Station::Map) + sum(Station::Reduce)) / 8.0).max(sum(Station::Shuffle));
             assert!((busiest / last - 0.6).abs() < 1e-9, "{kind}: {}", busiest / last);
             assert!(jobs.is_sorted_by(|a, b| a.arrival <= b.arrival));
         }
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!(mix, jobs("mix", 7));
         assert_ne!(mix, jobs("mix", 8));
         for job in &mix {
-            assert!((job.maps.iter().sum::<f64>() - job.work[0]).abs() < 1e-9);
-            assert!((job.reduces.iter().sum::<f64>() - job.work[2]).abs() < 1e-9);
+            assert!((job.maps.iter().sum::<f64>() - job.work[Station::Map]).abs() < 1e-9);
+            assert!((job.reduces.iter().sum::<f64>() - job.work[Station::Reduce]).abs() < 1e-9);
             assert_eq!(job.input_bytes, SPLIT_BYTES * job.maps.len() as f64);
             assert!(!job.reduces.is_empty() && job.maps.iter().all(|&length| TASK_START <= length));
         }

@@ -16,8 +16,9 @@ pub mod stragglers;
 pub mod swim;
 pub mod table;
 
+use crate::station::PerStation;
 pub use catalogue::{Generator, by_name, catalogue};
-pub use error::{BadLine, LineError, WorkloadError};
+pub use error::{BadLine, LineError, LoadError, WorkloadError};
 pub use read::{Format, Reading, Trace, read};
 pub use scale::{Costs, Scale, offered_load};
 
@@ -28,8 +29,8 @@ pub struct Job {
     /// When it arrives; not before the job before it.
     pub arrival: f64,
     /// Slot-seconds of all maps, seconds of the whole network at the shuffle, slot-seconds of all reduces.
-    pub work: [f64; 3],
-    /// Length of each map on a worker of speed 1; their sum is `work[0]`. Empty: the job is not cut into tasks.
+    pub work: PerStation<f64>,
+    /// Length of each map on a worker of speed 1; their sum is `work[Station::Map]`. Empty: the job is not cut into tasks.
     pub maps: Vec<f64>,
     /// Length of each reduce, as for maps.
     pub reduces: Vec<f64>,
@@ -38,7 +39,7 @@ pub struct Job {
     /// What the maps put out, over all partitions; 0 if unknown.
     pub shuffle_bytes: f64,
     /// When it should end.
-    pub goal: Option<f64>,
+    pub deadline: Option<f64>,
     /// Its weight; 0 counts as 1.
     pub weight: f64,
     /// The pool that it shares.

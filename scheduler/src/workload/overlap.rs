@@ -7,9 +7,9 @@
 //! Not here: the trace itself, which is not public in this form. Its stand-in has the same number of jobs, the printed
 //! moments, and arrivals with the described daily and weekly pattern and the printed peak.
 
-use super::{Generator, Job};
+use super::{Generator, Job, LoadError};
 use crate::catalogue::{Entry, Parameter};
-use crate::sim::SimError;
+use crate::station::PerStation;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
@@ -134,10 +134,9 @@ impl Poisson {
     ///
     /// # Errors
     /// A load that is not above 0 and finite.
-    pub fn new(load: f64, seed: u64) -> Result<Self, SimError> {
+    pub fn new(load: f64, seed: u64) -> Result<Self, LoadError> {
         if !(load.is_finite() && 0.0 < load) {
-            let wanted = "a finite number above 0";
-            return Err(SimError::Setting { name: "load", value: load.to_string(), wanted });
+            return Err(LoadError { load });
         }
         let random = ChaCha8Rng::seed_from_u64(seed);
         let (map, ratio) = (LogNormal::of_mean_one(MAP_DEVIATION), LogNormal::of_mean_one(RATIO_DEVIATION));
@@ -153,7 +152,7 @@ impl Iterator for Poisson {
         self.now += gap / self.load;
         let map = self.map.draw(&mut self.random);
         let shuffle = map * self.ratio.draw(&mut self.random);
-        Some(Job { arrival: self.now, work: [map, shuffle, 0.0], ..Job::default() })
+        Some(Job { arrival: self.now, work: PerStation::new(map, shuffle, 0.0), ..Job::default() })
     }
 }
 
@@ -215,10 +214,9 @@ impl DiurnalTrace {
     ///
     /// # Errors
     /// A load that is not above 0 and finite.
-    pub fn jobs(&self, load: f64, balance: Balance) -> Result<Vec<Job>, SimError> {
+    pub fn jobs(&self, load: f64, balance: Balance) -> Result<Vec<Job>, LoadError> {
         if !(load.is_finite() && 0.0 < load) {
-            let wanted = "a finite number above 0";
-            return Err(SimError::Setting { name: "load", value: load.to_string(), wanted });
+            return Err(LoadError { load });
         }
         let hour = self.jobs.len() as f64 / self.profile.len() as f64 / load;
         let exponent = match balance {
@@ -229,7 +227,7 @@ impl DiurnalTrace {
         let mean = self.jobs.iter().map(shuffle).sum::<f64>() / self.jobs.len() as f64;
         let job = |job: &[f64; 3]| Job {
             arrival: job[0] * hour,
-            work: [job[1], shuffle(job) / mean, 0.0],
+            work: PerStation::new(job[1], shuffle(job) / mean, 0.0),
             ..Job::default()
         };
         Ok(self.jobs.iter().map(job).collect())
@@ -263,6 +261,7 @@ fn profile(random: &mut ChaCha8Rng) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::station::Station;
 
     #[test]
     fn poisson_jobs_have_the_printed_rate_and_moments_of_the_logarithms() {
@@ -274,8 +273,16 @@ mod tests {
         };
         near("rate", JOBS as f64 / jobs[JOBS - 1].arrival, 0.75, 0.01);
         for (name, deviation, logarithm) in [
-            ("map", MAP_DEVIATION, Box::new(|job: &Job| job.work[0].ln()) as Box<dyn Fn(&Job) -> f64>),
-            ("ratio", RATIO_DEVIATION, Box::new(|job: &Job| (job.work[1] / job.work[0]).ln())),
+            (
+                "map",
+                MAP_DEVIATION,
+                Box::new(|job: &Job| job.work[Station::Map].ln()) as Box<dyn Fn(&Job) -> f64>,
+            ),
+            (
+                "ratio",
+                RATIO_DEVIATION,
+                Box::new(|job: &Job| (job.work[Station::Shuffle] / job.work[Station::Map]).ln()),
+            ),
         ] {
             // Of a log-normal variable with mean 1: E ln = -s²/2, Var ln = s², s² = ln(1 + sd²).
             let variance = (1.0 + deviation * deviation).ln();
@@ -302,9 +309,9 @@ mod tests {
             let jobs = trace.jobs(0.5, balance).unwrap();
             assert_eq!(jobs.len(), TRACE_JOBS);
             assert!(jobs.is_sorted_by(|a, b| a.arrival <= b.arrival));
-            for station in [0, 1] {
+            for station in [Station::Map, Station::Shuffle] {
                 let work: f64 = jobs.iter().map(|job| job.work[station]).sum();
-                assert!((work / TRACE_JOBS as f64 - 1.0).abs() < 1e-9, "mean size at station {station}");
+                assert!((work / TRACE_JOBS as f64 - 1.0).abs() < 1e-9, "mean size at {station:?}");
             }
             // 80,000 jobs of mean size 1 at load 1/2 need 160,000 units of time.
             assert!((159_000.0..=160_000.0).contains(&jobs[TRACE_JOBS - 1].arrival));

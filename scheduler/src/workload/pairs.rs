@@ -3,11 +3,11 @@
 //! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases", section 6, run on a Google trace. The paper
 //! says nothing of its distribution, and the ranking of the policies depends on it, so there are several, from mild to
 //! heavy tails. A stream has Poisson arrivals whose rate swings with the time of day.
-//! Not here: the trace.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};
-use crate::policy::pairs::Size;
+use crate::job::Size;
+use crate::station::PerStation;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1, LogNormal};
@@ -139,7 +139,11 @@ impl Stream {
                 now += gap * self.mean / (self.load * (1.0 + self.swing));
                 let rate = (1.0 + self.swing * (TAU * now / DAY).sin()) / (1.0 + self.swing);
                 if random.random::<f64>() < rate {
-                    return Job { arrival: now, work: [size.map, size.shuffle, 0.0], ..Job::default() };
+                    return Job {
+                        arrival: now,
+                        work: PerStation::new(size.map, size.shuffle, 0.0),
+                        ..Job::default()
+                    };
                 }
             }
         };
@@ -156,7 +160,10 @@ struct Set {
 impl Generator for Set {
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         let jobs = self.sizes.draw(self.jobs, self.mean, seed);
-        Box::new(jobs.into_iter().map(|size| Job { work: [size.map, size.shuffle, 0.0], ..Job::default() }))
+        Box::new(
+            jobs.into_iter()
+                .map(|size| Job { work: PerStation::new(size.map, size.shuffle, 0.0), ..Job::default() }),
+        )
     }
 }
 

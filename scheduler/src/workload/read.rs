@@ -1,6 +1,4 @@
 //! Reads a workload of any format: detects it, counts what cannot be read, scales, and sorts by arrival.
-//!
-//! Not here: the formats (`swim`, `rumen`, `table`), and files.
 
 use super::{BadLine, Costs, Job, Scale, WorkloadError, rumen, swim, table};
 

@@ -6,6 +6,7 @@
 //! Not here: failed attempts, places, and the distributions that Rumen adds for simulators of its own.
 
 use super::{Job, LineError, Reading, Trace, WorkloadError};
+use crate::station::{PerStation, Station};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -59,7 +60,7 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
     let first = trace.jobs.iter().map(|job| job.arrival).fold(f64::INFINITY, f64::min);
     for job in &mut trace.jobs {
         job.arrival = (job.arrival - first) / 1e3;
-        job.work[1] = job.shuffle_bytes / reading.costs.network;
+        job.work[Station::Shuffle] = job.shuffle_bytes / reading.costs.network;
     }
     Ok(trace)
 }
@@ -103,7 +104,7 @@ impl LoggedJob {
             self.map_tasks.iter().filter_map(|task| task.input_bytes).map(|bytes| bytes.max(0) as f64);
         Ok(Job {
             arrival: self.submit_time as f64,
-            work: [maps.iter().sum(), 0.0, reduces.iter().sum()],
+            work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
             input_bytes: input.sum(),
             shuffle_bytes: shuffle,
             name: self.job_name,

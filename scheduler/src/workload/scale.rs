@@ -1,15 +1,14 @@
 //! Makes a workload denser, faster or heavier, and says what its bytes cost.
-//!
-//! Not here: reading it.
 
 use super::{Job, WorkloadError};
+use crate::station::{PerStation, Station};
 
 /// Factors on a workload; 1 changes nothing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
     /// Arrivals come this many times as often; sizes stay.
     pub load: f64,
-    /// All times are this many times as long: between arrivals, of tasks, to goals. The load stays.
+    /// All times are this many times as long: between arrivals, of tasks, to deadlines. The load stays.
     pub time: f64,
     /// All bytes are this many times as many, with the work that follows from them.
     pub bytes: f64,
@@ -35,16 +34,16 @@ impl Scale {
     pub fn apply(&self, job: &mut Job) {
         let arrival = job.arrival;
         job.arrival = arrival * self.time / self.load;
-        // A goal keeps its distance from the arrival.
-        job.goal = job.goal.map(|goal| job.arrival + (goal - arrival) * self.time);
-        for work in &mut job.work {
+        // A deadline keeps its distance from the arrival.
+        job.deadline = job.deadline.map(|deadline| job.arrival + (deadline - arrival) * self.time);
+        for work in job.work.iter_mut() {
             *work *= self.time;
         }
         for length in job.maps.iter_mut().chain(&mut job.reduces) {
             *length *= self.time;
         }
         if 0.0 < job.shuffle_bytes {
-            job.work[1] *= self.bytes;
+            job.work[Station::Shuffle] *= self.bytes;
         }
         job.input_bytes *= self.bytes;
         job.shuffle_bytes *= self.bytes;
@@ -109,12 +108,12 @@ fn above_zero(settings: &[(&'static str, f64)]) -> Result<(), WorkloadError> {
 /// The part of each station's capacity that these jobs ask for while they arrive: work of all but the last, for the
 /// time from the first arrival to the last. `None` if they all arrive at once.
 #[must_use]
-pub fn offered_load(jobs: &[Job], capacity: [f64; 3]) -> Option<[f64; 3]> {
+pub fn offered_load(jobs: &[Job], capacity: PerStation<f64>) -> Option<PerStation<f64>> {
     let (last, before) = jobs.split_last()?;
     let span = last.arrival - before.first()?.arrival;
     let load =
-        |station: usize| before.iter().map(|job| job.work[station]).sum::<f64>() / capacity[station] / span;
-    (0.0 < span).then(|| [load(0), load(1), load(2)])
+        |station: Station| before.iter().map(|job| job.work[station]).sum::<f64>() / capacity[station] / span;
+    (0.0 < span).then(|| PerStation::by(load))
 }
 
 #[cfg(test)]
@@ -124,12 +123,12 @@ mod tests {
     fn job() -> Job {
         Job {
             arrival: 10.0,
-            work: [6.0, 2.0, 4.0],
+            work: PerStation::new(6.0, 2.0, 4.0),
             maps: vec![1.0, 5.0],
             reduces: vec![4.0],
             input_bytes: 100.0,
             shuffle_bytes: 50.0,
-            goal: Some(30.0),
+            deadline: Some(30.0),
             ..Job::default()
         }
     }
@@ -141,18 +140,18 @@ mod tests {
     }
 
     #[test]
-    fn load_moves_arrivals_and_keeps_sizes_and_the_distance_to_the_goal() {
-        assert_eq!(scaled(2.0, 1.0, 1.0), Job { arrival: 5.0, goal: Some(25.0), ..job() });
+    fn load_moves_arrivals_and_keeps_sizes_and_the_distance_to_the_deadline() {
+        assert_eq!(scaled(2.0, 1.0, 1.0), Job { arrival: 5.0, deadline: Some(25.0), ..job() });
     }
 
     #[test]
-    fn time_stretches_arrivals_lengths_and_goals() {
+    fn time_stretches_arrivals_lengths_and_deadlines() {
         let expected = Job {
             arrival: 30.0,
-            work: [18.0, 6.0, 12.0],
+            work: PerStation::new(18.0, 6.0, 12.0),
             maps: vec![3.0, 15.0],
             reduces: vec![12.0],
-            goal: Some(90.0),
+            deadline: Some(90.0),
             ..job()
         };
         assert_eq!(scaled(1.0, 3.0, 1.0), expected);
@@ -160,7 +159,8 @@ mod tests {
 
     #[test]
     fn bytes_bring_their_shuffle_with_them() {
-        let expected = Job { work: [6.0, 4.0, 4.0], input_bytes: 200.0, shuffle_bytes: 100.0, ..job() };
+        let expected =
+            Job { work: PerStation::new(6.0, 4.0, 4.0), input_bytes: 200.0, shuffle_bytes: 100.0, ..job() };
         assert_eq!(scaled(1.0, 1.0, 2.0), expected);
     }
 
@@ -179,9 +179,12 @@ mod tests {
 
     #[test]
     fn the_load_is_the_work_that_arrives_for_the_time_until_the_last_arrival() {
-        let at = |arrival: f64| Job { arrival, work: [2.0, 1.0, 0.0], ..Job::default() };
-        assert_eq!(offered_load(&[at(0.0), at(3.0), at(4.0)], [2.0, 1.0, 1.0]), Some([0.5, 0.5, 0.0]));
-        assert_eq!(offered_load(&[at(1.0), at(1.0)], [1.0; 3]), None);
-        assert_eq!(offered_load(&[], [1.0; 3]), None);
+        let at = |arrival: f64| Job { arrival, work: PerStation::new(2.0, 1.0, 0.0), ..Job::default() };
+        assert_eq!(
+            offered_load(&[at(0.0), at(3.0), at(4.0)], PerStation::new(2.0, 1.0, 1.0)),
+            Some(PerStation::new(0.5, 0.5, 0.0))
+        );
+        assert_eq!(offered_load(&[at(1.0), at(1.0)], PerStation::all(1.0)), None);
+        assert_eq!(offered_load(&[], PerStation::all(1.0)), None);
     }
 }

@@ -8,6 +8,7 @@
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};
 use crate::queueing::Dtd;
+use crate::station::PerStation;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -68,7 +69,7 @@ impl Generator for Stragglers {
         Box::new((0..self.jobs).map(move |_| {
             arrival += between.sample(&mut random);
             let maps: Vec<f64> = (0..self.tasks).map(|_| self.time.sample(&mut random)).collect();
-            Job { arrival, work: [maps.iter().sum(), 0.0, 0.0], maps, ..Job::default() }
+            Job { arrival, work: PerStation::new(maps.iter().sum(), 0.0, 0.0), maps, ..Job::default() }
         }))
     }
 }
@@ -76,6 +77,7 @@ impl Generator for Stragglers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::station::Station;
 
     #[test]
     fn tasks_arrive_at_their_rate_and_take_their_mean_time() {
@@ -85,7 +87,7 @@ mod tests {
         let tasks = 10.0 * jobs.len() as f64;
         let rate = tasks / jobs.last().unwrap().arrival;
         assert!((rate - 20.0).abs() < 0.5, "seed {seed}: {rate}");
-        let mean = jobs.iter().map(|job| job.work[0]).sum::<f64>() / tasks;
+        let mean = jobs.iter().map(|job| job.work[Station::Map]).sum::<f64>() / tasks;
         assert!((mean - time.mean()).abs() < 0.02, "seed {seed}: {mean}");
         assert!(jobs.iter().all(|job| job.maps.len() == 10 && job.maps.iter().all(|map| 1.0 <= *map)));
         assert!(jobs.is_sorted_by(|one, next| one.arrival <= next.arrival));

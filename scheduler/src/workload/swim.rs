@@ -7,6 +7,7 @@
 
 use super::read::TASKS_MAX;
 use super::{Costs, Job, LineError, Reading, Trace, WorkloadError};
+use crate::station::PerStation;
 
 /// Columns of a line that are read.
 const COLUMNS: usize = 6;
@@ -15,7 +16,7 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
     let mut trace = Trace::default();
     let mut tasks = 0_usize;
     for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
-        let sizes = Sizes::read(text);
+        let sizes = SwimSizes::read(text);
         let job = match sizes {
             Err(error) => Err(error),
             Ok(sizes) => {
@@ -34,7 +35,7 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
 }
 
 /// What a line says.
-struct Sizes<'a> {
+struct SwimSizes<'a> {
     name: &'a str,
     arrival: f64,
     input: f64,
@@ -42,7 +43,7 @@ struct Sizes<'a> {
     output: f64,
 }
 
-impl<'a> Sizes<'a> {
+impl<'a> SwimSizes<'a> {
     fn read(line: &'a str) -> Result<Self, LineError> {
         let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').collect();
         if cells.len() < COLUMNS {
@@ -54,7 +55,7 @@ impl<'a> Sizes<'a> {
             let wanted = "a finite number at least 0";
             value.ok_or_else(|| LineError::Field { field, value: cells[cell].to_owned(), wanted })
         };
-        Ok(Sizes {
+        Ok(SwimSizes {
             name: cells[0],
             arrival: number("arrival", 1)?,
             input: number("input bytes", 3)?,
@@ -64,7 +65,7 @@ impl<'a> Sizes<'a> {
     }
 
     fn times(self, bytes: f64) -> Self {
-        Sizes {
+        SwimSizes {
             input: self.input * bytes,
             shuffle: self.shuffle * bytes,
             output: self.output * bytes,
@@ -97,7 +98,11 @@ impl<'a> Sizes<'a> {
         let shuffle = self.shuffle / bytes;
         Job {
             arrival: self.arrival,
-            work: [map_lengths.iter().sum(), shuffle / costs.network, reduce_length * reduces as f64],
+            work: PerStation::new(
+                map_lengths.iter().sum(),
+                shuffle / costs.network,
+                reduce_length * reduces as f64,
+            ),
             maps: map_lengths,
             reduces: vec![reduce_length; reduces],
             input_bytes: self.input / bytes,

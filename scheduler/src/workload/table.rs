@@ -10,6 +10,7 @@
 
 use super::read::TASKS_MAX;
 use super::{BadLine, Job, LineError, Reading, Trace, WorkloadError};
+use crate::station::PerStation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ const SUM_TOLERANCE: f64 = 1e-6;
 /// A job as written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct JobRow {
     name: Option<String>,
     arrival: Option<f64>,
     map: Option<f64>,
@@ -45,7 +46,8 @@ struct Row {
     reduces: Option<Lengths>,
     input_bytes: Option<f64>,
     shuffle_bytes: Option<f64>,
-    goal: Option<f64>,
+    #[serde(rename = "goal")]
+    deadline: Option<f64>,
     weight: Option<f64>,
     pool: Option<String>,
 }
@@ -62,7 +64,7 @@ enum Lengths {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    job: Vec<toml::Spanned<Row>>,
+    job: Vec<toml::Spanned<JobRow>>,
 }
 
 /// Turns rows into jobs; pools are numbered in the order in which they are named.
@@ -97,7 +99,7 @@ pub(super) fn read_csv(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
             let wanted = format!("{} as in the header", columns.len());
             return Err(bad(line, LineError::Cells { found: cells.len(), wanted }));
         }
-        let mut row = Row::default();
+        let mut row = JobRow::default();
         for (&column, cell) in columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
             row.set(column, cell).map_err(|error| bad(line, error))?;
         }
@@ -159,7 +161,7 @@ fn quoted_cell(text: &str) -> Result<(String, &str), LineError> {
     if rest.is_empty() || rest.starts_with(',') { Ok((cell, rest)) } else { Err(LineError::Quote) }
 }
 
-impl Row {
+impl JobRow {
     fn set(&mut self, column: &'static str, cell: String) -> Result<(), LineError> {
         let number = match column {
             "name" => {
@@ -184,7 +186,7 @@ impl Row {
             "reduce" => &mut self.reduce,
             "input_bytes" => &mut self.input_bytes,
             "shuffle_bytes" => &mut self.shuffle_bytes,
-            "goal" => &mut self.goal,
+            "goal" => &mut self.deadline,
             _ => &mut self.weight,
         };
         match cell.parse() {
@@ -196,7 +198,7 @@ impl Row {
 }
 
 impl Builder {
-    fn add(&mut self, line: u64, row: Row, reading: &Reading) -> Result<(), WorkloadError> {
+    fn add(&mut self, line: u64, row: JobRow, reading: &Reading) -> Result<(), WorkloadError> {
         let bad = |error: LineError| WorkloadError::Line(BadLine { line, error });
         let mut lengths = |field, lengths: Option<Lengths>| match lengths {
             None => Ok(Vec::new()),
@@ -221,16 +223,16 @@ impl Builder {
         let pool = row.pool.map(|name| *self.pools.entry(name).or_insert(next_pool));
         self.jobs.push(Job {
             arrival: amount("arrival", row.arrival)?,
-            work: [
+            work: PerStation::new(
                 work("map", row.map, &maps).map_err(bad)?,
                 amount("shuffle", Some(shuffle))?,
                 work("reduce", row.reduce, &reduces).map_err(bad)?,
-            ],
+            ),
             maps,
             reduces,
             input_bytes: amount("input_bytes", row.input_bytes)?,
             shuffle_bytes,
-            goal: row.goal.map(|goal| amount("goal", Some(goal))).transpose()?,
+            deadline: row.deadline.map(|deadline| amount("goal", Some(deadline))).transpose()?,
             weight,
             pool,
             name: row.name,

@@ -1,6 +1,7 @@
 //! Workloads from text: what is read, and how mistakes are named.
 
 use super::*;
+use crate::station::{PerStation, Station};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -38,10 +39,10 @@ early, 1, 7, 2.5, , , , , night
 ";
     let late = Job {
         arrival: 5.0,
-        work: [6.0, 0.0, 4.0],
+        work: PerStation::new(6.0, 0.0, 4.0),
         maps: vec![1.5, 1.5, 3.0],
         reduces: vec![4.0],
-        goal: Some(90.0),
+        deadline: Some(90.0),
         weight: 2.0,
         pool: Some(0),
         name: Some("late, \"very\"".to_owned()),
@@ -49,7 +50,7 @@ early, 1, 7, 2.5, , , , , night
     };
     let early = Job {
         arrival: 1.0,
-        work: [7.0, 2.5, 0.0],
+        work: PerStation::new(7.0, 2.5, 0.0),
         weight: 1.0,
         pool: Some(0),
         name: Some("early".to_owned()),
@@ -119,7 +120,7 @@ fn a_swim_line_becomes_maps_of_a_split_and_reduces_of_a_partition() {
     let full = 1.0 + 64.0 * mib / 20e6;
     assert_eq!(jobs[0].maps, [full, full, 1.0 + 22.0 * mib / 20e6]);
     assert_eq!(jobs[0].reduces, [1.0 + 256.0 * mib / 20e6; 4]);
-    assert!((jobs[0].work[1] - 1.073_741_824).abs() < 1e-12);
+    assert!((jobs[0].work[Station::Shuffle] - 1.073_741_824).abs() < 1e-12);
     assert_eq!((jobs[0].arrival, jobs[0].name.as_deref()), (49.0, Some("job7")));
     assert_eq!((jobs[1].maps.as_slice(), jobs[1].reduces.len()), ([1.0].as_slice(), 0));
 }
@@ -131,7 +132,7 @@ fn scaled_bytes_of_a_swim_line_make_fewer_tasks() {
     let jobs = read(Format::Swim, text, &Reading { scale, ..Reading::default() }).unwrap().jobs;
     assert_eq!((jobs[0].maps.len(), jobs[0].reduces.len()), (2, 1));
     assert_eq!((jobs[0].input_bytes, jobs[0].shuffle_bytes), (134_217_728.0, 268_435_456.0));
-    assert!((jobs[0].work[1] - 0.268_435_456).abs() < 1e-12);
+    assert!((jobs[0].work[Station::Shuffle] - 0.268_435_456).abs() < 1e-12);
 }
 
 #[test]

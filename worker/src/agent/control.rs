@@ -9,23 +9,27 @@ mod watch;
 use super::begun::Begun;
 use super::capture::{self, Capture};
 use super::files::{self, JobFiles};
-use super::handed_over::Shelf;
+use super::handed_over::HandoverStore;
 use super::slots::{
     self, Assignment, AttemptInput, Done, Ended, LeaveSlot, Permit, RunningJob, SlotEvent, SlotSetting,
 };
 use super::work::{Turn, Work};
 use super::{JobSource, WorkerConfig, WorkerError, WorkerExit, chain};
+use crate::attempt::SideInputs;
 use crate::budget::{Budget, Shares};
-use crate::collect::{PARTITIONS_MAX, pair_bytes_max};
+use crate::collect::pair_bytes_max;
 use crate::descriptors;
+use crate::fault;
+use crate::http::limits::STALL_TIME;
 use crate::http::{Endpoint, Pool, Timeouts};
-use crate::input::{InputLimits, SideInputs};
+use crate::input::InputLimits;
 use crate::protocol::{
     AttemptReport, Continuation, FailureClass, FetchedOutput, JobOrder, MasterFrame, WorkerFrame,
     push_worker_frame,
 };
 use crate::recycle::Recycler;
-use crate::segment::{SegmentData, SpillDirs};
+use crate::segment::{PARTITIONS_MAX, SegmentData, SpillDirs};
+use crate::settings::Shuffle;
 use crate::shuffle::fetch::{FetchError, Fetcher, Outcome};
 use crate::shuffle::pace::InPace;
 use crate::shuffle::plan::{Fetch, FetchPlan, Retry};
@@ -96,54 +100,100 @@ struct Fetched {
 /// stay in the page cache, so that several workers of a machine leave it room for other things.
 const KEPT_IN_FILES_SHARE: u64 = 8;
 
+/// What a worker has once its master has greeted it.
+pub(super) struct JoinedWorker {
+    /// The number that the master gave it.
+    pub worker: WorkerId,
+    /// What its shuffle server serves.
+    pub store: Store,
+    /// The same, of parts that were handed over.
+    pub handovers: HandoverStore,
+    /// Its clock starts here.
+    pub epoch: Instant,
+    /// Takes encoded frames to the master.
+    pub frames: UnboundedSender<Vec<u8>>,
+}
+
+/// The way to the master.
+struct Outgoing {
+    frames: UnboundedSender<Vec<u8>>,
+    /// Encoded frames to be sent when this turn of the loop is over.
+    pending: Vec<u8>,
+}
+
+/// The threads that run attempts: what they take, what they say, and what they have in common.
+struct SlotThreads {
+    work: Work,
+    events: UnboundedReceiver<SlotEvent>,
+    setting: SlotSetting,
+}
+
+/// Gathering segments: what to fetch next, and what came of it.
+struct Fetching {
+    plan: FetchPlan,
+    fetcher: Fetcher,
+    /// `None`: as fast as it goes.
+    pace: Option<InPace>,
+    results: UnboundedReceiver<Fetched>,
+    sender: UnboundedSender<Fetched>,
+}
+
+/// What the tasks of all jobs share of this worker's memory, besides the budget.
+struct TaskMemory {
+    recycler: Recycler,
+    slot_bytes: usize,
+    kept_in_files: Budget,
+}
+
 pub(super) struct Agent {
     config: WorkerConfig,
     source: Arc<dyn JobSource>,
     worker: WorkerId,
     epoch: Instant,
     store: Store,
-    shelf: Shelf,
-    frames: UnboundedSender<Vec<u8>>,
-    /// Encoded frames to be sent when this turn of the loop is over.
-    outbox: Vec<u8>,
-    work: Work,
-    slot_events: UnboundedReceiver<SlotEvent>,
-    fetch_results: UnboundedReceiver<Fetched>,
-    fetch_sender: UnboundedSender<Fetched>,
+    handovers: HandoverStore,
+    outgoing: Outgoing,
+    slots: SlotThreads,
+    fetching: Fetching,
+    memory: TaskMemory,
     jobs: BTreeMap<JobId, Arc<RunningJob>>,
     running: BTreeMap<AttemptId, RunningAttempt>,
-    plan: FetchPlan,
-    fetcher: Fetcher,
-    /// `None`: as fast as it goes.
-    pace: Option<InPace>,
-    setting: SlotSetting,
-    recycler: Recycler,
-    slot_bytes: usize,
-    kept_in_files: Budget,
     disk_free: watch::DiskFree,
     /// A slot's thread has died.
     broken: bool,
+}
+
+impl Fetching {
+    fn new(config: &WorkerConfig, fetcher: Fetcher) -> Self {
+        let (pace, limits) = match config.settings.nic_bytes_per_second {
+            Some(rate) => (Some(InPace::start(rate)), config.fetch.clone().paced(rate.get())),
+            None => (None, config.fetch.clone()),
+        };
+        // On a network that is made slow all bytes have to travel.
+        let in_place = config.settings.shuffle == Shuffle::Auto && pace.is_none();
+        let fetcher = Fetcher { sees: if in_place { crate::machine::files_seen() } else { None }, ..fetcher };
+        let (sender, results) = unbounded_channel();
+        Self { plan: FetchPlan::new(limits), fetcher, pace, results, sender }
+    }
 }
 
 impl Agent {
     pub(super) fn new(
         config: WorkerConfig,
         source: Arc<dyn JobSource>,
-        worker: WorkerId,
-        store: Store,
-        shelf: Shelf,
-        epoch: Instant,
-        frames: UnboundedSender<Vec<u8>>,
+        joined: JoinedWorker,
     ) -> Result<Self, WorkerError> {
-        let work = Work::new(config.slots);
+        let JoinedWorker { worker, store, handovers, epoch, frames } = joined;
+        let settings = &config.settings;
+        let work = Work::new(settings.slots);
         let (events, slot_events) = unbounded_channel();
-        let (fetch_sender, fetch_results) = unbounded_channel();
-        let pool = Pool::new(Timeouts::default(), config.bind.permissions.plaintext());
-        let shares = Shares::of(config.memory.get() as usize, config.slots.total());
+        let timeouts = Timeouts { stall: fault::span("worker.stall", STALL_TIME), ..Timeouts::default() };
+        let pool = Pool::new(timeouts, config.bind.permissions.plaintext());
+        let shares = Shares::of(settings.memory.get() as usize, settings.slots.total());
         let budget = Budget::new(shares.kept_bytes);
-        let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), config.disk_reserve.get());
+        let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), settings.disk_reserve.get());
         let setting = SlotSetting {
-            memory: config.memory,
+            memory: settings.memory,
             budget: budget.clone(),
             spill: spill.clone(),
             pool: pool.clone(),
@@ -154,39 +204,27 @@ impl Agent {
             written: config.capture.as_ref().map(Capture::mark),
             memory_peak: Arc::default(),
         };
-        slots::start(config.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
-        let (pace, limits) = match config.nic_bytes_per_second {
-            Some(rate) => (Some(InPace::start(rate)), config.fetch.clone().paced(rate.get())),
-            None => (None, config.fetch.clone()),
+        slots::start(settings.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
+        let memory = TaskMemory {
+            recycler: Recycler::default(),
+            slot_bytes: shares.slot_bytes,
+            kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
         };
-        // On a network that is made slow all bytes have to travel.
-        let sees = if config.read_in_place && pace.is_none() { crate::machine::files_seen() } else { None };
-        let fetcher = Fetcher { pool, store: store.clone(), budget, spill, sees };
-        let plan = FetchPlan::new(limits);
-        let disk_free = watch::DiskFree::new(setting.spill.clone());
+        let fetcher = Fetcher { pool, store: store.clone(), budget, spill: spill.clone(), sees: None };
         Ok(Self {
+            fetching: Fetching::new(&config, fetcher),
             config,
             source,
             worker,
             epoch,
             store,
-            shelf,
-            frames,
-            outbox: Vec::new(),
-            work,
-            slot_events,
-            fetch_results,
-            fetch_sender,
+            handovers,
+            outgoing: Outgoing { frames, pending: Vec::new() },
+            slots: SlotThreads { work, events: slot_events, setting },
+            memory,
             jobs: BTreeMap::new(),
             running: BTreeMap::new(),
-            plan,
-            fetcher,
-            pace,
-            setting,
-            recycler: Recycler::default(),
-            slot_bytes: shares.slot_bytes,
-            kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
-            disk_free,
+            disk_free: watch::DiskFree::new(spill),
             broken: false,
         })
     }
@@ -197,7 +235,7 @@ impl Agent {
 
     /// Says something to the master, at the end of this turn of the loop.
     fn say(&mut self, frame: &WorkerFrame) {
-        if let Err(error) = push_worker_frame(frame, &mut self.outbox) {
+        if let Err(error) = push_worker_frame(frame, &mut self.outgoing.pending) {
             tracing::error!(%error, "a frame could not be sent; ending this process");
             // The master would wait for it for ever.
             self.broken = true;
@@ -205,9 +243,9 @@ impl Agent {
     }
 
     fn flush(&mut self) {
-        if !self.outbox.is_empty() {
+        if !self.outgoing.pending.is_empty() {
             // Fails only when the connection is gone, which ends the loop by itself.
-            let _ = self.frames.send(std::mem::take(&mut self.outbox));
+            let _ = self.outgoing.frames.send(std::mem::take(&mut self.outgoing.pending));
         }
     }
 
@@ -215,7 +253,7 @@ impl Agent {
     pub(super) fn leave(mut self) {
         self.say(&WorkerFrame::Goodbye);
         self.flush();
-        self.work.close();
+        self.slots.work.close();
         // Nobody lets these go on any more.
         for running in self.running.values().filter(|running| running.suspension == Suspension::Suspended) {
             running.progress.cancel();
@@ -233,8 +271,11 @@ impl Agent {
         // After a stall one look is enough.
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let pause =
-                self.plan.wake_at(Time(self.now_ns())).map(|at| self.epoch + Duration::from_nanos(at.0));
+            let pause = self
+                .fetching
+                .plan
+                .wake_at(Time(self.now_ns()))
+                .map(|at| self.epoch + Duration::from_nanos(at.0));
             let wake = async {
                 match pause {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -251,11 +292,11 @@ impl Agent {
                         self.obey(frame);
                     }
                 }
-                Some(event) = self.slot_events.recv() => {
+                Some(event) = self.slots.events.recv() => {
                     self.slot(event);
                     self.slots_so_far();
                 }
-                Some(fetched) = self.fetch_results.recv() => self.fetched(fetched),
+                Some(fetched) = self.fetching.results.recv() => self.fetched(fetched),
                 () = wake => {}
                 _ = heartbeat.tick() => self.heartbeat(),
                 due = watch.tick() => {
@@ -280,7 +321,7 @@ impl Agent {
     /// Hears what slots have said meanwhile.
     fn slots_so_far(&mut self) {
         for _ in 0..SLOT_EVENTS_MAX {
-            let Ok(event) = self.slot_events.try_recv() else { return };
+            let Ok(event) = self.slots.events.try_recv() else { return };
             self.slot(event);
         }
     }
@@ -303,13 +344,13 @@ impl Agent {
             MasterFrame::Resume { attempt } => self.resume(attempt),
             MasterFrame::HandOver { attempt } => self.hand_over(attempt),
             MasterFrame::Lanes(order) => {
-                self.plan.order(&order);
-                if let Some(pace) = &self.pace {
+                self.fetching.plan.order(&order);
+                if let Some(pace) = &self.fetching.pace {
                     pace.order(order);
                 }
             }
             MasterFrame::Recall { attempt } => {
-                if self.work.withdraw(attempt) {
+                if self.slots.work.withdraw(attempt) {
                     self.running.remove(&attempt);
                     self.say(&WorkerFrame::Returned { attempt });
                 }
@@ -317,16 +358,16 @@ impl Agent {
             MasterFrame::Home { job, partition } => self.store.home(job, partition),
             MasterFrame::Unhome { job, partition } => delete(self.store.unhome(job, partition)),
             MasterFrame::Announce { maps, from, endpoint }
-                if from == self.worker && self.config.read_in_place =>
+                if from == self.worker && self.config.settings.shuffle == Shuffle::Auto =>
             {
                 self.read_in_place(&maps, &endpoint);
             }
             MasterFrame::Announce { maps, from, endpoint } => {
                 for map in maps {
-                    self.plan.announce(map, from, &endpoint);
+                    self.fetching.plan.announce(map, from, &endpoint);
                 }
             }
-            MasterFrame::Retract { map } => self.plan.retract(map),
+            MasterFrame::Retract { map } => self.fetching.plan.retract(map),
             MasterFrame::Kill { attempt } => self.kill(attempt),
             MasterFrame::CommitGranted { attempt, permit } => self.permit(attempt, Permit::Granted(permit)),
             MasterFrame::CommitRefused { attempt } => self.permit(attempt, Permit::Refused),
@@ -360,23 +401,23 @@ impl Agent {
             key: files::FileKey::OfJob(order.key.clone()),
             submitter: order.submitter.clone(),
             peers: order.peers.iter().cloned().collect(),
-            pool: self.setting.pool.clone(),
-            runtime: self.setting.runtime.clone(),
+            pool: self.slots.setting.pool.clone(),
+            runtime: self.slots.setting.runtime.clone(),
         });
         let limits = InputLimits {
-            record_max: order.record_bytes_max,
-            buffered_record_max: pair_bytes_max(self.slot_bytes) as u64,
-            expansion_max: order.expansion_max,
+            record_max: order.limits.record_bytes_max,
+            buffered_record_max: pair_bytes_max(self.memory.slot_bytes) as u64,
+            expansion_max: order.limits.expansion_max,
             ..InputLimits::default()
         };
         let settings = TaskSettings {
-            collector_bytes: self.slot_bytes,
-            merge_bytes: self.slot_bytes,
+            collector_bytes: self.memory.slot_bytes,
+            merge_bytes: self.memory.slot_bytes,
             cuts: Arc::new(order.cuts.clone()),
-            recycler: self.recycler.clone(),
-            kept_in_files: self.kept_in_files.clone(),
+            recycler: self.memory.recycler.clone(),
+            kept_in_files: self.memory.kept_in_files.clone(),
             limits,
-            ..TaskSettings::new(job, order.partitions, self.setting.spill.clone())
+            ..TaskSettings::new(job, order.partitions, self.slots.setting.spill.clone())
         };
         let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), limits));
         let destination = OnceLock::new();
@@ -412,10 +453,10 @@ impl Agent {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
         let parking = (attempt.task.kind == TaskKind::Reduce).then(|| {
-            let (work, setting) = (self.work.clone(), self.setting.clone());
+            let (work, setting) = (self.slots.work.clone(), self.slots.setting.clone());
             Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
         });
-        let progress = Arc::new(Progress::new(self.config.speed, parking));
+        let progress = Arc::new(Progress::new(self.config.settings.speed, parking));
         // One answer at most: the permit is asked for once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);
@@ -433,15 +474,15 @@ impl Agent {
             },
         );
         let assignment = Assignment { attempt, job, input, resume, progress, permit: answer };
-        self.work.push(Turn::Begin(Box::new(assignment)));
+        self.slots.work.push(Turn::Begin(Box::new(assignment)));
     }
 
     fn kill(&mut self, attempt: AttemptId) {
-        if self.work.withdraw(attempt) {
+        if self.slots.work.withdraw(attempt) {
             self.running.remove(&attempt);
             return self.refuse(attempt, FailureClass::Cancelled, "it was told to stop before it began");
         }
-        self.work.withdraw_suspended(attempt);
+        self.slots.work.withdraw_suspended(attempt);
         if let Some(running) = self.running.get_mut(&attempt) {
             running.progress.cancel();
             running.killed_at.get_or_insert_with(Instant::now);
@@ -461,19 +502,19 @@ impl Agent {
         for attempt in attempts {
             self.kill(attempt);
         }
-        self.plan.forget(job);
-        if let Some(pace) = &self.pace {
+        self.fetching.plan.forget(job);
+        if let Some(pace) = &self.fetching.pace {
             pace.forget(job);
         }
         self.jobs.remove(&job);
         if self.jobs.is_empty() {
-            self.recycler.clear();
+            self.memory.recycler.clear();
         }
         // Files are deleted there, and disks may be slow.
-        let (store, shelf) = (self.store.clone(), self.shelf.clone());
+        let (store, handovers) = (self.store.clone(), self.handovers.clone());
         tokio::task::spawn_blocking(move || {
             store.forget(job);
-            shelf.forget(job);
+            handovers.forget(job);
         });
     }
 
@@ -507,7 +548,8 @@ impl Agent {
         while outputs.peek().is_some() {
             let (mut some, mut partitions) = (Vec::new(), 0);
             while let Some(next) = outputs.next_if(|_| partitions < FRAME_PARTITIONS_MAX) {
-                partitions += next.partitions.len();
+                // The output itself takes place too, also where nothing of it was new.
+                partitions += 1 + next.partitions.len();
                 some.push(next);
             }
             self.say(&WorkerFrame::Fetched { outputs: some, from, started_ns, ended_ns });
@@ -515,20 +557,20 @@ impl Agent {
     }
 
     fn start_fetches(&mut self) {
-        while let Some(fetch) = self.plan.next(Time(self.now_ns())) {
+        while let Some(fetch) = self.fetching.plan.next(Time(self.now_ns())) {
             let Some(job) = self.jobs.get(&fetch.job) else {
-                self.plan.forget(fetch.job);
-                self.plan.ended(fetch.id);
+                self.fetching.plan.forget(fetch.job);
+                self.fetching.plan.ended(fetch.id);
                 continue;
             };
             let (fetcher, key, results) =
-                (self.fetcher.clone(), job.order.key.clone(), self.fetch_sender.clone());
-            let passage = self.pace.as_ref().map(|pace| pace.open(fetch.job, fetch.id));
+                (self.fetching.fetcher.clone(), job.order.key.clone(), self.fetching.sender.clone());
+            let stream = self.fetching.pace.as_ref().map(|pace| pace.open(fetch.job, fetch.id));
             let epoch = self.epoch;
             tokio::spawn(async move {
                 let started_ns = epoch.elapsed().as_nanos() as u64;
-                let outcomes = fetcher.fetch_through(&fetch, &key, passage.as_ref()).await;
-                drop(passage);
+                let outcomes = fetcher.fetch_through(&fetch, &key, stream.as_ref()).await;
+                drop(stream);
                 let ended_ns = epoch.elapsed().as_nanos() as u64;
                 let _ = results.send(Fetched { fetch, outcomes, started_ns, ended_ns });
             });
@@ -545,25 +587,25 @@ impl Agent {
                 outputs.push(FetchedOutput { map, partitions: filled, bytes });
             }
             let Some(error) = error else {
-                self.plan.arrived(fetch.id, map, bytes);
+                self.fetching.plan.arrived(fetch.id, map, bytes);
                 continue;
             };
             if error.gave_way() {
-                self.plan.gave_way(fetch.id, map, Time(self.now_ns()));
+                self.fetching.plan.gave_way(fetch.id, map, Time(self.now_ns()));
                 continue;
             }
             tracing::debug!(%map, %from, %error, "fetch failed");
             // An output that is not there will not come back; only the way to it may.
             let retry = match error {
                 FetchError::Missing { .. } => {
-                    let wanted = self.plan.wants(fetch.id, map);
-                    self.plan.arrived(fetch.id, map, 0);
+                    let wanted = self.fetching.plan.wants(fetch.id, map);
+                    self.fetching.plan.arrived(fetch.id, map, 0);
                     if wanted { Retry::GiveUp } else { Retry::NotWanted }
                 }
                 _ if descriptors::caused(&error) => {
-                    self.plan.lacked_means(fetch.id, map, Time(self.now_ns()))
+                    self.fetching.plan.lacked_means(fetch.id, map, Time(self.now_ns()))
                 }
-                _ => self.plan.failed(fetch.id, map, Time(self.now_ns())),
+                _ => self.fetching.plan.failed(fetch.id, map, Time(self.now_ns())),
             };
             if retry == Retry::GiveUp {
                 let class = fetch_class(&error);
@@ -575,7 +617,7 @@ impl Agent {
         for failure in &failures {
             self.say(failure);
         }
-        self.plan.ended(fetch.id);
+        self.fetching.plan.ended(fetch.id);
     }
 
     fn slot_broke(&mut self, attempt: Option<AttemptId>, message: &str) {
@@ -604,7 +646,8 @@ impl Agent {
         let had_slot = self.running.get(&attempt).is_some_and(|running| {
             !matches!(running.suspension, Suspension::Suspended | Suspension::HandingOver)
         });
-        let writer = (had_slot && self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
+        let writer =
+            (had_slot && self.config.settings.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
         self.running.remove(&attempt);
         match result {
@@ -625,7 +668,7 @@ impl Agent {
             }
             Ok(Done::HandedOver { state, built }) => {
                 if self.jobs.contains_key(&attempt.task.job) {
-                    self.shelf.keep(attempt, built);
+                    self.handovers.keep(attempt, built);
                 } else {
                     // Nobody will come for it, and nobody forgets the job again. It may be gone with the output already.
                     tokio::task::spawn_blocking(move || built.remove());

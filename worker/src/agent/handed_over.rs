@@ -40,9 +40,9 @@ pub(super) fn parse_route(path: &str) -> Option<(JobId, &str)> {
 
 /// Files of attempts that were handed over, by job and attempt. Cloning shares it.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, Built>>>>);
+pub(super) struct HandoverStore(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, Built>>>>);
 
-impl Shelf {
+impl HandoverStore {
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, BTreeMap<String, Built>>> {
         // Every change is one insert or one removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -144,12 +144,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part");
         std::fs::write(&path, "some").unwrap();
-        let shelf = Shelf::default();
+        let handovers = HandoverStore::default();
         let built = Built::at(crate::folder::Folder::open(folder.path()).unwrap(), "part");
-        shelf.keep(TaskId::reduce(JobId(4), 0).attempt(0), built);
-        shelf.forget(JobId(5));
+        handovers.keep(TaskId::reduce(JobId(4), 0).attempt(0), built);
+        handovers.forget(JobId(5));
         assert!(path.exists());
-        shelf.forget(JobId(4));
+        handovers.forget(JobId(4));
         assert!(!path.exists());
     }
 }

@@ -4,12 +4,12 @@
 //! and where is the master's decision; this loop only carries out. Not here: starting and replacing worker
 //! processes (`runtime::cluster`).
 
+mod auth;
 pub mod begun;
 pub mod capture;
 mod connect;
 mod control;
 pub mod crash;
-mod doors;
 pub mod files;
 mod handed_over;
 mod publish;
@@ -17,20 +17,20 @@ pub mod slots;
 mod work;
 
 use crate::api::{JobPlan, PlanError};
-use crate::http::{self, Bind, Endpoint, HttpError, Token, Transport};
+use crate::error_text::chain;
+use crate::http::{self, Bind, Endpoint, HttpError, Secret, Token, Transport};
 use crate::protocol::{
-    FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, SlotCounts, WorkerFrame,
-    push_frame,
+    FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame,
 };
+use crate::settings::WorkerSettings;
 use crate::shuffle::plan::FetchLimits;
 use crate::shuffle::store::Store;
+use auth::serve_shuffle;
 use capture::Capture;
 use connect::{join, read_frames, write_frames};
-use control::Agent;
-use doors::serve_shuffle;
+use control::{Agent, JoinedWorker};
 use gristmill_scheduler::ids::AttemptId;
-use gristmill_scheduler::units::Bytes;
-use handed_over::Shelf;
+use handed_over::HandoverStore;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -57,21 +57,14 @@ pub struct WorkerConfig {
     pub master: Endpoint,
     /// What lets it join.
     pub token: Token,
-    /// Attempts at once; each has a thread.
-    pub slots: SlotCounts,
-    /// Memory for collectors, map outputs and gathered segments.
-    pub memory: Bytes,
+    /// Says who may tell that this process has ended ([`crate::protocol::ended_proof`]).
+    pub ended_proof: Secret,
+    /// What it is made to be.
+    pub settings: WorkerSettings,
     /// Folders for runs and segments that do not fit, private to this process; must exist.
     pub spill_dirs: Vec<PathBuf>,
-    /// Bytes of each folder's file system that stay free.
-    pub disk_reserve: Bytes,
-    /// Whether segments are read where they lie: those of this very worker, and those whose pairs lie in a file that
-    /// this worker sees too. Otherwise all bytes come over HTTP.
-    pub read_in_place: bool,
     /// Where the shuffle server listens.
     pub bind: Bind,
-    /// The name or address under which others reach it; `None`: the address that the master sees.
-    pub advertise: Option<String>,
     /// Name of this machine; workers with the same name share a disk.
     pub host: String,
     /// Identifies the executable; see [`crate::build_id`].
@@ -80,10 +73,6 @@ pub struct WorkerConfig {
     pub join_patience: Duration,
     /// Limits of fetching.
     pub fetch: FetchLimits,
-    /// How fast its slots are made to be, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
-    pub speed: f64,
-    /// What its shuffle is held to, in each direction, so that a fast network can play a slow one.
-    pub nic_bytes_per_second: Option<NonZeroU64>,
     /// User output caught so far, if it is caught.
     pub capture: Option<Capture>,
 }
@@ -173,10 +162,11 @@ pub async fn run(
         Transport::Tls(identity) => Some(identity.pin()),
     };
     // An empty host lets the master fill in the address that it sees.
-    let shuffle = Endpoint { host: config.advertise.clone().unwrap_or_default(), port: address.port(), pin };
-    let shelf = Shelf::default();
+    let shuffle =
+        Endpoint { host: config.settings.advertise.clone().unwrap_or_default(), port: address.port(), pin };
+    let handovers = HandoverStore::default();
     let list = Arc::new(OnceLock::new());
-    serve_shuffle(listener, &config, store.clone(), shelf.clone(), list.clone(), shutdown.clone());
+    serve_shuffle(listener, &config, store.clone(), handovers.clone(), list.clone(), shutdown.clone());
 
     let io = join(&config, &shutdown).await?;
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
@@ -185,13 +175,14 @@ pub async fn run(
     let hello = WorkerFrame::Hello(Hello {
         protocol: PROTOCOL_VERSION,
         build: config.build.clone(),
-        slots: config.slots,
-        speed: config.speed,
-        nic_bytes_per_second: config.nic_bytes_per_second.map(NonZeroU64::get),
+        slots: config.settings.slots,
+        speed: config.settings.speed,
+        nic_bytes_per_second: config.settings.nic_bytes_per_second.map(NonZeroU64::get),
         shuffle,
         host: config.host.clone(),
         pid: std::process::id(),
-        memory_bytes: config.memory.get(),
+        ended_proof: config.ended_proof.clone(),
+        memory_bytes: config.settings.memory.get(),
         worker_ns: epoch.elapsed().as_nanos() as u64,
     });
     let (frames, to_write) = unbounded_channel();
@@ -214,26 +205,15 @@ pub async fn run(
         Ok(_) | Err(FrameError::Io { .. }) => return Ok(WorkerExit::MasterGone),
         Err(source) => return Err(WorkerError::Greeting { master, source: Box::new(source) }),
     };
-    tracing::info!(%worker, %master, slots = config.slots.total(), "joined");
+    tracing::info!(%worker, %master, slots = config.settings.slots.total(), "joined");
 
     let mut incoming = read_frames(reader);
-    let mut agent = Agent::new(config, jobs, worker, store, shelf, epoch, frames)?;
+    let mut agent = Agent::new(config, jobs, JoinedWorker { worker, store, handovers, epoch, frames })?;
     let exit = agent.drive(&mut incoming, shutdown, heartbeat_ms).await;
     agent.leave();
     // The last words, such as which attempt hangs, must be out before the process ends.
     let _ = tokio::time::timeout(Duration::from_secs(1), written).await;
     Ok(exit)
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

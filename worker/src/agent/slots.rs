@@ -13,14 +13,19 @@ use super::handed_over;
 use super::publish::{Built, finish_part, open_output, remove_built};
 use super::work::{Turn, Work};
 use crate::api::JobPlan;
+use crate::attempt::{AttemptContext, SideInputs};
 use crate::budget::Budget;
 use crate::clean::message as clean;
 use crate::disk;
+use crate::error_text::chain;
 use crate::fault;
 use crate::folder::Folder;
 use crate::http::{Endpoint, Pool, Secret};
-use crate::input::{FileStamp, SideInputs, Split};
-use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder, Part, SlotCounts};
+use crate::input::{FileStamp, Split};
+use crate::machine;
+use crate::protocol::{
+    AttemptReport, Continuation, FailureClass, HandOver, JobOrder, MemoryUse, Part, SlotCounts,
+};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::Held;
 use crate::task::{self, Fault, Parking, Progress, ReduceEnd, TaskFailure, TaskSettings, TaskStats};
@@ -28,7 +33,6 @@ use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_scheduler::units::Bytes;
 use std::cell::{Cell, RefCell};
-use std::fs;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -87,7 +91,7 @@ pub enum AttemptInput {
 /// The answer to a request to commit.
 #[derive(Clone, Debug)]
 pub enum Permit {
-    /// The part of this attempt counts. The secret opens the submitter's door for it.
+    /// The part of this attempt counts. The secret opens the submitter's route for it.
     Granted(Secret),
     /// That of another attempt does.
     Refused,
@@ -354,9 +358,11 @@ fn run(assignment: &Assignment, setting: &SlotSetting) {
         local_bytes: stats.local_bytes,
         counters: stats.counters,
         cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
-        memory_peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
-        memory_budget_bytes: setting.memory.get(),
-        kept_peak_bytes: setting.budget.peak_bytes() as u64,
+        memory: MemoryUse {
+            peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
+            budget_bytes: setting.memory.get(),
+            kept_peak_bytes: setting.budget.peak_bytes() as u64,
+        },
         paced_ns: progress.paced_ns.load(Ordering::Relaxed),
         suspended_ns: progress.suspended_ns.load(Ordering::Relaxed),
         suspensions: progress.suspensions.load(Ordering::Relaxed),
@@ -374,39 +380,27 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
         .plan
         .as_ref()
         .map_err(|message| Failed { class: FailureClass::Config, message: clean(message) })?;
-    let attempt = assignment.attempt;
     let progress = &assignment.progress;
+    let context = AttemptContext {
+        attempt: assignment.attempt,
+        side: job.side.clone(),
+        settings: &job.settings,
+        budget: &setting.budget,
+        progress,
+    };
     match &assignment.input {
         AttemptInput::Split(split) if !plan.is_map_only() => {
             fault::place("map");
-            let done = task::run_map(
-                plan,
-                attempt,
-                split,
-                &*job.files,
-                job.side.clone(),
-                &job.settings,
-                &setting.budget,
-                progress,
-            )
-            .map_err(|failure| failed(&failure))?;
+            let done =
+                task::run_map(plan, context, split, &*job.files).map_err(|failure| failed(&failure))?;
             progress.settle();
             *stats = done.stats;
             Ok(Done::Output(done.output))
         }
         AttemptInput::Split(split) => {
             let (output, built) = in_engine(progress, || open_output(assignment, setting))?;
-            let done = task::run_map_only(
-                plan,
-                attempt,
-                split,
-                &*job.files,
-                job.side.clone(),
-                &job.settings,
-                progress,
-                output,
-            )
-            .map_err(|failure| failed(&failure))?;
+            let done = task::run_map_only(plan, &context, split, &*job.files, output)
+                .map_err(|failure| failed(&failure))?;
             progress.settle();
             in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
         }
@@ -417,18 +411,9 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
                 handed_over::take_over(from, &mut output, progress, &job.order.key, setting)?;
             }
             let segments = held.iter().map(|held| held.data.clone()).collect();
-            let end = task::run_reduce_in_steps(
-                plan,
-                attempt,
-                segments,
-                job.side.clone(),
-                &job.settings,
-                &setting.budget,
-                progress,
-                output,
-                assignment.resume.as_ref().map(|from| &from.state),
-            )
-            .map_err(|failure| failed(&failure))?;
+            let resume = assignment.resume.as_ref().map(|from| &from.state);
+            let end = task::run_reduce_in_steps(plan, context, segments, output, resume)
+                .map_err(|failure| failed(&failure))?;
             match end {
                 ReduceEnd::HandedOver(state) => Ok(Done::HandedOver { state, built }),
                 ReduceEnd::Part(done) => {
@@ -458,13 +443,7 @@ pub(super) fn failed(failure: &TaskFailure) -> Failed {
         Fault::Corrupt => FailureClass::Corrupt,
         Fault::Cancelled => FailureClass::Cancelled,
     };
-    let mut message = failure.to_string();
-    let mut next = std::error::Error::source(failure);
-    while let Some(cause) = next {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        next = cause.source();
-    }
+    let mut message = chain(failure);
     if let TaskFailure::Spill { path, source } | TaskFailure::Output { path, source } = failure
         && let Some(remark) = disk::remark(path, source)
     {
@@ -499,17 +478,10 @@ impl MemoryPeak {
             || MEMORY_LOOK_INTERVAL.as_nanos() < u128::from(now_ns.saturating_sub(looked))
         {
             self.looked_ns.store(now_ns, Ordering::Relaxed);
-            self.bytes.fetch_max(memory_peak_bytes(), Ordering::Relaxed);
+            self.bytes.fetch_max(machine::resident_peak_bytes(), Ordering::Relaxed);
         }
         self.bytes.load(Ordering::Relaxed)
     }
-}
-
-fn memory_peak_bytes() -> u64 {
-    let Ok(status) = fs::read_to_string("/proc/self/status") else { return 0 };
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok())
-        .map_or(0, |kb| kb << 10)
 }
 
 /// How long a killed attempt may take to end before its process is given up; longer than a transfer may stand still.

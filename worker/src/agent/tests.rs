@@ -1,16 +1,20 @@
 //! A worker as its master meets it, without a network between them: suspending, handing over, pools, pace.
 
+use super::control::JoinedWorker;
 use super::*;
 use crate::api::{Input, Mapper, Reducer, TaskContext, TaskError, TaskResult};
 use crate::collect::Emitter;
 use crate::commit::{built_name, part_name};
 use crate::http::{Permissions, Secret};
+use crate::input::record::{Record, RecordFormat};
 use crate::input::{FilePath, FileStamp, Split};
 use crate::merge::Values;
 use crate::output::Output;
-use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder};
-use crate::record::{Record, RecordFormat};
+use crate::protocol::{
+    AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, SlotCounts,
+};
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Bytes;
 use std::collections::VecDeque;
 use std::io::Cursor;
 use std::sync::{Condvar, Mutex};
@@ -126,31 +130,31 @@ impl Hand {
         let config = WorkerConfig {
             master: endpoint.clone(),
             token: Token::of(&Secret::from_bytes([7; 32]), "work@0").unwrap(),
-            slots,
-            memory: Bytes::mib(256),
+            ended_proof: Secret::from_bytes([8; 32]),
+            settings: WorkerSettings {
+                speed,
+                disk_reserve: Bytes::mib(0),
+                ..WorkerSettings::new(slots, Bytes::mib(256))
+            },
             spill_dirs: vec![spill.path().to_owned()],
-            disk_reserve: Bytes::mib(0),
-            read_in_place: true,
             bind: Bind { address, transport: Transport::Plain, permissions: Permissions::default() },
-            advertise: None,
             host: "here".into(),
             build: "this".into(),
             join_patience: PATIENCE,
             fetch: FetchLimits::default(),
-            speed,
-            nic_bytes_per_second: None,
             capture: None,
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let (store, shelf) = (Store::default(), Shelf::default());
-        serve_shuffle(listener, &config, store.clone(), shelf.clone(), Arc::default(), stopped.clone());
+        let (store, handovers) = (Store::default(), HandoverStore::default());
+        serve_shuffle(listener, &config, store.clone(), handovers.clone(), Arc::default(), stopped.clone());
         let (orders, mut incoming) = channel(16);
         let (frames, said) = unbounded_channel();
         let (arrivals_in, arrivals) = unbounded_channel();
         let gate = Gate { let_in: Mutex::default(), changed: Condvar::new(), arrivals: arrivals_in };
         let gate = Arc::new(gate);
         let source = Arc::new(Source(gate.clone()));
-        let mut agent = Agent::new(config, source, WORKER, store, shelf, Instant::now(), frames).unwrap();
+        let joined = JoinedWorker { worker: WORKER, store, handovers, epoch: Instant::now(), frames };
+        let mut agent = Agent::new(config, source, joined).unwrap();
         tokio::spawn(async move {
             agent.drive(&mut incoming, stopped, 20).await;
             agent.leave();
@@ -218,8 +222,7 @@ impl Hand {
             side: Vec::new(),
             submitter: self.submitter.clone(),
             peers: Vec::new(),
-            record_bytes_max: 1 << 20,
-            expansion_max: 10,
+            limits: RecordLimits { record_bytes_max: 1 << 20, expansion_max: 10 },
             sync: false,
             hang_ms: 30_000,
         }))

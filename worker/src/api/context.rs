@@ -3,9 +3,8 @@
 //! Not here: anything that differs between two attempts at the same task (worker, time), because output
 //! must not depend on it.
 
-use crate::input::SideInputs;
-use crate::record::Block;
-use crate::task::Progress;
+use crate::attempt::{AttemptContext, Progress, SideInputs, TaskResult};
+use crate::input::Block;
 use gristmill_scheduler::ids::TaskId;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -31,9 +30,12 @@ impl TaskContext {
         Self { task, partitions, counters, side, progress: None }
     }
 
-    /// The same, of an attempt that somebody watches.
-    pub(crate) fn watched(self, progress: &Arc<Progress>) -> Self {
-        Self { progress: Some(progress.clone()), ..self }
+    /// Of an attempt that somebody watches.
+    pub(crate) fn of(context: &AttemptContext<'_>, counters: &Counters) -> Self {
+        let AttemptContext { attempt, side, settings, progress, .. } = context;
+        let progress = Some(Arc::clone(progress));
+        let counters = counters.clone();
+        Self { task: attempt.task, partitions: settings.partitions, counters, side: side.clone(), progress }
     }
 
     /// The task: its kind and index. The same for every attempt.
@@ -63,8 +65,8 @@ impl TaskContext {
     pub fn side<T: Any + Send + Sync>(
         &self,
         index: usize,
-        build: impl FnOnce(&[Block<'_>]) -> super::TaskResult<T>,
-    ) -> super::TaskResult<Arc<T>> {
+        build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
+    ) -> TaskResult<Arc<T>> {
         self.side.get_watched(index, self.progress.as_ref(), build)
     }
 }

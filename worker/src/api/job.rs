@@ -3,7 +3,8 @@
 //! Not here: the command line's view of a job (the `gristmill` crate's registry adds that).
 
 use super::error::PlanError;
-use super::plan::{Input, JobPlan};
+use super::plan::JobPlan;
+use crate::input::Input;
 use crate::input::plan::FirstRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -10,12 +10,19 @@ mod job;
 mod plan;
 mod standard;
 mod task;
+mod work;
 
+pub use crate::attempt::{FailureKind, SideInputs, TaskError, TaskResult};
+pub use crate::collect::{Combiner, Partitioner};
+pub use crate::input::Input;
+pub use crate::key::GroupPrefix;
 pub use context::{Counter, Counters, TaskContext};
-pub use error::{FailureKind, PlanError, TaskError, TaskResult};
+pub use error::PlanError;
 pub use job::{Job, Submitter};
-pub use plan::{GroupPrefix, Input, JobPlan, MapReducePlan, Order};
+pub use plan::{JobPlan, MapReducePlan, Order};
 pub use standard::{Max, Min, Sum, WriteTotal};
-pub use task::{Combiner, MapOnly, Mapper, Partitioner, Reducer};
+pub use task::{MapOnly, Mapper, Reducer};
 
 pub(crate) use plan::Work;
+pub use work::MapReduceWork;
+pub(crate) use work::{ErasedMap, ErasedReduce, ErasedSample};

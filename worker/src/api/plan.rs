@@ -6,57 +6,16 @@
 //!
 //! Not here: splits (`input`), scheduling, anything that depends on a worker.
 
-use super::task::{Combiner, MapOnly, Mapper, Partitioner, Reducer};
-use super::{TaskContext, TaskResult};
-use crate::collect::{CombineFactory, Emitter};
-use crate::input::Blocks;
-use crate::key::Key;
+use super::TaskContext;
+use super::task::{MapOnly, Mapper};
+use super::work::MapReduceWork;
+use crate::attempt::{TaskFailure, TaskResult};
+use crate::collect::{CombineFactory, Combiner, Emitter, Partitioner};
+use crate::input::{Blocks, Input};
+use crate::key::{GroupPrefix, Key};
 use crate::output::Output;
-use crate::record::RecordFormat;
-use crate::task::{MapReduceWork, TaskFailure};
 use crate::value::Value;
 use std::sync::Arc;
-
-/// Files and how they fall into records. A path may be a file, or a directory whose files are taken in the
-/// order of their names; `worker-3:/path` names a file on that worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
-    /// As the user wrote them.
-    pub paths: Vec<String>,
-    /// How the files fall into records.
-    pub format: RecordFormat,
-    /// Map tasks without any records, for mappers that make their own: they see only `setup` and `finish`.
-    pub bare_tasks: u32,
-}
-
-impl Input {
-    /// Lines of text: a record is a line without its `\n`. A `\r` stays part of the line.
-    pub fn lines<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
-        Self::new(paths, RecordFormat::Lines)
-    }
-
-    /// Comma-separated values as in RFC 4180, also with line breaks inside quotes. With `header`, the first
-    /// record of each file is not handed to the mapper.
-    pub fn csv<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, delimiter: u8, header: bool) -> Self {
-        Self::new(paths, RecordFormat::Csv { delimiter, header })
-    }
-
-    /// Records of exactly `length` bytes; a file whose size is no multiple of it is an input error.
-    pub fn fixed<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, length: u32) -> Self {
-        Self::new(paths, RecordFormat::Fixed { length })
-    }
-
-    /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
-    #[must_use]
-    pub fn bare_tasks(count: u32) -> Self {
-        Self { paths: Vec::new(), format: RecordFormat::Lines, bare_tasks: count }
-    }
-
-    fn new<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, format: RecordFormat) -> Self {
-        let paths = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
-        Self { paths, format, bare_tasks: 0 }
-    }
-}
 
 /// In which order keys lie over the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -68,9 +27,6 @@ pub enum Order {
     /// taken where the job is submitted.
     Total,
 }
-
-/// How many bytes of an encoded key make up its group (secondary sort).
-pub type GroupPrefix = fn(&[u8]) -> usize;
 
 /// A whole job, ready to be split into tasks.
 #[derive(Clone)]
@@ -304,21 +260,6 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
     pub fn side(mut self, input: Input) -> Self {
         self.side.push(input);
         self
-    }
-
-    /// Ends the plan: `reducer` makes a fresh reducer for each partition.
-    pub fn reduce<R, F>(self, reducer: F) -> JobPlan
-    where
-        R: Reducer<Key = K, Value = V> + 'static,
-        F: Fn() -> R + Send + Sync + 'static,
-    {
-        JobPlan {
-            inputs: self.inputs.clone(),
-            side: self.side.clone(),
-            reduces: self.reduces,
-            order: self.order,
-            work: Work::MapReduce(crate::task::erase(self, reducer)),
-        }
     }
 }
 

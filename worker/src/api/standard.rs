@@ -3,8 +3,9 @@
 //! Not here: averages and sums of floats. They are not exactly associative; compute them in a reducer.
 
 use super::context::TaskContext;
-use super::error::TaskResult;
-use super::task::{Combiner, Reducer};
+use super::task::Reducer;
+use crate::attempt::TaskResult;
+use crate::collect::Combiner;
 use crate::key::Key;
 use crate::merge::Values;
 use crate::output::{Field, Output};

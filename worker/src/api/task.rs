@@ -3,12 +3,12 @@
 //! Not here: how a job is put together from them ([`JobPlan`](super::JobPlan)).
 
 use super::context::TaskContext;
-use super::error::TaskResult;
+use crate::attempt::TaskResult;
 use crate::collect::Emitter;
+use crate::input::{Block, Record};
 use crate::key::Key;
 use crate::merge::Values;
 use crate::output::Output;
-use crate::record::{Block, Record};
 use crate::value::Value;
 
 /// Turns records into key-value pairs. One object serves one map task; it lives on one thread.
@@ -71,17 +71,6 @@ pub trait MapOnly {
     fn finish(&mut self, _out: &mut Output) -> TaskResult {
         Ok(())
     }
-}
-
-/// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the
-/// mapper and at the reducer: it must be exactly associative and commutative. Sums of floats are not;
-/// they belong in the [`Reducer`].
-pub trait Combiner {
-    /// The value of the job's mappers.
-    type Value: Value;
-
-    /// Folds `value` into `total`.
-    fn combine(&mut self, total: &mut Self::Value, value: Self::Value);
 }
 
 /// Turns a key and the stream of its values into output. One object serves one partition; keys come in
@@ -161,14 +150,4 @@ pub trait Reducer {
     fn restore(&mut self, _saved: &[u8]) -> TaskResult {
         Ok(())
     }
-}
-
-/// Chooses the partition of a key. The default is a hash of the key's bytes (or of its group prefix).
-pub trait Partitioner: Send + Sync + 'static {
-    /// The key of the job's mappers.
-    type Key: Key;
-
-    /// A number below `partitions`; anything else fails the task with a message that names both.
-    /// Must depend on nothing but its arguments.
-    fn partition(&self, key: <Self::Key as Key>::View<'_>, partitions: u32) -> u32;
 }

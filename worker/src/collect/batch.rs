@@ -3,8 +3,8 @@
 //!
 //! Not here: when a batch is full and what then happens (`combine`).
 
-use super::hash::{Packed, long_hash};
 use super::table::{Slot, Table};
+use crate::key::hash::{Packed, long_hash};
 use std::mem::MaybeUninit;
 
 /// Values in a batch. Enough to hide the time of a memory access, few enough for the first-level cache.

@@ -5,12 +5,12 @@
 //! table is full (`collect`, `task`).
 
 use super::batch::Batch;
-use super::hash::{INLINE_BYTES_MAX, Packed};
 use super::table::{Slot, Table, TableMemory};
-use crate::api::Combiner;
+use crate::attempt::{Progress, TaskFailure};
 use crate::codec::CodecError;
-use crate::segment::WriteError;
-use crate::task::TaskFailure;
+use crate::key::hash::{INLINE_BYTES_MAX, Packed};
+use crate::merge::LoserTree;
+use crate::segment::{SegmentData, SegmentsWriter, WriteError};
 use crate::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,6 +25,17 @@ const BATCH_LONG_BYTES: usize = 64 << 10;
 const SLOTS_FIRST: usize = 1 << 12;
 /// Below this many slots a table grows fourfold: tables of words soon do.
 const SLOTS_FAST_GROWTH: usize = 1 << 16;
+
+/// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the
+/// mapper and at the reducer: it must be exactly associative and commutative. Sums of floats are not;
+/// they belong in the [`Reducer`](crate::api::Reducer).
+pub trait Combiner {
+    /// The value of the job's mappers.
+    type Value: Value;
+
+    /// Folds `value` into `total`.
+    fn combine(&mut self, total: &mut Self::Value, value: Self::Value);
+}
 
 /// Makes combiners: one for each task.
 pub struct CombineFactory<V>(Arc<dyn Fn() -> Box<dyn CombineRun<V>> + Send + Sync>);
@@ -69,6 +80,36 @@ impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for Run<C, V> {
     fn fold(&mut self, total: &mut V, value: V) {
         self.0.combine(total, value);
     }
+}
+
+/// Writes one pair for each key of all segments, with the values of equal keys combined.
+pub(crate) fn merge_combining<V: Value>(
+    segments: Vec<SegmentData>,
+    partition: u32,
+    combiner: &mut dyn CombineRun<V>,
+    writer: &mut SegmentsWriter,
+    progress: &Progress,
+) -> Result<(), TaskFailure> {
+    let mut tree = LoserTree::open(segments)?;
+    let (mut key, mut encoded) = (Vec::new(), Vec::new());
+    let mut more = tree.advance()?;
+    while more {
+        key.clear();
+        key.extend_from_slice(tree.key());
+        let rank = tree.rank();
+        let mut total = V::own(V::decode(tree.value())?);
+        more = tree.advance()?;
+        while more && tree.stands_at(&key, rank) {
+            combiner.fold(&mut total, V::own(V::decode(tree.value())?));
+            progress.step()?;
+            more = tree.advance()?;
+        }
+        progress.step()?;
+        encoded.clear();
+        total.encode_owned(&mut encoded)?;
+        writer.pair(partition, &key, &encoded)?;
+    }
+    Ok(())
 }
 
 /// Totals by key, within a limit of memory.

@@ -5,27 +5,28 @@
 
 mod batch;
 mod combine;
-pub(crate) mod hash;
 mod partition;
+mod sample;
 mod sort;
 pub(crate) mod table;
 mod window;
 
-pub use combine::CombineFactory;
+pub use combine::{CombineFactory, Combiner};
 pub(crate) use combine::{CombineRun, Combining, Room};
-use hash::hash_share;
+pub use partition::Partitioner;
 pub(crate) use partition::{Partitioning, Ranges};
-pub use sort::PARTITIONS_MAX;
-pub(crate) use sort::{Entry, SortMemory, Sorting};
+pub use sample::{KeySample, SAMPLE_KEYS_MAX};
+pub(crate) use sort::{SortMemory, Sorting};
 pub(crate) use table::TableMemory;
 
+use crate::attempt::{Progress, TaskFailure};
 use crate::budget::Budget;
+use crate::input::Block;
 use crate::key::Key;
+use crate::key::hash::hash_share;
 use crate::merge;
-use crate::record::Block;
 use crate::recycle::Recycler;
 use crate::segment::{Look, MapOutput, PAIR_BYTES_MAX, SegmentOrder, SegmentsWriter, WriteSetting};
-use crate::task::{KeySample, Progress, TaskFailure};
 use crate::value::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -264,7 +265,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             match &mut combining {
                 Some(combining) => {
                     let combiner = combining.combiner();
-                    merge::merge_combining::<V>(segments, partition, combiner, &mut writer, &progress)?;
+                    combine::merge_combining::<V>(segments, partition, combiner, &mut writer, &progress)?;
                 }
                 None => merge::merge_into(segments, partition, &mut writer, &progress)?,
             }

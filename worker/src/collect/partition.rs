@@ -2,11 +2,20 @@
 //!
 //! Not here: the sample that cuts key ranges (`task::sample`).
 
-use super::hash::{hash_share, key_hash, key_prefix};
-use crate::api::{GroupPrefix, Partitioner};
-use crate::key::Key;
-use crate::task::TaskFailure;
+use crate::attempt::TaskFailure;
+use crate::key::hash::{hash_share, key_hash, key_prefix};
+use crate::key::{GroupPrefix, Key};
 use std::sync::Arc;
+
+/// Chooses the partition of a key. The default is a hash of the key's bytes (or of its group prefix).
+pub trait Partitioner: Send + Sync + 'static {
+    /// The key of the job's mappers.
+    type Key: Key;
+
+    /// A number below `partitions`; anything else fails the task with a message that names both.
+    /// Must depend on nothing but its arguments.
+    fn partition(&self, key: <Self::Key as Key>::View<'_>, partitions: u32) -> u32;
+}
 
 /// How a job's keys are spread over its partitions.
 pub(crate) enum Partitioning<K: Key> {

@@ -10,17 +10,15 @@
 //! Not here: what happens when the collector is full (`collect`).
 
 use super::combine::Room;
-use super::hash::key_prefix;
+use crate::attempt::{Progress, TaskFailure};
 use crate::budget::Budget;
-use crate::input::MappedFile;
+use crate::input::{Block, MappedFile};
 use crate::prefetch::prefetch;
-use crate::record::Block;
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, FRAME_LENGTHS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput,
-    MapOutput, PAIR_BYTES_MAX, PART_BYTES, SegmentsWriter, WriteError, WriteSetting, frame_at, framed_length,
-    put_frame,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, Entry, FRAME_LENGTHS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES,
+    InFileOutput, LENGTH_MAX, MapOutput, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, SegmentsWriter,
+    WriteError, WriteSetting, frame_at, framed_length, put_frame,
 };
-use crate::task::{Progress, TaskFailure};
 use std::sync::Arc;
 
 /// Bytes a collector may hold whatever the setting: places in the arena have 32 bits.
@@ -32,94 +30,6 @@ const _: () = assert!(
 );
 /// Pairs written ahead of which their bytes are loaded.
 const AHEAD: usize = 12;
-/// Most partitions of a job: an entry has 20 bits for its own.
-pub const PARTITIONS_MAX: u32 = 1 << 20;
-/// Keys from this length on have this length in their entry.
-const LENGTH_MAX: usize = 0xFFF;
-/// Keys up to this length are in the prefix as a whole.
-const PREFIX_BYTES: usize = 8;
-
-/// A pair, ready to be compared, as one number: from the top 20 bits of partition, 64 of the key's first bytes,
-/// 12 of its length, and 32 of the place where the pair lies. So one comparison sorts by partition and key as
-/// far as the first bytes tell, then by length, which is right where they are the whole key, then by position.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry(u128);
-
-impl Entry {
-    #[inline]
-    fn new(partition: u32, key: &[u8], place: u32) -> Self {
-        debug_assert!(partition < PARTITIONS_MAX, "partition {partition} has more than 20 bits");
-        let (partition, prefix) = (u128::from(partition), u128::from(key_prefix(key)));
-        let length = key.len().min(LENGTH_MAX) as u128;
-        Self(partition << 108 | prefix << 44 | length << 32 | u128::from(place))
-    }
-
-    #[inline]
-    pub fn partition(self) -> u32 {
-        (self.0 >> 108) as u32
-    }
-
-    /// All of it.
-    #[inline]
-    pub fn number(self) -> u128 {
-        self.0
-    }
-
-    /// As it is sent.
-    #[inline]
-    pub fn to_bytes(self) -> [u8; 16] {
-        self.0.to_le_bytes()
-    }
-
-    /// An entry that was sent.
-    #[inline]
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(u128::from_le_bytes(bytes))
-    }
-
-    /// Where the key of a pair in a file ends.
-    #[inline]
-    pub fn end(self) -> usize {
-        self.place() + self.length()
-    }
-
-    /// The key's first bytes, as [`key_prefix`] gives them.
-    #[inline]
-    pub fn prefix(self) -> u64 {
-        (self.0 >> 44) as u64
-    }
-
-    /// Bytes of a pair in a file as it would lie in a block: both lengths and the key.
-    pub fn framed_length(self) -> usize {
-        let length = self.length();
-        length + if length < 0x80 { 2 } else { 3 }
-    }
-
-    /// Partition and prefix.
-    #[inline]
-    fn rank(self) -> u128 {
-        self.0 >> 44
-    }
-
-    /// Bytes of the key, or [`LENGTH_MAX`] if they are more.
-    #[inline]
-    fn length(self) -> usize {
-        (self.0 >> 32) as usize & LENGTH_MAX
-    }
-
-    /// Where the pair lies: in the arena, or behind the first block of the file.
-    #[inline]
-    pub fn place(self) -> usize {
-        self.0 as u32 as usize
-    }
-
-    /// The key of a pair that lies in `file`.
-    #[inline]
-    pub fn key_in(self, file: &[u8]) -> &[u8] {
-        &file[self.place()..][..self.length()]
-    }
-}
-
 /// Pairs to be sorted by partition and key.
 pub(crate) struct Sorting {
     entries: Vec<Entry>,

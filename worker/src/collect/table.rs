@@ -8,7 +8,7 @@
 //!
 //! Invariant: `used` slots are full, fewer than all; between a key's home and its slot there is no empty one.
 
-use super::hash::{Packed, hash_share};
+use crate::key::hash::{Packed, hash_share};
 use crate::memory::use_huge_pages;
 use crate::prefetch::prefetch;
 use std::cmp::Ordering;
@@ -332,8 +332,8 @@ fn compare_keys(long: &[u8], a: Packed, b: Packed) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hash::{INLINE_BYTES_MAX, key_hash};
     use super::*;
+    use crate::key::hash::{INLINE_BYTES_MAX, key_hash};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

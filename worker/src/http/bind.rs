@@ -6,6 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
 use super::client::Plaintext;
@@ -21,7 +22,7 @@ pub enum Transport {
 }
 
 /// What the person who starts a listener has explicitly allowed; nothing by default.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Permissions {
     /// `--insecure-plaintext`: secrets and data cross the network readable.
     pub insecure_plaintext: bool,

@@ -110,7 +110,7 @@ pub enum HttpError {
         /// For how long.
         limit: Duration,
     },
-    /// The peer does not know our secret, or refused it: it belongs to another cluster, job or door, or is something else
+    /// The peer does not know our secret, or refused it: it belongs to another cluster, job or route, or is something else
     /// altogether. It was sent nothing but a random number.
     #[error("{peer} does not know the secret for {method} {path}")]
     Unauthorized {
@@ -262,6 +262,12 @@ impl fmt::Debug for Connection {
     }
 }
 
+/// Whether a connection was closed by the other side, or on the way.
+pub(super) fn ends_early(source: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(source.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
 impl Connection {
     /// Connects; over TLS if the endpoint has a pin, and then to the holder of that key only.
     ///
@@ -300,11 +306,13 @@ impl Connection {
         };
         let tls = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(error) if is_pin_mismatch(error) => HttpError::PinMismatch { peer: peer.clone() },
+            // It ended under us, as it may where strangers throng; nothing was said about keys.
+            None if ends_early(&source) => HttpError::Connect { peer: peer.clone(), source },
             _ => HttpError::Tls { peer: peer.clone(), source },
         };
         let config = client_config(pin).map_err(|error| tls(io::Error::other(error)))?;
         let stream = TlsConnector::from(config).connect(server_name(), stream).await.map_err(tls)?;
-        Connection::handshake(stream, peer, timeouts, Reached::Inside, plaintext).await
+        Connection::handshake(stream, peer, timeouts, Reached::Tls(pin), plaintext).await
     }
 
     async fn handshake<S>(
@@ -434,13 +442,11 @@ impl Connection {
         let error = match self.sessions.check(&asked, response.headers(), &self.reached, forwarded) {
             Proven::Yes => {
                 drop(response);
-                return match self.is_usable().await {
-                    true => Ok(()),
-                    false => Err(failed(HttpError::Timeout {
-                        peer: self.peer.clone(),
-                        phase: Phase::Head,
-                        limit: self.timeouts.connect,
-                    })),
+                let (peer, limit) = (self.peer.clone(), self.timeouts.connect);
+                return match timeout(limit, self.sender.ready()).await {
+                    Ok(Ok(())) => Ok(()),
+                    Ok(Err(source)) => Err(failed(HttpError::Closed { peer, source })),
+                    Err(_) => Err(failed(HttpError::Timeout { peer, phase: Phase::Head, limit })),
                 };
             }
             Proven::Elsewhere => HttpError::Forwarded { peer: self.peer.clone() },

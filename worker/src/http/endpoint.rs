@@ -90,7 +90,7 @@ pub enum EndpointError {
 pub struct JoinLine {
     /// The master, with its key if it speaks TLS.
     pub endpoint: Endpoint,
-    /// What opens its doors.
+    /// What opens its routes.
     pub token: Token,
     /// Whether a master beyond this machine may be spoken to without a key in the line. Not part of the text: it is for
     /// the person who uses the line to say.

@@ -1,7 +1,7 @@
 //! The gate in front of every request, whatever its method and path.
 //!
 //! In this order: is the request meant for us (421), does it come from a foreign web page (403),
-//! and does it carry the secret its door needs (401)? A path that has no door looks exactly like
+//! and does it carry the secret its route needs (401)? A path that has no route looks exactly like
 //! one whose secret is missing. The gate decides about the head alone and does no I/O; it is not a
 //! router and not an access list.
 //!
@@ -27,33 +27,33 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What a path and method need.
 #[derive(Clone, Debug)]
-pub enum Door {
+pub enum Access {
     /// Nothing: the answer holds no data and changes nothing.
     Open,
     /// This secret: shown to be known in a session of the connection (`proof`), as all of our own programs do,
     /// or as a bearer token, for what people write.
     Secret(Secret),
-    /// This secret is known, but does not open this door.
-    Barred(Secret),
-    /// There is no such door, or no such key; nobody passes.
+    /// This secret, which is known, does not open this route.
+    Forbidden(Secret),
+    /// There is no such route, or no such key; nobody passes.
     Closed,
 }
 
-/// Says which door each request must pass. Must answer [`Door::Closed`] for what it does not know.
-pub trait Doors: Send + Sync + 'static {
-    /// The door of a method and a path, for whoever says that it has the key of this name; the path is as sent,
+/// Says what each route needs. Must answer [`Access::Closed`] for what it does not know.
+pub trait RouteAuth: Send + Sync + 'static {
+    /// What a method and a path need, from whoever says that it has the key of this name; the path is as sent,
     /// undecoded, without the query.
-    fn door(&self, method: &Method, path: &str, key: &str) -> Door;
+    fn access(&self, method: &Method, path: &str, key: &str) -> Access;
 }
 
 /// The gate's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is a hello: the door that it names is to be looked up with [`Gate::secret_of`].
+    /// It is a hello: the route that it names is to be looked up with [`Gate::secret_of`].
     Greet,
     /// The handler may see the request.
     Pass {
-        /// Whether it showed a secret; false for an open door.
+        /// Whether it showed a secret; false for an open route.
         authenticated: bool,
     },
     /// The request ends here with this status and an empty body.
@@ -71,7 +71,7 @@ pub(super) struct Arrival {
 
 /// Judges requests; one per server.
 pub(super) struct Gate {
-    doors: Arc<dyn Doors>,
+    auth: Arc<dyn RouteAuth>,
     /// Declared host names, lower case.
     host_names: Vec<String>,
     default_port: u16,
@@ -82,25 +82,25 @@ impl Gate {
     /// A gate for a server that is also known by `host_names`; a declared name may come with any
     /// port, since it stands for a proxy or a forwarded port.
     pub(super) fn new(
-        doors: Arc<dyn Doors>,
+        auth: Arc<dyn RouteAuth>,
         host_names: &[String],
         is_tls: bool,
         limits: &ServerLimits,
     ) -> Self {
         let normal = |name: &String| name.trim_end_matches('.').to_ascii_lowercase();
         Gate {
-            doors,
+            auth,
             host_names: host_names.iter().map(normal).collect(),
             default_port: if is_tls { 443 } else { 80 },
             guesses: Guesses { guesses_max: limits.guesses_max, windows: Mutex::default() },
         }
     }
 
-    /// The secret of a door that a hello names, if there is such a door.
+    /// The secret of a route that a hello names, if there is such a route.
     pub(super) fn secret_of(&self, method: &Method, path: &str, key: &str) -> Option<Secret> {
-        match self.doors.door(method, path, key) {
-            Door::Secret(secret) | Door::Barred(secret) => Some(secret),
-            Door::Open | Door::Closed => None,
+        match self.auth.access(method, path, key) {
+            Access::Secret(secret) | Access::Forbidden(secret) => Some(secret),
+            Access::Open | Access::Closed => None,
         }
     }
 
@@ -129,8 +129,8 @@ impl Gate {
         if request.uri().path() == HELLO_PATH && request.method() == Method::POST {
             return Verdict::Greet;
         }
-        let door = |key: &str| self.doors.door(request.method(), request.uri().path(), key);
-        if matches!(door(""), Door::Open) {
+        let access = |key: &str| self.auth.access(request.method(), request.uri().path(), key);
+        if matches!(access(""), Access::Open) {
             return Verdict::Pass { authenticated: false };
         }
         let presented = match bearer(request.headers()) {
@@ -142,8 +142,8 @@ impl Gate {
             Some((key, token)) => (Some(key.to_owned()), Shown::Token(token)),
             None => (sessions.key_of(request.headers()), Shown::InSession),
         };
-        let found = key.as_deref().map_or(Door::Closed, door);
-        if let Door::Secret(secret) | Door::Barred(secret) = &found {
+        let found = key.as_deref().map_or(Access::Closed, access);
+        if let Access::Secret(secret) | Access::Forbidden(secret) = &found {
             let target = request.uri().path_and_query().map_or("/", hyper::http::uri::PathAndQuery::as_str);
             let right = match shown {
                 Shown::Token(token) => secret.matches(token),
@@ -152,7 +152,7 @@ impl Gate {
                 }
             };
             match (right, &found) {
-                (true, Door::Secret(_)) => return Verdict::Pass { authenticated: true },
+                (true, Access::Secret(_)) => return Verdict::Pass { authenticated: true },
                 (true, _) => return Verdict::Refuse(StatusCode::FORBIDDEN),
                 (false, _) => {}
             }

@@ -59,6 +59,9 @@ pub const ERROR_BODY_BYTES_MAX: usize = 4 * 1024;
 pub const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// Longest wait for a response head after the last piece of the request was taken.
 pub const RESPONSE_TIME: Duration = Duration::from_secs(30);
+/// New connections that a peer may close, one after another, before a request has left on one: a server that strangers
+/// throng sends connections away that have shown no secret.
+pub const CLOSED_EARLY_MAX: u32 = 20;
 /// Age at which a client drops an idle connection: half the server's, so that it never sends a
 /// request on a connection the server is just closing.
 pub const POOL_IDLE_TIME: Duration = Duration::from_secs(30);

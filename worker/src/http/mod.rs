@@ -3,7 +3,7 @@
 //! hyper is built here and nowhere else, so that no listener can exist without its timers, its
 //! size limits and the gate, and no request can leave without its time limits. A server is
 //! [`serve`] over a listener from [`Bind::listen`]; in front of its handler stands the gate, which
-//! asks [`Doors`] what a path needs and refuses everything else. A client is a
+//! asks [`RouteAuth`] what a path needs and refuses everything else. A client is a
 //! [`Connection`], or a [`Pool`] of them where requests to the same peers repeat.
 //!
 //! It is not: routing, messages, or retry policy. What a path means, what a body holds and whether
@@ -39,9 +39,9 @@ pub use bind::{Bind, BindError, Permissions, Transport};
 pub use body::{Body, BodyError, BodySender, Steady, empty, full, json, pieces, read_limited, stream};
 pub use client::{Answer, Connection, HttpError, Phase, Plaintext, Timeouts};
 pub use endpoint::{Endpoint, EndpointError, JoinLine};
-pub use gate::{Door, Doors};
+pub use gate::{Access, RouteAuth};
 pub use pool::Pool;
-pub use private_file::PrivateFileError;
+pub use private_file::{PrivateFileError, make_private_directory, read_private, replace_private};
 #[cfg(test)]
 pub(crate) use proof::answer_to_hello;
 pub use secret::{Secret, SecretError};

@@ -12,9 +12,11 @@ use hyper::{Method, Request, Response};
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::client::{Answer, Connection, HttpError, Plaintext, Timeouts, expect_success, new_request};
+use super::client::{
+    Answer, Connection, HttpError, Plaintext, Timeouts, ends_early, expect_success, new_request,
+};
 use super::endpoint::Endpoint;
-use super::limits::{POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME};
+use super::limits::{CLOSED_EARLY_MAX, POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME};
 use super::token::Key;
 
 /// Keeps idle connections by peer. Cheap to clone; clones share the connections.
@@ -22,21 +24,21 @@ use super::token::Key;
 pub struct Pool {
     timeouts: Timeouts,
     plaintext: Plaintext,
-    shelves: Arc<Shelves>,
+    idle: Arc<IdleConnections>,
 }
 
 /// Invariant: no entry is empty, and none has more than [`POOL_IDLE_PER_PEER_MAX`] connections.
 #[derive(Default)]
-struct Shelves(Mutex<HashMap<Endpoint, Vec<Idle>>>);
+struct IdleConnections(Mutex<HashMap<Endpoint, Vec<Idle>>>);
 
 struct Idle {
     connection: Connection,
     since: Instant,
 }
 
-impl fmt::Debug for Shelves {
+impl fmt::Debug for IdleConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shelves").finish_non_exhaustive()
+        f.debug_struct("IdleConnections").finish_non_exhaustive()
     }
 }
 
@@ -44,7 +46,7 @@ impl Pool {
     /// An empty pool whose connections have these time limits, and go to these peers without TLS.
     #[must_use]
     pub fn new(timeouts: Timeouts, plaintext: Plaintext) -> Self {
-        Pool { timeouts, plaintext, shelves: Arc::default() }
+        Pool { timeouts, plaintext, idle: Arc::default() }
     }
 
     /// Sends a request and returns its answer if the status is a success.
@@ -68,8 +70,9 @@ impl Pool {
     /// Sends a request, whose URI is a path, on an idle connection or a new one, and returns its
     /// answer whatever the status.
     ///
-    /// A request that an idle connection did not take, because the peer had closed it, goes out on
-    /// another; one of which a byte may have left is never repeated.
+    /// A request that a connection did not take, because the peer had closed it, goes out on another: an idle one may
+    /// have been closed meanwhile, and one that has shown no secret makes room where strangers throng. Not for ever, and a
+    /// request of which a byte may have left is never repeated.
     ///
     /// # Errors
     /// As [`Connection::open`] and [`Connection::send`].
@@ -79,21 +82,33 @@ impl Pool {
         key: Option<&dyn Key>,
         mut request: Request<Body>,
     ) -> Result<Response<Answer>, HttpError> {
+        let (started, mut closed) = (Instant::now(), 0);
+        let mut again = |is_new: bool| {
+            closed += u32::from(is_new);
+            closed <= CLOSED_EARLY_MAX && started.elapsed() < self.timeouts.connect
+        };
         loop {
             let (mut connection, is_new) = match self.take(endpoint).await {
                 Some(connection) => (connection, false),
-                None => (Connection::open(endpoint, self.timeouts, self.plaintext).await?, true),
+                None => match Connection::open(endpoint, self.timeouts, self.plaintext).await {
+                    Ok(connection) => (connection, true),
+                    Err(HttpError::Connect { source, .. }) if ends_early(&source) && again(true) => continue,
+                    Err(error) => return Err(error),
+                },
             };
             match connection.greet(key, request.method(), request.uri().path()).await {
                 Ok(()) => {}
-                Err(failure) if failure.unsent.is_some() && !is_new => continue,
+                // Nothing of the request itself has left.
+                Err(failure) if matches!(failure.error, HttpError::Closed { .. }) && again(is_new) => {
+                    continue;
+                }
                 Err(failure) => return Err(failure.error),
             }
             request = connection.prepare(key, request)?;
             match connection.exchange(request).await {
                 Ok(response) => return Ok(response.map(|body| self.answer(endpoint, connection, body))),
                 Err(failure) => match failure.unsent {
-                    Some(unsent) if !is_new => request = unsent,
+                    Some(unsent) if again(is_new) => request = unsent,
                     _ => return Err(failure.error),
                 },
             }
@@ -102,17 +117,13 @@ impl Pool {
 
     fn answer(&self, endpoint: &Endpoint, connection: Connection, body: hyper::body::Incoming) -> Answer {
         let answer = connection.answer(body);
-        answer.returning_to(Home {
-            shelves: Arc::clone(&self.shelves),
-            endpoint: endpoint.clone(),
-            connection,
-        })
+        answer.returning_to(Home { idle: Arc::clone(&self.idle), endpoint: endpoint.clone(), connection })
     }
 
     /// The most recently used idle connection that still works.
     async fn take(&self, endpoint: &Endpoint) -> Option<Connection> {
         loop {
-            let mut connection = self.shelves.pop(endpoint)?;
+            let mut connection = self.idle.pop(endpoint)?;
             if connection.is_usable().await {
                 return Some(connection);
             }
@@ -122,43 +133,43 @@ impl Pool {
     /// How many connections lie idle.
     #[must_use]
     pub fn idle_count(&self) -> usize {
-        self.shelves.lock().values().map(Vec::len).sum()
+        self.idle.lock().values().map(Vec::len).sum()
     }
 }
 
-impl Shelves {
+impl IdleConnections {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Endpoint, Vec<Idle>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pop(&self, endpoint: &Endpoint) -> Option<Connection> {
-        let mut shelves = self.lock();
-        let shelf = shelves.get_mut(endpoint)?;
-        let idle = shelf.pop();
-        if shelf.is_empty() {
-            shelves.remove(endpoint);
+        let mut all = self.lock();
+        let connections = all.get_mut(endpoint)?;
+        let idle = connections.pop();
+        if connections.is_empty() {
+            all.remove(endpoint);
         }
         idle.filter(|idle| idle.since.elapsed() < POOL_IDLE_TIME).map(|idle| idle.connection)
     }
 
     fn push(&self, endpoint: Endpoint, connection: Connection) {
-        let mut shelves = self.lock();
+        let mut all = self.lock();
         // Every return clears what has died anywhere, so that peers long gone leave nothing behind.
-        shelves.retain(|_, shelf| {
-            shelf.retain(|idle| !idle.connection.is_spent() && idle.since.elapsed() < POOL_IDLE_TIME);
-            !shelf.is_empty()
+        all.retain(|_, connections| {
+            connections.retain(|idle| !idle.connection.is_spent() && idle.since.elapsed() < POOL_IDLE_TIME);
+            !connections.is_empty()
         });
-        let shelf = shelves.entry(endpoint).or_default();
-        if shelf.len() < POOL_IDLE_PER_PEER_MAX {
-            shelf.push(Idle { connection, since: Instant::now() });
+        let connections = all.entry(endpoint).or_default();
+        if connections.len() < POOL_IDLE_PER_PEER_MAX {
+            connections.push(Idle { connection, since: Instant::now() });
         }
     }
 }
 
-/// A connection in use and the shelf it came from.
+/// A connection in use and the connections it came from.
 #[derive(Debug)]
 pub(super) struct Home {
-    shelves: Arc<Shelves>,
+    idle: Arc<IdleConnections>,
     endpoint: Endpoint,
     connection: Connection,
 }
@@ -167,7 +178,7 @@ impl Home {
     /// Ends the use: the connection may serve another request.
     pub(super) fn put_back(self) {
         if !self.connection.is_spent() {
-            self.shelves.push(self.endpoint, self.connection);
+            self.idle.push(self.endpoint, self.connection);
         }
     }
 }

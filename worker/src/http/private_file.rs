@@ -1,7 +1,8 @@
-//! Small files that only their owner may read: the cluster's secret and a server's key.
+//! Small files that only their owner may read: the cluster's secret, a server's key, and what a master keeps with them.
 //!
-//! Created whole or not at all, so that processes which start together agree on one content. It is
-//! not a general file store: a content is at most a few kilobytes and is never changed.
+//! Created whole or not at all, so that processes which start together agree on one content, and replaced likewise. Read
+//! only if they are regular files of this user that nobody else may read, and never through a link. It is not a general
+//! file store: a content has few kilobytes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-/// Largest private file, in bytes.
-const FILE_BYTES_MAX: u64 = 16 * 1024;
+/// Largest secret or key file, in bytes.
+pub(super) const FILE_BYTES_MAX: u64 = 16 * 1024;
 /// Bits of a mode that let others in.
 const OTHERS: u32 = 0o077;
 
@@ -68,17 +69,14 @@ pub(super) fn read_or_create<E: From<PrivateFileError>>(
     path: &Path,
     make: impl FnOnce() -> Result<Zeroizing<String>, E>,
 ) -> Result<Zeroizing<String>, E> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    private_directory(directory)?;
-    if let Some(content) = read(path)? {
+    let directory = directory_of(path);
+    make_private_directory(directory)?;
+    if let Some(content) = read_private(path, FILE_BYTES_MAX)? {
         return Ok(content);
     }
     publish(directory, path, &make()?)?;
     // Read back rather than returned: another process may have been first, and its content counts.
-    match read(path)? {
+    match read_private(path, FILE_BYTES_MAX)? {
         Some(content) => Ok(content),
         None => Err(PrivateFileError::Io {
             action: "read back",
@@ -89,7 +87,18 @@ pub(super) fn read_or_create<E: From<PrivateFileError>>(
     }
 }
 
-fn private_directory(directory: &Path) -> Result<(), PrivateFileError> {
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes a directory for private files, unless it is there.
+///
+/// # Errors
+/// A directory that others may use, or that is not ours.
+pub fn make_private_directory(directory: &Path) -> Result<(), PrivateFileError> {
     if !directory.exists() {
         DirBuilder::new()
             .recursive(true)
@@ -113,9 +122,15 @@ fn check_private(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
-    let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let file = match OpenOptions::new().read(true).custom_flags(no_follow).open(path) {
+/// The content of a private file of at most so many bytes; `None` if there is none of that name.
+///
+/// # Errors
+/// A file that others may read, that is not ours, too long, no text, or no regular file: a link is not followed, and a
+/// pipe is not waited for.
+pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
+    use rustix::fs::OFlags;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("open", path)(error)),
@@ -123,11 +138,11 @@ fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     // The open file is examined, not the name, which could mean another file by now.
     let metadata = file.metadata().map_err(io_error("examine", path))?;
     check_private(path, &metadata, 0o600)?;
-    if !metadata.is_file() || FILE_BYTES_MAX < metadata.len() {
+    if !metadata.is_file() || bytes_max < metadata.len() {
         return Err(PrivateFileError::Content { path: path.to_path_buf() });
     }
     let mut content = Zeroizing::new(String::with_capacity(metadata.len() as usize + 1));
-    match file.take(FILE_BYTES_MAX).read_to_string(&mut content) {
+    match file.take(bytes_max).read_to_string(&mut content) {
         Ok(_) => Ok(Some(content)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(PrivateFileError::Content { path: path.to_path_buf() })
@@ -136,12 +151,34 @@ fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     }
 }
 
-/// Writes the content beside `path` and links it there, unless something is there already.
-fn publish(directory: &Path, path: &Path, content: &str) -> Result<(), PrivateFileError> {
+/// Writes a private file anew, on disk before this returns, whole or not at all.
+///
+/// # Errors
+/// What the file system says.
+pub fn replace_private(path: &Path, content: &str) -> Result<(), PrivateFileError> {
+    let directory = directory_of(path);
+    let draft = draft_in(directory)?;
+    let written = write_new(&draft, content).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // It may not even be there.
+        let _ = fs::remove_file(&draft);
+    }
+    // Else the power could bring the old content back.
+    let synced = written.and_then(|()| File::open(directory)?.sync_all());
+    synced.map_err(io_error("write", path))
+}
+
+/// A name for a file that is not whole yet.
+fn draft_in(directory: &Path) -> Result<PathBuf, PrivateFileError> {
     let mut nonce = [0; 8];
     getrandom::fill(&mut nonce)
         .map_err(|error| io_error("name a temporary file in", directory)(error.into()))?;
-    let draft = directory.join(format!(".draft-{:016x}", u64::from_le_bytes(nonce)));
+    Ok(directory.join(format!(".draft-{:016x}", u64::from_le_bytes(nonce))))
+}
+
+/// Writes the content beside `path` and links it there, unless something is there already.
+fn publish(directory: &Path, path: &Path, content: &str) -> Result<(), PrivateFileError> {
+    let draft = draft_in(directory)?;
     let written = write_new(&draft, content).and_then(|()| match fs::hard_link(&draft, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => File::open(directory)?.sync_all(),

@@ -2,14 +2,14 @@
 //! with each request.
 //!
 //! A client opens with `POST /hello` and a random number, its own *nonce*. The server answers with a nonce of its own and
-//! a proof: a MAC, under the secret of the door that the client names, over both nonces and the address at which the
-//! server was reached. Only a server that knows the secret can make it, nobody can use it again, and one that forwards
-//! to another port gets a proof for that other port. What both now know, and nobody else, is the key of the connection's
+//! a proof: a MAC, under the secret of the route that the client names, over both nonces and the address at which the
+//! server was reached, or its key inside TLS. Only a server that knows the secret can make it, nobody can use it again,
+//! and one that forwards to another port or server gets a proof for that other one. What both now know, and nobody else, is the key of the connection's
 //! *session*; every request carries a MAC under it over its number, method and target. Between machines all of this
 //! runs inside TLS with a pinned key; beyond that nothing here hides or protects bodies.
 //!
 //! The primitives are HMAC-SHA256 and the system's randomness ([`Secret::derive`], [`Secret::generate`]). Not here:
-//! which door needs which secret (`gate`), and when a client says hello (`client`).
+//! which route needs which secret (`gate`), and when a client says hello (`client`).
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -19,11 +19,12 @@ use hyper::{HeaderMap, Method};
 
 use super::limits::SESSIONS_PER_CONNECTION_MAX;
 use super::secret::Secret;
+use super::tls::Pin;
 use super::token::{Key, NAME_BYTES_MAX};
 
 /// Where a client says hello.
 pub(super) const HELLO_PATH: &str = "/hello";
-/// The client's nonce, the name of its key, and the method and path of the door whose secret is to be proven.
+/// The client's nonce, the name of its key, and the method and path of the route whose secret is to be proven.
 pub(super) const HELLO: HeaderName = HeaderName::from_static("gristmill-hello");
 /// The server's nonce, its proof, and where it was reached.
 pub(super) const PROOF: HeaderName = HeaderName::from_static("gristmill-proof");
@@ -39,8 +40,8 @@ const VERSION: &str = "gristmill hello 1";
 pub(super) enum Reached {
     /// Unencrypted, at this address.
     At(SocketAddr),
-    /// Inside TLS, whose key says who it is.
-    Inside,
+    /// Inside TLS, by a server with this key.
+    Tls(Pin),
 }
 
 impl Reached {
@@ -48,14 +49,14 @@ impl Reached {
         match self {
             // An IPv6 address has a scope that means something on one side only.
             Reached::At(address) => SocketAddr::new(address.ip().to_canonical(), address.port()).to_string(),
-            Reached::Inside => "tls".to_owned(),
+            Reached::Tls(pin) => format!("tls {pin}"),
         }
     }
 }
 
 /// What both ends derive from a hello.
 struct Session {
-    /// The secret of the door for which it was opened: it opens no other.
+    /// The secret of the route for which it was opened: it opens no other.
     secret: Secret,
     /// The name of that secret, if it has one.
     name: String,
@@ -101,7 +102,7 @@ pub(super) enum Proven {
 }
 
 impl Asked {
-    /// A question for the door of this method and path, and the header that asks it.
+    /// A question for the route of this method and path, and the header that asks it.
     pub(super) fn new(
         key: &dyn Key,
         method: &Method,
@@ -146,8 +147,13 @@ impl ClientSessions {
         if nonce == asked.nonce || !session.proof().matches(proof) {
             return Proven::No;
         }
-        if place != reached.to_text() && !forwarded {
-            return Proven::Elsewhere;
+        if place != reached.to_text() {
+            match reached {
+                // It passes on what another server has proven.
+                Reached::Tls(_) => return Proven::No,
+                Reached::At(_) if !forwarded => return Proven::Elsewhere,
+                Reached::At(_) => {}
+            }
         }
         self.0.push(session);
         Proven::Yes
@@ -168,7 +174,7 @@ impl ClientSessions {
 pub(super) struct ServerSessions(Mutex<Vec<Session>>);
 
 impl ServerSessions {
-    /// Answers a hello with the secret of the door it names, or one that nobody knows where there is no such door: the
+    /// Answers a hello with the secret of the route it names, or one that nobody knows where there is no such route: the
     /// two look alike. `None` if the hello cannot be read, there is no randomness, or there are too many.
     pub(super) fn greet(
         &self,
@@ -210,7 +216,7 @@ impl ServerSessions {
         sessions.get(index).map(|session| session.name.clone())
     }
 
-    /// Whether a request's header shows, in one of these sessions, that its sender knows the secret of its door.
+    /// Whether a request's header shows, in one of these sessions, that its sender knows the secret of its route.
     /// `None` if the header is of another scheme.
     pub(super) fn shows(
         &self,

@@ -1,4 +1,4 @@
-//! The cluster's secret: 32 bytes that open doors, and what may be done with them.
+//! The cluster's secret: 32 bytes that open routes, and what may be done with them.
 //!
 //! A secret is made by the operating system, written as 43 characters of unpadded base64url, and
 //! narrowed by [`Secret::derive`], so that a job's token opens that job's data only. It travels in
@@ -27,7 +27,7 @@ const BASE64_CHARS: usize = 43;
 /// Length of 32 bytes as hexadecimal digits.
 const HEX_CHARS: usize = 64;
 
-/// 32 random bytes whose knowledge opens a door. Clones share one allocation.
+/// 32 random bytes whose knowledge opens a route. Clones share one allocation.
 #[derive(Clone)]
 pub struct Secret(Arc<Zeroizing<[u8; SECRET_BYTES]>>);
 
@@ -91,6 +91,15 @@ impl Secret {
             Ok::<_, SecretError>(text)
         })?;
         text.trim_end().parse()
+    }
+
+    /// The secret kept in a file, if it is there.
+    ///
+    /// # Errors
+    /// As [`Secret::load_or_create`].
+    pub fn load(path: &Path) -> Result<Option<Self>, SecretError> {
+        let text = private_file::read_private(path, private_file::FILE_BYTES_MAX)?;
+        text.map(|text| text.trim_end().parse()).transpose()
     }
 }
 

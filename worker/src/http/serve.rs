@@ -31,11 +31,12 @@ use tracing::{debug, warn};
 use super::bind::Transport;
 use super::body::{Body, empty, json, read_limited};
 use super::census::{Admission, Census};
-use super::gate::{Arrival, Doors, Gate, Verdict};
+use super::gate::{Arrival, Gate, RouteAuth, Verdict};
 use super::limits::{
     ACCEPT_PAUSE, REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits, WARNING_INTERVAL,
 };
 use super::proof::{PROOF, Reached, ServerSessions};
+use super::tls::Pin;
 use super::watch::{HeadTimer, Heard, Watched};
 
 /// How a server speaks and what it is called.
@@ -72,7 +73,7 @@ pub struct ShownKey(pub String);
 pub async fn serve<H, F>(
     listener: TcpListener,
     config: Arc<ServerConfig>,
-    doors: Arc<dyn Doors>,
+    auth: Arc<dyn RouteAuth>,
     handler: H,
     shutdown: impl Future<Output = ()> + Send,
 ) where
@@ -81,9 +82,9 @@ pub async fn serve<H, F>(
 {
     let acceptor = match &config.transport {
         Transport::Plain => None,
-        Transport::Tls(identity) => Some(TlsAcceptor::from(identity.server_config())),
+        Transport::Tls(identity) => Some((TlsAcceptor::from(identity.server_config()), identity.pin())),
     };
-    let gate = Gate::new(doors, &config.host_names, acceptor.is_some(), &config.limits);
+    let gate = Gate::new(auth, &config.host_names, acceptor.is_some(), &config.limits);
     let server = Arc::new(Server { limits: config.limits.clone(), acceptor, gate, handler });
     let census = Census::new(config.limits.connections_max, config.limits.strangers_max);
     let (stop, stopping) = watch::channel(());
@@ -152,7 +153,8 @@ fn warn_seldom(last_warning: &mut Option<Instant>, peer: SocketAddr) {
 
 struct Server<H> {
     limits: ServerLimits,
-    acceptor: Option<TlsAcceptor>,
+    /// With the pin of its key.
+    acceptor: Option<(TlsAcceptor, Pin)>,
     gate: Gate,
     handler: H,
 }
@@ -193,7 +195,7 @@ where
         let peer = arrival.peer;
         match self.acceptor.clone() {
             None => self.http(stream, arrival, admission, stopping).await,
-            Some(acceptor) => match timeout(self.limits.handshake, acceptor.accept(stream)).await {
+            Some((acceptor, _)) => match timeout(self.limits.handshake, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => self.http(stream, arrival, admission, stopping).await,
                 Ok(Err(error)) => debug!(%peer, %error, "TLS handshake failed"),
                 Err(_) => debug!(%peer, "TLS handshake took too long"),
@@ -234,7 +236,7 @@ where
         }
     }
 
-    /// Proves that we know the secret of the door that a hello names.
+    /// Proves that we know the secret of the route that a hello names.
     fn greet(
         &self,
         request: &Request<Incoming>,
@@ -243,7 +245,7 @@ where
     ) -> Response<Body> {
         let reached = match self.acceptor {
             None => Reached::At(arrival.local),
-            Some(_) => Reached::Inside,
+            Some((_, pin)) => Reached::Tls(pin),
         };
         let secret_of = |method: &Method, path: &str, key: &str| self.gate.secret_of(method, path, key);
         let mut response = Response::new(empty());

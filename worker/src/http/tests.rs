@@ -29,19 +29,19 @@ fn job_secret() -> Secret {
     cluster_secret().derive("job 1")
 }
 
-struct TestDoors;
+struct TestAuth;
 
-impl Doors for TestDoors {
-    fn door(&self, method: &Method, path: &str, _: &str) -> Door {
+impl RouteAuth for TestAuth {
+    fn access(&self, method: &Method, path: &str, _: &str) -> Access {
         match (method.as_str(), path) {
-            (_, "/open") => Door::Open,
+            (_, "/open") => Access::Open,
             (_, "/data" | "/body" | "/broken" | "/stuck" | "/missing" | "/upgrade") => {
-                Door::Secret(cluster_secret())
+                Access::Secret(cluster_secret())
             }
             // A secret for each path.
-            (_, path) if path.starts_with("/key/") => Door::Secret(cluster_secret().derive(path)),
-            ("GET", "/job") => Door::Secret(job_secret()),
-            _ => Door::Closed,
+            (_, path) if path.starts_with("/key/") => Access::Secret(cluster_secret().derive(path)),
+            ("GET", "/job") => Access::Secret(job_secret()),
+            _ => Access::Closed,
         }
     }
 }
@@ -66,7 +66,7 @@ impl Running {
         let shutdown = async move {
             let _ = stopped.await;
         };
-        let server = tokio::spawn(serve(listener, Arc::new(config), Arc::new(TestDoors), handle, shutdown));
+        let server = tokio::spawn(serve(listener, Arc::new(config), Arc::new(TestAuth), handle, shutdown));
         Running { address, endpoint: Endpoint::of_address(address, pin), stop: Some(stop), server }
     }
 
@@ -80,7 +80,7 @@ impl Running {
     }
 }
 
-/// What the doors lead to: each path is one behaviour a client or a gate must cope with.
+/// What the routes lead to: each path is one behaviour a client or a gate must cope with.
 async fn handle(mut request: Request<Incoming>) -> Response<Body> {
     let peer = *request.extensions().get::<PeerAddress>().unwrap();
     match request.uri().path() {

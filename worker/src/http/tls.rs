@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::version::TLS13;
@@ -178,7 +178,7 @@ fn certificate_error(names: &[String]) -> impl Fn(rcgen::Error) -> IdentityError
 
 /// Named explicitly everywhere: rustls panics if two providers are compiled in and none is chosen.
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
+    Arc::new(ring::default_provider())
 }
 
 /// The TLS side of a client that accepts one key only.

@@ -1,7 +1,7 @@
 //! Tokens: secrets with a name, made from one secret, so that each opens only what its name says.
 //!
 //! A token is written `NAME:KEY`; its key is derived from the cluster's secret and the name, so a server need keep none
-//! of them to know them all. What a name may do is the server's business ([`super::Doors`]); here a name is only a word.
+//! of them to know them all. What a name may do is the server's business ([`super::RouteAuth`]); here a name is only a word.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,9 +13,9 @@ use super::secret::{Secret, SecretError};
 /// Longest name of a token, bytes.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
-/// What opens a door: a secret, and the name under which the server finds it.
+/// What opens a route: a secret, and the name under which the server finds it.
 pub trait Key: Sync {
-    /// The name; empty where the door itself has but one secret, such as that of a job.
+    /// The name; empty where the route itself has but one secret, such as that of a job.
     fn name(&self) -> &str;
 
     /// The secret.

@@ -10,9 +10,9 @@ use super::border::{first_record, unclosed_quote, whole_records};
 use super::compressed::Decoded;
 use super::local::MappedFile;
 use super::path::FilePath;
+use super::record::{Block, RecordFormat, Source};
 use super::window::{Buffered, Direct, Ranges, Window};
 use super::{Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Piece, Split};
-use crate::record::{Block, RecordFormat, Source};
 use memchr::memchr;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 //!
 //! Not here: reading (`blocks`), cutting files into pieces (`plan`), taking fields apart (`text`).
 
-use crate::record::RecordFormat;
+use super::record::RecordFormat;
 use memchr::{memchr, memchr2, memrchr};
 
 /// The byte that quotes a CSV field.

@@ -4,6 +4,7 @@
 
 use super::path::FilePath;
 use super::split::FileStamp;
+use crate::error_text::chain;
 use std::error::Error;
 
 /// Why input cannot be read.
@@ -249,13 +250,7 @@ fn list(errors: &[InputError]) -> String {
         if !text.is_empty() {
             text.push_str("\n  ");
         }
-        text.push_str(&error.to_string());
-        let mut next = error.source();
-        while let Some(cause) = next {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            next = cause.source();
-        }
+        text.push_str(&chain(error));
     }
     text
 }

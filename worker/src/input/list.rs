@@ -11,9 +11,8 @@
 use super::InputError;
 use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
+use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
-use crate::api::Input;
-use crate::record::RecordFormat;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
@@ -21,6 +20,47 @@ use std::io::{ErrorKind, Read};
 
 /// Files a directory may have.
 const FILES_MAX: usize = 1 << 20;
+
+/// Files and how they fall into records. A path may be a file, or a directory whose files are taken in the
+/// order of their names; `worker-3:/path` names a file on that worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// As the user wrote them.
+    pub paths: Vec<String>,
+    /// How the files fall into records.
+    pub format: RecordFormat,
+    /// Map tasks without any records, for mappers that make their own: they see only `setup` and `finish`.
+    pub bare_tasks: u32,
+}
+
+impl Input {
+    /// Lines of text: a record is a line without its `\n`. A `\r` stays part of the line.
+    pub fn lines<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
+        Self::new(paths, RecordFormat::Lines)
+    }
+
+    /// Comma-separated values as in RFC 4180, also with line breaks inside quotes. With `header`, the first
+    /// record of each file is not handed to the mapper.
+    pub fn csv<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, delimiter: u8, header: bool) -> Self {
+        Self::new(paths, RecordFormat::Csv { delimiter, header })
+    }
+
+    /// Records of exactly `length` bytes; a file whose size is no multiple of it is an input error.
+    pub fn fixed<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, length: u32) -> Self {
+        Self::new(paths, RecordFormat::Fixed { length })
+    }
+
+    /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
+    #[must_use]
+    pub fn bare_tasks(count: u32) -> Self {
+        Self { paths: Vec::new(), format: RecordFormat::Lines, bare_tasks: count }
+    }
+
+    fn new<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, format: RecordFormat) -> Self {
+        let paths = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
+        Self { paths, format, bare_tasks: 0 }
+    }
+}
 
 /// A file as it was found, on whatever machine it lies.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -14,8 +14,8 @@ mod local;
 mod maps;
 mod path;
 pub mod plan;
+pub mod record;
 pub mod records;
-mod side;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -23,14 +23,13 @@ mod window;
 
 pub use blocks::{SplitBlocks, open_split};
 pub use error::InputError;
+pub use list::Input;
 pub use local::FilePlace;
 pub use local::{LocalFile, LocalFiles};
 pub(crate) use local::{MappedFile, open_regular};
 pub use path::FilePath;
-pub use side::SideInputs;
+pub use record::{Block, Record, RecordFormat, Source};
 pub use split::{Compression, FileStamp, Piece, Place, Split};
-
-use crate::record::Block;
 
 /// The blocks of one split, in order.
 pub trait Blocks {

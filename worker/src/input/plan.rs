@@ -8,15 +8,15 @@
 //!
 //! Not here: finding files (`list`), reading splits (`open_split`).
 
+use super::Input;
 use super::blocks::BYTE_ORDER_MARK;
 use super::border::{QUOTE, RowCuts};
 use super::list::{Listing, list_input, list_into};
 use super::local::open_regular;
 use super::path::FilePath;
+use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place, Split};
 use super::{Blocks, FileAccess, InputError, InputLimits, open_split};
-use crate::api::Input;
-use crate::record::RecordFormat;
 use memchr::memchr;
 use std::fs::File;
 use std::io::Read;

@@ -3,7 +3,7 @@
 //! Not here: blocks themselves (`blocks`) and the rules of the formats (`border`).
 
 use super::border::first_record;
-use crate::record::{Block, Record, RecordFormat};
+use super::record::{Block, Record, RecordFormat};
 
 /// Iterates over the records of a block, without their line ends, in order. The last record may lack its line end.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 //! Not here: how files are found and cut (`list`, `plan`) and how the bytes are read (`blocks`).
 
 use super::path::FilePath;
-use crate::record::RecordFormat;
+use super::record::RecordFormat;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ impl Split {
 pub struct Piece {
     /// Absolute, as it is opened.
     pub path: FilePath,
-    /// As the user named it, for messages and [`Source::path`](crate::record::Source::path).
+    /// As the user named it, for messages and [`Source::path`](crate::input::record::Source::path).
     pub name: FilePath,
     /// Whose file system `path` belongs to.
     pub place: Place,

@@ -9,8 +9,7 @@ mod splits;
 use super::list::{LocalListing, list_input};
 use super::plan::{SplitRules, plan_splits};
 use super::*;
-use crate::api::Input;
-use crate::record::RecordFormat;
+use crate::input::RecordFormat;
 use std::path::PathBuf;
 use tempfile::TempDir;
 

@@ -1,10 +1,8 @@
 //! Merges that write segments again: of a map's runs, and of more segments than may be read at once.
 
 use super::tree::{LoserTree, MergeError};
-use crate::collect::CombineRun;
+use crate::attempt::{Progress, TaskFailure};
 use crate::segment::{SegmentData, SegmentsWriter, WriteSetting};
-use crate::task::{Progress, TaskFailure};
-use crate::value::Value;
 use std::sync::Arc;
 
 /// Pairs between two looks at whether the task is to make way.
@@ -22,36 +20,6 @@ pub(crate) fn merge_into(
     while tree.advance()? {
         writer.pair(partition, tree.key(), tree.value())?;
         progress.step()?;
-    }
-    Ok(())
-}
-
-/// Writes one pair for each key of all segments, with the values of equal keys combined.
-pub(crate) fn merge_combining<V: Value>(
-    segments: Vec<SegmentData>,
-    partition: u32,
-    combiner: &mut dyn CombineRun<V>,
-    writer: &mut SegmentsWriter,
-    progress: &Progress,
-) -> Result<(), TaskFailure> {
-    let mut tree = LoserTree::open(segments)?;
-    let (mut key, mut encoded) = (Vec::new(), Vec::new());
-    let mut more = tree.advance()?;
-    while more {
-        key.clear();
-        key.extend_from_slice(tree.key());
-        let rank = tree.rank();
-        let mut total = V::own(V::decode(tree.value())?);
-        more = tree.advance()?;
-        while more && tree.stands_at(&key, rank) {
-            combiner.fold(&mut total, V::own(V::decode(tree.value())?));
-            progress.step()?;
-            more = tree.advance()?;
-        }
-        progress.step()?;
-        encoded.clear();
-        total.encode_owned(&mut encoded)?;
-        writer.pair(partition, &key, &encoded)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! A loser tree over segment readers: one comparison per level for each pair.
 
+use crate::attempt::TaskFailure;
 use crate::segment::{SegmentData, SegmentError, SegmentReader};
 
 /// Merges readers whose pairs are sorted by (rank, key).
@@ -21,6 +22,12 @@ pub(crate) struct LoserTree {
 pub(crate) struct MergeError {
     pub map: Option<u32>,
     pub source: SegmentError,
+}
+
+impl From<MergeError> for TaskFailure {
+    fn from(error: MergeError) -> Self {
+        Self::Corrupt { map: error.map, source: error.source }
+    }
 }
 
 impl LoserTree {

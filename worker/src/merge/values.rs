@@ -1,9 +1,8 @@
 //! The values of one group, read as the reducer asks for them.
 
 use super::tree::LoserTree;
-use crate::api::{GroupPrefix, TaskError, TaskResult};
-use crate::key::Key;
-use crate::task::{Meter, TaskFailure};
+use crate::attempt::{Meter, TaskError, TaskFailure, TaskResult};
+use crate::key::{GroupPrefix, Key};
 use crate::value::Value;
 use std::marker::PhantomData;
 

@@ -12,11 +12,10 @@
 
 use super::write::put_frame;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, Entry, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError,
     SegmentHeader, SegmentId, SegmentIndex, WriteSetting, block_checksum,
 };
 use crate::budget::Reservation;
-use crate::collect::Entry;
 use crate::input::{FilePlace, MappedFile};
 use crate::memory::use_huge_pages;
 use crate::prefetch::prefetch;

@@ -6,6 +6,7 @@
 //! Invariant: no byte of a segment is outside a checksum, and blocks cannot be swapped, because the checksum
 //! of each block continues that of the one before it.
 
+mod entry;
 mod in_file;
 mod index;
 mod print;
@@ -15,6 +16,8 @@ mod spill;
 mod tests;
 mod write;
 
+pub use entry::PARTITIONS_MAX;
+pub(crate) use entry::{Entry, LENGTH_MAX, PREFIX_BYTES};
 pub use in_file::{InFileBytes, InFileSegment};
 pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
 pub(crate) use index::INDEX_ENTRY_BYTES;

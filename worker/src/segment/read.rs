@@ -7,7 +7,7 @@ use super::{
     BLOCK_HEADER_BYTES, COMPRESS_BYTES_MAX, HEADER_BYTES, PAIR_BYTES_MAX, SegmentData, SegmentError,
     SegmentHeader, SegmentId, SegmentOrder, block_checksum,
 };
-use crate::collect::hash::{key_hash, key_prefix};
+use crate::key::hash::{key_hash, key_prefix};
 use bytes::Bytes;
 use std::ops::Range;
 

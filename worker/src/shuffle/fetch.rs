@@ -5,7 +5,7 @@
 //! that lie in a file which this worker sees too, only the order comes; if that is of no use, all bytes are asked for.
 //! Every segment is verified before anyone sees it. Not here: what to fetch and when to try again (`plan`).
 
-use super::pace::{GaveWay, Passage};
+use super::pace::{GaveWay, PacedStream};
 use super::plan::Fetch;
 use super::store::{Held, Store};
 use super::{
@@ -17,7 +17,8 @@ use crate::http::{self, Answer, HttpError, Pool, Secret};
 use crate::input::{FilePlace, MappedFile};
 use crate::memory::use_huge_pages;
 use crate::segment::{
-    self, InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillDirs, SpillWriter,
+    self, InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillDirs, SpillFile,
+    SpillWriter,
 };
 use bytes::{Buf, Bytes};
 use gristmill_scheduler::ids::AttemptId;
@@ -180,13 +181,13 @@ pub struct Fetcher {
 }
 
 /// One request, and what it needs on its way.
-struct Errand<'a> {
+struct FetchContext<'a> {
     fetch: &'a Fetch,
     key: &'a Secret,
-    passage: Option<&'a Passage>,
+    stream: Option<&'a PacedStream>,
 }
 
-impl Errand<'_> {
+impl FetchContext<'_> {
     fn endpoint(&self) -> String {
         self.fetch.endpoint.to_string()
     }
@@ -211,7 +212,7 @@ struct Reader<'a> {
     body: Answer,
     ready: Bytes,
     /// What its bytes have to pass.
-    passage: Option<&'a Passage>,
+    stream: Option<&'a PacedStream>,
 }
 
 /// Why the answer could not be read on.
@@ -239,8 +240,8 @@ impl Reader<'_> {
         while 0 < length {
             if self.ready.is_empty() {
                 let piece = self.body.chunk().await.map_err(ReadError::Http)?.ok_or(ReadError::Short)?;
-                if let Some(passage) = self.passage {
-                    passage.pass(piece.len() as u64).await?;
+                if let Some(stream) = self.stream {
+                    stream.pass(piece.len() as u64).await?;
                 }
                 self.ready = piece;
             }
@@ -280,7 +281,7 @@ impl Fetcher {
         &self,
         fetch: &Fetch,
         key: &Secret,
-        passage: Option<&Passage>,
+        stream: Option<&PacedStream>,
     ) -> Vec<Outcome> {
         if cfg!(debug_assertions) {
             // The place blocks its thread, which must not be the one that drives the connections.
@@ -300,13 +301,13 @@ impl Fetcher {
                 None => groups.push((partitions, vec![*map])),
             }
         }
-        let errand = Errand { fetch, key, passage };
+        let context = FetchContext { fetch, key, stream };
         for (partitions, maps) in groups {
             for maps in maps.chunks(fetch_maps_max(partitions.len())) {
                 let sees = self.sees.clone();
-                let again = self.fetch_group(&errand, &partitions, maps, sees, &mut outcomes).await;
+                let again = self.fetch_group(&context, &partitions, maps, sees, &mut outcomes).await;
                 if !again.is_empty() {
-                    let none = self.fetch_group(&errand, &partitions, &again, None, &mut outcomes).await;
+                    let none = self.fetch_group(&context, &partitions, &again, None, &mut outcomes).await;
                     debug_assert!(none.is_empty(), "whole segments were refused");
                 }
             }
@@ -317,14 +318,14 @@ impl Fetcher {
     /// Gives the maps of whose outputs an order came that is of no use here: ask for all bytes.
     async fn fetch_group(
         &self,
-        errand: &Errand<'_>,
+        context: &FetchContext<'_>,
         partitions: &[u32],
         maps: &[AttemptId],
         sees: Option<String>,
         outcomes: &mut Vec<Outcome>,
     ) -> Vec<AttemptId> {
         let mut again = Vec::new();
-        let (mut reader, head) = match self.open(errand, partitions, maps, sees).await {
+        let (mut reader, head) = match self.open(context, partitions, maps, sees).await {
             Ok(opened) => opened,
             Err(error) => {
                 let error = Arc::new(error);
@@ -336,11 +337,11 @@ impl Fetcher {
         };
         for (at, (map, output)) in maps.iter().zip(head.outputs).enumerate() {
             let Some(output) = output else {
-                let error = FetchError::Missing { endpoint: errand.endpoint(), map: *map };
+                let error = FetchError::Missing { endpoint: context.endpoint(), map: *map };
                 outcomes.push(Outcome::failed(*map, error));
                 continue;
             };
-            let received = self.receive(errand, &mut reader, *map, partitions, &output).await;
+            let received = self.receive(context, &mut reader, *map, partitions, &output).await;
             let Some(outcome) = received else {
                 again.push(*map);
                 continue;
@@ -349,7 +350,7 @@ impl Fetcher {
             let lost = match &outcome.error {
                 Some(FetchError::Request { source }) => Some(source.clone()),
                 Some(FetchError::Disk { .. }) => {
-                    Some(Arc::new(RequestError::Short { endpoint: errand.endpoint() }))
+                    Some(Arc::new(RequestError::Short { endpoint: context.endpoint() }))
                 }
                 Some(FetchError::Missing { .. } | FetchError::Corrupt { .. }) | None => None,
             };
@@ -368,12 +369,12 @@ impl Fetcher {
 
     async fn open<'a>(
         &self,
-        errand: &Errand<'a>,
+        context: &FetchContext<'a>,
         partitions: &[u32],
         maps: &[AttemptId],
         sees: Option<String>,
     ) -> Result<(Reader<'a>, FetchHead), RequestError> {
-        let (fetch, endpoint) = (errand.fetch, || errand.endpoint());
+        let (fetch, endpoint) = (context.fetch, || context.endpoint());
         let asked_for_order = sees.is_some();
         let request = FetchRequest {
             maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
@@ -385,12 +386,12 @@ impl Fetcher {
         let path = format!("/shuffle/{}", fetch.job);
         let response = self
             .pool
-            .request(&fetch.endpoint, Some(errand.key), Method::POST, &path, http::full(body))
+            .request(&fetch.endpoint, Some(context.key), Method::POST, &path, http::full(body))
             .await
             .map_err(|source| RequestError::Http { endpoint: endpoint(), source })?;
-        let mut reader = Reader { body: response.into_body(), ready: Bytes::new(), passage: errand.passage };
+        let mut reader = Reader { body: response.into_body(), ready: Bytes::new(), stream: context.stream };
         let broken = |error: ReadError| {
-            errand.broken(error).unwrap_or_else(|_| RequestError::Short { endpoint: endpoint() })
+            context.broken(error).unwrap_or_else(|_| RequestError::Short { endpoint: endpoint() })
         };
         let length = reader.read_vec(4).await.map_err(broken)?;
         let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
@@ -415,7 +416,7 @@ impl Fetcher {
     /// Reads the segments of one map and puts them into the store; `None` if what came is of no use.
     async fn receive(
         &self,
-        errand: &Errand<'_>,
+        context: &FetchContext<'_>,
         reader: &mut Reader<'_>,
         map: AttemptId,
         partitions: &[u32],
@@ -423,6 +424,50 @@ impl Fetcher {
     ) -> Option<Outcome> {
         let mut outcome =
             Outcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
+        let read = self.read_output(context, reader, partitions, output, &mut outcome).await;
+        let mut whole = Vec::with_capacity(read.arrived.len());
+        for (id, length, place) in read.arrived {
+            let held = match (place, &read.spilled) {
+                (Arrived::Held(held), _) => held,
+                (Arrived::Spilled { offset }, Some(file)) => {
+                    let data = SegmentData::File { file: file.clone(), offset, length };
+                    Held { data, reservation: None }
+                }
+                // The file is lost, and why is known.
+                (Arrived::Spilled { .. }, None) => continue,
+            };
+            match verify(&held, id).await {
+                Ok(()) => whole.push((id.partition, length, held)),
+                // A damaged segment does not stop the others: their borders are known.
+                Err(source) => {
+                    let endpoint = context.endpoint();
+                    let error = FetchError::Corrupt { endpoint, map, source: Box::new(source) };
+                    outcome.error.get_or_insert(error);
+                }
+            }
+        }
+        if read.useless && outcome.error.is_none() {
+            return None;
+        }
+        for (partition, length, held) in whole {
+            if self.store.fill(map.task.job, partition, map.task.index, held) {
+                outcome.bytes += length;
+                outcome.filled.push(partition);
+            }
+        }
+        Some(outcome)
+    }
+
+    /// Reads the segments of one map up to the first that does not come; why it does not, the outcome has.
+    async fn read_output(
+        &self,
+        context: &FetchContext<'_>,
+        reader: &mut Reader<'_>,
+        partitions: &[u32],
+        output: &OutputHead,
+        outcome: &mut Outcome,
+    ) -> ReadOutput {
+        let map = outcome.map;
         let file = match &output.in_file {
             Some((place, start)) => open(place.clone()).await.map(|file| (file, *start)),
             None => None,
@@ -441,7 +486,7 @@ impl Fetcher {
                 Ok(Some(place)) => arrived.push((id, *length, place)),
                 Ok(None) => useless = true,
                 Err(error) => {
-                    outcome.error = Some(match errand.broken(error) {
+                    outcome.error = Some(match context.broken(error) {
                         Ok(source) => FetchError::Request { source: Arc::new(source) },
                         Err(source) => FetchError::Disk { map, source },
                     });
@@ -456,37 +501,7 @@ impl Fetcher {
                 None
             }
         };
-        let mut whole = Vec::with_capacity(arrived.len());
-        for (id, length, place) in arrived {
-            let held = match (place, &spilled) {
-                (Arrived::Held(held), _) => held,
-                (Arrived::Spilled { offset }, Some(file)) => {
-                    let data = SegmentData::File { file: file.clone(), offset, length };
-                    Held { data, reservation: None }
-                }
-                // The file is lost, and why is known.
-                (Arrived::Spilled { .. }, None) => continue,
-            };
-            match verify(&held, id).await {
-                Ok(()) => whole.push((id.partition, length, held)),
-                // A damaged segment does not stop the others: their borders are known.
-                Err(source) => {
-                    let endpoint = errand.endpoint();
-                    let error = FetchError::Corrupt { endpoint, map, source: Box::new(source) };
-                    outcome.error.get_or_insert(error);
-                }
-            }
-        }
-        if useless && outcome.error.is_none() {
-            return None;
-        }
-        for (partition, length, held) in whole {
-            if self.store.fill(map.task.job, partition, map.task.index, held) {
-                outcome.bytes += length;
-                outcome.filled.push(partition);
-            }
-        }
-        Some(outcome)
+        ReadOutput { arrived, spilled, useless }
     }
 
     /// Reads the order of pairs that lie in `file`; `None` if it is of no use: the file cannot be mapped here, there is
@@ -568,6 +583,15 @@ impl Fetcher {
         *overflow = Some(file);
         Ok(Arrived::Spilled { offset })
     }
+}
+
+/// What has been read of one map's output.
+struct ReadOutput {
+    arrived: Vec<(SegmentId, u64, Arrived)>,
+    /// Where those are that found no room in memory.
+    spilled: Option<Arc<SpillFile>>,
+    /// Pairs that lie in a file cannot be taken from there.
+    useless: bool,
 }
 
 /// Where a segment is that has arrived.

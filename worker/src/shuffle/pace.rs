@@ -230,7 +230,7 @@ enum Word {
     Forget(JobId),
 }
 
-/// Paces what comes in. Cloning shares it; when the last clone and the last [`Passage`] are gone, its task ends.
+/// Paces what comes in. Cloning shares it; when the last clone and the last [`PacedStream`] are gone, its task ends.
 ///
 /// The words that wait in its channel are bounded by the requests under way: each asks once at a time.
 #[derive(Clone, Debug)]
@@ -268,15 +268,15 @@ impl InPace {
 
     /// A request begins; its number is unique and rises.
     #[must_use]
-    pub fn open(&self, job: JobId, request: u64) -> Passage {
+    pub fn open(&self, job: JobId, request: u64) -> PacedStream {
         let _ = self.words.send(Word::Open(job));
-        Passage { pace: self.clone(), job, request }
+        PacedStream { pace: self.clone(), job, request }
     }
 }
 
 /// The way of one request's bytes.
 #[derive(Debug)]
-pub struct Passage {
+pub struct PacedStream {
     pace: InPace,
     job: JobId,
     request: u64,
@@ -286,7 +286,7 @@ pub struct Passage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GaveWay;
 
-impl Passage {
+impl PacedStream {
     /// Waits until so many bytes have passed.
     ///
     /// # Errors
@@ -308,7 +308,7 @@ impl Passage {
     }
 }
 
-impl Drop for Passage {
+impl Drop for PacedStream {
     fn drop(&mut self) {
         let _ = self.pace.words.send(Word::Close { job: self.job, request: self.request });
     }

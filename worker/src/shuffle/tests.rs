@@ -12,7 +12,7 @@ use super::store::Store;
 use crate::answer;
 use crate::budget::Budget;
 use crate::http::{
-    Bind, Door, Doors, Endpoint, Plaintext, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+    Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
 };
 use crate::protocol::{LaneOrder, LaneShare};
 use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting};
@@ -32,9 +32,9 @@ fn key() -> Secret {
 
 struct Open;
 
-impl Doors for Open {
-    fn door(&self, _: &Method, _: &str, _: &str) -> Door {
-        Door::Secret(key())
+impl RouteAuth for Open {
+    fn access(&self, _: &Method, _: &str, _: &str) -> Access {
+        Access::Secret(key())
     }
 }
 
@@ -156,12 +156,12 @@ impl Pair {
     async fn until(&mut self, job: u32, maps: usize) {
         while self.came.iter().filter(|came| came.job == job).count() < maps {
             while let Some(fetch) = self.plan.next(self.now()) {
-                let passage = self.pace.open(fetch.job, fetch.id);
+                let stream = self.pace.open(fetch.job, fetch.id);
                 let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
                 self.in_flight += 1;
                 tokio::spawn(async move {
-                    let outcomes = fetcher.fetch_through(&fetch, &key(), Some(&passage)).await;
-                    drop(passage);
+                    let outcomes = fetcher.fetch_through(&fetch, &key(), Some(&stream)).await;
+                    drop(stream);
                     sender.send((fetch, outcomes))
                 });
             }
@@ -258,15 +258,14 @@ async fn request_that_gets_nothing_gives_all_its_maps_back_and_blames_nobody() {
         job: JobId(job),
         maps,
     };
-    let passage = pair.pace.open(JobId(1), 1);
-    let outcomes = pair.fetcher.fetch_through(&fetch(1, 1, maps.clone()), &key(), Some(&passage)).await;
+    let stream = pair.pace.open(JobId(1), 1);
+    let outcomes = pair.fetcher.fetch_through(&fetch(1, 1, maps.clone()), &key(), Some(&stream)).await;
     assert_eq!(outcomes.iter().map(|outcome| outcome.map).collect::<Vec<_>>(), maps);
     for outcome in &outcomes {
         assert!(outcome.filled.is_empty(), "{outcome:?}");
         assert!(outcome.error.as_ref().is_some_and(FetchError::gave_way), "{outcome:?}");
     }
-    let passage = pair.pace.open(JobId(2), 2);
-    let outcomes =
-        pair.fetcher.fetch_through(&fetch(2, 2, vec![attempt(2, 0)]), &key(), Some(&passage)).await;
+    let stream = pair.pace.open(JobId(2), 2);
+    let outcomes = pair.fetcher.fetch_through(&fetch(2, 2, vec![attempt(2, 0)]), &key(), Some(&stream)).await;
     assert_eq!(outcomes[0].filled, [0], "{outcomes:?}");
 }

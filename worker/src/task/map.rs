@@ -2,16 +2,15 @@
 //!
 //! Not here: the loop over blocks, which is written where the mapper's type is known (`api::plan`).
 
-use super::{ErasedMap, MapDone, PartDone, Progress, Run, TaskFailure, TaskStats};
-use crate::api::{Counters, JobPlan, MapReducePlan, Order, Work};
+use crate::api::{Counters, ErasedMap, JobPlan, MapReducePlan, Order, TaskContext, Work};
+use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure, TaskStats};
 use crate::collect::{
     Combining, Emitter, EmitterSetting, Partitioning, Ranges, SortMemory, Sorting, TableMemory, Target,
     segment_order,
 };
-use crate::input::{Blocks, InputError};
+use crate::input::{Block, Blocks, InputError, RecordFormat};
 use crate::key::Key;
 use crate::output::Output;
-use crate::record::{Block, RecordFormat};
 use crate::segment::WriteSetting;
 use crate::text::count_plain_rows;
 use crate::value::Value;
@@ -22,8 +21,8 @@ pub(super) fn run<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     erased: ErasedMap<'_>,
 ) -> Result<MapDone, TaskFailure> {
-    let ErasedMap { run, input, input_bytes, blocks, budget } = erased;
-    let settings = run.settings;
+    let ErasedMap { context, input, input_bytes, blocks } = erased;
+    let settings = context.settings;
     let target = match &plan.combine {
         Some(combine) => {
             let memory = settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
@@ -36,20 +35,20 @@ pub(super) fn run<K: Key, V: Value>(
         }
     };
     let setting = EmitterSetting {
-        write: write_setting(&run, plan.combine.is_some()),
+        write: write_setting(&context, plan.combine.is_some()),
         fan_in_max: settings.fan_in(),
-        progress: run.progress.clone(),
+        progress: context.progress.clone(),
         recycler: settings.recycler.clone(),
         kept_in_files: settings.kept_in_files.clone(),
     };
     let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let counters = Counters::default();
     let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
-    mapper().run(&run.context(&counters), blocks, &mut emitter)?;
-    let output = emitter.finish(budget)?;
-    run.progress.bytes_out.store(output.bytes(), Relaxed);
+    mapper().run(&TaskContext::of(&context, &counters), blocks, &mut emitter)?;
+    let output = emitter.finish(context.budget)?;
+    context.progress.bytes_out.store(output.bytes(), Relaxed);
     if output.is_on_disk() {
-        run.progress.spilled(output.bytes());
+        context.progress.spilled(output.bytes());
     }
     Ok(MapDone { output, stats: TaskStats { counters: counters.values(), local_bytes: 0 } })
 }
@@ -59,12 +58,12 @@ pub(super) fn no_such_input(input: usize, inputs: usize) -> TaskFailure {
 }
 
 /// Where an attempt's segments and runs go. A reduce attempt writes runs under its partition number.
-pub(super) fn write_setting(run: &Run<'_>, combines: bool) -> WriteSetting {
-    let settings = run.settings;
+pub(super) fn write_setting(context: &AttemptContext<'_>, combines: bool) -> WriteSetting {
+    let settings = context.settings;
     WriteSetting {
         job: settings.job,
-        map: run.attempt.task.index,
-        epoch: run.attempt.epoch,
+        map: context.attempt.task.index,
+        epoch: context.attempt.epoch,
         partitions: settings.partitions,
         order: segment_order(combines),
         spill: settings.spill.clone(),
@@ -87,7 +86,7 @@ pub(super) fn partitioning<K: Key, V: Value>(
 
 pub(super) fn run_map_only(
     plan: &JobPlan,
-    run: &Run<'_>,
+    context: &AttemptContext<'_>,
     input: usize,
     blocks: &mut dyn Blocks,
     mut output: Output,
@@ -97,8 +96,8 @@ pub(super) fn run_map_only(
     };
     let mapper = mappers.get(input).ok_or_else(|| no_such_input(input, mappers.len()))?;
     let counters = Counters::default();
-    output.watch(run.progress.clone());
-    mapper().run(&run.context(&counters), blocks, &mut output)?;
+    output.watch(context.progress.clone());
+    mapper().run(&TaskContext::of(context, &counters), blocks, &mut output)?;
     let sum = output.finish()?;
     let stats = TaskStats { counters: counters.values(), local_bytes: 0 };
     Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })

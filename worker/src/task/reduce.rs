@@ -5,13 +5,12 @@
 //! filled, it can be suspended. Not here: fetching (`shuffle`), waiting (`hold`).
 
 use super::map::write_setting;
-use super::{ErasedReduce, Meter, PartDone, Progress, ReduceEnd, Run, TaskFailure, TaskStats};
-use crate::api::{Counters, GroupPrefix, MapReducePlan, Order, Reducer, TaskContext};
-use crate::budget::Budget;
-use crate::collect::hash::Packed;
+use crate::api::{Counters, ErasedReduce, GroupPrefix, MapReducePlan, Order, Reducer, TaskContext};
+use crate::attempt::{AttemptContext, Meter, PartDone, Progress, ReduceEnd, TaskFailure, TaskStats};
 use crate::collect::table::{Slot, Sorted, Table, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, Room, SortMemory, TableMemory, pair_bytes_max};
 use crate::key::Key;
+use crate::key::hash::Packed;
 use crate::merge::{FanIn, LoserTree, MergeError, Source, Values, limit_fan_in};
 use crate::output::Output;
 use crate::protocol::HandOver;
@@ -33,43 +32,43 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     reducer: R,
     erased: ErasedReduce<'_>,
 ) -> Result<ReduceEnd, TaskFailure> {
-    let ErasedReduce { run, segments, budget, mut output, resume } = erased;
-    output.watch(run.progress.clone());
+    let ErasedReduce { context, segments, mut output, resume } = erased;
+    output.watch(context.progress.clone());
     let segments: Vec<SegmentData> = segments.into_iter().filter(|data| !data.is_empty()).collect();
     let headers = {
-        let _engine = run.progress.engine();
-        check_headers(&segments, &run, plan.combine.is_some())?
+        let _engine = context.progress.engine();
+        check_headers(&segments, &context, plan.combine.is_some())?
     };
     let counters = Counters::default();
-    let meter = Meter::new(run.progress.clone());
-    let progress = run.progress.clone();
+    let meter = Meter::new(context.progress.clone());
+    let progress = context.progress.clone();
     let mut groups = Groups { reducer, output, meter, progress, counters, count: 0, last: None };
-    groups.progress.keeps_in(budget);
-    groups.begin(&run.context(&groups.counters), resume)?;
-    let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&run, false) };
-    let partition = run.attempt.task.index;
+    groups.progress.keeps_in(context.budget);
+    groups.begin(&TaskContext::of(&context, &groups.counters), resume)?;
+    let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&context, false) };
+    let partition = context.attempt.task.index;
     let stopped = match &plan.combine {
         Some(combine) => {
             let by_hash = plan.partition.is_none() && plan.order == Order::EachPart;
-            let shares = if by_hash { run.settings.partitions } else { 1 };
+            let shares = if by_hash { context.settings.partitions } else { 1 };
             let most = headers.iter().map(|header| header.records).max().unwrap_or(0);
             let sum = headers.iter().fold(0_u64, |sum, header| sum.saturating_add(header.records));
             // Twice the largest: a table that doubles when it is full then never fills up ahead of itself.
             let keys = sum.min(most.saturating_mul(2)) as usize;
-            let memory = run.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
-            let limit_bytes = run.settings.merge_bytes;
+            let memory = context.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
+            let limit_bytes = context.settings.merge_bytes;
             let table = Combining::for_partition(combine.make(), limit_bytes, keys, shares, memory);
             let aggregate = Aggregate { combining: table, runs: Vec::new(), setting, partition };
-            aggregate.run(segments, combine, &run, budget, &mut groups)?
+            aggregate.run(segments, combine, &context, &mut groups)?
         }
         None => {
             // A merge needs none of it; together they would be too much.
-            drop(run.settings.recycler.take::<SortMemory>());
-            groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(run.settings.fan_in()));
-            let segments = limit_fan_in(segments, fan_in(&run), partition, &setting, run.progress)?;
+            drop(context.settings.recycler.take::<SortMemory>());
+            groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(context.settings.fan_in()));
+            let segments = limit_fan_in(segments, fan_in(&context), partition, &setting, context.progress)?;
             groups.progress.holds(buffer_bytes(&segments));
             let tree = {
-                let _engine = run.progress.engine();
+                let _engine = context.progress.engine();
                 LoserTree::open(segments)?
             };
             groups.reduce_merged(tree, plan.group)?
@@ -84,19 +83,20 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
 /// Checks that the segments are of this job and partition and in map order, each map once.
 fn check_headers(
     segments: &[SegmentData],
-    run: &Run<'_>,
+    context: &AttemptContext<'_>,
     combines: bool,
 ) -> Result<Vec<SegmentHeader>, TaskFailure> {
     let mut headers: Vec<SegmentHeader> = Vec::with_capacity(segments.len());
     // A block is full with the first pair that makes it so.
-    let limit = pair_bytes_max(run.settings.merge_bytes);
+    let limit = pair_bytes_max(context.settings.merge_bytes);
     let block_max = limit + BLOCK_BYTES + FRAME_LENGTHS_BYTES_MAX;
     for data in segments {
         let reader = SegmentReader::open(data.clone()).map_err(|source| MergeError { map: None, source })?;
         let header = *reader.header();
         let id = header.id;
         let fail = |source| Err(TaskFailure::Corrupt { map: Some(id.map), source });
-        let expected = SegmentId { job: run.attempt.task.job, partition: run.attempt.task.index, ..id };
+        let expected =
+            SegmentId { job: context.attempt.task.job, partition: context.attempt.task.index, ..id };
         if id != expected {
             return fail(SegmentError::Identity { expected, found: id });
         }
@@ -116,8 +116,8 @@ fn check_headers(
     Ok(headers)
 }
 
-fn fan_in(run: &Run<'_>) -> FanIn {
-    FanIn { segments_max: run.settings.fan_in(), buffers_bytes: run.settings.merge_bytes }
+fn fan_in(context: &AttemptContext<'_>) -> FanIn {
+    FanIn { segments_max: context.settings.fan_in(), buffers_bytes: context.settings.merge_bytes }
 }
 
 /// What it takes to merge these: two blocks for each file.
@@ -280,26 +280,25 @@ impl<V: Value> Aggregate<V> {
         mut self,
         segments: Vec<SegmentData>,
         combine: &CombineFactory<V>,
-        run: &Run<'_>,
-        budget: &Budget,
+        context: &AttemptContext<'_>,
         groups: &mut Groups<R>,
     ) -> Result<Stopped, TaskFailure> {
         for data in segments {
-            if let Some(state) = self.add_segment(data, run.progress, groups)? {
+            if let Some(state) = self.add_segment(data, context.progress, groups)? {
                 return Ok(Some(state));
             }
         }
         let table = self.combining.take();
         if self.runs.is_empty() {
             let (memory, stopped) = reduce_table(table, groups)?;
-            run.settings.recycler.keep(memory);
+            context.settings.recycler.keep(memory);
             return Ok(stopped);
         }
         if 0 < table.len() {
-            let writer = SegmentsWriter::in_memory(self.setting.clone(), budget, 0)?;
-            self.write_run(table, writer, run.progress)?;
+            let writer = SegmentsWriter::in_memory(self.setting.clone(), context.budget, 0)?;
+            self.write_run(table, writer, context.progress)?;
         }
-        let runs = limit_fan_in(self.runs, fan_in(run), self.partition, &self.setting, run.progress)?;
+        let runs = limit_fan_in(self.runs, fan_in(context), self.partition, &self.setting, context.progress)?;
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 

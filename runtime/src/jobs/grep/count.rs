@@ -6,7 +6,8 @@
 //! Not here: finding the lines.
 
 use super::pattern::LinePattern;
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The matching lines of one stretch of a file.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]

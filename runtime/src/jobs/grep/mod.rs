@@ -8,10 +8,11 @@ mod pattern;
 mod tests;
 
 use super::frequency::{Columns, MostFrequent};
-use crate::prelude::*;
 use count::{CountLines, CountPerFile};
 use gristmill_worker::api::Sum;
+use gristmill_worker::prelude::*;
 use pattern::{LinePattern, PatternOptions};
+use serde::{Deserialize, Serialize};
 
 /// Prints the lines that match a pattern
 ///

@@ -8,7 +8,7 @@ use super::columns::{Prepared, Side};
 use super::emission::Emission;
 use super::held::{HeldTable, key_hash};
 use super::rows::RowReader;
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
 /// Rows looked up together, so that the memory of each is loaded while the others are looked at.

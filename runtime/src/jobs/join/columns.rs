@@ -3,8 +3,9 @@
 //! Not here: reading rows.
 
 use super::Join;
-use crate::prelude::*;
 use gristmill_worker::input::plan::FirstRecord;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

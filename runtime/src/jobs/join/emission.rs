@@ -3,8 +3,9 @@
 //! Not here: how partners are found.
 
 use super::columns::{Prepared, Side};
-use crate::prelude::*;
 use clap::ValueEnum;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Which rows a join writes.

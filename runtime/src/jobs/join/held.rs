@@ -5,9 +5,9 @@
 //! ([`broadcast`](super::broadcast)).
 
 use super::rows::RowReader;
-use crate::prelude::*;
 use gristmill_worker::memory::use_huge_pages;
 use gristmill_worker::prefetch::prefetch;
+use gristmill_worker::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What an index entry that leads nowhere says.

@@ -18,12 +18,13 @@ mod rows;
 mod tests;
 
 use super::delimiter::parse_delimiter;
-use crate::prelude::*;
 use crate::size::parse_bytes;
 use clap::ValueEnum;
 pub use columns::{Column, OnError, OutputColumn, OutputColumnError, Side};
 use columns::{Prepared, parse_on, parse_output_column};
 pub use emission::JoinType;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Joins two tables in CSV
 ///

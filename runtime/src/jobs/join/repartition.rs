@@ -8,7 +8,7 @@ use super::columns::{Prepared, Side};
 use super::emission::Emission;
 use super::rows::RowReader;
 use super::{Join, JoinType};
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
 
 /// First byte of a value: a row of the held table or one of the streamed table.
 const HELD: u8 = 0;

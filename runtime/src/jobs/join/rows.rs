@@ -5,7 +5,7 @@
 
 use super::columns::Table;
 use crate::jobs::escape::push_escaped;
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
 use gristmill_worker::text::PlainRow;
 use std::collections::BTreeMap;
 use std::ops::Range;

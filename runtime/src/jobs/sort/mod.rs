@@ -8,9 +8,10 @@ mod order;
 mod tests;
 
 use super::delimiter::parse_delimiter;
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
 pub use order::{ByteRange, ByteRangeError};
 pub(crate) use order::{RecordOrder, Scratch};
+use serde::{Deserialize, Serialize};
 
 /// Sorts lines or records of fixed length
 ///

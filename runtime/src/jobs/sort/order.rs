@@ -6,7 +6,8 @@
 use super::Sort;
 use super::number::push_number;
 use crate::jobs::escape::{push_escaped, push_unescaped};
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 

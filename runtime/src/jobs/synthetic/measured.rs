@@ -3,7 +3,8 @@
 //! Not here: passing the time. Times are kept to the microsecond, because they travel to every worker.
 
 use crate::api::ExactWork;
-use crate::prelude::*;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 

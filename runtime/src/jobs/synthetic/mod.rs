@@ -7,11 +7,12 @@
 mod measured;
 mod times;
 
-use crate::prelude::*;
 use crate::size::parse_bytes;
+use gristmill_worker::prelude::*;
 pub use measured::Measured;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub use times::{TimeLaw, TimeLawError};

@@ -3,29 +3,26 @@
 //! Not here: policies and placements themselves, and how the core changes them.
 
 use super::Books;
-use crate::api::{ApiError, PolicyChange};
+use crate::api::{ApiError, ErrorCode, PolicyChange};
+use crate::deciders::DeciderNames;
 use crate::journal::Record;
 use crate::registry::Registry;
 use gristmill_scheduler::core::PolicyPanics;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::units::Time;
 
-/// Who decides, as text, and what makes others.
+/// Who decides, and what makes others.
 pub struct Deciders {
     /// Makes policies and placements.
     pub registry: Registry,
-    /// The policy, `name` or `name:parameters`.
-    pub policy: String,
-    /// The placement, likewise.
-    pub placement: String,
-    /// The estimator, likewise; empty if there is none.
-    pub estimator: String,
+    /// As text.
+    pub names: DeciderNames,
 }
 
 impl Books {
     /// Who decides now.
-    pub fn deciders(&self) -> &Deciders {
-        &self.deciders
+    pub fn deciders(&self) -> &DeciderNames {
+        &self.deciders.names
     }
 
     /// How often the policy panicked, so that `fifo` decided.
@@ -39,7 +36,7 @@ impl Books {
         // Another policy counts from 0.
         let said = self.policy_panics_said.min(*count);
         if said.checked_ilog2() < count.checked_ilog2() {
-            tracing::error!(policy = %self.deciders.policy, count, panic = %last, "the policy panicked: fifo decided instead");
+            tracing::error!(policy = %self.deciders.names.policy, count, panic = %last, "the policy panicked: fifo decided instead");
         }
         self.policy_panics_said = *count;
     }
@@ -49,23 +46,23 @@ impl Books {
     /// # Errors
     /// Names or parameters that make none, or one that cannot decide live; then nothing has changed.
     pub fn decide_by(&mut self, now: Time, change: PolicyChange) -> Result<(), ApiError> {
-        let policy = change.policy.unwrap_or_else(|| self.deciders.policy.clone());
-        let placement = change.placement.unwrap_or_else(|| self.deciders.placement.clone());
-        let refuse = |code: &str, message| ApiError { code: code.to_owned(), message };
+        let policy = change.policy.unwrap_or_else(|| self.deciders.names.policy.clone());
+        let placement = change.placement.unwrap_or_else(|| self.deciders.names.placement.clone());
+        let refuse = |code, message| ApiError { code, message };
         let registry = &self.deciders.registry;
-        let made = registry.make_policy(&policy).map_err(|reason| refuse("policy", reason))?;
+        let made = registry.make_policy(&policy).map_err(|reason| refuse(ErrorCode::Policy, reason))?;
         let made_placement =
-            registry.make_placement(&placement).map_err(|reason| refuse("placement", reason))?;
+            registry.make_placement(&placement).map_err(|reason| refuse(ErrorCode::Placement, reason))?;
         // What came before was decided by those who decided then.
         self.settle(now);
         self.core.decide_by(made, made_placement);
         tracing::info!(%policy, %placement, "others decide from now on");
-        self.chronicle.note(|| Record::DecideBy {
+        self.journal.note(|| Record::DecideBy {
             at: now,
             policy: policy.clone(),
             placement: placement.clone(),
         });
-        (self.deciders.policy, self.deciders.placement) = (policy, placement);
+        (self.deciders.names.policy, self.deciders.names.placement) = (policy, placement);
         self.events.push(Event::Tick);
         self.settle(now);
         Ok(())

@@ -7,6 +7,7 @@ use crate::api::{ESTIMATES_MAX, EstimateRecord, Outlook};
 use gristmill_scheduler::core;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::{Span, Time};
 
 /// The estimates of one job over time, thinned as they become many.
@@ -55,8 +56,8 @@ impl Books {
                     attempt.task.job
                 }
                 Event::JobArrived { job, spec } => {
-                    let (job, goal) = (*job, spec.goal);
-                    self.foresee(now, job, goal);
+                    let (job, deadline) = (*job, spec.deadline);
+                    self.foresee(now, job, deadline);
                     job
                 }
                 _ => continue,
@@ -75,13 +76,18 @@ impl Books {
         }
         let Some(sizes) = self.core.sizes(id) else { return };
         let maps_done = job.records.maps_succeeded;
-        job.estimates.push(EstimateRecord { at_ns: now.0, maps_done, whole: sizes.whole, left: sizes.left });
+        job.estimates.push(EstimateRecord {
+            at_ns: now.0,
+            maps_done,
+            whole: sizes.whole.0,
+            left: sizes.left.0,
+        });
     }
 
-    fn foresee(&mut self, now: Time, id: JobId, goal: Option<Time>) {
-        let Some((goal, outlook)) = goal.zip(self.core.outlook(id)) else { return };
+    fn foresee(&mut self, now: Time, id: JobId, deadline: Option<Time>) {
+        let Some((deadline, outlook)) = deadline.zip(self.core.outlook(id)) else { return };
         if let Some(job) = self.jobs.get_mut(&id) {
-            job.outlook = Some(in_words(goal.since(now), &outlook));
+            job.outlook = Some(in_words(deadline.since(now), &outlook));
         }
     }
 }
@@ -91,7 +97,10 @@ fn in_words(span: Span, outlook: &core::Outlook) -> Outlook {
     let seconds = span.seconds();
     let needs = format!(
         "it needs {:.1} map slots of {:.0}, and then {:.1} reduce slots of {:.0}",
-        outlook.map_slots, outlook.slots[0], outlook.reduce_slots, outlook.slots[2]
+        outlook.map_slots,
+        outlook.slots[Station::Map],
+        outlook.reduce_slots,
+        outlook.slots[Station::Reduce]
     );
     let finite = |slots: f64| Some(slots).filter(|slots| slots.is_finite());
     let words = match outlook.feasible {
@@ -118,8 +127,8 @@ mod tests {
 
     #[test]
     fn an_outlook_on_a_deadline_that_has_passed_can_be_read_by_the_client() {
-        let need = gristmill_scheduler::estimate::completion::need([1.0, 0.0, 1.0], [1.0, 1.0], 0.0);
-        let slots = [1.0; 3];
+        let need = gristmill_scheduler::estimate::completion::need([1.0, 0.0, 1.0].into(), [1.0, 1.0], 0.0);
+        let slots = [1.0; 3].into();
         let outlook = core::Outlook {
             feasible: Some(false),
             map_slots: need.map_slots,

@@ -51,8 +51,12 @@ impl Books {
         } else {
             sentences.push(format!("{task} has not been launched"));
         }
-        let waits =
-            attempts.last().is_none_or(|last| matches!(last.end, AttemptEnd::Failed(..) | AttemptEnd::Lost));
+        let waits = attempts.last().is_none_or(|last| match last.end {
+            AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } | AttemptEnd::Lost => {
+                true
+            }
+            AttemptEnd::Running | AttemptEnd::Succeeded => false,
+        });
         if waits && !job.state.ended() {
             if task.kind == TaskKind::Reduce
                 && let Some(home) = self.core.home(task.job, task.index)
@@ -100,8 +104,9 @@ impl Books {
             AttemptEnd::Running if record.suspended => format!("{attempt} is suspended on {worker}"),
             AttemptEnd::Running => format!("{attempt} runs on {worker}"),
             AttemptEnd::Succeeded => format!("{attempt} ran on {worker} for {ran} and succeeded"),
-            AttemptEnd::Failed(class, words) => {
-                format!("{attempt} ended on {worker} after {ran} ({class}): {words}")
+            end @ (AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. }) => {
+                let (class, message) = end.shown().unwrap_or_default();
+                format!("{attempt} ended on {worker} after {ran} ({class}): {message}")
             }
             AttemptEnd::Lost => format!("{attempt} was lost with {worker} after {ran}"),
         }

@@ -6,7 +6,7 @@
 
 use super::super::translate;
 use super::{Books, shift};
-use crate::api::{BuiltPart, FetchRecord, JobFailure};
+use crate::api::{BuiltPart, FailureCode, FetchRecord, JobFailure};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
@@ -241,6 +241,7 @@ impl Books {
                 job.shuffle_done = Some(now);
             }
         }
+        job.tell_of_counters(now);
         job.touch();
     }
 
@@ -287,6 +288,7 @@ impl Books {
             TaskKind::Map => {}
             TaskKind::Reduce => job.reduces_done += 1,
         }
+        job.tell_of_counters(now);
         job.touch();
     }
 
@@ -303,8 +305,7 @@ impl Books {
         let offset = self.workers.get(&from).map_or(0, |worker| worker.offset_ns);
         self.events.push(Event::AttemptFailed { attempt, class: translate::failure(class) });
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
-        let word = translate::class_word(class);
-        job.records.failed(attempt, now, (word, message), Some(report), offset);
+        job.records.failed(attempt, now, (class, message), report, offset);
         match class {
             FailureClass::User | FailureClass::Hang => job.attempts.failed_user += 1,
             FailureClass::Cancelled => job.attempts.cancelled += 1,
@@ -312,7 +313,7 @@ impl Books {
         }
         if class != FailureClass::Cancelled {
             job.note_failure(attempt.task, Some(class), format!("{attempt} on {from}: {message}"));
-            job.incident(now, &format!("{attempt} on {from} failed ({word}): {message}"));
+            job.incident(now, &format!("{attempt} on {from} failed ({}): {message}", class.word()));
         }
         if class == FailureClass::Output && !job.state.ended() && job.closing.is_none() {
             let tries = job.output_failures.entry(attempt.task).or_default();
@@ -323,7 +324,7 @@ impl Books {
             }
             let detail = Some(format!("{attempt} on {from}: {message}"));
             let message = "the output directory cannot be written".to_owned();
-            job.failure = Some(JobFailure { code: "output".to_owned(), message, detail });
+            job.failure = Some(JobFailure { code: FailureCode::Output, message, detail });
             let job = attempt.task.job;
             self.events.push(Event::JobFailed { job, cause: External::OutputUnavailable });
         }
@@ -337,6 +338,6 @@ impl Books {
         self.events.push(Event::AttemptReturned { attempt });
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.attempts.returned += 1;
-        job.records.failed(attempt, now, ("returned", "it had not begun"), None, 0);
+        job.records.returned(attempt, now);
     }
 }

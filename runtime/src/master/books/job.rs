@@ -6,10 +6,10 @@ use super::super::translate;
 use super::estimates::Estimates;
 use super::handed_over::HandedOver;
 use super::logs::Logs;
-use super::record::Records;
+use super::record::{COUNTERS_MAX, Records};
 use crate::api::{
-    AttemptCounts, BuiltPart, INCIDENTS_MAX, JobFailure, JobState, JobStatus, Outlook, SCHEMA, Submission,
-    TaskCounts,
+    AttemptCounts, BuiltPart, FailureCode, INCIDENTS_MAX, JobFailure, JobState, JobStatus, Outlook, SCHEMA,
+    Submission, TaskCounts,
 };
 use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::command::Outcome;
@@ -189,9 +189,9 @@ impl Job {
     }
 
     /// The job succeeded, but there is no output of it after all.
-    pub(super) fn output_lost(&mut self, code: &str, message: &str, detail: &str) {
+    pub(super) fn output_lost(&mut self, code: FailureCode, message: &str, detail: &str) {
         self.state = JobState::Failed;
-        let (code, message) = (code.to_owned(), message.to_owned());
+        let message = message.to_owned();
         self.failure = Some(JobFailure { code, message, detail: Some(clean::message(detail)) });
         self.touch();
     }
@@ -218,6 +218,15 @@ impl Job {
         }
         let since = now.since(self.arrived).seconds();
         self.incidents.push_back(format!("{since:.3} s: {}", clean::message(text)));
+    }
+
+    /// Says once that not all counters are kept.
+    pub(super) fn tell_of_counters(&mut self, now: Time) {
+        if self.records.has_begun_to_leave_out_counters() {
+            let text =
+                format!("it counts by more than {COUNTERS_MAX} names: what further ones count is left out");
+            self.incident(now, &text);
+        }
     }
 
     /// How the job stands. Costs the same however many tasks it has, but for the parts.

@@ -3,7 +3,7 @@
 //! Not here: what becomes of its tasks and outputs (the core).
 
 use super::{Books, Worker};
-use crate::api::{JobFailure, WorkerEnded};
+use crate::api::{FailureCode, JobFailure, WorkerEnded};
 use crate::exit;
 use gristmill_scheduler::event::{Event, External, Failure};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
@@ -138,7 +138,7 @@ impl Books {
             return;
         }
         entry.failure = Some(JobFailure {
-            code: "memory".to_owned(),
+            code: FailureCode::Memory,
             message: format!("memory ran out on {MEMORY_DEATHS_MAX} workers while they ran its tasks"),
             detail: Some(format!("{}, the last of them: {}", loss.worker, loss.reason)),
         });

@@ -10,7 +10,7 @@ use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::{JobOrder, MasterFrame, push_frame};
+use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits, push_frame};
 use std::collections::BTreeMap;
 
 impl Books {
@@ -44,7 +44,7 @@ impl Books {
 
     /// When [`Books::catch_up`] has something to do.
     pub fn due(&self) -> Option<Time> {
-        self.chronicle.due().into_iter().chain(self.lanes.due()).min()
+        self.journal.due().into_iter().chain(self.lanes.due()).min()
     }
 
     /// Sends out what was said to workers since the last time, to each in one piece.
@@ -198,8 +198,10 @@ impl Books {
             side: submission.side.clone(),
             submitter: submission.submitter.clone(),
             peers,
-            record_bytes_max: submission.record_bytes_max,
-            expansion_max: submission.expansion_max,
+            limits: RecordLimits {
+                record_bytes_max: submission.record_bytes_max,
+                expansion_max: submission.expansion_max,
+            },
             sync: submission.sync,
             hang_ms: submission.hang_ms,
         }))

@@ -5,13 +5,12 @@
 //!
 //! Invariant: `sums` counts each map with a report once.
 
-use crate::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTotals};
+use crate::api::{AttemptEnd, AttemptFailure, AttemptRecord, FetchRecord, JobTotals};
 use gristmill_scheduler::command::LaunchReason;
 use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::clean;
-use gristmill_worker::protocol::AttemptReport;
-use std::borrow::Cow;
+use gristmill_worker::protocol::{AttemptReport, FailureClass};
 use std::collections::BTreeMap;
 
 /// Suspensions kept of one attempt.
@@ -22,6 +21,9 @@ pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
 
 /// Bytes of words about failed attempts kept for the trace of one job; those of later ones are left out.
 const FAILURE_TEXTS_BYTES_MAX: usize = 4 << 20;
+
+/// Names of counters kept for one job; what later ones count is left out.
+pub(super) const COUNTERS_MAX: usize = 1000;
 
 /// One attempt. A map's last good report is not here but with the map.
 struct Record {
@@ -41,7 +43,9 @@ struct Record {
 enum End {
     Running,
     Succeeded,
-    Failed(Box<(String, String)>),
+    HandedOver,
+    Returned,
+    Failed(FailureClass, Box<str>),
     Lost,
 }
 
@@ -85,6 +89,9 @@ pub(super) struct Records {
     /// Over maps as they stand, and over everything else that was added.
     pub(super) sums: JobTotals,
     pub(super) counters: BTreeMap<String, u64>,
+    /// Counters were left out, and whether that has been said.
+    counters_left_out: bool,
+    counters_left_out_said: bool,
 }
 
 impl Records {
@@ -182,11 +189,8 @@ impl Records {
         mut report: AttemptReport,
         offset_ns: i64,
     ) {
-        let end = End::Failed(Box::new((
-            "handed_over".to_owned(),
-            "another attempt goes on from there".to_owned(),
-        )));
-        let at = self.ended(attempt, now, end, Some(&report), offset_ns);
+        let at = self.ended(attempt, now, End::HandedOver, Some(&report), offset_ns);
+        self.tidy(&mut report);
         let counters = std::mem::take(&mut report.counters);
         self.add(&report);
         report.counters = counters;
@@ -198,25 +202,30 @@ impl Records {
         self.ended(attempt, now, End::Lost, None, 0);
     }
 
-    /// An attempt failed, or was given back (then the class says so).
+    /// An attempt came back before it had begun.
+    pub(super) fn returned(&mut self, attempt: AttemptId, now: Time) {
+        self.ended(attempt, now, End::Returned, None, 0);
+    }
+
+    /// An attempt failed.
     pub(super) fn failed(
         &mut self,
         attempt: AttemptId,
         now: Time,
-        words: (&str, &str),
-        report: Option<AttemptReport>,
+        (class, message): (FailureClass, &str),
+        mut report: AttemptReport,
         offset_ns: i64,
     ) {
-        let bytes = self.texts_bytes.saturating_add(words.1.len());
-        let text = if bytes <= FAILURE_TEXTS_BYTES_MAX {
+        self.tidy(&mut report);
+        let bytes = self.texts_bytes.saturating_add(message.len());
+        let kept = if bytes <= FAILURE_TEXTS_BYTES_MAX {
             self.texts_bytes = bytes;
-            words.1
+            message
         } else {
             "left out: too many words were kept before"
         };
-        let end = End::Failed(Box::new((words.0.to_owned(), text.to_owned())));
-        let at = self.ended(attempt, now, end, report.as_ref(), offset_ns);
-        self.keep(at, report.map(Box::new));
+        let at = self.ended(attempt, now, End::Failed(class, kept.into()), Some(&report), offset_ns);
+        self.keep(at, Some(Box::new(report)));
     }
 
     fn keep(&mut self, record: u32, report: Option<Box<AttemptReport>>) {
@@ -228,7 +237,14 @@ impl Records {
     }
 
     /// A reduce attempt ended well.
-    pub(super) fn reduced(&mut self, attempt: AttemptId, now: Time, report: AttemptReport, offset_ns: i64) {
+    pub(super) fn reduced(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        mut report: AttemptReport,
+        offset_ns: i64,
+    ) {
+        self.tidy(&mut report);
         let at = self.ended(attempt, now, End::Succeeded, Some(&report), offset_ns);
         let sum = &mut self.sums.reduce_records_in;
         *sum = sum.saturating_add(report.records_in);
@@ -242,10 +258,11 @@ impl Records {
         &mut self,
         attempt: AttemptId,
         now: Time,
-        report: AttemptReport,
+        mut report: AttemptReport,
         offset_ns: i64,
         (counts, same_host): (bool, bool),
     ) {
+        self.tidy(&mut report);
         let at = self.ended(attempt, now, End::Succeeded, Some(&report), offset_ns);
         let report = Box::new(report);
         let Some(entry) = self.maps.get_mut(attempt.task.index as usize).filter(|_| counts) else {
@@ -306,6 +323,22 @@ impl Records {
         }
     }
 
+    /// Cleans the names of a report's counters, and leaves out more than a job may have.
+    fn tidy(&mut self, report: &mut AttemptReport) {
+        self.counters_left_out |= COUNTERS_MAX < report.counters.len();
+        report.counters.truncate(COUNTERS_MAX);
+        for (name, _) in &mut report.counters {
+            if clean::check_name("the counter", name).is_err() {
+                *name = clean::line(name, clean::NAME_BYTES_MAX);
+            }
+        }
+    }
+
+    /// Whether counters were left out; true once.
+    pub(super) fn has_begun_to_leave_out_counters(&mut self) -> bool {
+        self.counters_left_out && !std::mem::replace(&mut self.counters_left_out_said, true)
+    }
+
     fn add(&mut self, report: &AttemptReport) {
         for (sum, number) in [
             (&mut self.sums.spills, report.spills),
@@ -319,17 +352,19 @@ impl Records {
             // A worker may say what it likes.
             *sum = sum.saturating_add(number);
         }
-        let peak = self.sums.worker_memory_peak_bytes.max(report.memory_peak_bytes);
+        let peak = self.sums.worker_memory_peak_bytes.max(report.memory.peak_bytes);
         self.sums.worker_memory_peak_bytes = peak;
         let budget = &mut self.sums.worker_memory_budget_bytes;
-        *budget = (*budget).max(report.memory_budget_bytes);
+        *budget = (*budget).max(report.memory.budget_bytes);
         let kept = &mut self.sums.worker_kept_peak_bytes;
-        *kept = (*kept).max(report.kept_peak_bytes);
+        *kept = (*kept).max(report.memory.kept_peak_bytes);
         for (name, count) in &report.counters {
-            let name = counter_name(name);
-            match self.counters.get_mut(&*name) {
+            let full = COUNTERS_MAX <= self.counters.len();
+            match self.counters.get_mut(name) {
                 Some(sum) => *sum = sum.saturating_add(*count),
-                None => drop(self.counters.insert(name.into_owned(), *count)),
+                // No name ever goes, so what was left out does not come in later, and is not taken out again.
+                None if full => self.counters_left_out = true,
+                None => drop(self.counters.insert(name.clone(), *count)),
             }
         }
     }
@@ -347,7 +382,7 @@ impl Records {
             *sum = sum.saturating_sub(number);
         }
         for (name, count) in &report.counters {
-            if let Some(sum) = self.counters.get_mut(&*counter_name(name)) {
+            if let Some(sum) = self.counters.get_mut(name) {
                 *sum = sum.saturating_sub(*count);
             }
         }
@@ -379,7 +414,11 @@ impl Records {
             end: match &record.end {
                 End::Running => AttemptEnd::Running,
                 End::Succeeded => AttemptEnd::Succeeded,
-                End::Failed(words) => AttemptEnd::Failed(words.0.clone(), words.1.clone()),
+                End::HandedOver => AttemptEnd::HandedOver,
+                End::Returned => AttemptEnd::Returned,
+                End::Failed(class, message) => {
+                    AttemptEnd::Failed { class: AttemptFailure::Known(*class), message: message.to_string() }
+                }
                 End::Lost => AttemptEnd::Lost,
             },
             reason: record.reason.to_string(),
@@ -408,20 +447,13 @@ fn slot_ns(report: &AttemptReport) -> u64 {
     report.ended_ns.saturating_sub(report.started_ns).saturating_sub(report.suspended_ns)
 }
 
-/// The name of a counter as user code gave it, cleaned and clipped where it is no name.
-fn counter_name(name: &str) -> Cow<'_, str> {
-    match clean::check_name("the counter", name) {
-        Ok(()) => Cow::Borrowed(name),
-        Err(_) => Cow::Owned(clean::line(name, clean::NAME_BYTES_MAX)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use gristmill_scheduler::ids::JobId;
-    use gristmill_scheduler::placement::Locality;
+    use gristmill_scheduler::job::Locality;
     use gristmill_scheduler::plan::Reason;
+    use gristmill_worker::protocol::MemoryUse;
     use proptest::prelude::*;
 
     const REASON: LaunchReason = LaunchReason { grant: Reason::Oldest, locality: Locality::NoPreference };
@@ -439,9 +471,7 @@ mod tests {
             local_bytes: number % 2,
             counters: vec![(format!("counter {}", number % 2), number)],
             cpu_ns: 7 * number,
-            memory_peak_bytes: number,
-            memory_budget_bytes: number,
-            kept_peak_bytes: number,
+            memory: MemoryUse { peak_bytes: number, budget_bytes: number, kept_peak_bytes: number },
             ..AttemptReport::default()
         }
     }
@@ -461,7 +491,7 @@ mod tests {
                     records.mapped(attempt, Time(5000), report(number), 0, (true, false));
                     last.insert(map, number);
                 } else {
-                    records.failed(attempt, Time(5000), ("user", "words"), Some(report(number)), 0);
+                    records.failed(attempt, Time(5000), (FailureClass::User, "words"), report(number), 0);
                 }
             }
             let all = || last.values().copied();
@@ -503,10 +533,10 @@ mod tests {
         for epoch in 0..2000 {
             let attempt = TaskId::map(JobId(1), 0).attempt(epoch);
             records.launched(attempt, WorkerId(1), Time(0), REASON);
-            records.failed(attempt, Time(1), ("worker", &"x".repeat(4000)), None, 0);
+            records.failed(attempt, Time(1), (FailureClass::Worker, &"x".repeat(4000)), report(0), 0);
         }
         let words = |record: AttemptRecord| match record.end {
-            AttemptEnd::Failed(_, words) => words,
+            AttemptEnd::Failed { message, .. } => message,
             _ => String::new(),
         };
         let all: Vec<String> = records.attempts(Time(1)).into_iter().map(words).collect();

@@ -5,7 +5,7 @@
 use super::super::translate;
 use super::Books;
 use super::job::{Around, Job};
-use crate::api::{ApiError, SCHEMA, Submission};
+use crate::api::{ApiError, ErrorCode, SCHEMA, Submission};
 use crate::journal::Record;
 use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::catalogue::nearest;
@@ -45,7 +45,7 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     let more = [("the pool", submission.pool.as_ref()), ("the submitter's host", submitter)];
     for (what, name) in names.into_iter().chain(more) {
         let checked = name.map_or(Ok(()), |name| clean::check_name(what, name));
-        checked.map_err(|error| refuse("name", error.to_string()))?;
+        checked.map_err(|error| refuse(ErrorCode::Name, error.to_string()))?;
     }
     let counts = [
         ("bytes of parameters", submission.parameters.len(), PARAMETERS_BYTES_MAX),
@@ -58,7 +58,7 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     ];
     for (what, count, most) in counts {
         if most < count {
-            return Err(refuse("name", format!("the job has {count} {what}; {most} are allowed")));
+            return Err(refuse(ErrorCode::Name, format!("the job has {count} {what}; {most} are allowed")));
         }
     }
     for remark in &mut submission.remarks {
@@ -67,8 +67,8 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn refuse(code: &str, message: impl Into<String>) -> ApiError {
-    ApiError { code: code.to_owned(), message: message.into() }
+fn refuse(code: ErrorCode, message: impl Into<String>) -> ApiError {
+    ApiError { code, message: message.into() }
 }
 
 impl Books {
@@ -82,33 +82,33 @@ impl Books {
         mut submission: Submission,
     ) -> Result<(JobId, watch::Receiver<bool>), ApiError> {
         if submission.schema != SCHEMA {
-            return Err(refuse("schema", format!("schema {} is not {SCHEMA}", submission.schema)));
+            return Err(refuse(ErrorCode::Schema, format!("schema {} is not {SCHEMA}", submission.schema)));
         }
         check_words(&mut submission)?;
         self.check_program(&submission)?;
         let key: Secret =
-            submission.key.parse().map_err(|_| refuse("key", "the job's key is not a secret"))?;
+            submission.key.parse().map_err(|_| refuse(ErrorCode::Key, "the job's key is not a secret"))?;
         let permit_key: Secret = submission
             .permit_key
             .parse()
-            .map_err(|_| refuse("key", "the key of the job's permits is not a secret"))?;
+            .map_err(|_| refuse(ErrorCode::Key, "the key of the job's permits is not a secret"))?;
         let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
-        let cuts = cuts.ok_or_else(|| refuse("cuts", "a cut is not hexadecimal text"))?;
+        let cuts = cuts.ok_or_else(|| refuse(ErrorCode::Cuts, "a cut is not hexadecimal text"))?;
         if submission.deadline_ns == Some(0) {
             return Err(refuse(
-                "deadline",
+                ErrorCode::Deadline,
                 "the deadline is over already: it is 0 s after the job's arrival",
             ));
         }
         if let Some(exact) = &submission.exact {
-            exact.validate().map_err(|reason| refuse("exact", reason))?;
+            exact.validate().map_err(|reason| refuse(ErrorCode::Exact, reason))?;
         }
         self.check_pool(submission.pool.as_deref())?;
         let mut spec = translate::job_spec(&submission, now);
-        spec.check().map_err(|error| refuse("spec", error.to_string()))?;
+        spec.check().map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
         let job = self.register.take().map_err(|error| {
             refuse(
-                "register",
+                ErrorCode::Register,
                 format!("no number could be reserved for the job in the state folder: {error}"),
             )
         })?;
@@ -117,7 +117,7 @@ impl Books {
             false => Some(OutputDirectory::adopt(&submission, Some(job)).map_err(|error| {
                 let why = crate::chain(&error);
                 refuse(
-                    "not_shared",
+                    ErrorCode::NotShared,
                     format!("the master cannot use the output directory of a detached job: {why}"),
                 )
             })?),
@@ -130,7 +130,7 @@ impl Books {
         let pools = self.pools.len() as u32;
         spec.pool = submission.pool.as_ref().map(|name| *self.pools.entry(name.clone()).or_insert(pools));
         spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pool_weights.get(name).copied());
-        self.chronicle.note(|| Record::Job {
+        self.journal.note(|| Record::Job {
             job,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
@@ -140,7 +140,7 @@ impl Books {
         entry.output = output;
         self.register.came(|| Some(entry.status(now, job, Around::default())));
         self.jobs.insert(job, entry);
-        self.events.push(Event::JobArrived { job, spec });
+        self.events.push(Event::JobArrived { job, spec: spec.into() });
         self.forget_old_jobs();
         Ok((job, receiver))
     }
@@ -154,7 +154,7 @@ impl Books {
                 build => build,
             };
             return Err(refuse(
-                "build",
+                ErrorCode::Build,
                 format!(
                     "the submitting program differs from the cluster's (build {its} instead of {}): user functions \
                      are compiled in, so submit with the executable that master and workers run",
@@ -162,14 +162,14 @@ impl Books {
                 ),
             ));
         }
-        let jobs = &self.deciders.registry.jobs;
-        if jobs.contains_key(submission.name.as_str()) {
+        let registry = &self.deciders.registry;
+        if registry.find_job(&submission.name).is_some() {
             return Ok(());
         }
-        let near = nearest(&submission.name, jobs.keys().copied());
+        let near = nearest(&submission.name, registry.job_names());
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let words = format!("no job `{}` is registered in the cluster's program{near}", submission.name);
-        Err(refuse("job_name", words))
+        Err(refuse(ErrorCode::JobName, words))
     }
 
     /// Where there are certain pools, no other is known.
@@ -179,7 +179,7 @@ impl Books {
             return match self.pools.len() < POOLS_MAX {
                 true => Ok(()),
                 false => Err(refuse(
-                    "pool",
+                    ErrorCode::Pool,
                     format!("there are {POOLS_MAX} pools already, and `{pool}` is none of them"),
                 )),
             };
@@ -187,7 +187,10 @@ impl Books {
         let near = nearest(pool, self.pools.keys().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         let known: Vec<&str> = self.pools.keys().map(String::as_str).collect();
-        Err(refuse("pool", format!("there is no pool `{pool}`; {near}There is {}", known.join(", "))))
+        Err(refuse(
+            ErrorCode::Pool,
+            format!("there is no pool `{pool}`; {near}There is {}", known.join(", ")),
+        ))
     }
 
     /// Cuts down what is kept of jobs that have ended. Whoever still follows one gets it whole.

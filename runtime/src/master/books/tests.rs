@@ -3,7 +3,8 @@
 //! Deliberately not here: sockets (`tests/it`), decisions (the scheduler's tests).
 
 use super::*;
-use crate::api::{ApiError, AttemptEnd, ExactWork, SCHEMA, Submission};
+use crate::api::{ApiError, AttemptEnd, ErrorCode, ExactWork, SCHEMA, Submission};
+use crate::deciders::DeciderNames;
 use crate::registry::Registry;
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::estimate;
@@ -51,7 +52,7 @@ impl Policy for Ruthless {
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         for &(.., job) in &self.jobs {
             for station in [Station::Reduce, Station::Map, Station::Shuffle] {
-                if station != Station::Shuffle || 0.0 < view.row(job).can[station.index()] {
+                if station != Station::Shuffle || 0.0 < view.row(job).can[station] {
                     plan.grant(job, station, Share::All, Reason::Own("ruthless"));
                 }
             }
@@ -77,9 +78,11 @@ impl Scene {
             heartbeat_ms: 500,
             deciders: Deciders {
                 registry: Registry::standard(),
-                policy: "ruthless".to_owned(),
-                placement: "pull".to_owned(),
-                estimator: "linear".to_owned(),
+                names: DeciderNames {
+                    policy: "ruthless".to_owned(),
+                    placement: "pull".to_owned(),
+                    estimator: "linear".to_owned(),
+                },
             },
             pools: pools.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect(),
             journal: None,
@@ -99,6 +102,7 @@ impl Scene {
             shuffle: Endpoint { host: "127.0.0.1".to_owned(), port: 1000 + slots as u16, pin: None },
             host: "host".to_owned(),
             pid: 1,
+            ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
             memory_bytes: 1 << 20,
             worker_ns: 0,
         }
@@ -314,9 +318,7 @@ fn launched(scene: &mut Scene, worker: WorkerId) -> Vec<MasterFrame> {
 #[test]
 fn successor_of_a_reduce_that_was_handed_over_is_told_where_it_stood_and_where_its_output_lies() {
     let (mut scene, [first, second], job, state) = with_reduce_handed_over();
-    assert!(
-        matches!(scene.record(reduce(job, 0)).end, AttemptEnd::Failed(class, _) if class == "handed_over")
-    );
+    assert_eq!(scene.record(reduce(job, 0)).end, AttemptEnd::HandedOver);
     scene.fetched(second, first, map(job));
     let frames = launched(&mut scene, second);
     let [MasterFrame::LaunchReduce { attempt, resume: Some(resume), .. }] = &frames[..] else {
@@ -411,30 +413,34 @@ fn submission_that_makes_no_sense_is_refused_before_anything_starts() {
     let exact = |maps: usize, seconds: f64| {
         Some(ExactWork { map_seconds: vec![seconds; maps], shuffle_bytes: 0.0, reduce_seconds: vec![1.0] })
     };
-    type Case = (&'static str, &'static str, Box<dyn FnOnce(&mut Submission)>);
+    type Case = (ErrorCode, &'static str, Box<dyn FnOnce(&mut Submission)>);
     let cases: Vec<Case> = vec![
-        ("deadline", "over already", Box::new(|submission| submission.deadline_ns = Some(0))),
-        ("spec", "weight 0", Box::new(|submission| submission.weight = 0.0)),
-        ("spec", "weight NaN", Box::new(|submission| submission.weight = f64::NAN)),
-        ("spec", "exact work of 2 maps", Box::new(move |submission| submission.exact = exact(2, 1.0))),
-        ("exact", "holds -1", Box::new(move |submission| submission.exact = exact(1, -1.0))),
+        (ErrorCode::Deadline, "over already", Box::new(|submission| submission.deadline_ns = Some(0))),
+        (ErrorCode::Spec, "weight 0", Box::new(|submission| submission.weight = 0.0)),
+        (ErrorCode::Spec, "weight NaN", Box::new(|submission| submission.weight = f64::NAN)),
         (
-            "pool",
+            ErrorCode::Spec,
+            "exact work of 2 maps",
+            Box::new(move |submission| submission.exact = exact(2, 1.0)),
+        ),
+        (ErrorCode::Exact, "holds -1", Box::new(move |submission| submission.exact = exact(1, -1.0))),
+        (
+            ErrorCode::Pool,
             "did you mean `reports`?",
             Box::new(|submission| submission.pool = Some("report".to_owned())),
         ),
         (
-            "build",
+            ErrorCode::Build,
             "build other instead of build",
             Box::new(|submission| submission.build = "other".to_owned()),
         ),
-        ("build", "build not named", Box::new(|submission| submission.build = String::new())),
+        (ErrorCode::Build, "build not named", Box::new(|submission| submission.build = String::new())),
         (
-            "job_name",
+            ErrorCode::JobName,
             "did you mean `wordcount`?",
             Box::new(|submission| submission.name = "word-count".to_owned()),
         ),
-        ("key", "not a secret", Box::new(|submission| submission.key = "x".to_owned())),
+        (ErrorCode::Key, "not a secret", Box::new(|submission| submission.key = "x".to_owned())),
     ];
     for (code, words, change) in cases {
         let error = scene.submit(change).unwrap_err();
@@ -501,7 +507,7 @@ fn words_of_a_worker_are_cleaned_and_clipped_when_they_come_in() {
     assert_eq!(status.incidents.len(), 1);
     check_clean(&status.incidents[0]);
     check_clean(&status.failure.unwrap().detail.unwrap());
-    let AttemptEnd::Failed(_, words) = scene.record(attempt).end else { panic!("it failed") };
+    let AttemptEnd::Failed { message: words, .. } = scene.record(attempt).end else { panic!("it failed") };
     check_clean(&words);
 }
 
@@ -518,6 +524,55 @@ fn names_of_counters_are_cleaned_and_clipped() {
     assert_eq!((counters.len(), counters["lines"]), (2, 2));
     counters.keys().for_each(|name| check_clean(name));
     assert!(counters.keys().all(|name| name.len() < 300));
+}
+
+#[test]
+fn counters_of_too_many_names_are_left_out_and_that_is_said_once() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    let counters: Vec<(String, u64)> = (0..5000).map(|number| (format!("{number:05}"), 1)).collect();
+    let print = OutputPrint::default();
+    let report = |from: usize| AttemptReport {
+        bytes_out: 10,
+        counters: counters[from..].to_vec(),
+        ..AttemptReport::default()
+    };
+    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report: report(0) });
+    let status = |scene: &Scene| scene.books.status(scene.now, job).unwrap();
+    let kept = status(&scene);
+    assert_eq!((kept.counters.len(), kept.counters["00000"], kept.counters["00999"]), (1000, 1, 1));
+    let said =
+        |status: &JobStatus| status.incidents.iter().filter(|text| text.contains("1000 names")).count();
+    assert_eq!(said(&kept), 1);
+    let trace = scene.books.trace(scene.now, job).unwrap();
+    assert!(trace.attempts.iter().all(|it| it.report.as_ref().is_none_or(|it| it.counters.len() <= 1000)));
+    let job = scene.books.jobs.get_mut(&job).unwrap();
+    for from in [0, 500, 4000] {
+        job.records.reduced(map(JobId(1)), Time(2), report(from), 0);
+        job.tell_of_counters(Time(2));
+    }
+    let kept = scene.books.status(scene.now, JobId(1)).unwrap();
+    assert_eq!((kept.counters.len(), kept.counters["00000"], kept.counters["00999"]), (1000, 2, 3));
+    assert_eq!(said(&kept), 1);
+}
+
+#[test]
+fn names_of_hosts_without_workers_are_forgotten_when_they_are_too_many() {
+    let mut scene = Scene::new(&[]);
+    let on = |host: String| Hello { host, ..Scene::hello(1) };
+    let stays = scene.try_join(on("stays".to_owned())).unwrap();
+    let mut numbers = BTreeSet::new();
+    for number in 0..HOSTS_KEPT_MAX + 100 {
+        let host = format!("host-{number}");
+        let worker = scene.try_join(on(host.clone())).unwrap();
+        assert!(numbers.insert(scene.books.hosts[&host]), "a number is given twice");
+        scene.books.lost(scene.now, worker, None);
+        scene.settle();
+        assert!(scene.books.hosts.len() <= HOSTS_KEPT_MAX);
+    }
+    assert_eq!(scene.books.hosts["stays"], HostId(0), "{stays} is there");
+    assert!(scene.books.hosts.contains_key(&format!("host-{}", HOSTS_KEPT_MAX + 99)));
 }
 
 #[test]
@@ -539,7 +594,7 @@ fn submission_with_names_that_are_too_long_or_unclean_is_refused() {
     ];
     for (words, change) in changes {
         let refused = scene.submit(change).unwrap_err();
-        assert_eq!(refused.code, "name");
+        assert_eq!(refused.code, ErrorCode::Name);
         assert!(refused.message.contains(words), "{}", refused.message);
         check_clean(&refused.message);
     }
@@ -666,8 +721,13 @@ fn process_is_found_by_its_host_where_others_have_the_same_number() {
     let mut scene = Scene::new(&[]);
     let on = |host: &str| Hello { host: host.to_owned(), pid: 7, ..Scene::hello(1) };
     let (first, second) = (scene.try_join(on("a")).unwrap(), scene.try_join(on("b")).unwrap());
-    let found = |scene: &Scene| ["a", "b", "c"].map(|host| scene.books.worker_of_process(host, 7));
+    let key = Secret::from_bytes([9; 32]);
+    let found = |scene: &Scene| ["a", "b", "c"].map(|host| scene.books.worker_of_process(host, 7, &key));
     assert_eq!(found(&scene), [Some(first), Some(second), None]);
+    // Not by what the worker itself knows.
+    for key in [Secret::from_bytes([8; 32]), ended_proof(&key)] {
+        assert_eq!(scene.books.worker_of_process("a", 7, &key), None);
+    }
     scene.books.lost(scene.now, first, None);
     assert_eq!(found(&scene), [None, Some(second), None]);
 }
@@ -772,8 +832,9 @@ fn attempt_that_ends_with_what_its_kind_does_not_make_has_failed() {
     let (mut scene, worker, job) = with_reduce_running();
     let (print, report) = (OutputPrint::default(), AttemptReport::default());
     scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), print, report });
-    let AttemptEnd::Failed(class, words) = scene.record(reduce(job, 0)).end else { panic!("it ended well") };
-    assert_eq!((class.as_str(), words.contains("a map output")), ("worker", true), "{words}");
+    let end = scene.record(reduce(job, 0)).end;
+    let (class, words) = end.shown().unwrap();
+    assert_eq!((class, words.contains("a map output")), ("worker", true), "{words}");
 }
 
 #[test]
@@ -808,7 +869,9 @@ fn long_word_about_a_failure_is_clipped() {
     let (class, report) = (FailureClass::User, AttemptReport::default());
     let message = "x".repeat(1 << 20);
     scene.tell(worker, WorkerFrame::AttemptFailed { attempt: reduce(job, 0), class, message, report });
-    let AttemptEnd::Failed(_, words) = scene.record(reduce(job, 0)).end else { panic!("it ended well") };
+    let AttemptEnd::Failed { message: words, .. } = scene.record(reduce(job, 0)).end else {
+        panic!("it ended well")
+    };
     assert!((1000..10_000).contains(&words.len()), "{} bytes", words.len());
     let incidents = scene.books.status(scene.now, job).unwrap().incidents;
     assert!(incidents.iter().all(|incident| incident.len() < 10_000));

@@ -1,7 +1,8 @@
 //! Optima of small instances: orders that try all against orders that are known.
 
 use super::{completions, one_order, orders, two_orders};
-use crate::policy::pairs::{Size, times, total};
+use crate::job::Size;
+use crate::policy::pairs::{times, total};
 use proptest::prelude::*;
 
 fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {

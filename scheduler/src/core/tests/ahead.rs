@@ -222,7 +222,7 @@ fn a_task_pauses_after_a_workers_fault() {
     table.join(1);
     table.join(1);
     table.submit(plain(1, 1));
-    let pause = CoreConfig::default().trouble_pause;
+    let pause = CoreConfig::default().backoff;
     let orders = table.fail(map(0, 0), Failure::Worker);
     check(&orders, &format!("wake at {}", table.now + pause));
     table.now = table.now + pause;

@@ -1,7 +1,7 @@
 //! What decides in random histories: legal, and with no sense at all.
 
 use crate::ids::WorkerId;
-use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
+use crate::placement::{AssignmentRequest, Choice, HomeRequest, Offer, Placement, Pull};
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::{Fair, Policy};
 use crate::view::{Change, Handle, Station, View};
@@ -31,7 +31,7 @@ impl Placement for Dealer {
     fn choose_ahead(&mut self, offer: Offer<'_>, depth: u32) -> Option<Choice> {
         self.pull.choose_ahead(offer, depth)
     }
-    fn deal(&mut self, request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+    fn assign(&mut self, request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         let workers: Vec<WorkerId> = request.usable().map(|worker| worker.id()).collect();
         // Now and then maps are left to whoever is idle.
         if self.rng.random_range(0..4) == 0 {
@@ -45,19 +45,19 @@ impl Placement for Dealer {
 }
 
 /// Takes slots back for whom it fancies, and fancies another every now and then.
-pub(super) struct Moody {
+pub(super) struct RandomPolicy {
     rng: ChaCha8Rng,
     /// Rank by job.
     jobs: BTreeMap<Handle, u32>,
 }
 
-impl Moody {
+impl RandomPolicy {
     pub(super) fn new(seed: u64) -> Self {
         Self { rng: ChaCha8Rng::seed_from_u64(seed), jobs: BTreeMap::new() }
     }
 }
 
-impl Policy for Moody {
+impl Policy for RandomPolicy {
     fn name(&self) -> &'static str {
         "moody"
     }

@@ -4,7 +4,7 @@ use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::ShuffleOrder;
 use crate::event::Event;
 use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
-use crate::placement::{Choice, DealRequest, HomeRequest, Offer, Placement, Pull};
+use crate::placement::{AssignmentRequest, Choice, HomeRequest, Offer, Placement, Pull};
 use crate::plan::{Line, Plan, Reason, Share};
 use crate::policy::{Fair, Fifo, Lrpt, Policy};
 use crate::units::{Span, Time};
@@ -34,7 +34,7 @@ impl Policy for Witness {
     fn observe(&mut self, view: View<'_>, change: Change) {
         let told = match change {
             Change::Arrived(job) => {
-                format!("arrived {} running {}", view.row(job).seq, view.row(job).held[0])
+                format!("arrived {} running {}", view.row(job).seq, view.row(job).held[Station::Map])
             }
             Change::Left(job) => format!("left {}", view.row(job).seq),
             Change::Tick => "tick".to_owned(),
@@ -137,7 +137,7 @@ impl Placement for ToLast {
     fn choose(&mut self, offer: Offer<'_>) -> Option<Choice> {
         self.0.choose(offer)
     }
-    fn deal(&mut self, request: DealRequest<'_>) -> Option<Vec<WorkerId>> {
+    fn assign(&mut self, request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         let last = request.usable().last().expect("there is a worker").id();
         Some(vec![last; request.maps])
     }

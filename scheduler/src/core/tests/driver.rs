@@ -38,7 +38,7 @@ pub(super) struct Table {
 impl Table {
     /// No task pauses after a worker's fault; the test of the pause has a table of its own.
     pub(super) fn new(policy: impl Policy + 'static) -> Self {
-        Self::with_config(policy, CoreConfig { trouble_pause: Span(0), ..CoreConfig::default() })
+        Self::with_config(policy, CoreConfig { backoff: Span(0), ..CoreConfig::default() })
     }
 
     pub(super) fn with_config(policy: impl Policy + 'static, config: CoreConfig) -> Self {
@@ -87,7 +87,7 @@ impl Table {
 
     pub(super) fn submit(&mut self, spec: JobSpec) -> Vec<String> {
         self.jobs += 1;
-        self.tell(&[Event::JobArrived { job: JobId(self.jobs), spec }])
+        self.tell(&[Event::JobArrived { job: JobId(self.jobs), spec: spec.into() }])
     }
 
     /// A map that took long enough for nothing to be queued.

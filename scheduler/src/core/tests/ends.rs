@@ -106,7 +106,7 @@ fn a_job_is_remembered_after_its_end_up_to_the_limit() {
     let mut core = Core::new(config, Box::new(Fifo::new()), Box::new(Pull::new()));
     let mut commands = Vec::new();
     for job in 1..=3 {
-        let arrived = Event::JobArrived { job: JobId(job), spec: plain(0, 0) };
+        let arrived = Event::JobArrived { job: JobId(job), spec: plain(0, 0).into() };
         core.handle(Time(u64::from(job)), &[arrived], &mut commands);
     }
     assert_eq!(core.job(JobId(1)), None);

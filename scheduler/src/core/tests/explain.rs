@@ -71,8 +71,8 @@ fn a_job_that_gathers_is_told_how_many_segments_are_in_and_an_unknown_one_nothin
 fn a_job_that_the_min_scheduler_leaves_waiting_is_told_its_state_and_that_slots_stay_free() {
     let mut table = Table::new(Deadlines::new(Excess::Idle, Span::whole_seconds(1), 1.0));
     table.join(4);
-    let goal = Some(Time::ZERO + Span::whole_seconds(1000));
-    table.submit(JobSpec { goal, ..plain(8, 1) });
+    let deadline = Some(Time::ZERO + Span::whole_seconds(1000));
+    table.submit(JobSpec { deadline, ..plain(8, 1) });
     for index in 0..4 {
         table.now = Time::ZERO + Span::whole_seconds(1);
         table.map_done(map(index, 0));
@@ -89,10 +89,10 @@ fn outlook(estimator: &str, slots: Slots, seconds: u64) -> crate::core::Outlook 
     let core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));
     let mut core = core.with_estimator(by_name(estimator).unwrap());
     let exact = Exact { maps: [10.0; 4].into(), shuffle_bytes: 0.0, reduces: [5.0; 2].into() };
-    let goal = Some(Time::ZERO + Span::whole_seconds(seconds));
-    let spec = JobSpec { exact: Some(exact), goal, ..plain(4, 2) };
+    let deadline = Some(Time::ZERO + Span::whole_seconds(seconds));
+    let spec = JobSpec { exact: Some(exact), deadline, ..plain(4, 2) };
     let joined = Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots };
-    core.handle(Time::ZERO, &[joined, Event::JobArrived { job: JOB, spec }], &mut Vec::new());
+    core.handle(Time::ZERO, &[joined, Event::JobArrived { job: JOB, spec: spec.into() }], &mut Vec::new());
     core.outlook(JOB).expect("a job with a goal")
 }
 

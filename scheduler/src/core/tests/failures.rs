@@ -155,7 +155,7 @@ fn a_job_gives_up_when_its_only_home_cannot_take_segments() {
     let mut table = Table::with_workers(&[1]);
     table.submit(plain(1, 1));
     table.map_done(map(0, 0));
-    for _ in 1..CoreConfig::default().troubles_max {
+    for _ in 1..CoreConfig::default().worker_failures_max {
         let again = table.fetch_failed(1, map(0, 0), Failure::Worker);
         check(&again, "announce map-0.0 from w1 to w1");
     }
@@ -215,11 +215,11 @@ fn a_way_that_is_cut_off_charges_nobody_pauses_and_has_a_cause_of_its_own() {
     let mut spec = plain(1, 0);
     spec.attempts_max = 1;
     table.submit(spec);
-    let CoreConfig { uncharged_max, trouble_pause, .. } = CoreConfig::default();
+    let CoreConfig { uncharged_max, backoff, .. } = CoreConfig::default();
     for epoch in 0..uncharged_max - 1 {
         let orders = table.fail(map(0, epoch), Failure::Unreachable);
         assert!(orders.iter().all(|order| order.starts_with("wake at")), "it pauses: {orders:?}");
-        table.now = table.now + trouble_pause;
+        table.now = table.now + backoff;
         check(&table.tell(&[Event::Tick]), &format!("launch map-0.{} on w1", epoch + 1));
     }
     check(
@@ -270,11 +270,11 @@ fn a_job_fails_when_too_many_workers_die_of_it_one_task_after_the_other() {
 
 #[test]
 fn a_worker_with_many_slots_whose_disk_is_full_does_not_end_the_job_while_there_is_another() {
-    let troubles_max = CoreConfig::default().troubles_max;
-    let mut table = Table::with_workers(&[2 * troubles_max, 1]);
-    table.submit(plain(2 * troubles_max as usize, 0));
+    let worker_failures_max = CoreConfig::default().worker_failures_max;
+    let mut table = Table::with_workers(&[2 * worker_failures_max, 1]);
+    table.submit(plain(2 * worker_failures_max as usize, 0));
     let on_the_first: Vec<_> = table.core.attempts().filter(|(_, at)| at.worker == WorkerId(1)).collect();
-    assert!(troubles_max < on_the_first.len() as u32);
+    assert!(worker_failures_max < on_the_first.len() as u32);
     for (attempt, _) in on_the_first {
         table.fail(attempt, Failure::Worker);
     }
@@ -283,9 +283,9 @@ fn a_worker_with_many_slots_whose_disk_is_full_does_not_end_the_job_while_there_
 
 #[test]
 fn a_submitter_that_is_away_for_a_moment_does_not_end_the_job_of_a_worker_with_many_slots() {
-    let troubles_max = CoreConfig::default().troubles_max;
-    let mut table = Table::with_workers(&[2 * troubles_max]);
-    table.submit(plain(2 * troubles_max as usize, 0));
+    let worker_failures_max = CoreConfig::default().worker_failures_max;
+    let mut table = Table::with_workers(&[2 * worker_failures_max]);
+    table.submit(plain(2 * worker_failures_max as usize, 0));
     for (attempt, _) in table.core.attempts().collect::<Vec<_>>() {
         table.fail(attempt, Failure::Unreachable);
     }

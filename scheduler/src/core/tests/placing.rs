@@ -4,8 +4,8 @@ use super::driver::{JOB, Table, check, map, plain};
 use crate::core::CoreConfig;
 use crate::event::{Event, Failure};
 use crate::ids::WorkerId;
+use crate::job::Locality;
 use crate::job::{JobSpec, MapSpec};
-use crate::placement::Locality;
 use crate::policy::Fifo;
 use crate::units::Bytes;
 

@@ -44,9 +44,9 @@ fn a_reduce_starts_beside_maps_that_fill_their_own_slots() {
 fn capacity_is_that_of_the_pools() {
     let mut table = pooled(3);
     table.tell(&[join(2, Slots::Pools { map: 2, reduce: 4 })]);
-    assert_eq!(Core::capacity(&table.core.books), [5.0, 1.0, 5.0]);
+    assert_eq!(Core::capacity(&table.core.ledger), [5.0, 1.0, 5.0]);
     table.lose(1);
-    assert_eq!(Core::capacity(&table.core.books), [2.0, 1.0, 4.0]);
+    assert_eq!(Core::capacity(&table.core.ledger), [2.0, 1.0, 4.0]);
 }
 
 #[test]

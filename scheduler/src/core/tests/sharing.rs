@@ -53,7 +53,7 @@ fn fifo_orders_the_shuffle_by_age() {
 fn fair_gives_each_job_the_same_when_all_want_more() {
     let mut table = Table::new(Fair::new());
     let jobs: Vec<Event> =
-        (1..=3).map(|job| Event::JobArrived { job: JobId(job), spec: plain(20, 0) }).collect();
+        (1..=3).map(|job| Event::JobArrived { job: JobId(job), spec: plain(20, 0).into() }).collect();
     table.tell(&jobs);
     table.join(9);
     assert_eq!(held(&table, 3), [3, 3, 3]);
@@ -65,7 +65,7 @@ fn fair_follows_weights_and_pools_and_gives_idle_shares_to_the_hungry() {
     let spec = |maps, weight, pool| JobSpec { weight, pool, ..plain(maps, 0) };
     let arrive = |specs: Vec<JobSpec>| -> Vec<Event> {
         let ids = (1..).map(JobId);
-        ids.zip(specs).map(|(job, spec)| Event::JobArrived { job, spec }).collect()
+        ids.zip(specs).map(|(job, spec)| Event::JobArrived { job, spec: spec.into() }).collect()
     };
     let run = |fair: Fair, specs: Vec<JobSpec>, slots| {
         let mut table = Table::new(fair);
@@ -179,7 +179,7 @@ fn shares_mean_on_the_core_what_they_say() {
     let run = |share: Share| {
         let mut table = Table::new(Uniform { share, jobs: Vec::new() });
         let jobs: Vec<Event> =
-            (1..=3).map(|job| Event::JobArrived { job: JobId(job), spec: plain(4, 0) }).collect();
+            (1..=3).map(|job| Event::JobArrived { job: JobId(job), spec: plain(4, 0).into() }).collect();
         table.tell(&jobs);
         table.join(6);
         held(&table, 3)
@@ -256,7 +256,7 @@ fn run_all(policy: impl Policy + 'static, jobs: u32, maps: usize, reduces: u32) 
         let map = |index| MapSpec { bytes: Bytes(1), preferred: near(index), pinned: false };
         events.push(Event::JobArrived {
             job: JobId(job),
-            spec: JobSpec::new((0..maps).map(map).collect(), reduces),
+            spec: JobSpec::new((0..maps).map(map).collect(), reduces).into(),
         });
     }
     let mut calls = 0;

@@ -9,6 +9,7 @@ use crate::ids::{AttemptId, HostId, TaskKind, WorkerId};
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::placement::Pull;
 use crate::policy::Fifo;
+use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Span, Time};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -84,7 +85,7 @@ impl Scene {
         let maps = vec![MapSpec::anywhere(Bytes(7)); 3];
         let spec = JobSpec { name: Some("words".into()), exact: Some(exact), ..JobSpec::new(maps, 1) };
         let joined = Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots: Slots::Unified(2) };
-        scene.tell(1, &[joined, Event::JobArrived { job: JOB, spec }]);
+        scene.tell(1, &[joined, Event::JobArrived { job: JOB, spec: spec.into() }]);
         scene
     }
 
@@ -121,43 +122,46 @@ fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
     let seconds = |seconds: u64| Time(seconds * 1_000_000_000);
     assert_eq!(begun.running_since, [seconds(1), seconds(1)]);
     assert_eq!((begun.input, begun.network), ((21.0, 0.0), 10.0));
-    assert_eq!(begun.exact, Sizes { whole: [7.0, 6.0, 8.0], left: [7.0, 6.0, 8.0] });
+    assert_eq!(
+        begun.exact,
+        Sizes { whole: PerStation::new(7.0, 6.0, 8.0), left: PerStation::new(7.0, 6.0, 8.0) }
+    );
     let one = scene.end_map(3, 2).unwrap();
     assert_eq!((one.maps_done, one.map_time, one.input), (1, 2.0, (21.0, 7.0)));
     assert_eq!(one.running_since, [seconds(1)]);
-    assert_eq!((one.exact.left, one.output), ([6.0, 6.0, 8.0], (10.0, 0.0)));
+    assert_eq!((one.exact.left.0, one.output), ([6.0, 6.0, 8.0], (10.0, 0.0)));
     let row = scene.core.rows[0].clone();
-    assert_eq!((row.whole, row.left, row.feed), ([7.0, 6.0, 8.0], [6.0, 6.0, 8.0], 6.0 / 7.0));
+    assert_eq!((row.whole.0, row.left.0, row.feed), ([7.0, 6.0, 8.0], [6.0, 6.0, 8.0], 6.0 / 7.0));
     assert_eq!(scene.look(4).unwrap().running_since, [seconds(1), seconds(3)]);
     let first = AttemptId { task: crate::ids::TaskId::map(JOB, 0), epoch: 0 };
     let fetched = |map: AttemptId| Event::Fetched { job: JOB, home: WorkerId(1), map, partitions: vec![0] };
     let some = scene.tell(5, &[fetched(first)]).unwrap();
-    assert_eq!((some.output, some.exact.left), ((10.0, 10.0), [6.0, 4.0, 8.0]));
+    assert_eq!((some.output, some.exact.left.0), ((10.0, 10.0), [6.0, 4.0, 8.0]));
     let (second, third) = (scene.running[0], scene.running[1]);
     scene.end_map(6, 3);
     let maps = scene.end_map(7, 4).unwrap();
-    assert_eq!((maps.exact.left[0], maps.running_since), (0.0, Vec::new()));
+    assert_eq!((maps.exact.left[Station::Map], maps.running_since), (0.0, Vec::new()));
     scene.tell(8, &[fetched(second), fetched(third)]);
     let attempt = scene.running.pop().unwrap();
     let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::whole_seconds(2) };
     let last = scene.tell(10, &[Event::CommitRequested { attempt }, done]).unwrap();
     assert!(last.last);
-    assert_eq!((last.reduces_done, last.reduce_time, last.exact.left), (1, 2.0, [0.0, 0.0, 0.0]));
+    assert_eq!((last.reduces_done, last.reduce_time, last.exact.left.0), (1, 2.0, [0.0, 0.0, 0.0]));
 }
 
 #[test]
 fn a_rate_of_the_network_that_is_learned_later_counts_for_jobs_that_are_there() {
     let mut scene = Scene::new();
     let told = scene.tell(2, &[Event::NetworkRate { per_worker: Some(Bytes(20)) }]).unwrap();
-    assert_eq!((told.network, told.exact.whole[1]), (20.0, 3.0));
+    assert_eq!((told.network, told.exact.whole[Station::Shuffle]), (20.0, 3.0));
     let told = scene.tell(3, &[Event::NetworkRate { per_worker: None }]).unwrap();
-    assert_eq!((told.network, told.exact.whole[1]), (f64::INFINITY, 0.0));
+    assert_eq!((told.network, told.exact.whole[Station::Shuffle]), (f64::INFINITY, 0.0));
 }
 
 #[test]
 fn without_an_estimator_rows_count_tasks_and_segments() {
     let mut core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));
     let spec = JobSpec::new(vec![MapSpec::anywhere(Bytes(7)); 3], 2);
-    core.handle(Time(1), &[Event::JobArrived { job: JOB, spec }], &mut Vec::new());
-    assert_eq!((core.rows[0].whole, core.rows[0].left), ([3.0, 6.0, 2.0], [3.0, 6.0, 2.0]));
+    core.handle(Time(1), &[Event::JobArrived { job: JOB, spec: spec.into() }], &mut Vec::new());
+    assert_eq!((core.rows[0].whole.0, core.rows[0].left.0), ([3.0, 6.0, 2.0], [3.0, 6.0, 2.0]));
 }

@@ -5,6 +5,7 @@ use crate::event::Slots;
 use crate::placement::catalogue::{place, split_by_name, splits};
 use crate::placement::g_m_1::Arrivals;
 use crate::sim::cluster::{self, Config, Observer, TaskRun};
+use crate::station::PerStation;
 use crate::workload::Job;
 use proptest::prelude::*;
 
@@ -390,15 +391,21 @@ fn tasks_by_worker(placement: &str, speeds: &[f64], jobs: u32, jobs_per_second: 
     }
     let job = |i: u32| Job {
         arrival: f64::from(i) / jobs_per_second,
-        work: [10.0, 0.0, 0.0],
+        work: PerStation::new(10.0, 0.0, 0.0),
         maps: vec![1.0; 10],
         ..Job::default()
     };
     let mut counts = Counts(vec![0; speeds.len()]);
     let (policy, placement) =
         (crate::policy::by_name("fifo").unwrap(), crate::placement::by_name(placement).unwrap());
-    let summary =
-        cluster::run(&config, policy, placement, None, (0..jobs).map(job), &mut counts, &mut |_| {}).unwrap();
+    let summary = cluster::run(
+        &config,
+        cluster::Deciders { policy, placement, estimator: None },
+        (0..jobs).map(job),
+        &mut counts,
+        &mut |_| {},
+    )
+    .unwrap();
     assert_eq!(summary.jobs, u64::from(jobs));
     counts.0
 }

@@ -4,6 +4,7 @@
 use super::*;
 use crate::plan::tests::Counts;
 use crate::policy::by_name;
+use crate::station::{PerStation, Station};
 use crate::units::Time;
 
 /// Jobs as [maps left, reduces left, reduces that can start], seen by the policy and planned for once.
@@ -17,9 +18,9 @@ impl Table {
     fn new(machines: u32, jobs: &[[u32; 3]]) -> Self {
         let row = |(seq, &[maps, reduces, ready]): (usize, &[u32; 3])| Row {
             seq: seq as u64,
-            whole: [f64::from(maps), 0.0, f64::from(reduces)],
-            left: [f64::from(maps), 0.0, f64::from(reduces)],
-            can: [f64::from(maps), 0.0, f64::from(ready)],
+            whole: PerStation::new(f64::from(maps), 0.0, f64::from(reduces)),
+            left: PerStation::new(f64::from(maps), 0.0, f64::from(reduces)),
+            can: PerStation::new(f64::from(maps), 0.0, f64::from(ready)),
             live: true,
             ..Row::default()
         };
@@ -35,23 +36,24 @@ impl Table {
         let touched: Vec<Handle> = touched.iter().map(|&job| Handle(job)).collect();
         let cap = [f64::from(self.machines), 1.0, f64::from(self.machines)];
         let now = Time(seconds * 1_000_000_000);
-        let view = View { now, rows: &self.rows, touched: &touched, cap, unified: true, runs: &[] };
+        let view =
+            View { now, rows: &self.rows, touched: &touched, cap: cap.into(), unified: true, runs: &[] };
         self.policy.observe(view, change);
     }
 
     /// What each job gets as [maps, reduces] when this many machines are free, and the wake asked for.
     fn plan(&mut self, seconds: u64, free: u32) -> (Vec<[u32; 2]>, Option<Time>) {
-        let wants = self.rows.iter().map(|row| row.can.map(|tasks| tasks as u32)).collect();
+        let wants = self.rows.iter().map(|row| row.can.map(|tasks| tasks as u32));
         let mut floor = Counts::unified(free, wants);
         floor.held = self.rows.iter().map(|row| row.held.map(|slots| slots as u32)).collect();
         let cap = [f64::from(self.machines), 1.0, f64::from(self.machines)];
         let now = Time(seconds * 1_000_000_000);
-        let view = View { now, rows: &self.rows, touched: &[], cap, unified: true, runs: &[] };
+        let view = View { now, rows: &self.rows, touched: &[], cap: cap.into(), unified: true, runs: &[] };
         let mut plan = Plan::new(&mut floor);
         self.policy.plan(view, &mut plan);
         plan.finish();
         let wake = plan.wished_wake();
-        (floor.held.iter().map(|held| [held[0], held[2]]).collect(), wake)
+        (floor.held.iter().map(|held| [held[Station::Map], held[Station::Reduce]]).collect(), wake)
     }
 }
 
@@ -77,12 +79,12 @@ fn when_machines_are_short_the_smallest_job_comes_first() {
 fn slots_held_count_towards_the_virtual_number() {
     let mut table = Table::new(4, &[[9, 0, 0], [3, 4, 0]]);
     table.tell(0, &[], Change::Tick);
-    table.rows[1].held[0] = 2.0;
-    table.rows[1].can[0] = 1.0;
+    table.rows[1].held[Station::Map] = 2.0;
+    table.rows[1].can[Station::Map] = 1.0;
     table.tell(0, &[1], Change::Progress);
     assert_eq!(table.plan(0, 1).0, [[0, 0], [3, 0]]);
-    table.rows[1].held[0] = 3.0;
-    table.rows[1].can[0] = 0.0;
+    table.rows[1].held[Station::Map] = 3.0;
+    table.rows[1].can[Station::Map] = 0.0;
     table.tell(0, &[1], Change::Progress);
     assert!(table.policy.short.is_empty(), "nobody holds less than the virtual run gives");
     assert_eq!(table.plan(0, 1).0, [[1, 0], [3, 0]]);

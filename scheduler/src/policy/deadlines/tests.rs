@@ -2,13 +2,16 @@
 
 use super::*;
 use crate::plan::tests::Counts;
+use crate::station::PerStation;
+use crate::station::Station;
+use crate::view::Row;
 use proptest::prelude::*;
 
 /// A job as the rows show it.
 #[derive(Clone, Debug)]
 struct Seen {
     arrival: u32,
-    goal: Option<u32>,
+    deadline: Option<u32>,
     done: Vec<u32>,
     elapsed: Vec<u32>,
     pending: u32,
@@ -20,9 +23,9 @@ const NOW: u32 = 100;
 fn seen() -> impl Strategy<Value = Seen> {
     let lengths = |max: usize| prop::collection::vec(1..60_u32, 0..max);
     (0..NOW, prop::option::weighted(0.9, 50..600_u32), lengths(5), lengths(5), 0..30_u32, 0..5_u32).prop_map(
-        |(arrival, goal, done, elapsed, pending, pending_reduces)| Seen {
+        |(arrival, deadline, done, elapsed, pending, pending_reduces)| Seen {
             arrival,
-            goal,
+            deadline,
             done,
             elapsed,
             pending,
@@ -40,20 +43,20 @@ fn scene(free: u32, jobs: &[Seen]) -> (Vec<Row>, Vec<Vec<Time>>, Counts) {
     let row = |(seq, job): (usize, &Seen)| Row {
         seq: seq as u64,
         arrival: at(job.arrival),
-        goal: job.goal.map(at),
+        deadline: job.deadline.map(at),
         weight: 1.0,
         live: true,
-        can: [f64::from(job.pending), 0.0, 0.0],
-        held: [job.elapsed.len() as f64, 0.0, 0.0],
-        pend: [job.pending, 0, job.pending_reduces],
+        can: PerStation::new(f64::from(job.pending), 0.0, 0.0),
+        held: PerStation::new(job.elapsed.len() as f64, 0.0, 0.0),
+        pend: PerStation::new(job.pending, 0, job.pending_reduces),
         done: job.done.len() as u32,
         done_time: job.done.iter().map(|&length| f64::from(length)).sum(),
         ..Row::default()
     };
-    let mut floor = Counts::unified(0, jobs.iter().map(|job| [job.pending, 0, 0]).collect());
+    let mut floor = Counts::unified(0, jobs.iter().map(|job| [job.pending, 0, 0]));
     floor.unified = false;
-    floor.free = [free, 0, 0];
-    floor.held = jobs.iter().map(|job| [job.elapsed.len() as u32, 0, 0]).collect();
+    floor.free = PerStation::new(free, 0, 0);
+    floor.held = jobs.iter().map(|job| PerStation::new(job.elapsed.len() as u32, 0, 0)).collect();
     let runs =
         jobs.iter().map(|job| job.elapsed.iter().map(|&elapsed| at(NOW - elapsed)).collect()).collect();
     (jobs.iter().enumerate().map(row).collect(), runs, floor)
@@ -70,7 +73,7 @@ fn planned(excess: Excess, free: u32, jobs: &[Seen], times: u32) -> Planned {
     let (rows, runs, mut floor) = scene(free, jobs);
     let mut policy = Deadlines::new(excess, Span::whole_seconds(3), 1.0);
     let cap = [f64::from(free), 0.0, 0.0];
-    let view = View { now: at(NOW), rows: &rows, touched: &[], cap, unified: false, runs: &runs };
+    let view = View { now: at(NOW), rows: &rows, touched: &[], cap: cap.into(), unified: false, runs: &runs };
     for job in (0..rows.len() as u32).map(Handle) {
         policy.observe(View { touched: &[job], ..view }, Change::Arrived(job));
     }
@@ -81,7 +84,12 @@ fn planned(excess: Excess, free: u32, jobs: &[Seen], times: u32) -> Planned {
         plan.finish();
         wake = plan.wished_wake();
     }
-    let started = floor.held.iter().zip(jobs).map(|(held, job)| held[0] - job.elapsed.len() as u32).collect();
+    let started = floor
+        .held
+        .iter()
+        .zip(jobs)
+        .map(|(held, job)| held[Station::Map] - job.elapsed.len() as u32)
+        .collect();
     Planned { started, wake, policy }
 }
 
@@ -95,9 +103,9 @@ fn by_hand(excess: Excess, mut free: u32, jobs: &[Seen]) -> Vec<u32> {
             .max_by(|(a, i), (b, j)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(j.cmp(i)));
         let Some(((class, urgency), job)) = best else { break };
         if excess == Excess::Idle && class == 0 && urgency <= 1e-9 {
-            // What nobody needs goes to jobs without a goal.
+            // What nobody needs goes to jobs without a deadline.
             let aimless =
-                (0..jobs.len()).find(|&job| jobs[job].goal.is_none() && started[job] < jobs[job].pending);
+                (0..jobs.len()).find(|&job| jobs[job].deadline.is_none() && started[job] < jobs[job].pending);
             let Some(job) = aimless else { break };
             started[job] += 1;
         } else {
@@ -118,16 +126,16 @@ fn priority(job: &Seen, started: u32) -> (u32, f64) {
         let pending = f64::from(job.pending - started + job.pending_reduces);
         left + f64::from(started) * mean + pending * mean
     });
-    let Some(goal) = job.goal else { return (0, -running) };
-    if goal <= NOW {
-        let aim = f64::from(goal) - f64::from(job.arrival);
+    let Some(deadline) = job.deadline else { return (0, -running) };
+    if deadline <= NOW {
+        let aim = f64::from(deadline) - f64::from(job.arrival);
         let end = work.filter(|_| 0.0 < running).map(|work| f64::from(NOW) + work / running);
         let lateness = end.filter(|_| 0.0 < aim).map(|end| (end - f64::from(job.arrival)) / aim);
         return (2, lateness.unwrap_or(f64::INFINITY));
     }
     match work {
         None => (1, 0.0),
-        Some(work) => (0, work / f64::from(goal - NOW) - running),
+        Some(work) => (0, work / f64::from(deadline - NOW) - running),
     }
 }
 
@@ -162,55 +170,76 @@ proptest! {
         let min = planned(Excess::Idle, free, &jobs, 1);
         for (job, &started) in jobs.iter().zip(&min.started) {
             let (class, need) = priority(job, 0);
-            if class == 0 && job.goal.is_some() {
+            if class == 0 && job.deadline.is_some() {
                 prop_assert!(f64::from(started) <= need.max(0.0).ceil(), "{started} for a need of {need}");
             }
         }
         let given: u32 = min.started.iter().sum();
-        let waits = jobs.iter().zip(&min.started).any(|(job, &s)| job.goal.is_some() && s < job.pending);
+        let waits = jobs.iter().zip(&min.started).any(|(job, &s)| job.deadline.is_some() && s < job.pending);
         prop_assert_eq!(min.wake, (given < free && waits).then(|| at(102)), "the next multiple of the tick");
     }
 
     #[test]
     fn standings_are_in_the_order_of_the_next_slot(jobs in prop::collection::vec(seen(), 1..8)) {
         let (rows, runs, _) = scene(0, &jobs);
-        let view = View { now: at(NOW), rows: &rows, touched: &[], cap: [0.0; 3], unified: false, runs: &runs };
+        let view = View { now: at(NOW), rows: &rows, touched: &[], cap: PerStation::all(0.0), unified: false, runs: &runs };
         let first = planned(Excess::Given, 0, &jobs, 1).policy.standings(view).first().map(|s| s.job.index());
         let started = by_hand(Excess::Given, 1, &jobs);
         prop_assert_eq!(first, started.iter().position(|&started| 0 < started));
     }
 }
 
-fn with_goal(goal: u32) -> Seen {
-    Seen { arrival: 0, goal: Some(goal), done: vec![10], elapsed: vec![], pending: 9, pending_reduces: 0 }
+fn with_deadline(deadline: u32) -> Seen {
+    Seen {
+        arrival: 0,
+        deadline: Some(deadline),
+        done: vec![10],
+        elapsed: vec![],
+        pending: 9,
+        pending_reduces: 0,
+    }
 }
 
 #[test]
 fn a_job_that_left_is_forgotten_and_the_others_keep_their_places() {
-    let jobs = [with_goal(500), with_goal(400), with_goal(300)];
+    let jobs = [with_deadline(500), with_deadline(400), with_deadline(300)];
     let (mut rows, runs, _) = scene(0, &jobs);
     let mut policy = planned(Excess::Given, 0, &jobs, 1).policy;
     rows[0].live = false;
-    let view = View { now: at(NOW), rows: &rows, touched: &[], cap: [0.0; 3], unified: false, runs: &runs };
+    let view = View {
+        now: at(NOW),
+        rows: &rows,
+        touched: &[],
+        cap: PerStation::all(0.0),
+        unified: false,
+        runs: &runs,
+    };
     policy.observe(view, Change::Left(Handle(0)));
     let order: Vec<u32> = policy.standings(view).iter().map(|standing| standing.job.0).collect();
     assert_eq!(order, [2, 1]);
-    rows[2].can = [0.0; 3];
-    let view =
-        View { now: at(NOW), rows: &rows, touched: &[Handle(2)], cap: [0.0; 3], unified: false, runs: &runs };
+    rows[2].can = PerStation::all(0.0);
+    let view = View {
+        now: at(NOW),
+        rows: &rows,
+        touched: &[Handle(2)],
+        cap: PerStation::all(0.0),
+        unified: false,
+        runs: &runs,
+    };
     policy.observe(view, Change::Progress);
     assert_eq!(policy.standings(view).len(), 1, "a job that can use no slot does not wait for one");
 }
 
 #[test]
 fn needs_rise_while_time_passes_and_tasks_become_overdue() {
-    let job = Seen { elapsed: vec![1, 8], ..with_goal(200) };
+    let job = Seen { elapsed: vec![1, 8], ..with_deadline(200) };
     let jobs = [job];
     let (rows, runs, _) = scene(0, &jobs);
     let policy = planned(Excess::Given, 0, &jobs, 1).policy;
     for later in [0, 1, 2, 5, 9, 20] {
         let now = at(NOW + later);
-        let view = View { now, rows: &rows, touched: &[], cap: [0.0; 3], unified: false, runs: &runs };
+        let view =
+            View { now, rows: &rows, touched: &[], cap: PerStation::all(0.0), unified: false, runs: &runs };
         let left: f64 =
             [1_u32, 8].iter().map(|elapsed| 10.0 - f64::from(elapsed + later)).filter(|l| 0.0 < *l).sum();
         let need = (left + 90.0) / f64::from(100 - later) - 2.0;
@@ -220,10 +249,10 @@ fn needs_rise_while_time_passes_and_tasks_become_overdue() {
 }
 
 #[test]
-fn the_shuffle_goes_to_the_nearest_goal() {
-    let jobs = [with_goal(500), with_goal(300), Seen { goal: None, ..with_goal(0) }];
+fn the_shuffle_goes_to_the_nearest_deadline() {
+    let jobs = [with_deadline(500), with_deadline(300), Seen { deadline: None, ..with_deadline(0) }];
     let (mut rows, _, mut floor) = scene(0, &jobs);
-    floor.wants.iter_mut().for_each(|wants| wants[1] = 1);
+    floor.wants.iter_mut().for_each(|wants| wants[Station::Shuffle] = 1);
     floor.plan(&mut Deadlines::new(Excess::Idle, Span::whole_seconds(1), 1.0), &mut rows);
     assert_eq!(floor.lanes, [Handle(1), Handle(0), Handle(2)]);
 }

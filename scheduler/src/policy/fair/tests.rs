@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::tests::{Counts, check_max_min};
+use crate::station::PerStation;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ fn rows(wishes: &[Wish]) -> Vec<Row> {
 }
 
 fn planned(free: u32, wishes: &[Wish], pools: BTreeMap<u32, f64>) -> Counts {
-    let wants = wishes.iter().map(|wish| [wish.maps, 0, wish.reduces]).collect();
+    let wants = wishes.iter().map(|wish| [wish.maps, 0, wish.reduces]);
     let mut floor = Counts::unified(free, wants);
     floor.plan(&mut Fair::with_pools(pools), &mut rows(wishes));
     floor
@@ -98,7 +99,7 @@ proptest! {
 fn fair_counts_what_is_held_before_it_gives() {
     let wish = Wish { maps: 9, reduces: 0, weight: 1, pool: None };
     let mut floor = Counts::unified(4, vec![[9, 0, 0]; 2]);
-    floor.held[0] = [3, 0, 0];
+    floor.held[0] = PerStation::new(3, 0, 0);
     floor.plan(&mut Fair::new(), &mut rows(&[wish; 2]));
     assert_eq!(floor.totals(), [4, 3]);
 }
@@ -114,7 +115,7 @@ fn fair_shares_each_station_by_itself_when_slots_are_not_unified() {
     let wish = Wish { maps: 9, reduces: 9, weight: 1, pool: None };
     let mut floor = Counts::unified(0, vec![[9, 0, 9], [9, 0, 0]]);
     floor.unified = false;
-    floor.free = [4, 0, 3];
+    floor.free = PerStation::new(4, 0, 3);
     floor.plan(&mut Fair::new(), &mut rows(&[wish; 2]));
     assert_eq!(floor.held, [[2, 0, 3], [2, 0, 0]]);
 }
@@ -129,7 +130,7 @@ fn fair_forgets_a_pool_with_its_last_job() {
         now: crate::units::Time::ZERO,
         rows: &rows,
         touched: &[],
-        cap: [0.0; 3],
+        cap: PerStation::all(0.0),
         unified: true,
         runs: &[],
     };

@@ -4,7 +4,6 @@
 //! each of them has got, so a job ends when virtual time passes its tag: virtual time at its arrival plus its work. A job
 //! that would have ended after `x` seconds is due `stretch` times `x` seconds after its arrival.
 //! Costs O(log n) for each change of a job and each end in the virtual run.
-//! Not here: what follows from it, and sizes (arguments).
 //!
 //! Invariant: a job that is there in truth is in `order` until it ends here, then in `waiting` until it is due.
 
@@ -14,7 +13,7 @@ use crate::view::Handle;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug)]
-struct VirtualJob {
+struct FairJob {
     arrival: Time,
     /// Virtual time at its arrival, in seconds.
     began: f64,
@@ -38,7 +37,7 @@ pub(super) struct FairRun {
     /// Jobs that have ended here and are not due yet, by when they will be.
     waiting: BTreeSet<(Time, u64)>,
     /// By seq: jobs in `order`, and those that are still there in truth.
-    jobs: BTreeMap<u64, VirtualJob>,
+    jobs: BTreeMap<u64, FairJob>,
 }
 
 impl FairRun {
@@ -61,7 +60,7 @@ impl FairRun {
     /// A job comes, or its size is known better: seconds with the whole cluster to itself, at least 0.
     pub(super) fn place(&mut self, seq: u64, (row, arrival): (Handle, Time), seconds: f64) {
         let now = self.virtual_now;
-        let new = VirtualJob { arrival, began: now, tag: now, due: None, row: Some(row) };
+        let new = FairJob { arrival, began: now, tag: now, due: None, row: Some(row) };
         let job = self.jobs.entry(seq).or_insert(new);
         self.order.remove(&(order_of(job.tag), seq));
         job.tag = job.began + seconds;

@@ -3,10 +3,11 @@
 use super::*;
 use crate::estimate;
 use crate::event::Slots;
-use crate::placement::Pull;
 use crate::plan::tests::Counts;
 use crate::policy::by_name;
-use crate::sim::cluster::{Config, Observer, TaskRun, run};
+use crate::sim::cluster::{Config, Deciders, Observer, TaskRun, run};
+use crate::station::PerStation;
+use crate::station::Station;
 use crate::units::Time;
 use crate::view::Row;
 use crate::workload::{self, Job};
@@ -16,9 +17,9 @@ use proptest::prelude::*;
 fn row(seq: u64, left: [f64; 3], can: [u32; 3]) -> Row {
     Row {
         seq,
-        whole: left,
-        left,
-        can: can.map(f64::from),
+        whole: left.into(),
+        left: left.into(),
+        can: can.map(f64::from).into(),
         done: 1,
         live: true,
         weight: 1.0,
@@ -50,7 +51,7 @@ impl Table {
     fn view<'a>(&'a self, seconds: u64, touched: &'a [Handle]) -> View<'a> {
         let cap = [f64::from(self.slots), 1.0, f64::from(self.slots)];
         let now = Time(seconds * 1_000_000_000);
-        View { now, rows: &self.rows, touched, cap, unified: true, runs: &[] }
+        View { now, rows: &self.rows, touched, cap: cap.into(), unified: true, runs: &[] }
     }
 
     fn tell(&mut self, seconds: u64, touched: &[u32], change: Change) {
@@ -62,7 +63,7 @@ impl Table {
 
     /// Maps and reduces that each job holds after a plan with so many free slots, and the order of the lanes.
     fn plan(&mut self, seconds: u64, free: u32) -> (Vec<[u32; 2]>, Vec<u32>) {
-        let wants = self.rows.iter().map(|row| row.can.map(|tasks| tasks as u32)).collect();
+        let wants = self.rows.iter().map(|row| row.can.map(|tasks| tasks as u32));
         let mut floor = Counts::unified(free, wants);
         floor.held = self.rows.iter().map(|row| row.held.map(|slots| slots as u32)).collect();
         let mut plan = Plan::new(&mut floor);
@@ -70,7 +71,7 @@ impl Table {
         policy.plan(self.view(seconds, &[]), &mut plan);
         self.policy = policy;
         plan.finish();
-        let held = floor.held.iter().map(|held| [held[0], held[2]]).collect();
+        let held = floor.held.iter().map(|held| [held[Station::Map], held[Station::Reduce]]).collect();
         (held, floor.lanes.iter().map(|job| job.0).collect())
     }
 }
@@ -91,7 +92,7 @@ fn the_job_with_the_least_time_to_its_end_goes_first_with_reduces_before_maps() 
     assert_eq!(table.plan(0, 3).0, [[0, 0], [0, 0], [2, 1]]);
     table.rows[2].weight = 1.0;
     table.tell(0, &[2], Change::Progress);
-    table.rows[0].can = [1.0, 0.0, 0.0];
+    table.rows[0].can = PerStation::new(1.0, 0.0, 0.0);
     table.tell(0, &[0], Change::Progress);
     assert_eq!(table.plan(0, 4), (vec![[1, 0], [0, 0], [2, 1]], vec![2, 1]));
     assert_eq!(table.plan(0, 4).0, [[1, 0], [0, 0], [2, 1]], "a plan changes nothing");
@@ -111,10 +112,10 @@ fn one_map_of_a_job_of_which_none_has_finished_goes_before_everybody() {
     rows[1].done = 0;
     let mut table = Table::new(Gristmill::new(), 4, rows);
     assert_eq!(table.plan(0, 4).0, [[3, 0], [1, 0]]);
-    table.rows[1].held[0] = 1.0;
+    table.rows[1].held[Station::Map] = 1.0;
     table.tell(0, &[1], Change::Progress);
     assert_eq!(table.plan(0, 3).0, [[3, 0], [1, 0]], "one is enough");
-    table.rows[1].held[0] = 0.0;
+    table.rows[1].held[Station::Map] = 0.0;
     table.tell(0, &[1], Change::Progress);
     table.policy.pilot = false;
     table.tell(0, &[1], Change::Progress);
@@ -133,7 +134,7 @@ fn a_job_that_equal_sharing_would_have_ended_gets_its_equal_part_and_its_segment
     table.tell(22, &[], Change::Tick);
     assert_eq!(table.plan(22, 4), (vec![[2, 0], [2, 0]], vec![1, 0]), "each its part, the longer due before");
     table.tell(23, &[], Change::Left(Handle(1)));
-    table.rows[1].can = [0.0; 3];
+    table.rows[1].can = PerStation::all(0.0);
     assert_eq!(table.plan(23, 4).0, [[4, 0], [0, 0]]);
 }
 
@@ -143,8 +144,8 @@ fn a_job_that_turns_out_larger_is_not_due_any_more() {
     let mut table = Table::new(twice(), 2, rows);
     table.tell(10, &[], Change::Tick);
     assert_eq!(table.plan(10, 2).0, [[1, 0], [1, 0]]);
-    table.rows[0].whole[0] = 400.0;
-    table.rows[0].left[0] = 400.0;
+    table.rows[0].whole[Station::Map] = 400.0;
+    table.rows[0].left[Station::Map] = 400.0;
     table.tell(10, &[0], Change::Progress);
     assert_eq!(table.plan(10, 2).0, [[0, 0], [2, 0]]);
 }
@@ -165,7 +166,7 @@ fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f6
     let policy = by_name(policy).unwrap();
     let estimator = Some(estimate::by_name(estimator).unwrap());
     let mut sink = |record: &crate::metrics::JobRecord| flows[record.seq as usize] = record.flow();
-    run(config, policy, Box::new(Pull::new()), estimator, jobs.to_vec(), &mut (), &mut sink).unwrap();
+    run(config, Deciders { estimator, ..Deciders::of(policy) }, jobs.to_vec(), &mut (), &mut sink).unwrap();
     flows
 }
 
@@ -222,7 +223,7 @@ proptest! {
         let config = Config::uniform(workers, Slots::Unified(slots));
         let policy = by_name(&format!("gristmill{switches}")).unwrap();
         let estimator = estimate::by_name("tasks").ok();
-        run(&config, policy, Box::new(Pull::new()), estimator, jobs.clone(), &mut idle, &mut |_| {}).unwrap();
+        run(&config, Deciders { estimator, ..Deciders::of(policy) }, jobs.clone(), &mut idle, &mut |_| {}).unwrap();
         // A suspended reduce shows only its last stretch, so that slots would seem idle.
         if switches.contains("preemptive") {
             return Ok(());
@@ -293,8 +294,10 @@ fn on_a_mix_with_estimated_sizes_it_is_ahead_of_fair_and_its_slowest_jobs_are_sl
         for (place, policy) in ["gristmill", "fair"].into_iter().enumerate() {
             let flows = flows(&config, policy, "linear", &jobs);
             flow[place] += flows.iter().sum::<f64>();
-            let slowdown =
-                flows.iter().zip(&jobs).map(|(flow, job)| flow / (job.work[0] + job.work[2]) * 2.0);
+            let slowdown = flows
+                .iter()
+                .zip(&jobs)
+                .map(|(flow, job)| flow / (job.work[Station::Map] + job.work[Station::Reduce]) * 2.0);
             slowest[place] = slowest[place].max(slowdown.fold(0.0, f64::max));
         }
     }

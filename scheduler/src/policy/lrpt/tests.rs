@@ -15,7 +15,7 @@ proptest! {
         let row = |(seq, &(_, _, left)): (usize, &(u32, u32, u32))| {
             // What is left decides, at map and reduce together, and not what could start now.
             let left = [f64::from(left), 100.0, f64::from(left % 2)];
-            Row { seq: seq as u64, weight: 1.0, live: true, left, ..Row::default() }
+            Row { seq: seq as u64, weight: 1.0, live: true, left: left.into(), ..Row::default() }
         };
         let mut rows: Vec<Row> = jobs.iter().enumerate().map(row).collect();
         let mut order: Vec<usize> = (0..jobs.len()).collect();

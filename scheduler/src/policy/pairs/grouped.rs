@@ -5,10 +5,10 @@
 //! difference of priorities (SMJPD) is smallest. Along sorted priorities that sum is the whole range without the gaps
 //! between groups, so cutting at the `k - 1` largest gaps gives the same minimum in O(n log n); of equal gaps the
 //! first ones are cut. Groups are not empty: with fewer than `k` jobs each is a group.
-//! Not here: randomness; who calls says what was drawn.
 
-use super::sequence::{Size, by};
+use super::sequence::by;
 use super::sorted::{Blocks, alternate, in_pairs};
+use crate::job::Size;
 use std::cmp::Ordering;
 
 /// Algorithm 4: by [`Size::blend`] in `k` groups, each in pairs. O(n log n).
@@ -52,19 +52,19 @@ fn pieces(sorted: &[f64], k: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// A waiting job in a group.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Member {
+struct GroupMember {
     id: u64,
     priority: f64,
     surplus: f64,
 }
 
-impl Member {
+impl GroupMember {
     fn of(id: u64, size: Size, alpha: f64) -> Self {
         Self { id, priority: size.blend(alpha), surplus: size.surplus() }
     }
 
     /// The most shuffle-heavy first, then as in the list sorted by priority.
-    fn before(&self, other: &Member) -> Ordering {
+    fn before(&self, other: &GroupMember) -> Ordering {
         let priority = self.priority.total_cmp(&other.priority);
         other.surplus.total_cmp(&self.surplus).then(priority).then(self.id.cmp(&other.id))
     }
@@ -73,7 +73,7 @@ impl Member {
 #[derive(Clone, PartialEq, Debug)]
 struct Group {
     /// By [`Member::before`].
-    members: Vec<Member>,
+    members: Vec<GroupMember>,
     /// The members' ids in the order of execution.
     order: Vec<u64>,
     lowest: f64,
@@ -81,8 +81,8 @@ struct Group {
 }
 
 impl Group {
-    fn of(mut members: Vec<Member>) -> Self {
-        members.sort_unstable_by(Member::before);
+    fn of(mut members: Vec<GroupMember>) -> Self {
+        members.sort_unstable_by(GroupMember::before);
         let lowest = members.iter().map(|member| member.priority).fold(f64::INFINITY, f64::min);
         let highest = members.iter().map(|member| member.priority).fold(f64::NEG_INFINITY, f64::max);
         let mut group = Self { members, order: Vec::new(), lowest, highest };
@@ -90,7 +90,7 @@ impl Group {
         group
     }
 
-    fn join(&mut self, member: Member) {
+    fn join(&mut self, member: GroupMember) {
         let place = self.members.partition_point(|other| other.before(&member) == Ordering::Less);
         self.members.insert(place, member);
         self.lowest = self.lowest.min(member.priority);
@@ -157,7 +157,7 @@ impl Groups {
     /// A job came; `drawn` is uniform in 0..1, and below `1 / (n k²)` everything is grouped anew, where `n` counts the
     /// waiting jobs with this one. Ids rise with arrivals: ties go to the lower one.
     pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> Branch {
-        let member = Member::of(id, size, self.alpha);
+        let member = GroupMember::of(id, size, self.alpha);
         let waiting = self.len() + 1;
         let branch = if drawn * waiting as f64 * (self.k as f64).powi(2) < 1.0 {
             self.regroup([member]);
@@ -221,12 +221,12 @@ impl Groups {
     pub fn reschedule(&mut self, jobs: &[(u64, Size)]) {
         self.groups.clear();
         let alpha = self.alpha;
-        self.regroup(jobs.iter().map(|&(id, size)| Member::of(id, size, alpha)));
+        self.regroup(jobs.iter().map(|&(id, size)| GroupMember::of(id, size, alpha)));
     }
 
     /// Algorithm 4 over all waiting jobs and these.
-    fn regroup(&mut self, come: impl IntoIterator<Item = Member>) {
-        let mut all: Vec<Member> = self.groups.drain(..).flat_map(|group| group.members).collect();
+    fn regroup(&mut self, come: impl IntoIterator<Item = GroupMember>) {
+        let mut all: Vec<GroupMember> = self.groups.drain(..).flat_map(|group| group.members).collect();
         all.extend(come);
         all.sort_unstable_by(|a, b| a.priority.total_cmp(&b.priority).then(a.id.cmp(&b.id)));
         let sorted: Vec<f64> = all.iter().map(|member| member.priority).collect();

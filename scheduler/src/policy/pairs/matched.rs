@@ -1,10 +1,10 @@
 //! Jobs in weak pairs: Algorithms 6 (`n-couple`), 7 (`match`) and 8 (`o-match`) of the pairs paper.
 //!
 //! Two jobs are a weak pair if their map times together equal their shuffle times together.
-//! Not here: how a matching is found (`matching`), and randomness; who calls says what was drawn.
 
-use super::sequence::{Size, by};
+use super::sequence::by;
 use super::sorted::{Blocks, steps};
+use crate::job::Size;
 use crate::matching;
 
 /// The most jobs that are matched at once; a matching of so many takes up to a second, and the time grows with the

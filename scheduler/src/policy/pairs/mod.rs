@@ -38,14 +38,16 @@ mod sorted;
 
 pub use grouped::{Branch, Groups, group, spread};
 pub use matched::{MATCHED_MAX, Schedule, matched, n_couple, smallest_weight};
-pub use rule::{OrderError, Ordered, RULES, Rule, SIZE_MAX, order, rule};
-pub use sequence::{Averages, Size, Times, averages, times, total};
+pub use rule::{JobOrder, OrderError, RULES, Rule, SIZE_MAX, order, rule};
+pub use sequence::{Averages, Times, averages, times, total};
 pub use sorted::{Blocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
 
 use crate::catalogue::{ArgumentError, Arguments, Entry};
+use crate::job::Size;
 use crate::plan::{Plan, Reason, Share};
-use crate::policy::ordered::{can, is_fed};
+use crate::policy::ordered::{can, merged, walk};
 use crate::policy::{Policy, Ranked};
+use crate::station::PerStation;
 use crate::view::{Change, Handle, Row, Station, View};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -83,7 +85,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>; rule::POLICIES] = &[
 #[derive(Debug)]
 pub struct Pairs {
     rule: Rule,
-    queue: Queue,
+    queue: WaitingOrder,
     /// Live jobs by handle.
     jobs: Vec<Option<Known>>,
     /// Jobs that have not started, by seq.
@@ -98,7 +100,7 @@ pub struct Pairs {
     fetching: Ranked<u64, Handle>,
     starts: u64,
     /// Capacities by which sizes were taken.
-    capacity: [f64; 3],
+    capacity: PerStation<f64>,
     /// Jobs that this plan's maps feed. Kept only for its memory.
     fed: Vec<(Option<u64>, Handle)>,
 }
@@ -114,7 +116,7 @@ struct Known {
 
 /// Waiting jobs in order, by seq.
 #[derive(Debug)]
-enum Queue {
+enum WaitingOrder {
     /// Ordered anew when jobs come.
     Anew(VecDeque<u64>),
     /// Algorithm 5.
@@ -129,12 +131,12 @@ impl Pairs {
     pub fn new(rule: Rule) -> Self {
         let queue = match rule {
             Rule::OnlineGroup { alpha, k, seed } => {
-                Queue::Groups(Groups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed))
+                WaitingOrder::Groups(Groups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed))
             }
             Rule::OnlineMatch { alpha, seed } => {
-                Queue::Schedule(Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed))
+                WaitingOrder::Schedule(Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed))
             }
-            _ => Queue::Anew(VecDeque::new()),
+            _ => WaitingOrder::Anew(VecDeque::new()),
         };
         Self {
             rule,
@@ -146,7 +148,7 @@ impl Pairs {
             hungry: Ranked::new(),
             fetching: Ranked::new(),
             starts: 0,
-            capacity: [0.0; 3],
+            capacity: PerStation::default(),
             fed: Vec::new(),
         }
     }
@@ -234,20 +236,20 @@ impl Pairs {
         let all: Vec<(u64, Size)> = seqs.iter().map(|&seq| (seq, self.size(seq))).collect();
         let come: Vec<(u64, Size)> = fresh.iter().map(|&seq| (seq, self.size(seq))).collect();
         match &mut self.queue {
-            Queue::Anew(order) => {
+            WaitingOrder::Anew(order) => {
                 let seqs: Vec<u64> = self.waiting.keys().copied().collect();
                 let size = |job: &Handle| self.jobs[job.index()].expect("waiting jobs are live").size;
                 let sizes: Vec<Size> = self.waiting.values().map(size).collect();
                 *order = self.rule.blocks(&sizes).concat().into_iter().map(|index| seqs[index]).collect();
             }
-            Queue::Groups(groups, _) if begins => groups.reschedule(&all),
-            Queue::Schedule(schedule, _) if begins => schedule.reschedule(&all),
-            Queue::Groups(groups, draws) => {
+            WaitingOrder::Groups(groups, _) if begins => groups.reschedule(&all),
+            WaitingOrder::Schedule(schedule, _) if begins => schedule.reschedule(&all),
+            WaitingOrder::Groups(groups, draws) => {
                 for (seq, size) in come {
                     groups.arrive(seq, size, draws.random());
                 }
             }
-            Queue::Schedule(schedule, draws) => {
+            WaitingOrder::Schedule(schedule, draws) => {
                 for (seq, size) in come {
                     schedule.arrive(seq, size, draws.random());
                 }
@@ -256,25 +258,25 @@ impl Pairs {
     }
 }
 
-impl Queue {
+impl WaitingOrder {
     fn leave(&mut self, seq: u64) {
         match self {
-            Queue::Anew(order) => {
+            WaitingOrder::Anew(order) => {
                 // Who starts is mostly the first.
                 if let Some(place) = order.iter().position(|&other| other == seq) {
                     order.remove(place);
                 }
             }
-            Queue::Groups(groups, _) => groups.leave(seq),
-            Queue::Schedule(schedule, _) => schedule.leave(seq),
+            WaitingOrder::Groups(groups, _) => groups.leave(seq),
+            WaitingOrder::Schedule(schedule, _) => schedule.leave(seq),
         }
     }
 
     fn order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match self {
-            Queue::Anew(order) => Box::new(order.iter().copied()),
-            Queue::Groups(groups, _) => Box::new(groups.order()),
-            Queue::Schedule(schedule, _) => Box::new(schedule.order()),
+            WaitingOrder::Anew(order) => Box::new(order.iter().copied()),
+            WaitingOrder::Groups(groups, _) => Box::new(groups.order()),
+            WaitingOrder::Schedule(schedule, _) => Box::new(schedule.order()),
         }
     }
 }
@@ -338,32 +340,21 @@ impl Policy for Pairs {
 impl Pairs {
     fn plan_slots(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         self.fed.clear();
-        let left = |plan: &Plan<'_>| 0.0 < plan.left(Station::Map) || 0.0 < plan.left(Station::Reduce);
         let started = self.hungry.entries().map(|(start, job)| (Some(start), job));
         let waiting = self.queue.order().map(|seq| (None, self.waiting[&seq]));
-        for (place, (start, job)) in (1..).zip(started.chain(waiting)) {
-            if !left(plan) {
-                break;
-            }
-            let reason = Reason::Place { order: self.rule.name(), place };
-            plan.grant(job, Station::Reduce, Share::All, reason);
-            plan.grant(job, Station::Map, Share::All, reason);
-            if is_fed(view, plan, job) {
-                self.fed.push((start, job));
-            }
-        }
+        let order = self.rule.name();
+        let mut place = 0;
+        let reason = |_| {
+            place += 1;
+            Reason::Place { order, place }
+        };
+        walk(view, plan, started.chain(waiting), &[Station::Reduce, Station::Map], reason, &mut self.fed);
     }
 
     /// Started jobs that have something to shuffle or are fed, then waiting ones.
     fn plan_shuffle(&self, plan: &mut Plan<'_>) {
         let numbered = self.fed.iter().filter_map(|&(start, job)| Some((start?, job)));
-        let mut fed = numbered.peekable();
-        let mut fetching = self.fetching.entries().peekable();
-        let started = std::iter::from_fn(|| match (fetching.peek(), fed.peek()) {
-            (Some(fetches), Some(is_fed)) if is_fed < fetches => fed.next(),
-            (None, _) => fed.next(),
-            _ => fetching.next(),
-        });
+        let started = merged(&self.fetching, numbered);
         let mut waiting_fed: BTreeSet<Handle> =
             self.fed.iter().filter(|(start, _)| start.is_none()).map(|&(_, job)| job).collect();
         let wishes = waiting_fed.len() + self.waiting_to_shuffle.len();
@@ -374,7 +365,7 @@ impl Pairs {
             .map(|seq| (seq, self.waiting[&seq]))
             .filter(|(seq, job)| waiting_fed.remove(job) || self.waiting_to_shuffle.contains(seq))
             .take(wishes);
-        let order = started.map(|(_, job)| job).chain(waiting.map(|(_, job)| job));
+        let order = started.chain(waiting.map(|(_, job)| job));
         for (place, job) in (1..).zip(order) {
             let reason = Reason::Place { order: self.rule.name(), place };
             if !plan.grant(job, Station::Shuffle, Share::All, reason) {

@@ -1,13 +1,12 @@
 //! The rules of the pairs paper by name, as functions from sizes to an order.
-//!
-//! Not here: the policies that apply them to jobs that come and go.
 
 use super::grouped::{Groups, group};
 use super::matched::{Schedule, matched, n_couple};
-use super::sequence::{self, Averages, Size, Times};
+use super::sequence::{self, Averages, Times};
 use super::sorted::{Blocks, by_priority, max_diff, max_shuffle, max_srpt, pairwise};
 use crate::bound::optimum;
 use crate::catalogue::{self, ArgumentError, Arguments, CatalogueError, Entry, Parameter};
+use crate::job::Size;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::fmt;
@@ -257,7 +256,7 @@ pub const RULES: [Entry<Rule>; POLICIES + 1] = [
 
 /// Jobs in the order of a rule.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Ordered {
+pub struct JobOrder {
     /// Indices in the order of execution.
     pub order: Vec<usize>,
     /// The same, cut into what the rule treated together: pairs, groups, jobs of one priority.
@@ -330,7 +329,7 @@ pub fn rule(text: &str) -> Result<Rule, CatalogueError> {
 ///
 /// # Errors
 /// No such rule, parameters that it refuses, no jobs, or a size that is negative, not finite or above [`SIZE_MAX`].
-pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<Ordered, OrderError> {
+pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<JobOrder, OrderError> {
     let rule = rule(text).map_err(OrderError::Rule)?;
     if jobs.is_empty() {
         return Err(OrderError::Empty);
@@ -349,5 +348,5 @@ pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<Ordered, OrderError> {
     let averages = sequence::averages(&times);
     let few = jobs.len() <= optimum::JOBS_MAX;
     let optimum = few.then(|| optimum::one_order(&jobs).total / jobs.len() as f64);
-    Ok(Ordered { order, blocks, times, averages, optimum })
+    Ok(JobOrder { order, blocks, times, averages, optimum })
 }

@@ -3,58 +3,9 @@
 //! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases", section 3. Maps run one after the other
 //! and emit evenly; the shuffle serves the same order. With map time `m_i` and shuffle time `s_i` at full use, in the
 //! order of the schedule, maps end at `M_i = M_{i-1} + m_i` and jobs at `F_i = max(F_{i-1} + s_i, M_i)`.
-//! Not here: how an order is found, and arrivals over time (`sim`).
 
+use crate::job::Size;
 use std::cmp::Ordering;
-
-/// Work of a job: times that its phases take with the whole station to themselves. At least 0 and finite.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Size {
-    /// Seconds of all map slots.
-    pub map: f64,
-    /// Seconds of the whole network.
-    pub shuffle: f64,
-}
-
-impl From<(f64, f64)> for Size {
-    fn from((map, shuffle): (f64, f64)) -> Self {
-        Self { map, shuffle }
-    }
-}
-
-impl Size {
-    /// The dominant workload `max(m, s)`.
-    #[must_use]
-    pub fn dominant(self) -> f64 {
-        self.map.max(self.shuffle)
-    }
-
-    /// The total workload `m + s`.
-    #[must_use]
-    pub fn total(self) -> f64 {
-        self.map + self.shuffle
-    }
-
-    /// `s - m`: above 0 is shuffle-heavy, 0 balanced, below map-heavy.
-    #[must_use]
-    pub fn surplus(self) -> f64 {
-        self.shuffle - self.map
-    }
-
-    /// The priority of Algorithms 3 to 5: `alpha max(m, s) + (1 - alpha) (m + s)`; a lower one goes first.
-    #[must_use]
-    pub fn blend(self, alpha: f64) -> f64 {
-        alpha * self.dominant() + (1.0 - alpha) * self.total()
-    }
-
-    /// The matching weight of two jobs, equation 2:
-    /// `alpha |m_i + m_j - s_i - s_j| + (1 - alpha) |m_i + s_i - m_j - s_j|`.
-    #[must_use]
-    pub fn weight(self, other: Size, alpha: f64) -> f64 {
-        let pairing = (self.map + other.map - self.shuffle - other.shuffle).abs();
-        alpha * pairing + (1.0 - alpha) * (self.total() - other.total()).abs()
-    }
-}
 
 /// Lowest first; equal values keep the lower index first.
 pub(crate) fn by(value: impl Fn(usize) -> f64) -> impl Fn(&usize, &usize) -> Ordering {

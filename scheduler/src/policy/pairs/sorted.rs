@@ -2,9 +2,9 @@
 //! Algorithms 1 to 3 of the pairs paper.
 //!
 //! Every function gives blocks: what was reordered together, in the order of execution.
-//! Not here: groups by gaps (`grouped`) and pairs by weight (`matched`).
 
-use super::sequence::{Size, by};
+use super::sequence::by;
+use crate::job::Size;
 
 /// Indices of jobs in the order of execution, cut into what a rule treated together.
 pub type Blocks = Vec<Vec<usize>>;

@@ -4,7 +4,7 @@ mod theorems;
 mod waiting;
 mod worked;
 
-use super::Size;
+use crate::job::Size;
 use proptest::prelude::*;
 
 fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {

@@ -3,7 +3,6 @@
 //! Work is counted in whole units, each of which one machine works off in one slot. The smallest remainder is served
 //! first, ties to the older, maps of a job before its reduces, any number of machines at once. So in every slot all
 //! jobs served but the last one end, and a slot costs O(log n) for each of them.
-//! Not here: what really happens to the jobs; the list never sees that.
 
 use crate::units::{Span, Time};
 use crate::view::{Change, Handle, Row, Station, View};
@@ -163,7 +162,7 @@ impl VirtualRun {
                 self.list.leave(seq);
             }
             Change::Tick => {
-                let machines = view.cap[Station::Map.index()] as u64;
+                let machines = view.cap[Station::Map] as u64;
                 let now = view.now.0 / self.slot.0;
                 while self.next <= now {
                     self.next += 1;
@@ -193,7 +192,7 @@ impl VirtualRun {
     /// A job's maps and reduces in whole units.
     fn units(&self, row: &Row) -> [u64; 2] {
         [Station::Map, Station::Reduce].map(|station| {
-            let units = row.whole[station.index()] / self.slot.seconds();
+            let units = row.whole[station] / self.slot.seconds();
             // An estimate that is no number counts as nothing.
             units.ceil().clamp(0.0, UNITS_MAX) as u64
         })

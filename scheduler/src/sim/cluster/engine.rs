@@ -1,194 +1,25 @@
 //! Virtual time: timers, simulated workers that carry out the core's orders, and the facts that come back.
-//!
-//! Not here: which bytes flow when (`network`), and any decision.
 
 use crate::command::{Command, Outcome};
-use crate::core::{Core, CoreConfig};
-use crate::estimate::Estimator;
-use crate::event::{Event, Slots};
+use crate::core::Core;
+use crate::event::Event;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::metrics::JobRecord;
-use crate::placement::Placement;
-use crate::policy::Policy;
 use crate::sim::SimError;
 use crate::sim::cluster::jobs::{LiveJob, prepare};
 use crate::sim::cluster::network::{Foreseen, Network};
 use crate::sim::cluster::pieces::{Pieces, Rest, Running};
 use crate::sim::cluster::random::of_task;
+use crate::sim::cluster::timers::{Machine, Timers};
 use crate::sim::cluster::{Config, Observer, SimWorker, Summary, TaskRun, TransferRun};
+use crate::station::PerStation;
 use crate::units::{Bytes, Span, Time};
 use crate::workload::Job;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Calls in a row in which nothing happens but a tick, while nothing runs and nobody is to come; then the policy is
 /// taken to be stuck.
 const IDLE_TICKS_MAX: u32 = 1_000_000;
-
-/// A core for this cluster, with its workers yet to come.
-pub(super) fn core_of(
-    config: &Config,
-    policy: Box<dyn Policy>,
-    placement: Box<dyn Placement>,
-    estimator: Option<Box<dyn Estimator>>,
-) -> Result<Core, SimError> {
-    check(config)?;
-    if policy.suspends_maps() {
-        let value = policy.name().to_owned();
-        return Err(SimError::Setting {
-            name: "policy",
-            value,
-            wanted: "one that leaves running maps alone",
-        });
-    }
-    let rate = config.network.in_rate.min(config.network.out_rate);
-    let network = rate.is_finite().then(|| Bytes((rate.round() as u64).max(1)));
-    let core = Core::new(CoreConfig { network, ..config.core.clone() }, policy, placement);
-    Ok(match estimator {
-        Some(estimator) => core.with_estimator(estimator),
-        None => core,
-    })
-}
-
-fn check(config: &Config) -> Result<(), SimError> {
-    let refuse = |name, value: String, wanted| Err(SimError::Setting { name, value, wanted });
-    let Some(first) = config.workers.first() else {
-        return refuse("workers", "0".to_owned(), "at least 1");
-    };
-    for worker in &config.workers {
-        if [TaskKind::Map, TaskKind::Reduce].iter().any(|&kind| worker.slots.of(kind) == 0) {
-            return refuse("slots", "0".to_owned(), "at least 1 on each worker, of each kind");
-        }
-        if worker.slots.unified() != first.slots.unified() {
-            return refuse("slots", format!("{:?}", worker.slots), "of the kind of the first worker's slots");
-        }
-        if !(worker.speed.is_finite() && 0.0 < worker.speed) {
-            return refuse("speed", worker.speed.to_string(), "a finite number above 0");
-        }
-        if let Some(dtd) = worker.service.filter(|dtd| dtd.offset < 0.0) {
-            return refuse("service", dtd.offset.to_string(), "a distribution of numbers of at least 0");
-        }
-    }
-    let network = &config.network;
-    for (name, rate) in [("in_rate", network.in_rate), ("out_rate", network.out_rate)] {
-        if rate.is_nan() || rate < 1.0 {
-            return refuse(name, rate.to_string(), "at least 1 byte per second");
-        }
-    }
-    if !(0.0..=1e9).contains(&network.latency) {
-        return refuse("latency", network.latency.to_string(), "a number of seconds from 0 to 1e9");
-    }
-    if network.lanes == 0 {
-        return refuse("lanes", "0".to_owned(), "at least 1");
-    }
-    let [map, reduce] = config.report;
-    let costs = [("suspend_cost", config.suspend_cost), ("resume_cost", config.resume_cost)];
-    for (name, delay) in [("report", map), ("report", reduce)].into_iter().chain(costs) {
-        if !(0.0..=1e9).contains(&delay) {
-            return refuse(name, delay.to_string(), "a number of seconds from 0 to 1e9");
-        }
-    }
-    if config.request_bytes.is_nan() || config.request_bytes <= 0.0 {
-        return refuse("request_bytes", config.request_bytes.to_string(), "above 0");
-    }
-    if config.task_seconds.is_nan() || config.task_seconds <= 0.0 {
-        return refuse("task_seconds", config.task_seconds.to_string(), "above 0");
-    }
-    Ok(())
-}
-
-/// A simulated worker.
-struct Machine {
-    /// Attempts launched here that wait for a slot.
-    queue: VecDeque<AttemptId>,
-    /// Slots nobody holds, by pool.
-    free: [Vec<u32>; 2],
-}
-
-impl Machine {
-    fn new(slots: Slots) -> Self {
-        // The last one is given first.
-        let numbers = |from: u32, count: u32| (from..from + count).rev().collect();
-        let free = match slots {
-            Slots::Unified(slots) => [numbers(0, slots), Vec::new()],
-            Slots::Pools { map, reduce } => [numbers(0, map), numbers(map, reduce)],
-        };
-        Self { queue: VecDeque::new(), free }
-    }
-}
-
-/// What happens by itself when its time comes. The heaps hold little more than times, since most of the cost is to
-/// move their entries.
-#[derive(Default)]
-struct Timers {
-    /// By time, then by order of setting, with the place in `running`.
-    tasks: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    running: Vec<(u32, Running)>,
-    /// Places in `running` that are free.
-    spare: Vec<u32>,
-    set: u32,
-    transfers: BinaryHeap<Reverse<(Time, Foreseen)>>,
-}
-
-impl Timers {
-    /// Answers the place of the attempt.
-    fn run(&mut self, running: Running) -> u32 {
-        self.set = self.set.wrapping_add(1);
-        let entry = (self.set, running);
-        let place = match self.spare.pop() {
-            Some(place) => {
-                self.running[place as usize] = entry;
-                place
-            }
-            None => {
-                self.running.push(entry);
-                (self.running.len() - 1) as u32
-            }
-        };
-        self.tasks.push(Reverse((running.end, self.set, place)));
-        place
-    }
-
-    /// Takes out the attempt at this place before its end.
-    fn stop(&mut self, place: u32) -> Running {
-        self.spare.push(place);
-        // The timer is known by its number, so that it is not believed when it rings.
-        self.set = self.set.wrapping_add(1);
-        let (set, running) = &mut self.running[place as usize];
-        *set = self.set;
-        *running
-    }
-
-    fn foresee(&mut self, end: Time, transfer: Foreseen) {
-        self.transfers.push(Reverse((end, transfer)));
-    }
-
-    fn next(&self) -> Option<Time> {
-        let task = self.tasks.peek().map(|Reverse((time, ..))| *time);
-        let transfer = self.transfers.peek().map(|Reverse((time, _))| *time);
-        [task, transfer].into_iter().flatten().min()
-    }
-
-    /// The first task that has ended by now.
-    fn ended(&mut self, now: Time) -> Option<Running> {
-        loop {
-            self.tasks.peek().filter(|Reverse((time, ..))| *time <= now)?;
-            let Reverse((_, rings, place)) = self.tasks.pop()?;
-            let (set, running) = self.running[place as usize];
-            if set == rings {
-                self.spare.push(place);
-                return Some(running);
-            }
-        }
-    }
-
-    /// The first transfer that was foreseen to end by now.
-    fn transferred(&mut self, now: Time) -> Option<Foreseen> {
-        self.transfers.peek().filter(|Reverse((time, _))| *time <= now)?;
-        let Reverse((_, transfer)) = self.transfers.pop()?;
-        Some(transfer)
-    }
-}
 
 /// A simulation at its present moment.
 pub(super) struct Engine<'a> {
@@ -287,7 +118,7 @@ impl<'a> Engine<'a> {
                     self.arrived += 1;
                     let id = JobId(self.arrived as u32);
                     self.jobs.insert(id, job);
-                    self.events.push(Event::JobArrived { job: id, spec });
+                    self.events.push(Event::JobArrived { job: id, spec: spec.into() });
                 }
                 if self.config.jobs_max < self.jobs.len() {
                     return Err(SimError::Overflow { at: self.now.seconds(), jobs: self.config.jobs_max });
@@ -572,7 +403,7 @@ impl<'a> Engine<'a> {
             maps_done: job.maps_done.unwrap_or(start).seconds(),
             completion: self.now.seconds(),
             work: job.work,
-            goal: job.goal,
+            deadline: job.deadline,
             weight: job.weight,
         });
         self.summary.jobs += 1;
@@ -584,11 +415,11 @@ impl<'a> Engine<'a> {
             self.config.workers.iter().map(|worker| f64::from(worker.slots.of(kind))).sum::<f64>()
         };
         let rate = self.config.network.in_rate.min(self.config.network.out_rate);
-        let used = [
+        let used = PerStation::new(
             self.worked[0] / slots(TaskKind::Map),
             self.network.moved_bytes / rate / self.config.workers.len() as f64,
             self.worked[1] / slots(TaskKind::Reduce),
-        ];
+        );
         let end = self.summary.end;
         self.summary.utilisation = used.map(|used| if 0.0 < end { used / end } else { 0.0 });
         self.summary

@@ -1,11 +1,10 @@
 //! Jobs of a workload as the core takes them, and what the simulator remembers of them while they live.
-//!
-//! Not here: time passing (`engine`).
 
 use crate::ids::WorkerId;
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::sim::SimError;
 use crate::sim::cluster::{Config, SECONDS_MAX, TASKS_MAX};
+use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Time};
 use crate::workload::Job;
 use std::collections::BTreeMap;
@@ -26,8 +25,8 @@ pub(super) struct LiveJob {
     pub(super) reduces: Arc<[f64]>,
     /// Bytes of one segment.
     pub(super) segment: f64,
-    pub(super) work: [f64; 3],
-    pub(super) goal: Option<Time>,
+    pub(super) work: PerStation<f64>,
+    pub(super) deadline: Option<Time>,
     pub(super) weight: f64,
     /// Slots held for maps and for reduces.
     pub(super) held: [u32; 2],
@@ -59,17 +58,17 @@ pub(super) fn prepare(
     let rate = config.network.in_rate.min(config.network.out_rate) * config.workers.len() as f64;
     let mut bytes = job.shuffle_bytes;
     if bytes == 0.0 && rate.is_finite() {
-        bytes = job.work[1] * rate;
+        bytes = job.work[Station::Shuffle] * rate;
     }
-    let maps = cut(index, "maps", job.maps, job.work[0], config.task_seconds)?;
-    let mut reduces = cut(index, "reduces", job.reduces, job.work[2], config.task_seconds)?;
+    let maps = cut(index, "maps", job.maps, job.work[Station::Map], config.task_seconds)?;
+    let mut reduces = cut(index, "reduces", job.reduces, job.work[Station::Reduce], config.task_seconds)?;
     if reduces.is_empty() && 0.0 < bytes {
         // Models have jobs of map and shuffle only; here somebody must fetch, and does nothing with it.
         reduces = vec![0.0; config.workers.len().min(maps.len())];
     }
     let segments = maps.len() as f64 * reduces.len() as f64;
     let segment = if 0.0 < segments { bytes / segments } else { 0.0 };
-    let seconds = if rate.is_finite() { bytes / rate } else { job.work[1] };
+    let seconds = if rate.is_finite() { bytes / rate } else { job.work[Station::Shuffle] };
     let sum = |lengths: &[f64]| lengths.iter().sum::<f64>();
     let weight = if job.weight == 0.0 { 1.0 } else { job.weight };
     let input = Bytes((job.input_bytes / maps.len().max(1) as f64).round() as u64);
@@ -80,8 +79,8 @@ pub(super) fn prepare(
         maps_done: None,
         maps_left: maps.len(),
         segment,
-        work: [sum(&maps), seconds, sum(&reduces)],
-        goal: job.goal.map(time_of),
+        work: PerStation::new(sum(&maps), seconds, sum(&reduces)),
+        deadline: job.deadline.map(time_of),
         weight,
         held: [0; 2],
         homes: BTreeMap::new(),
@@ -99,7 +98,7 @@ pub(super) fn prepare(
         pool: job.pool,
         pool_weight: job.pool_weight,
         priority: job.priority,
-        goal: live.goal,
+        deadline: live.deadline,
         name: job.name,
         exact: Some(exact),
         ..JobSpec::new(splits, live.reduces.len() as u32)
@@ -137,7 +136,7 @@ fn check(index: u64, job: &Job, before: f64) -> Result<(), SimError> {
     within("input_bytes", job.input_bytes, BYTES_MAX, BYTES)?;
     within("shuffle_bytes", job.shuffle_bytes, BYTES_MAX, BYTES)?;
     within("weight", job.weight, f64::MAX, "a finite number, at least 0")?;
-    job.goal.map_or(Ok(()), |goal| within("goal", goal, SECONDS_MAX, SECONDS))
+    job.deadline.map_or(Ok(()), |deadline| within("goal", deadline, SECONDS_MAX, SECONDS))
 }
 
 /// The tasks as given, or the work cut into equal ones of this length at most.

@@ -16,21 +16,24 @@
 //!
 //! It is not: a model of faults, disks or memory.
 
+mod check;
 mod engine;
 mod jobs;
 mod network;
 mod pieces;
 mod random;
+mod timers;
 
 use crate::command::Command;
 use crate::core::{AheadConfig, CoreConfig, ShuffleOrder};
 use crate::estimate::Estimator;
 use crate::event::{Event, Slots};
 use crate::metrics::JobRecord;
-use crate::placement::Placement;
+use crate::placement::{Placement, Pull};
 use crate::policy::Policy;
 use crate::queueing::Dtd;
 use crate::sim::SimError;
+use crate::station::PerStation;
 use crate::units::Time;
 use crate::workload::Job;
 
@@ -204,7 +207,25 @@ pub struct Summary {
     pub end: f64,
     /// Part of each station's capacity that was used up to then; unified slots count for maps and reduces each by what
     /// they ran. 0 for a network without limits.
-    pub utilisation: [f64; 3],
+    pub utilisation: PerStation<f64>,
+}
+
+/// Who decides on a simulated cluster.
+pub struct Deciders {
+    /// Which job comes next.
+    pub policy: Box<dyn Policy>,
+    /// Which worker gets a task.
+    pub placement: Box<dyn Placement>,
+    /// How large jobs look; without one policies see numbers of tasks and segments.
+    pub estimator: Option<Box<dyn Estimator>>,
+}
+
+impl Deciders {
+    /// This policy with pull placement and without an estimator.
+    #[must_use]
+    pub fn of(policy: Box<dyn Policy>) -> Self {
+        Self { policy, placement: Box::new(Pull::new()), estimator: None }
+    }
 }
 
 /// Runs these jobs, which come in the order of arrival, until all have ended; the record of each goes to `sink`, in
@@ -214,14 +235,12 @@ pub struct Summary {
 /// A job or a setting out of range, a policy that suspends maps, jobs that wait for ever, and more live jobs than the limit.
 pub fn run(
     config: &Config,
-    policy: Box<dyn Policy>,
-    placement: Box<dyn Placement>,
-    estimator: Option<Box<dyn Estimator>>,
+    deciders: Deciders,
     jobs: impl IntoIterator<Item = Job>,
     observer: &mut dyn Observer,
     sink: &mut dyn FnMut(&JobRecord),
 ) -> Result<Summary, SimError> {
-    let core = engine::core_of(config, policy, placement, estimator)?;
+    let core = check::core_of(config, deciders)?;
     let mut jobs = jobs.into_iter();
     engine::Engine::new(config, core, observer, sink).run(&mut jobs, &mut |_| {})
 }

@@ -3,70 +3,15 @@
 //! A home has a few lanes. A free one takes the first job in the order that has segments for the home at a worker that
 //! no other lane fetches from, and all of them at once; the more there is to do, the more goes in one transfer.
 //! The rate of a transfer is the smaller of the fair parts at both ends, and changes when others begin or end there.
-//! Not here: time passing (`engine`).
+
+mod end;
 
 use crate::core::ShuffleOrder;
 use crate::ids::{AttemptId, JobId};
-use crate::plan::{Line, Share};
 use crate::sim::cluster::NetworkConfig;
 use crate::units::{Span, Time};
+use end::{End, WaitingSegments};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
-
-/// The segments that one worker has for one home of one job.
-#[derive(Default)]
-struct Load {
-    maps: Vec<AttemptId>,
-    bytes: f64,
-}
-
-/// What waits at a home of one job.
-struct Waiting {
-    /// By the worker that has it.
-    from: BTreeMap<u32, Load>,
-    /// The worker fetched from last, so that all get their turn.
-    last: u32,
-    /// Bytes fetched for its weight, when it shares.
-    level: f64,
-}
-
-impl Waiting {
-    /// What the next transfer from this worker takes: maps, in the order of their ends, until it has enough bytes.
-    fn next(&self, from: u32, enough: f64) -> (usize, f64) {
-        let load = &self.from[&from];
-        let each = load.bytes / load.maps.len() as f64;
-        // Empty segments are all taken at once.
-        let count = if 0.0 < each { (enough / each).ceil().max(1.0) } else { f64::INFINITY };
-        if load.maps.len() as f64 <= count {
-            return (load.maps.len(), load.bytes);
-        }
-        (count as usize, each * count)
-    }
-
-    fn take(&mut self, from: u32, enough: f64) -> Load {
-        let (count, bytes) = self.next(from, enough);
-        let load = self.from.get_mut(&from).expect("a worker was chosen that has something");
-        if count == load.maps.len() {
-            return self.from.remove(&from).expect("it was there");
-        }
-        load.bytes -= bytes;
-        Load { maps: load.maps.drain(..count).collect(), bytes }
-    }
-}
-
-/// One worker's end of the network.
-#[derive(Default)]
-struct End {
-    /// Transfers that go out and come in.
-    out: Vec<u32>,
-    into: Vec<u32>,
-    waiting: BTreeMap<JobId, Waiting>,
-    /// The level of the job that began last: newcomers begin there.
-    level: f64,
-    /// Bytes fetched in each line for its fraction, and the level that began last among them.
-    lines: Vec<f64>,
-    line_level: f64,
-}
 
 /// A transfer that flows.
 pub(super) struct Transfer {
@@ -145,7 +90,7 @@ impl Network {
         let end = &mut self.ends[to as usize];
         let level = end.level;
         let waiting = end.waiting.entry(map.task.job);
-        let waiting = waiting.or_insert_with(|| Waiting { from: BTreeMap::new(), last: to, level });
+        let waiting = waiting.or_insert_with(|| WaitingSegments { from: BTreeMap::new(), last: to, level });
         let load = waiting.from.entry(from).or_default();
         load.maps.push(map);
         load.bytes += bytes;
@@ -248,96 +193,6 @@ impl Network {
         self.hungry.insert(transfer.to);
         self.moved_bytes += transfer.bytes;
         Some(transfer)
-    }
-}
-
-impl End {
-    /// The job and the worker that a free lane fetches from, by the order.
-    fn choose(
-        &mut self,
-        order: &ShuffleOrder,
-        transfers: &[Option<Transfer>],
-        enough: f64,
-    ) -> Option<(JobId, u32)> {
-        if self.waiting.is_empty() {
-            return None;
-        }
-        let busy: Vec<u32> =
-            self.into.iter().filter_map(|&slot| Some(transfers[slot as usize].as_ref()?.from)).collect();
-        let mut rest = &order.grants[..];
-        while let Some(&(job, share)) = rest.first() {
-            let alike = |other: &(JobId, Share)| {
-                let kinds = (share, other.1);
-                matches!(kinds, (Share::Weight(_), Share::Weight(_)) | (Share::In(_), Share::In(_)))
-            };
-            let tier = 1 + rest[1..].iter().take_while(|other| alike(other)).count();
-            let found = match share {
-                Share::All | Share::Slots(_) => self.source(job, &busy).map(|from| (job, from)),
-                Share::Weight(_) => self.by_weight(&rest[..tier], &busy, enough),
-                Share::In(_) => self.by_line(&rest[..tier], &order.lines, &busy, enough),
-            };
-            if found.is_some() {
-                return found;
-            }
-            rest = &rest[tier..];
-        }
-        if order.only {
-            return None;
-        }
-        self.waiting.keys().find_map(|&job| Some((job, self.source(job, &busy)?)))
-    }
-
-    /// The next worker in turn that has something of the job and that nobody here fetches from.
-    fn source(&self, job: JobId, busy: &[u32]) -> Option<u32> {
-        let waiting = self.waiting.get(&job)?;
-        let after = waiting.from.range((Excluded(waiting.last), Unbounded)).map(|(&from, _)| from);
-        let before = waiting.from.range(..=waiting.last).map(|(&from, _)| from);
-        after.chain(before).find(|from| !busy.contains(from))
-    }
-
-    /// The job of the tier that got least for its weight.
-    fn by_weight(&mut self, tier: &[(JobId, Share)], busy: &[u32], enough: f64) -> Option<(JobId, u32)> {
-        let candidate = |&(job, share): &(JobId, Share)| {
-            let Share::Weight(weight) = share else { return None };
-            let level = self.waiting.get(&job)?.level.max(self.level);
-            Some((level, job, self.source(job, busy)?, weight))
-        };
-        let least = tier.iter().filter_map(candidate).min_by(|a, b| a.0.total_cmp(&b.0));
-        let (level, job, from, weight) = least?;
-        self.level = level;
-        let waiting = self.waiting.get_mut(&job).expect("the candidate waits here");
-        waiting.level = level + waiting.next(from, enough).1 / weight;
-        Some((job, from))
-    }
-
-    /// The first job of the line that got least for its fraction.
-    fn by_line(
-        &mut self,
-        tier: &[(JobId, Share)],
-        fractions: &[f64],
-        busy: &[u32],
-        enough: f64,
-    ) -> Option<(JobId, u32)> {
-        self.lines.resize(self.lines.len().max(fractions.len()), 0.0);
-        let mut best: Option<(f64, usize, JobId, u32)> = None;
-        for &(job, share) in tier {
-            let Share::In(Line(line)) = share else { continue };
-            let line = line as usize;
-            // A line without a part gets what all others leave.
-            let open = fractions.get(line).is_some_and(|&fraction| 0.0 < fraction);
-            let level = if open { self.lines[line].max(self.line_level) } else { f64::INFINITY };
-            if best.is_none_or(|(least, ..)| level < least)
-                && let Some(from) = self.source(job, busy)
-            {
-                best = Some((level, line, job, from));
-            }
-        }
-        let (level, line, job, from) = best?;
-        if level.is_finite() {
-            self.line_level = level;
-            self.lines[line] = level + self.waiting[&job].next(from, enough).1 / fractions[line];
-        }
-        Some((job, from))
     }
 }
 

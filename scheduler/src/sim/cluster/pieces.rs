@@ -1,6 +1,4 @@
 //! Reduces that leave their slot before they end, and go on: how much of each is left.
-//!
-//! Not here: who decides that (`core`), and time passing (`engine`).
 
 use crate::ids::{AttemptId, WorkerId};
 use crate::units::{Span, Time};

@@ -1,6 +1,4 @@
 //! One draw for each task, from the seed and the task's name alone, so that all policies meet the same tasks.
-//!
-//! Not here: distributions, and a stream of numbers.
 
 use crate::ids::TaskKind;
 

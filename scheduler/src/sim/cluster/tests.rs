@@ -7,6 +7,7 @@ use crate::estimate;
 use crate::ids::{TaskId, TaskKind};
 use crate::placement::{self, Pull};
 use crate::policy::{self, Fair, Fifo};
+use crate::station::PerStation;
 use crate::view::Station;
 use proptest::prelude::*;
 
@@ -40,23 +41,19 @@ impl Observer for Seen {
 }
 
 /// What decides.
-struct Brain {
-    policy: Box<dyn Policy>,
-    placement: Box<dyn Placement>,
-    estimator: Option<Box<dyn Estimator>>,
-}
+struct Brain(Deciders);
 
 impl Brain {
     fn of(policy: impl Policy + 'static) -> Self {
-        Self { policy: Box::new(policy), placement: Box::new(Pull::new()), estimator: None }
+        Self(Deciders::of(Box::new(policy)))
     }
 
     fn named(policy: &str, placement: &str, estimator: Option<&str>) -> Self {
-        Self {
+        Self(Deciders {
             policy: policy::by_name(policy).unwrap(),
             placement: placement::by_name(placement).unwrap(),
             estimator: estimator.map(|name| estimate::by_name(name).unwrap()),
-        }
+        })
     }
 }
 
@@ -69,7 +66,7 @@ fn watch(config: &Config, brain: Brain, jobs: &[Job]) -> Result<Seen, SimError> 
             panic!("at {}:\n{}", core.now(), violations.iter().map(|v| format!("{v}\n")).collect::<String>());
         }
     };
-    let core = engine::core_of(config, brain.policy, brain.placement, brain.estimator)?;
+    let core = check::core_of(config, brain.0)?;
     let mut sink = |record: &JobRecord| records.push(*record);
     let summary = engine::Engine::new(config, core, &mut seen, &mut sink)
         .run(&mut jobs.iter().cloned(), &mut |core| audit(core))?;
@@ -151,7 +148,7 @@ fn a_slow_worker_takes_longer_by_its_speed_and_service_is_drawn_per_task() {
 fn watch_without_audit(config: &Config, jobs: &[Job]) -> Seen {
     let mut seen = Seen::default();
     let jobs = jobs.iter().cloned();
-    run(config, Box::new(Fifo::new()), Box::new(Pull::new()), None, jobs, &mut seen, &mut |_| {}).unwrap();
+    run(config, Deciders::of(Box::new(Fifo::new())), jobs, &mut seen, &mut |_| {}).unwrap();
     seen
 }
 
@@ -170,7 +167,7 @@ fn segments_flow_at_the_fair_part_of_the_narrower_end() {
     }
     assert!((ends(&seen)[0] - 5.5).abs() < 1e-6);
     assert_eq!(seen.summary.segments, 2);
-    let used = seen.summary.utilisation[Station::Shuffle.index()];
+    let used = seen.summary.utilisation[Station::Shuffle];
     assert!((used - 200.0 / (300.0 * 5.5)).abs() < 1e-6, "{used}");
 }
 
@@ -210,7 +207,7 @@ fn work_without_tasks_is_cut_and_a_shuffle_without_reduces_gets_homes() {
     let mut config = unified(2, 4);
     config.task_seconds = 3.0;
     config.network.in_rate = 10.0;
-    let uncut = Job { work: [12.0, 2.0, 0.0], ..Job::default() };
+    let uncut = Job { work: PerStation::new(12.0, 2.0, 0.0), ..Job::default() };
     let seen = watch(&config, Brain::of(Fifo::new()), &[uncut]).unwrap();
     let maps = seen.tasks.iter().filter(|run| run.task.kind == TaskKind::Map);
     assert_eq!(maps.map(|run| run.end - run.start).collect::<Vec<_>>(), [3.0; 4]);
@@ -241,7 +238,11 @@ fn bad_settings_and_jobs_are_named() {
     refuse(&config(|c| c.network.latency = -1.0), &[], "latency");
     refuse(&config(|c| c.network.lanes = 0), &[], "lanes");
     refuse(&config(|c| c.task_seconds = f64::NAN), &[], "task_seconds");
-    refuse(&config(|c| c.task_seconds = 1e-9), &[Job { work: [1.0, 0.0, 0.0], ..Job::default() }], "maps");
+    refuse(
+        &config(|c| c.task_seconds = 1e-9),
+        &[Job { work: PerStation::new(1.0, 0.0, 0.0), ..Job::default() }],
+        "maps",
+    );
     refuse(&config(|c| c.jobs_max = 1), &[good.clone(), good.clone()], "more than 1 jobs");
     for (field, change) in [
         ("arrival", (|job| job.arrival = f64::NAN) as fn(&mut Job)),
@@ -249,10 +250,10 @@ fn bad_settings_and_jobs_are_named() {
         ("maps", |job| job.maps[0] = -1.0),
         ("maps", |job| job.maps[0] = f64::INFINITY),
         ("reduces", |job| job.reduces[0] = f64::NAN),
-        ("work of the shuffle", |job| job.work[1] = f64::INFINITY),
+        ("work of the shuffle", |job| job.work[Station::Shuffle] = f64::INFINITY),
         ("shuffle_bytes", |job| job.shuffle_bytes = -1.0),
         ("weight", |job| job.weight = -1.0),
-        ("goal", |job| job.goal = Some(f64::NAN)),
+        ("goal", |job| job.deadline = Some(f64::NAN)),
     ] {
         let mut bad = good.clone();
         change(&mut bad);
@@ -289,7 +290,7 @@ fn a_policy_that_never_gives_anything_is_found_stuck() {
 fn watch_idle(wakes: bool) -> SimError {
     let jobs = [job(0.0, &[1.0], &[])];
     let policy = Box::new(Idle { wakes });
-    run(&unified(1, 1), policy, Box::new(Pull::new()), None, jobs, &mut (), &mut |_| {}).unwrap_err()
+    run(&unified(1, 1), Deciders::of(policy), jobs, &mut (), &mut |_| {}).unwrap_err()
 }
 
 #[test]
@@ -315,11 +316,14 @@ impl Placement for InTurn {
     fn choose(&mut self, offer: crate::placement::Offer<'_>) -> Option<crate::placement::Choice> {
         self.pull.choose(offer)
     }
-    fn deal(&mut self, request: crate::placement::DealRequest<'_>) -> Option<Vec<crate::ids::WorkerId>> {
+    fn assign(
+        &mut self,
+        request: crate::placement::AssignmentRequest<'_>,
+    ) -> Option<Vec<crate::ids::WorkerId>> {
         let workers: Vec<_> = request.usable().map(|worker| worker.id()).collect();
-        let dealt = (0..request.maps).map(|map| workers[(self.next + map) % workers.len()]).collect();
+        let assigned = (0..request.maps).map(|map| workers[(self.next + map) % workers.len()]).collect();
         self.next += request.maps;
-        Some(dealt)
+        Some(assigned)
     }
     fn home(&mut self, request: crate::placement::HomeRequest<'_>) -> crate::ids::WorkerId {
         self.pull.home(request)
@@ -330,7 +334,7 @@ impl Placement for InTurn {
 fn dealt_maps_wait_for_their_worker_while_others_are_idle() {
     let mut config = unified(2, 1);
     config.workers[1].speed = 0.25;
-    let brain = Brain { placement: Box::new(InTurn::default()), ..Brain::of(Fifo::new()) };
+    let brain = Brain(Deciders { placement: Box::new(InTurn::default()), ..Brain::of(Fifo::new()).0 });
     let jobs = [job(0.0, &[1.0; 4], &[]), job(0.5, &[1.0; 2], &[])];
     let seen = watch(&config, brain, &jobs).unwrap();
     // The slow worker has two of the first job and one of the second.
@@ -351,7 +355,7 @@ fn many_jobs_that_wait_for_the_same_workers_all_end() {
             let jobs = (0..30).map(|_| job_of(0.0, vec![1.0; 4], vec![1.0; reduces])).collect();
             let case = Case { config: unified(2, 1), jobs };
             let placement = Box::new(InTurn::default());
-            let brain = Brain { placement, ..Brain::named(policy, "pull", Some("oracle")) };
+            let brain = Brain(Deciders { placement, ..Brain::named(policy, "pull", Some("oracle")).0 });
             let seen = watch(&case.config, brain, &case.jobs).unwrap();
             check_run(&case, &seen);
             let maps_end = seen.records.iter().map(|record| record.maps_done).fold(0.0, f64::max);
@@ -381,7 +385,7 @@ fn what_was_dealt_to_a_lost_worker_is_dealt_again() {
         launched.clone()
     };
     let spec = JobSpec::new(vec![MapSpec::anywhere(Bytes(1)); 6], 0);
-    tell(&mut core, &[Event::JobArrived { job: JobId(1), spec }]);
+    tell(&mut core, &[Event::JobArrived { job: JobId(1), spec: spec.into() }]);
     let join = |worker| Event::WorkerJoined {
         worker: WorkerId(worker),
         host: HostId(worker),
@@ -409,7 +413,7 @@ struct Case {
     jobs: Vec<Job>,
 }
 
-/// Time since the job before, maps and reduces; bytes, goal and weight; pool.
+/// Time since the job before, maps and reduces; bytes, deadline and weight; pool.
 type Drawn = ((f64, Vec<f64>, Vec<f64>), (f64, Option<f64>, f64), Option<u32>);
 
 fn case() -> impl Strategy<Value = Case> {
@@ -437,10 +441,10 @@ fn case() -> impl Strategy<Value = Case> {
                 config.core = CoreConfig::default();
             }
             let mut arrival = 0.0;
-            let make = |((gap, maps, reduces), (bytes, goal, weight), pool): Drawn| {
+            let make = |((gap, maps, reduces), (bytes, deadline, weight), pool): Drawn| {
                 arrival += gap;
-                let goal = goal.map(|goal: f64| arrival + goal);
-                Job { shuffle_bytes: bytes, goal, weight, pool, ..job_of(arrival, maps, reduces) }
+                let deadline = deadline.map(|deadline: f64| arrival + deadline);
+                Job { shuffle_bytes: bytes, deadline, weight, pool, ..job_of(arrival, maps, reduces) }
             };
             Case { config, jobs: jobs.into_iter().map(make).collect() }
         },
@@ -449,7 +453,7 @@ fn case() -> impl Strategy<Value = Case> {
 
 fn job_of(arrival: f64, maps: Vec<f64>, reduces: Vec<f64>) -> Job {
     let work = [maps.iter().sum(), 0.0, reduces.iter().sum()];
-    Job { arrival, maps, reduces, work, ..Job::default() }
+    Job { arrival, maps, reduces, work: work.into(), ..Job::default() }
 }
 
 /// Every job ended, every task ran once, no reduce began before its job's maps had ended, no slot held two tasks.

@@ -1,9 +1,9 @@
 //! Rates at map and shuffle, what they do to jobs, and when they change next.
 //!
 //! The floor on which plans of the fluid model are executed. Cost: per event a few steps for each job that is served.
-//! Not here: arrivals, records, and what policies see (`fluid`).
 
 use crate::plan::{self, Line, Member, Reason, Share};
+use crate::station::PerStation;
 use crate::view::{Handle, Row, Station};
 
 /// Capacity below this is rounding, not capacity.
@@ -42,8 +42,8 @@ impl Fluid {
     }
 }
 
-const MAP: usize = Station::Map.index();
-const SHUFFLE: usize = Station::Shuffle.index();
+const MAP: usize = Station::Map as usize;
+const SHUFFLE: usize = Station::Shuffle as usize;
 
 /// What is left of a job.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,8 @@ impl Progress {
     pub(super) fn show(self, row: &mut Row) {
         let can = |left: f64| if 0.0 < left { f64::INFINITY } else { 0.0 };
         row.started = true;
-        row.left = [self.map_left, self.buffer + self.map_left * self.feed, 0.0];
-        row.can = [can(self.map_left), can(self.buffer), 0.0];
+        row.left = PerStation::new(self.map_left, self.buffer + self.map_left * self.feed, 0.0);
+        row.can = PerStation::new(can(self.map_left), can(self.buffer), 0.0);
     }
 }
 
@@ -294,8 +294,8 @@ impl plan::Floor for Floor {
         }
         let state = &self.jobs[job.index()];
         let held = state.rates[place];
-        let goal = state.limit(place).min(target);
-        let wanted = goal - held;
+        let deadline = state.limit(place).min(target);
+        let wanted = deadline - held;
         let line = line.map(|Line(line)| line as usize);
         let of_line = line.map_or(f64::INFINITY, |line| self.lines[place].get(line).copied().unwrap_or(0.0));
         let room = self.left[place].min(of_line);
@@ -304,7 +304,7 @@ impl plan::Floor for Floor {
         }
         // As in a tier: exactly what it wants, if there is as much.
         let (rate, used) =
-            if wanted <= room + NOTHING { (goal, wanted.min(room)) } else { (held + room, room) };
+            if wanted <= room + NOTHING { (deadline, wanted.min(room)) } else { (held + room, room) };
         self.set_rate(job, place, rate);
         self.take(place, used);
         if let Some(line) = line {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::bound::overlap::{best_in_order, completions_in_order, lower_bound};
 use crate::policy::by_name;
+use crate::station::{PerStation, Station};
 use proptest::prelude::*;
 
 const POLICIES: [&str; 10] = [
@@ -26,8 +27,11 @@ const WORK_CONSERVING: [&str; 7] =
 type Pieces = Vec<(f64, f64, Vec<(u64, [f64; 2])>)>;
 
 fn jobs_of(sizes: &[[f64; 3]]) -> Vec<Job> {
-    let job =
-        |&[arrival, map, shuffle]: &[f64; 3]| Job { arrival, work: [map, shuffle, 0.0], ..Job::default() };
+    let job = |&[arrival, map, shuffle]: &[f64; 3]| Job {
+        arrival,
+        work: PerStation::new(map, shuffle, 0.0),
+        ..Job::default()
+    };
     sizes.iter().map(job).collect()
 }
 
@@ -164,7 +168,7 @@ proptest! {
             let flow: f64 = records.iter().map(JobRecord::flow).sum();
             prop_assert!(bound <= flow + 1e-9, "{} ends in {}, below the bound {}", policy, flow, bound);
             for record in records {
-                let [map, shuffle, _] = record.work;
+                let PerStation([map, shuffle, _]) = record.work;
                 prop_assert!(map.max(shuffle) <= record.flow() + 1e-9);
                 prop_assert!(record.arrival <= record.start && record.start <= record.completion);
                 prop_assert!(map <= 0.0 || record.start <= record.maps_done + 1e-9);
@@ -401,6 +405,8 @@ fn worked_mc_table_at_load_075_is_within_the_intervals() {
         });
     }
     check("lower bound", 2.361, 0.009, &|seed| {
-        lower_bound(poisson(seed).map(|job| [job.arrival, job.work[0], job.work[1]])) / JOBS as f64
+        lower_bound(
+            poisson(seed).map(|job| [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]),
+        ) / JOBS as f64
     });
 }

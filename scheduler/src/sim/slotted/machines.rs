@@ -1,13 +1,11 @@
 //! The machines of the slotted model: the floor on which a plan for one slot is executed, and what it leaves to do.
-//!
-//! Not here: who gets machines.
 
 use super::{Config, Served};
 use crate::ledger::lines::Lines;
 use crate::metrics::JobRecord;
 use crate::plan::{Line, Reason, Share, SlotFloor};
 use crate::units::Span;
-use crate::view::{Handle, Row, Station};
+use crate::view::{Handle, PerStation, Row, Station};
 use crate::workload::Job;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +40,7 @@ impl<'a> Work<'a> {
         let reduces = Self::reduces_of(job);
         let mut work = Work {
             index,
-            maps_left: job.work[0] as u64,
+            maps_left: job.work[Station::Map] as u64,
             reduces_left: reduces.iter().sum::<f64>() as u64,
             reduces,
             next_reduce: 0,
@@ -60,7 +58,7 @@ impl<'a> Work<'a> {
 
     /// The lengths of a job's reduces, in units.
     pub(super) fn reduces_of(job: &'a Job) -> &'a [f64] {
-        if job.reduces.is_empty() { &job.work[2..] } else { &job.reduces }
+        if job.reduces.is_empty() { std::slice::from_ref(&job.work[Station::Reduce]) } else { &job.reduces }
     }
 
     fn pass_empty_reduces(&mut self) {
@@ -74,8 +72,8 @@ impl<'a> Work<'a> {
     }
 
     /// Units left, as rows show them.
-    pub(super) fn left(&self) -> [f64; 3] {
-        [self.maps_left as f64, 0.0, self.reduces_left as f64]
+    pub(super) fn left(&self) -> PerStation<f64> {
+        PerStation::new(self.maps_left as f64, 0.0, self.reduces_left as f64)
     }
 
     /// What is to be told of the job when it ends at `completion`.
@@ -86,8 +84,8 @@ impl<'a> Work<'a> {
             start: self.start.unwrap_or(completion),
             maps_done: self.maps_done,
             completion,
-            work: [job.work[0], 0.0, self.reduces.iter().sum()],
-            goal: job.goal.map(super::time_of),
+            work: PerStation::new(job.work[Station::Map], 0.0, self.reduces.iter().sum()),
+            deadline: job.deadline.map(super::time_of),
             weight: if job.weight == 0.0 { 1.0 } else { job.weight },
         }
     }
@@ -104,8 +102,8 @@ pub(super) struct Machines<'a> {
     served: Vec<Handle>,
     /// Reduces that keep their machine: last slot, job and line.
     running: BinaryHeap<Reverse<(u64, Handle, Option<Line>)>>,
-    lines: [Lines; 3],
-    lines_drawn: [bool; 3],
+    lines: PerStation<Lines>,
+    lines_drawn: PerStation<bool>,
     /// Lines on which units of this slot draw.
     drawn: Vec<(Station, Line)>,
 }
@@ -120,7 +118,7 @@ impl<'a> Machines<'a> {
             served: Vec::new(),
             running: BinaryHeap::new(),
             lines: Default::default(),
-            lines_drawn: [false; 3],
+            lines_drawn: PerStation::default(),
             drawn: Vec::new(),
         }
     }
@@ -144,7 +142,7 @@ impl<'a> Machines<'a> {
     pub(super) fn begin_slot(&mut self, slot: u64) {
         self.slot = slot;
         self.free = self.config.machines - self.running.len() as u32;
-        self.lines_drawn = [false; 3];
+        self.lines_drawn = PerStation::default();
         let jobs = &mut self.jobs;
         self.served.retain(|handle| {
             let work = &mut jobs[handle.index()];
@@ -198,7 +196,7 @@ impl<'a> Machines<'a> {
 
     /// Reduces that ran to their end, and units of this slot, hold no part of a line any more.
     fn give_lines_back(&mut self) {
-        for lines in &mut self.lines {
+        for lines in self.lines.iter_mut() {
             lines.pass(Span::whole_seconds(1), f64::from(self.config.machines));
         }
         while let Some(&Reverse((end, handle, line))) = self.running.peek()
@@ -209,7 +207,7 @@ impl<'a> Machines<'a> {
             self.drawn.extend(line.map(|line| (Station::Reduce, line)));
         }
         for (station, line) in self.drawn.drain(..) {
-            self.lines[station.index()].give_back(line);
+            self.lines[station].give_back(line);
         }
     }
 
@@ -242,7 +240,7 @@ impl<'a> Machines<'a> {
             self.served.push(handle);
         }
         if let Some(line) = line {
-            self.lines[station.index()].take(line);
+            self.lines[station].take(line);
             if !keeps {
                 self.drawn.push((station, line));
             }
@@ -255,10 +253,10 @@ impl<'a> Machines<'a> {
 fn show(work: &Work<'_>, config: Config, row: &mut Row) {
     row.left = work.left();
     let waiting = if config.preemptive { work.reduces_left } else { work.waiting };
-    row.can = [work.maps_left as f64, 0.0, if work.open { waiting as f64 } else { 0.0 }];
-    row.held = [0.0, 0.0, f64::from(work.running)];
-    row.pend = [work.maps_left as u32, 0, waiting as u32];
-    row.done = row.whole[0] as u32 - work.maps_left as u32;
+    row.can = PerStation::new(work.maps_left as f64, 0.0, if work.open { waiting as f64 } else { 0.0 });
+    row.held = PerStation::new(0.0, 0.0, f64::from(work.running));
+    row.pend = PerStation::new(work.maps_left as u32, 0, waiting as u32);
+    row.done = row.whole[Station::Map] as u32 - work.maps_left as u32;
     row.done_time = f64::from(row.done);
 }
 
@@ -287,12 +285,12 @@ impl SlotFloor for Machines<'_> {
     }
 
     fn lines(&mut self, station: Station, fractions: &[f64]) {
-        self.lines_drawn[station.index()] = true;
-        self.lines[station.index()].split(fractions);
+        self.lines_drawn[station] = true;
+        self.lines[station].split(fractions);
     }
 
     fn line_open(&self, station: Station, line: Line) -> bool {
-        self.lines[station.index()].open(line, f64::from(self.config.machines))
+        self.lines[station].open(line, f64::from(self.config.machines))
     }
 
     /// There is no shuffle, so there is never room for more of it.

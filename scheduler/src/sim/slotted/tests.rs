@@ -3,8 +3,8 @@
 mod on_core;
 
 use super::*;
-use crate::bound::srpt;
 use crate::policy::{self, Asrpt, Fifo};
+use crate::station::PerStation;
 use crate::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS};
 use crate::workload::catalogue::Generator;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ const SCHEDULERS: [(&str, bool); 9] = [
 fn job(slot: u32, maps: u32, reduces: &[u32]) -> Job {
     let reduces: Vec<f64> = reduces.iter().map(|&units| f64::from(units)).collect();
     let work = [f64::from(maps), 0.0, reduces.iter().sum()];
-    Job { arrival: f64::from(slot - 1), work, reduces, ..Job::default() }
+    Job { arrival: f64::from(slot - 1), work: work.into(), reduces, ..Job::default() }
 }
 
 /// What happened: the records, and who was served by slot.
@@ -101,7 +101,8 @@ fn check_story(story: &Story, preemptive: bool, conserving: bool, machines: u32,
     for slot in 1..=story.slots.keys().next_back().copied().unwrap_or(0).max(last_arrival) {
         while let Some(job) = jobs.get(next).filter(|job| job.arrival < slot as f64) {
             let waiting = job.reduces.iter().rev().map(|&units| units as u32).filter(|&units| 0 < units);
-            let [maps_left, reduces_left] = [job.work[0], job.work[2]].map(|units| units as u32);
+            let [maps_left, reduces_left] =
+                [job.work[Station::Map], job.work[Station::Reduce]].map(|units| units as u32);
             let followed =
                 Followed { maps_left, reduces_left, waiting: waiting.collect(), ends: vec![], maps_end: 0 };
             completions[next] = job.arrival;
@@ -175,7 +176,7 @@ proptest! {
             times.sort_by(f64::total_cmp);
             times
         };
-        let bound = sorted(srpt::completions(machines, &jobs).unwrap());
+        let bound = sorted(lower_bound::completions(machines, &jobs).unwrap());
         for (name, preemptive) in SCHEDULERS {
             let completions = sorted(story(name, preemptive, machines, &jobs).completions());
             prop_assert!(bound.iter().zip(&completions).all(|(bound, time)| bound <= time), "{name}");
@@ -217,8 +218,15 @@ fn optimum(machines: u32, jobs: &[Job]) -> u32 {
     ) -> u32 {
         let mut state = state;
         let arrived = jobs[state.len()..].iter().take_while(|job| job.arrival < f64::from(slot));
-        let arrived: State =
-            arrived.map(|job| (job.work[0] as u32, job.work[2] as u32, job.work[0] == 0.0)).collect();
+        let arrived: State = arrived
+            .map(|job| {
+                (
+                    job.work[Station::Map] as u32,
+                    job.work[Station::Reduce] as u32,
+                    job.work[Station::Map] == 0.0,
+                )
+            })
+            .collect();
         state.extend(arrived);
         let present = state.iter().filter(|(maps, reduces, _)| 0 < maps + reduces).count() as u32;
         if present == 0 && state.len() == jobs.len() {
@@ -254,7 +262,7 @@ proptest! {
             job(slot, maps, &[reduces])
         }).collect();
         let optimum = f64::from(optimum(machines, &jobs));
-        prop_assert!(srpt::total_flow(machines, &jobs).unwrap() <= optimum);
+        prop_assert!(lower_bound::total_flow(machines, &jobs).unwrap() <= optimum);
         for (name, preemptive) in SCHEDULERS {
             let flow = flow(name, preemptive, machines, &jobs);
             prop_assert!(optimum <= flow, "{name}: {flow} against {optimum}");
@@ -281,16 +289,16 @@ fn the_quick_example_punishes_a_reduce_that_cannot_be_interrupted() {
     let jobs = [job(1, 1, &[7]), job(3, 1, &[1]), job(5, 1, &[1]), job(7, 1, &[1])];
     assert_eq!(story("asrpt", true, 1, &jobs).completions(), [14.0, 4.0, 6.0, 8.0]);
     assert_eq!(story("asrpt", false, 1, &jobs).completions(), [8.0, 10.0, 12.0, 14.0]);
-    assert_eq!(srpt::completions(1, &jobs).unwrap(), [14.0, 4.0, 6.0, 8.0]);
+    assert_eq!(lower_bound::completions(1, &jobs).unwrap(), [14.0, 4.0, 6.0, 8.0]);
 }
 
 #[test]
 fn a_record_tells_when_a_job_came_began_and_ended() {
-    let half = Job { arrival: 2.5, goal: Some(9.0), weight: 2.0, ..job(1, 3, &[2, 0]) };
+    let half = Job { arrival: 2.5, deadline: Some(9.0), weight: 2.0, ..job(1, 3, &[2, 0]) };
     let story = story("fifo", true, 2, &[half]);
     let record = story.records[0];
     assert_eq!((record.arrival, record.start, record.maps_done, record.completion), (2.5, 3.0, 5.0, 6.0));
-    assert_eq!((record.work, record.goal, record.weight), ([3.0, 0.0, 2.0], Some(time_of(9.0)), 2.0));
+    assert_eq!((record.work.0, record.deadline, record.weight), ([3.0, 0.0, 2.0], Some(time_of(9.0)), 2.0));
     assert_eq!(story.slots.keys().copied().collect::<Vec<_>>(), [4, 5, 6]);
 }
 
@@ -305,7 +313,7 @@ fn jobs_without_work_end_as_they_arrive_and_without_jobs_nothing_happens() {
 
 #[test]
 fn a_job_that_is_not_cut_has_one_reduce() {
-    let whole = Job { work: [1.0, 0.0, 4.0], ..Job::default() };
+    let whole = Job { work: PerStation::new(1.0, 0.0, 4.0), ..Job::default() };
     assert_eq!(story("fifo", false, 8, std::slice::from_ref(&whole)).completions(), [5.0]);
     assert_eq!(story("fifo", true, 8, &[whole]).completions(), [2.0]);
 }
@@ -322,8 +330,8 @@ fn what_cannot_be_simulated_is_named() {
         error(&[job(1, 1, &[1]), bad])
     };
     let units = "which is not a whole number of units from 0 to 1e9";
-    assert_eq!(with(|job| job.work[0] = 1.5), format!("job 1: `maps` is 1.5, {units}"));
-    assert_eq!(with(|job| job.work[0] = f64::NAN), format!("job 1: `maps` is NaN, {units}"));
+    assert_eq!(with(|job| job.work[Station::Map] = 1.5), format!("job 1: `maps` is 1.5, {units}"));
+    assert_eq!(with(|job| job.work[Station::Map] = f64::NAN), format!("job 1: `maps` is NaN, {units}"));
     assert_eq!(with(|job| job.reduces[0] = -1.0), format!("job 1: `reduces` is -1, {units}"));
     assert_eq!(
         with(|job| job.reduces = vec![1e9, 1.0]),
@@ -335,7 +343,8 @@ fn what_cannot_be_simulated_is_named() {
     );
     assert!(with(|job| job.weight = -1.0).starts_with("job 1: `weight` is -1, which is not a finite number"));
     assert!(
-        with(|job| job.goal = Some(f64::NAN)).starts_with("job 1: `goal` is NaN, which is not a finite time")
+        with(|job| job.deadline = Some(f64::NAN))
+            .starts_with("job 1: `goal` is NaN, which is not a finite time")
     );
     let backward = error(&[job(3, 1, &[]), job(2, 1, &[])]);
     assert_eq!(backward, "job 1: `arrival` is 1, which is not at or after the arrival of the job before it");
@@ -421,8 +430,9 @@ fn check_ratios(cut: Cut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]
     const SEEDS: u64 = 3;
     for (index, setting) in SETTINGS.into_iter().enumerate() {
         let jobs = |seed| Arrivals::of(setting, cut).jobs(seed).collect::<Vec<Job>>();
-        let seeds: Vec<(Vec<Job>, f64)> =
-            (1..=SEEDS).map(|seed| (jobs(seed), srpt::total_flow(MACHINES, &jobs(seed)).unwrap())).collect();
+        let seeds: Vec<(Vec<Job>, f64)> = (1..=SEEDS)
+            .map(|seed| (jobs(seed), lower_bound::total_flow(MACHINES, &jobs(seed)).unwrap()))
+            .collect();
         for &(name, references) in references {
             let ratios = seeds.iter().map(|(jobs, bound)| flow(name, preemptive, MACHINES, jobs) / bound);
             let mean = ratios.sum::<f64>() / SEEDS as f64;

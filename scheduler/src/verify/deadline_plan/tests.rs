@@ -11,9 +11,9 @@ fn passes(input: &Value, expect: &Value) {
     assert!(differences.is_empty(), "{differences:?}");
 }
 
-fn job(submit: u32, goal: u32, done: &[u32], running_elapsed: &[u32], pending: u32) -> Value {
+fn job(submit: u32, deadline: u32, done: &[u32], running_elapsed: &[u32], pending: u32) -> Value {
     json!({
-        "submit": submit, "goal": goal, "done": done, "running_elapsed": running_elapsed, "pending": pending
+        "submit": submit, "goal": deadline, "done": done, "running_elapsed": running_elapsed, "pending": pending
     })
 }
 
@@ -48,7 +48,7 @@ fn fresh_jobs_take_every_free_slot_the_oldest_first() {
 }
 
 #[test]
-fn a_job_that_missed_its_goal_goes_before_all_others() {
+fn a_job_that_missed_its_deadline_goes_before_all_others() {
     passes(
         &case(
             10,
@@ -86,10 +86,10 @@ fn too_few_slots_are_shared_so_that_needs_stay_equal() {
     );
 }
 
-/// Expected ends at 100 + 80/1 and 100 + 40/2 for goals 50 and 10 s after the arrivals: 2.6 and 12 to begin with. The
+/// Expected ends at 100 + 80/1 and 100 + 40/2 for deadlines 50 and 10 s after the arrivals: 2.6 and 12 to begin with. The
 /// second falls to 11.3 on 3 slots and has nothing pending after the next, which leaves one for the first.
 #[test]
-fn jobs_that_missed_their_goals_are_evened_out_relative_to_them() {
+fn jobs_that_missed_their_deadlines_are_evened_out_relative_to_them() {
     let jobs = [job(50, 100, &[20], &[0], 3), job(0, 10, &[10], &[0, 0], 2)];
     passes(
         &case(3, &jobs),

@@ -14,8 +14,8 @@ fn passes(input: &Value, expect: &Value) {
     assert!(differences.is_empty(), "{differences:?}");
 }
 
-fn job(submit: u32, goal: u32, maps: &[u32], reduces: &[u32]) -> Value {
-    json!({"submit": submit, "goal": goal, "maps": maps, "reduces": reduces})
+fn job(submit: u32, deadline: u32, maps: &[u32], reduces: &[u32]) -> Value {
+    json!({"submit": submit, "goal": deadline, "maps": maps, "reduces": reduces})
 }
 
 fn mini() -> Value {
@@ -65,18 +65,18 @@ fn the_cases_of_the_paper_pass() {
     }
 }
 
-/// The goals that the jobs of section V meet, on the stand-in with these Joins.
-fn goals_met(joins: Joins, scheduler: &str) -> [bool; 4] {
+/// The deadlines that the jobs of section V meet, on the stand-in with these Joins.
+fn deadlines_met(joins: Joins, scheduler: &str) -> [bool; 4] {
     let jobs = scenario(joins, [1.0; 4], 1);
-    let goals: Vec<f64> = jobs.iter().filter_map(|job| job.goal).collect();
-    let case = Case { slots: SLOTS, tick: Span::whole_seconds(1), jobs };
+    let deadlines: Vec<f64> = jobs.iter().filter_map(|job| job.deadline).collect();
+    let case = SimCase { slots: SLOTS, tick: Span::whole_seconds(1), jobs };
     let finish = case.finish(scheduler).unwrap().unwrap();
-    std::array::from_fn(|job| finish[job] <= goals[job])
+    std::array::from_fn(|job| finish[job] <= deadlines[job])
 }
 
 #[test]
 fn the_scenario_of_section_5_ends_as_the_paper_says_where_joins_look_slow_at_first() {
-    let met = |scheduler: &str| goals_met(Joins::SlowFirstHalf, scheduler);
+    let met = |scheduler: &str| deadlines_met(Joins::SlowFirstHalf, scheduler);
     assert_eq!(met("fifo"), [true, false, false, false]);
     assert_eq!(met("fair"), [true, true, false, false], "joins miss their goals without weights");
     let [one, two, three, four] = WEIGHTS;
@@ -90,8 +90,8 @@ fn the_scenario_of_section_5_ends_as_the_paper_says_where_joins_look_slow_at_fir
 }
 
 #[test]
-fn the_joins_of_section_5_miss_their_goals_under_max_where_their_tasks_are_stationary() {
-    assert_eq!(goals_met(Joins::Stationary, "max"), [true, true, false, false]);
+fn the_joins_of_section_5_miss_their_deadlines_under_max_where_their_tasks_are_stationary() {
+    assert_eq!(deadlines_met(Joins::Stationary, "max"), [true, true, false, false]);
 }
 
 #[test]
@@ -152,9 +152,9 @@ proptest! {
         let all: u32 = jobs.iter().flat_map(|(_, _, maps, reduces)| maps.iter().chain(reduces)).sum();
         let input = json!({
             "slots": slots,
-            "jobs": jobs.iter().map(|(at, goal, maps, reduces)| job(*at, at + goal, maps, reduces)).collect::<Vec<_>>(),
+            "jobs": jobs.iter().map(|(at, deadline, maps, reduces)| job(*at, at + deadline, maps, reduces)).collect::<Vec<_>>(),
         });
-        let case = Case::read(&input).unwrap();
+        let case = SimCase::read(&input).unwrap();
         for scheduler in ["fifo", "fair", "min", "max"] {
             let finish = case.finish(scheduler).unwrap().unwrap();
             for ((arrival, ..), finish) in jobs.iter().zip(&finish) {

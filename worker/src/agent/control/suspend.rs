@@ -13,7 +13,7 @@ impl Agent {
     pub(super) fn suspend(&mut self, attempt: AttemptId) {
         let stopped = |running: &&RunningAttempt| running.suspension != Suspension::None;
         let full = SUSPENDED_MAX <= self.running.values().filter(stopped).count();
-        let waits = self.work.withdraw_suspended(attempt);
+        let waits = self.slots.work.withdraw_suspended(attempt);
         let Some(running) = self.running.get_mut(&attempt) else { return };
         if waits {
             // It has not gone on yet.
@@ -44,14 +44,14 @@ impl Agent {
             Suspension::Suspended => {
                 running.suspension = Suspension::None;
                 running.seen_at = Instant::now();
-                self.work.push(Turn::GoOn(attempt, running.progress.clone()));
+                self.slots.work.push(Turn::GoOn(attempt, running.progress.clone()));
             }
         }
     }
 
     /// Has a suspended attempt write down where it stands. It says itself if it cannot.
     pub(super) fn hand_over(&mut self, attempt: AttemptId) {
-        let waits = self.work.withdraw_suspended(attempt);
+        let waits = self.slots.work.withdraw_suspended(attempt);
         let Some(running) = self.running.get_mut(&attempt) else { return };
         if waits {
             running.suspension = Suspension::Suspended;
@@ -73,7 +73,7 @@ impl Agent {
 
     pub(super) fn suspended(&mut self, attempt: AttemptId, written: u64) {
         // What comes after this is not its own, if there is one slot.
-        let writer = (self.config.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
+        let writer = (self.config.settings.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
         let Some(running) = self.running.get_mut(&attempt) else { return };
         running.suspension = Suspension::Suspended;

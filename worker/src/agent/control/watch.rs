@@ -4,6 +4,7 @@
 
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
 use crate::agent::slots::KILL_GRACE;
+use crate::machine;
 use crate::protocol::{AttemptProgress, AttemptReport, FailureClass, Heartbeat, WorkerFrame};
 use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::AttemptId;
@@ -18,7 +19,7 @@ const ENGINE_PATIENCE: Duration = Duration::from_secs(600);
 impl Agent {
     /// The attempts that have begun and are not suspended.
     pub(super) fn begun(&self) -> impl Iterator<Item = (AttemptId, &RunningAttempt)> {
-        let waiting = self.work.waiting();
+        let waiting = self.slots.work.waiting();
         self.running
             .iter()
             .map(|(attempt, running)| (*attempt, running))
@@ -44,14 +45,14 @@ impl Agent {
         let disk_free_bytes = self.disk_free.look();
         self.say(&WorkerFrame::Heartbeat(Heartbeat {
             running,
-            memory_bytes: memory_bytes(),
+            memory_bytes: machine::resident_bytes(),
             disk_free_bytes,
         }));
     }
 
     /// Hands on what user code has written by now.
     pub(super) fn watch_output(&mut self) {
-        let Some(mark) = &self.setting.written else { return };
+        let Some(mark) = &self.slots.setting.written else { return };
         let written = mark.now();
         // Attempts that ended before this moment take their part first; the rest belongs to those that run.
         self.slots_so_far();
@@ -82,7 +83,7 @@ impl Agent {
     pub(super) fn stuck(&mut self) -> Option<AttemptId> {
         let now = Instant::now();
         let mut found = None;
-        let waiting = self.work.waiting();
+        let waiting = self.slots.work.waiting();
         for (attempt, running) in &mut self.running {
             let suspended = running.suspension == Suspension::Suspended && running.killed_at.is_none();
             if suspended || waiting.contains(attempt) {
@@ -156,14 +157,4 @@ impl DiskFree {
         }
         self.bytes.load(Ordering::Relaxed)
     }
-}
-
-/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not tell.
-fn memory_bytes() -> u64 {
-    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
-    };
-    (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) << 10
 }

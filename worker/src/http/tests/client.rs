@@ -77,9 +77,9 @@ async fn tls_server_with_the_right_certificate_but_another_key_is_refused() {
     let parsed = rustls::server::ParsedCertificate::try_from(certificate.der()).unwrap();
     let pin = Pin::of_public_key(&parsed.subject_public_key_info());
     let key = PrivatePkcs8KeyDer::from(thief.serialize_der()).into();
-    let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key).unwrap();
+    let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
     let shown = rustls::sign::CertifiedKey::new(vec![certificate.der().clone()], key);
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -281,7 +281,7 @@ async fn pool_replaces_connections_of_a_server_that_was_restarted() {
     server.stop().await;
     let listener = Bind { address, ..Bind::loopback() }.listen().await.unwrap();
     let config = Arc::new(ServerConfig::new(Transport::Plain));
-    let restarted = serve(listener, config, Arc::new(TestDoors), handle, std::future::pending());
+    let restarted = serve(listener, config, Arc::new(TestAuth), handle, std::future::pending());
     let restarted = tokio::spawn(restarted);
     ask().await.unwrap();
     restarted.abort();
@@ -299,4 +299,83 @@ async fn pool_goes_on_with_another_connection_when_one_has_been_used_with_many_s
         ports.insert(answer.unwrap().into_body().collect(100).await.unwrap());
     }
     assert_eq!(ports.len(), 3);
+}
+
+/// A server that closes this many connections before a request has come on them, in turn before and after it has proven
+/// that it knows the secret, and then answers.
+fn thronged(closed: usize) -> (Endpoint, Arc<std::sync::atomic::AtomicUsize>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
+    let came = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&came);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let number = counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let head = |stream: &mut std::net::TcpStream| {
+                let mut bytes = [0; 4096];
+                let got = stream.read(&mut bytes).unwrap_or(0);
+                String::from_utf8_lossy(&bytes[..got]).into_owned()
+            };
+            let hello = head(&mut stream);
+            if number < closed && number.is_multiple_of(2) {
+                continue;
+            }
+            let reached = stream.local_addr().unwrap();
+            let proof = answer_to_hello(&hello, reached, &cluster_secret()).unwrap();
+            let mut proof = String::from_utf8(proof).unwrap();
+            if number < closed {
+                // So that the client knows before it has sent more.
+                proof = proof.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+            }
+            stream.write_all(proof.as_bytes()).unwrap();
+            if closed <= number {
+                head(&mut stream);
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+            }
+        }
+    });
+    (endpoint, came)
+}
+
+#[tokio::test]
+async fn request_gets_through_where_connections_are_sent_away_before_it_has_left() {
+    let (endpoint, came) = thronged(2);
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
+    let response =
+        pool.request(&endpoint, Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
+    assert_eq!(response.into_body().collect(10).await.unwrap(), "ok");
+    assert!(3 <= came.load(std::sync::atomic::Ordering::Relaxed));
+}
+
+#[tokio::test]
+async fn peer_that_closes_every_connection_is_given_up() {
+    let (endpoint, came) = thronged(usize::MAX);
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
+    let refused = pool.request(&endpoint, Some(&cluster_secret()), Method::GET, "/data", empty()).await;
+    assert!(matches!(refused, Err(HttpError::Closed { .. })), "{refused:?}");
+    let came = came.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(came <= limits::CLOSED_EARLY_MAX as usize + 1, "{came} connections");
+}
+
+#[tokio::test]
+async fn handshake_that_is_cut_is_tried_again_and_refuses_nobody() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let pin = Identity::generate(&["localhost".to_owned()]).unwrap().pin();
+    let pinned = Endpoint::of_address(listener.local_addr().unwrap(), Some(pin));
+    let came = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&came);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let _ = std::io::Read::read(&mut stream.unwrap(), &mut [0; 4096]);
+        }
+    });
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
+    let refused = pool.request(&pinned, Some(&cluster_secret()), Method::GET, "/data", empty()).await;
+    // Of a connection, for which a worker waits, and not of TLS, after which it gives up.
+    assert!(matches!(refused, Err(HttpError::Connect { .. })), "{refused:?}");
+    let came = came.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(came, limits::CLOSED_EARLY_MAX as usize + 1);
 }

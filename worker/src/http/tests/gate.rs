@@ -20,7 +20,7 @@ const PASSED: Verdict = Verdict::Pass { authenticated: true };
 
 fn gate() -> Gate {
     let host_names = ["Mill.Example.".to_owned()];
-    Gate::new(Arc::new(TestDoors), &host_names, false, &ServerLimits::default())
+    Gate::new(Arc::new(TestAuth), &host_names, false, &ServerLimits::default())
 }
 
 fn arrival() -> Arrival {

@@ -131,7 +131,7 @@ async fn what_was_sent_in_one_session_opens_nothing_in_another() {
 #[tokio::test]
 async fn request_is_taken_once_and_as_it_was_signed() {
     use crate::http::proof::{Asked, ClientSessions, HELLO, Proven, Reached, ServerSessions};
-    let (secret, reached) = (cluster_secret(), Reached::Inside);
+    let (secret, reached) = (cluster_secret(), Reached::Tls(Pin([1; 32])));
     let (mut client, server) = (ClientSessions::default(), ServerSessions::default());
     let (asked, hello) = Asked::new(&secret, &Method::GET, "/data").unwrap();
     let mut headers = hyper::HeaderMap::new();
@@ -152,6 +152,21 @@ async fn request_is_taken_once_and_as_it_was_signed() {
     let second = signed(client.sign(&secret, &Method::GET, "/data").unwrap());
     assert!(shows(&second, &secret, &Method::GET, "/data"));
     assert!(client.sign(&job_secret(), &Method::GET, "/job").is_none(), "no session for that secret");
+}
+
+#[test]
+fn proof_of_one_pinned_server_is_none_of_another() {
+    use crate::http::proof::{Asked, ClientSessions, HELLO, Proven, Reached, ServerSessions};
+    let at = |key: u8| Reached::Tls(Pin([key; 32]));
+    for (reached, forwarded, judged) in
+        [(at(1), false, Proven::Yes), (at(2), false, Proven::No), (at(2), true, Proven::No)]
+    {
+        let (asked, hello) = Asked::new(&cluster_secret(), &Method::GET, "/data").unwrap();
+        let mut headers = hyper::HeaderMap::from_iter([(HELLO, hello)]);
+        let proof = ServerSessions::default().greet(&headers, &at(1), |_, _, _| Some(cluster_secret()));
+        headers.insert("gristmill-proof", proof.unwrap());
+        assert_eq!(ClientSessions::default().check(&asked, &headers, &reached, forwarded), judged);
+    }
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ fn secret_shows_in_no_debug_or_error_text() {
     for shown in [
         format!("{secret:?} {secret}"),
         format!("{line:?}"),
-        format!("{:?}", Door::Secret(secret.clone())),
+        format!("{:?}", Access::Secret(secret.clone())),
         format!("{misread:?} {misread}"),
         format!("{too_long:?} {too_long}"),
     ] {
@@ -204,6 +204,13 @@ fn secret_file_is_refused_when_it_is_a_link_or_no_secret() {
     assert!(matches!(
         Secret::load_or_create(&link).unwrap_err(),
         SecretError::File(PrivateFileError::Io { action: "open", .. })
+    ));
+    // A pipe is not waited for.
+    let pipe = path.with_file_name("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    assert!(matches!(
+        Secret::load_or_create(&pipe).unwrap_err(),
+        SecretError::File(PrivateFileError::Content { .. })
     ));
     fs::write(&path, "no secret\n").unwrap();
     assert!(matches!(Secret::load_or_create(&path).unwrap_err(), SecretError::Text { characters: 9 }));

@@ -3,7 +3,8 @@
 use super::plan::plan_side;
 use super::*;
 use crate::api::{FailureKind, TaskError};
-use crate::record::Block;
+use crate::attempt::SideInputs;
+use crate::input::Block;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 

@@ -152,8 +152,8 @@ async fn fetches_take_as_long_as_the_rate_says() {
     let pace = InPace::start(rate(1_000_000));
     let began = Instant::now();
     let fetches = (0..4_u32).map(|number| {
-        let passage = pace.open(JobId(number), u64::from(number));
-        tokio::spawn(async move { passage.pass(500_000).await })
+        let stream = pace.open(JobId(number), u64::from(number));
+        tokio::spawn(async move { stream.pass(500_000).await })
     });
     for fetch in fetches.collect::<Vec<_>>() {
         assert_eq!(fetch.await.unwrap(), Ok(()));
@@ -168,9 +168,9 @@ async fn fetch_of_an_urgent_job_passes_before_one_that_began_earlier() {
     pace.order(order(&[(2, LaneShare::All), (1, LaneShare::All)]));
     let began = Instant::now();
     let fetch = |job: u32| {
-        let passage = pace.open(JobId(job), u64::from(job));
+        let stream = pace.open(JobId(job), u64::from(job));
         tokio::spawn(async move {
-            assert_eq!(passage.pass(500_000).await, Ok(()));
+            assert_eq!(stream.pass(500_000).await, Ok(()));
             began.elapsed().as_secs_f64()
         })
     };
@@ -215,8 +215,8 @@ async fn fetch_gives_way_at_once_when_its_job_is_forgotten() {
     let pace = InPace::start(rate(1_000_000));
     pace.order(LaneOrder { only: true, ..LaneOrder::default() });
     let began = Instant::now();
-    let passage = pace.open(JobId(1), 1);
-    let fetch = tokio::spawn(async move { passage.pass(1).await });
+    let stream = pace.open(JobId(1), 1);
+    let fetch = tokio::spawn(async move { stream.pass(1).await });
     tokio::time::sleep(Duration::from_millis(10)).await;
     pace.forget(JobId(2));
     pace.forget(JobId(1));

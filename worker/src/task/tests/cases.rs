@@ -3,12 +3,15 @@
 use super::super::*;
 use super::jobs::Numbers;
 use super::runner::{Bench, JOB, Means, Memory, MemorySplit, prints, run_job};
-use crate::api::{Combiner, Counter, Input, JobPlan, MapOnly, Mapper, Partitioner, Reducer, Sum, WriteTotal};
+use crate::api::{
+    Combiner, Counter, Input, JobPlan, MapOnly, Mapper, Partitioner, Reducer, Sum, TaskContext, WriteTotal,
+};
+use crate::attempt::TaskResult;
 use crate::collect::Emitter;
+use crate::input::record::{Record, RecordFormat};
 use crate::input::{Compression, FilePath, FileStamp, LocalFiles, Piece, Place};
 use crate::key::ByteString;
 use crate::merge::Values;
-use crate::record::{Record, RecordFormat};
 use crate::segment::{SegmentError, SegmentOrder, SegmentsWriter, SpillCompression, WriteSetting};
 use gristmill_scheduler::ids::TaskId;
 use std::sync::atomic::Ordering::Relaxed;
@@ -345,9 +348,8 @@ fn file_split(dir: &tempfile::TempDir, text: &str) -> Split {
 fn a_map_reads_its_split_and_says_how_much() {
     let bench = Bench::new(Means::PLENTY, 1);
     let split = file_split(&bench.dir, "a 1\nb 2\na 3");
-    let (side, attempt) = (Arc::new(SideInputs::none()), TaskId::map(JOB, 0).attempt(0));
-    let (plan, settings, progress) = (sums(), &bench.settings, &bench.progress);
-    let done = run_map(&plan, attempt, &split, &LocalFiles, side, settings, &bench.budget, progress).unwrap();
+    let (plan, context) = (sums(), bench.context(TaskId::map(JOB, 0).attempt(0)));
+    let done = run_map(&plan, context, &split, &LocalFiles).unwrap();
     assert_eq!((done.stats.local_bytes, done.output.records()), (11, 2));
     let (part, _) = bench.reduce(&plan, 0, vec![done.output.segment(0).unwrap()]).unwrap();
     assert_eq!(part, "a\t4\nb\t2\n");
@@ -371,13 +373,11 @@ fn a_map_only_task_writes_its_part_in_input_order() {
     }
     let bench = Bench::new(Means::PLENTY, 0);
     let split = file_split(&bench.dir, "even\nodd\n\nagain!\n");
-    let (part, side) = (Memory::default(), Arc::new(SideInputs::none()));
+    let part = Memory::default();
     let output = Output::new("part", Box::new(part.clone()));
     let plan = JobPlan::map_only(input(), || Even(None));
-    let attempt = TaskId::map(JOB, 0).attempt(0);
-    let done =
-        run_map_only(&plan, attempt, &split, &LocalFiles, side, &bench.settings, &bench.progress, output)
-            .unwrap();
+    let context = bench.context(TaskId::map(JOB, 0).attempt(0));
+    let done = run_map_only(&plan, &context, &split, &LocalFiles, output).unwrap();
     assert_eq!(&*part.0.lock().unwrap(), b"even\n\nagain!\n");
     assert_eq!((done.records, done.bytes), (3, 13));
     assert_eq!(done.stats, TaskStats { counters: vec![("kept".into(), 3)], local_bytes: 17 });

@@ -2,15 +2,16 @@
 
 use super::super::*;
 use super::runner::{Bench, JOB, Means};
-use crate::api::{Input, Mapper};
+use crate::api::{Input, Mapper, Reducer};
+use crate::attempt::TaskResult;
+use crate::budget::Budget;
 use crate::collect::Emitter;
-use crate::input::LocalFiles;
 use crate::input::list::LocalListing;
 use crate::input::plan::{SplitRules, plan_splits};
+use crate::input::{LocalFiles, Record};
 use crate::key::ByteString;
 use crate::merge::Values;
-use crate::record::Record;
-use crate::segment::{InFileBytes, SegmentReader};
+use crate::segment::{InFileBytes, MapOutput, SegmentReader};
 use gristmill_scheduler::ids::TaskId;
 
 /// Emits each line as a key without a value.
@@ -84,10 +85,8 @@ pub(super) fn setup(kept_bytes: usize, partitions: u32) -> Setup {
 impl Setup {
     pub(super) fn maps(&self) -> Vec<MapOutput> {
         let map = |(index, split)| {
-            let attempt = TaskId::map(JOB, index as u32).attempt(0);
-            let (side, settings) = (Arc::new(SideInputs::none()), &self.bench.settings);
-            let (budget, progress) = (&self.bench.budget, &self.bench.progress);
-            run_map(&self.plan, attempt, split, &LocalFiles, side, settings, budget, progress).unwrap().output
+            let context = self.bench.context(TaskId::map(JOB, index as u32).attempt(0));
+            run_map(&self.plan, context, split, &LocalFiles).unwrap().output
         };
         self.splits.iter().enumerate().map(map).collect()
     }

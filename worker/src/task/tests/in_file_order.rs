@@ -4,11 +4,12 @@ use super::super::*;
 use super::in_file::{Setup, setup};
 use super::runner::JOB;
 use crate::answer;
+use crate::budget::Budget;
 use crate::http::{
-    Bind, Door, Doors, Endpoint, Plaintext, Pool, Secret, ServerConfig, Timeouts, Transport, serve,
+    Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
 };
 use crate::machine::files_seen;
-use crate::segment::{InFileSegment, ReceivedOrder, SegmentError, SegmentId, SpillDirs};
+use crate::segment::{InFileSegment, MapOutput, ReceivedOrder, SegmentError, SegmentId, SpillDirs};
 use crate::shuffle::fetch::{Fetcher, Outcome};
 use crate::shuffle::plan::Fetch;
 use crate::shuffle::serve::segments;
@@ -29,9 +30,9 @@ fn key() -> Secret {
 
 struct Open;
 
-impl Doors for Open {
-    fn door(&self, _: &Method, _: &str, _: &str) -> Door {
-        Door::Secret(key())
+impl RouteAuth for Open {
+    fn access(&self, _: &Method, _: &str, _: &str) -> Access {
+        Access::Secret(key())
     }
 }
 

@@ -3,10 +3,10 @@
 use super::runner::{Means, MemorySplit, prints, run_job};
 use crate::api::{Combiner, Input, JobPlan, Mapper, Partitioner, Reducer, Sum, TaskResult, WriteTotal};
 use crate::collect::Emitter;
+use crate::input::Record;
 use crate::key::ByteString;
 use crate::merge::Values;
 use crate::output::Output;
-use crate::record::Record;
 use crate::segment::SpillCompression;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

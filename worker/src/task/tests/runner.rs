@@ -1,10 +1,11 @@
 //! Runs the tasks of a plan one after another, over splits in memory.
 
 use super::super::*;
-use crate::input::InputError;
-use crate::record::{Block, RecordFormat, Source};
-use crate::segment::OutputPrint;
-use gristmill_scheduler::ids::TaskId;
+use crate::api::Order;
+use crate::budget::Budget;
+use crate::input::{Block, InputError, RecordFormat, Source};
+use crate::segment::{OutputPrint, SpillCompression};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use std::io::{self, Write};
 use std::sync::Mutex;
 
@@ -92,21 +93,22 @@ impl Bench {
         Self { dir, settings, budget: Budget::new(means.budget_bytes), progress: Arc::default() }
     }
 
-    fn run(&self, attempt: AttemptId) -> Run<'_> {
-        Run {
+    /// What an attempt is given.
+    pub fn context(&self, attempt: AttemptId) -> AttemptContext<'_> {
+        AttemptContext {
             attempt,
             side: Arc::new(SideInputs::none()),
             settings: &self.settings,
+            budget: &self.budget,
             progress: &self.progress,
         }
     }
 
     pub fn map(&self, plan: &JobPlan, index: u32, split: &MemorySplit) -> Result<MapDone, TaskFailure> {
         let mut blocks = MemoryBlocks::new(split);
-        let run = self.run(TaskId::map(JOB, index).attempt(0));
+        let context = self.context(TaskId::map(JOB, index).attempt(0));
         let input_bytes = 1 << 20;
-        let erased =
-            ErasedMap { run, input: split.input, input_bytes, blocks: &mut blocks, budget: &self.budget };
+        let erased = ErasedMap { context, input: split.input, input_bytes, blocks: &mut blocks };
         map_reduce(plan)?.run_map(erased)
     }
 
@@ -123,9 +125,7 @@ impl Bench {
         let part = Memory::default();
         let output = Output::new("part", Box::new(part.clone()));
         let attempt = TaskId::reduce(JOB, partition).attempt(0);
-        let side = Arc::new(SideInputs::none());
-        let (settings, budget) = (&self.settings, &self.budget);
-        let done = run_reduce(plan, attempt, segments, side, settings, budget, &self.progress, output)?;
+        let done = run_reduce(plan, self.context(attempt), segments, output)?;
         let bytes = part.0.lock().unwrap().clone();
         assert_eq!((done.bytes, done.crc32c), (bytes.len() as u64, crc32c::crc32c(&bytes)));
         Ok((String::from_utf8(bytes).unwrap(), done))

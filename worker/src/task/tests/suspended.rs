@@ -2,10 +2,11 @@
 
 use super::super::*;
 use super::runner::{Bench, JOB, Means, Memory, MemorySplit};
-use crate::api::{Combiner, Counter, Input, JobPlan, Mapper, Reducer};
+use crate::api::{Combiner, Counter, Input, JobPlan, Mapper, Reducer, TaskContext};
+use crate::attempt::TaskResult;
 use crate::collect::Emitter;
+use crate::input::Record;
 use crate::merge::Values;
-use crate::record::Record;
 use crate::segment::SpillCompression;
 use gristmill_scheduler::ids::TaskId;
 use proptest::prelude::*;
@@ -223,13 +224,9 @@ fn run_in_steps(
         let attempt = TaskId::reduce(JOB, partition).attempt(left.moved);
         let end = std::thread::scope(|scope| {
             let run = scope.spawn(|| {
-                let side = Arc::new(SideInputs::none());
-                let (settings, budget) = (&bench.settings, &bench.budget);
-                let segments = segments.to_vec();
+                let context = AttemptContext { progress: &progress, ..bench.context(attempt) };
                 let resume = state.as_deref();
-                let end = run_reduce_in_steps(
-                    plan, attempt, segments, side, settings, budget, &progress, output, resume,
-                );
+                let end = run_reduce_in_steps(plan, context, segments.to_vec(), output, resume);
                 let _ = words.send(Word::Ended);
                 end
             });

@@ -2,8 +2,9 @@
 
 use super::whole_jobs;
 use crate::bound::optimum::{one_order, two_orders};
+use crate::job::Size;
 use crate::policy::pairs::{
-    Blocks, Groups, RULES, Rule, Size, group, in_pairs, matched, n_couple, smallest_weight, spread, total,
+    Blocks, Groups, RULES, Rule, group, in_pairs, matched, n_couple, smallest_weight, spread, total,
 };
 use proptest::prelude::*;
 

@@ -1,14 +1,16 @@
 //! The policies on jobs that come and go, in the fluid model.
 
 use super::whole_jobs;
+use crate::job::Size;
 use crate::metrics::JobRecord;
-use crate::policy::pairs::{Pairs, RULES, Rule, Size, rule, times};
+use crate::policy::pairs::{Pairs, RULES, Rule, rule, times};
 use crate::sim::fluid;
+use crate::station::{PerStation, Station};
 use crate::workload::Job;
 use proptest::prelude::*;
 
 fn job(arrival: f64, size: Size) -> Job {
-    Job { arrival, work: [size.map, size.shuffle, 0.0], ..Job::default() }
+    Job { arrival, work: PerStation::new(size.map, size.shuffle, 0.0), ..Job::default() }
 }
 
 /// Records by seq.
@@ -69,7 +71,7 @@ proptest! {
             records.sort_by(|a, b| a.start.total_cmp(&b.start));
             let mut free = 0.0_f64;
             for (place, record) in records.iter().enumerate() {
-                prop_assert!(close(record.maps_done - record.start, record.work[0]), "{rule:?}: {record:?}");
+                prop_assert!(close(record.maps_done - record.start, record.work[Station::Map]), "{rule:?}: {record:?}");
                 // The next one begins when the map is free and somebody is there.
                 let first_there = records[place..].iter().map(|record| record.arrival).fold(f64::INFINITY, f64::min);
                 prop_assert!(close(record.start, free.max(first_there)), "{rule:?}: {record:?} after {free}");

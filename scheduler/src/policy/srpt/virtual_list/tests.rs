@@ -1,6 +1,7 @@
 //! The list against SRPT unit by unit, and the clock of the run.
 
 use super::*;
+use crate::station::PerStation;
 use proptest::prelude::*;
 
 /// SRPT as it is defined: machine by machine, one unit to the job with least left when the slot began.
@@ -103,7 +104,7 @@ impl Watch {
     fn new(works: &[[f64; 2]]) -> Self {
         let row = |(seq, &[maps, reduces]): (usize, &[f64; 2])| Row {
             seq: seq as u64,
-            whole: [maps, 9.0, reduces],
+            whole: PerStation::new(maps, 9.0, reduces),
             live: true,
             ..Row::default()
         };
@@ -116,7 +117,8 @@ impl Watch {
         let touched: Vec<Handle> = touched.iter().map(|&job| Handle(job)).collect();
         let now = Time((seconds * 1e9) as u64);
         let cap = [3.0, 1.0, 3.0];
-        let view = View { now, rows: &self.rows, touched: &touched, cap, unified: true, runs: &[] };
+        let view =
+            View { now, rows: &self.rows, touched: &touched, cap: cap.into(), unified: true, runs: &[] };
         let log = &mut self.log;
         self.run.observe(view, change, |served, machines| {
             assert_eq!(machines, 3);
@@ -174,7 +176,8 @@ fn without_machines_the_run_stands_still() {
     let mut watch = Watch::new(&[[2.0, 0.0]]);
     watch.tell(0.0, &[0], Change::Arrived(Handle(0)));
     let now = Time(1_000_000_000_000);
-    let view = View { now, rows: &watch.rows, touched: &[], cap: [0.0; 3], unified: true, runs: &[] };
+    let view =
+        View { now, rows: &watch.rows, touched: &[], cap: PerStation::all(0.0), unified: true, runs: &[] };
     let mut slots = 0;
     watch.run.observe(view, Change::Tick, |served, _| {
         assert!(served.is_empty());

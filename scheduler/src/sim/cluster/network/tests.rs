@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::TaskId;
+use crate::plan::{Line, Share};
 
 const HOME: u32 = 0;
 

@@ -1,6 +1,7 @@
 //! Reduces that are suspended, resumed and handed over in virtual time.
 
 use super::*;
+use crate::station::Station;
 use crate::units::Span;
 
 /// A worker with one slot, a job with a long reduce, and a short job that comes when that runs.
@@ -45,9 +46,11 @@ fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() 
     let long = Job { shuffle_bytes: 20.0, ..job(0.0, &[1.0], &[30.0]) };
     // The other worker has something longer to do until 8 s, and whom the reduce was suspended for until 103 s.
     let other = job(0.0, &[8.0], &[]);
-    let urgent = Job { goal: Some(1.0), ..job(3.0, &[100.0], &[]) };
-    let brain =
-        Brain { policy: Box::new(GoalsFirst::default()), ..Brain::named("fifo", "pull", Some("oracle")) };
+    let urgent = Job { deadline: Some(1.0), ..job(3.0, &[100.0], &[]) };
+    let brain = Brain(Deciders {
+        policy: Box::new(DeadlinesFirst::default()),
+        ..Brain::named("fifo", "pull", Some("oracle")).0
+    });
     let seen = watch(&config, brain, &[long, other, urgent]).unwrap();
     // It ran from 1 to 3 s. At 8 s the other worker is idle, at 10 s this was so for long enough, and fetching takes 2 s.
     assert_eq!(ends(&seen), [12.0 + 28.0, 8.0, 103.0]);
@@ -56,13 +59,13 @@ fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() 
     assert_eq!(fetched, [(0, 1, 10.0, 12.0)]);
 }
 
-/// Jobs with a goal first, then by age.
+/// Jobs with a deadline first, then by age.
 #[derive(Default)]
-struct GoalsFirst {
+struct DeadlinesFirst {
     jobs: std::collections::BTreeSet<(bool, u64, crate::view::Handle)>,
 }
 
-impl Policy for GoalsFirst {
+impl Policy for DeadlinesFirst {
     fn name(&self) -> &'static str {
         "goals-first"
     }
@@ -74,7 +77,7 @@ impl Policy for GoalsFirst {
             crate::view::Change::Left(job) => self.jobs.retain(|&(.., other)| other != job),
             crate::view::Change::Arrived(job) => {
                 let row = view.row(job);
-                self.jobs.insert((row.goal.is_none(), row.seq, job));
+                self.jobs.insert((row.deadline.is_none(), row.seq, job));
             }
             _ => {}
         }

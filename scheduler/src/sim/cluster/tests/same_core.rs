@@ -42,7 +42,7 @@ fn drawn(seed: u64) -> (Config, Vec<Job>) {
         let (maps, reduces) = (lengths(8, 2.0), lengths(3, 12.0));
         Job {
             shuffle_bytes: rng.random_range(0.0..400.0),
-            goal: (index % 3 == 0).then_some(arrival + 20.0),
+            deadline: (index % 3 == 0).then_some(arrival + 20.0),
             weight: f64::from(1 + index % 2),
             pool: (index % 4 == 0).then_some(1),
             ..job_of(arrival, maps, reduces)
@@ -58,7 +58,7 @@ fn check_same(policy: &str, placement: &str, seed: u64) -> usize {
     let brain = || Brain::named(policy, placement, Some("oracle"));
     let core = || {
         let brain = brain();
-        engine::core_of(&config, brain.policy, brain.placement, brain.estimator).unwrap()
+        check::core_of(&config, brain.0).unwrap()
     };
     let mut journal = Journal::default();
     engine::Engine::new(&config, core(), &mut journal, &mut |_| {})
@@ -100,7 +100,7 @@ fn the_standing_order_has_a_new_revision_exactly_when_it_is_another() {
     let (config, jobs) = drawn(7);
     for policy in ["fifo", "fair", "max-srpt", "split-srpt"] {
         let brain = Brain::named(policy, "pull", Some("oracle"));
-        let core = engine::core_of(&config, brain.policy, brain.placement, brain.estimator).unwrap();
+        let core = check::core_of(&config, brain.0).unwrap();
         let mut before = (0, ShuffleOrder::default());
         let mut changes = 0;
         engine::Engine::new(&config, core, &mut (), &mut |_| {})

@@ -12,6 +12,7 @@ use crate::event::{Event, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
 use crate::placement::Pull;
+use crate::station::Station;
 use crate::units::{Bytes, Span};
 
 /// Machines per job, by slot.
@@ -22,7 +23,10 @@ fn unit_job(slot: u32, maps: u32, reduces: u32) -> Job {
 }
 
 fn spec(job: &Job) -> JobSpec {
-    JobSpec::new(vec![MapSpec::anywhere(Bytes(1)); job.work[0] as usize], job.work[2] as u32)
+    JobSpec::new(
+        vec![MapSpec::anywhere(Bytes(1)); job.work[Station::Map] as usize],
+        job.work[Station::Reduce] as u32,
+    )
 }
 
 fn on_slots(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
@@ -42,7 +46,7 @@ fn on_core(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
     let (mut next, mut ended) = (0, 0);
     for slot in 1.. {
         while let Some(job) = jobs.get(next).filter(|job| slot_of(job.arrival) <= slot) {
-            events.push(Event::JobArrived { job: JobId(next as u32), spec: spec(job) });
+            events.push(Event::JobArrived { job: JobId(next as u32), spec: spec(job).into() });
             next += 1;
         }
         events.push(Event::Tick);

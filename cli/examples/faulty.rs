@@ -1,0 +1,181 @@
+//! A program whose job misbehaves as it is told: it panics, aborts, hangs, exits, prints without end. Its purpose is
+//! to see what user code can do to a cluster and what its user is told.
+//!
+//! ```text
+//! cargo run --example faulty -- run faulty --how panic README.md
+//! ```
+//!
+//! Deliberately not here: an example of a job that one would want to write.
+
+use gristmill::prelude::*;
+use gristmill::scheduler::catalogue::Entry;
+use gristmill::scheduler::plan::Plan;
+use gristmill::scheduler::policy::Policy;
+use gristmill::scheduler::view::{Change, View};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Copies lines and misbehaves at those with the word "bad"
+#[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
+struct Faulty {
+    /// Text files
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<String>,
+    /// What it does
+    #[arg(long, value_enum)]
+    how: How,
+    /// Misbehave in the reducer instead of the mapper
+    #[arg(long)]
+    in_reduce: bool,
+    /// Order the whole output, for which the submitter samples keys with the mapper
+    #[arg(long)]
+    total_order: bool,
+    /// Stand still for ever at the other lines
+    #[arg(long)]
+    stall: bool,
+    /// Misbehave only if this file exists, and remove it first
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+}
+
+#[derive(clap::ValueEnum, Serialize, Deserialize, Clone, Copy, Debug)]
+enum How {
+    /// Panic
+    Panic,
+    /// Return an error
+    Error,
+    /// Abort the process
+    Abort,
+    /// Recurse until the stack is used up
+    Overflow,
+    /// Exit with code 0, as if all were done
+    Exit,
+    /// Loop and never come back
+    Loop,
+    /// Print two megabytes
+    Print,
+    /// Emit other keys each time, whatever the lines
+    Random,
+    /// Take memory until there is none
+    Devour,
+}
+
+impl Faulty {
+    fn is_bad(&self, line: &[u8]) -> bool {
+        line.windows(3).any(|word| word == b"bad")
+    }
+
+    fn meet(&self, line: &[u8], in_reduce: bool) -> TaskResult {
+        if in_reduce != self.in_reduce || !self.is_bad(line) {
+            return Ok(());
+        }
+        if self.token.as_ref().is_some_and(|token| std::fs::remove_file(token).is_err()) {
+            return Ok(());
+        }
+        match self.how {
+            How::Panic => panic!("this line is bad: {}", String::from_utf8_lossy(line)),
+            How::Error => Err(TaskError::new(format!("no good: {}", String::from_utf8_lossy(line)))),
+            How::Abort => std::process::abort(),
+            How::Overflow => {
+                black_box(sink(0));
+                Ok(())
+            }
+            How::Exit => std::process::exit(0),
+            How::Loop => loop {
+                std::hint::spin_loop();
+            },
+            How::Random => Ok(()),
+            How::Devour => {
+                let mut held = Vec::new();
+                loop {
+                    held.push(black_box(vec![1_u8; 16 << 20]));
+                }
+            }
+            How::Print => {
+                for number in 0..40_000 {
+                    eprintln!("line {number:06} of a mapper that talks too much \x1b[31m");
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Uses up the stack: each call needs its own room, and the compiler cannot see that there is no end.
+fn sink(depth: u64) -> u64 {
+    let room = black_box([depth; 64]);
+    if black_box(true) { sink(depth + 1) + room[(depth % 64) as usize] } else { depth }
+}
+
+struct Lines(Faulty);
+
+impl Mapper for Lines {
+    type Key = ByteString;
+    type Value = u64;
+
+    fn map(&mut self, record: Record<'_>, out: &mut Emitter<ByteString, u64>) -> TaskResult {
+        if let How::Random = self.0.how {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos());
+            out.emit(format!("{now} {}", String::from_utf8_lossy(record.bytes())).as_bytes(), 1);
+            return Ok(());
+        }
+        self.0.meet(record.bytes(), false)?;
+        while self.0.stall && !self.0.is_bad(record.bytes()) {
+            std::thread::park();
+        }
+        out.emit(record.bytes(), 1);
+        Ok(())
+    }
+}
+
+struct Copy(Faulty);
+
+impl Reducer for Copy {
+    type Key = ByteString;
+    type Value = u64;
+
+    fn reduce(
+        &mut self,
+        key: &[u8],
+        values: &mut Values<'_, ByteString, u64>,
+        out: &mut Output,
+    ) -> TaskResult {
+        self.0.meet(key, true)?;
+        while values.next()?.is_some() {
+            out.line(key);
+        }
+        Ok(())
+    }
+}
+
+impl Job for Faulty {
+    const NAME: &'static str = "faulty";
+
+    fn plan(&self) -> Result<JobPlan, PlanError> {
+        let (mapper, reducer) = (self.clone(), self.clone());
+        let plan = JobPlan::map(Input::lines(&self.inputs), move || Lines(mapper.clone()));
+        let plan = if self.total_order { plan.total_order() } else { plan };
+        Ok(plan.reduce(move || Copy(reducer.clone())))
+    }
+}
+
+/// A policy that knows no answer.
+struct Panicky;
+
+impl Policy for Panicky {
+    fn name(&self) -> &'static str {
+        "panicky"
+    }
+    fn observe(&mut self, _: View<'_>, _: Change) {}
+    fn plan(&mut self, _: View<'_>, _: &mut Plan<'_>) {
+        panic!("who comes next?");
+    }
+}
+
+const PANICKY: Entry<dyn Policy> =
+    Entry::new("panicky", "panics in the middle of its plan", |_| Ok(Box::new(Panicky)));
+
+fn main() -> std::process::ExitCode {
+    gristmill::cli::main(Registry::standard().job::<Faulty>().policy(&PANICKY))
+}

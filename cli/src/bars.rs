@@ -1,0 +1,173 @@
+//! What a person sees while a job runs: live bars on a terminal, one line for each phase elsewhere.
+
+use gristmill_runtime::api::JobStatus;
+use gristmill_scheduler::units::{Bytes, Span};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Shows how a job goes on.
+pub enum Progress {
+    /// Nothing.
+    Quiet,
+    /// Three bars.
+    Bars(Box<Bars>),
+    /// A line when a phase ends.
+    Lines(Lines),
+}
+
+impl Progress {
+    /// Bars if stderr is a terminal, lines if not.
+    pub fn new(quiet: bool) -> Self {
+        if quiet {
+            Progress::Quiet
+        } else if std::io::stderr().is_terminal() {
+            Progress::Bars(Box::new(Bars::new()))
+        } else {
+            Progress::Lines(Lines::default())
+        }
+    }
+
+    /// A new status is there.
+    pub fn show(&mut self, status: &JobStatus) {
+        match self {
+            Progress::Quiet => {}
+            Progress::Bars(bars) => bars.show(status),
+            Progress::Lines(lines) => lines.show(status),
+        }
+    }
+
+    /// Something to be said once, above the bars if there are any.
+    pub fn say(&mut self, words: &str) {
+        match self {
+            Progress::Quiet => {}
+            Progress::Bars(bars) => {
+                let _ = bars.all.println(gristmill_worker::clean::lines(words));
+            }
+            Progress::Lines(_) => say!("{words}"),
+        }
+    }
+
+    /// The job has ended: bars go away, the summary follows.
+    pub fn clear(&mut self) {
+        if let Progress::Bars(bars) = self {
+            let _ = bars.all.clear();
+        }
+    }
+}
+
+/// Bars for map, shuffle and reduce.
+pub struct Bars {
+    all: MultiProgress,
+    map: ProgressBar,
+    shuffle: ProgressBar,
+    reduce: ProgressBar,
+}
+
+/// Time left is shown once there is enough to go by.
+const LEFT_AFTER: Duration = Duration::from_secs(2);
+
+impl Bars {
+    fn new() -> Self {
+        let all = MultiProgress::new();
+        let bar = |name: &'static str| {
+            let bar = all.add(ProgressBar::new(1));
+            let style =
+                ProgressStyle::with_template("{prefix:>8} {bar:28.green/black.bright} {percent:>3}% {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━─"));
+            bar.set_prefix(name);
+            bar
+        };
+        let (map, shuffle, reduce) = (bar("map"), bar("shuffle"), bar("reduce"));
+        Self { all, map, shuffle, reduce }
+    }
+
+    fn show(&mut self, status: &JobStatus) {
+        let elapsed = status.flow_ns().saturating_sub(status.waiting_ns());
+        // Tasks without input count as tasks, others by the bytes they have read.
+        let (read, all) = match status.input_bytes {
+            0 => (u64::from(status.maps.done), u64::from(status.maps.total)),
+            bytes => (status.input_bytes_read.min(bytes), bytes),
+        };
+        set(&self.map, read, all, || {
+            let rate = if status.input_bytes == 0 { String::new() } else { rate(read, elapsed) };
+            let left = left(read, all, elapsed);
+            format!(
+                "{}/{} tasks, {} running{rate}{left}",
+                status.maps.done, status.maps.total, status.maps.running
+            )
+        });
+        if status.reduces.total == 0 {
+            self.shuffle.finish_and_clear();
+            self.reduce.finish_and_clear();
+            return;
+        }
+        let (got, all) = (status.totals.shuffle_segments.min(status.segments_total), status.segments_total);
+        set(&self.shuffle, got, all, || {
+            format!("{got}/{all} segments, {} over HTTP", Bytes(status.totals.shuffle_bytes))
+        });
+        let (done, total) = (u64::from(status.reduces.done), u64::from(status.reduces.total));
+        set(&self.reduce, done, total, || {
+            format!("{done}/{total} tasks, {} running", status.reduces.running)
+        });
+    }
+}
+
+fn set(bar: &ProgressBar, done: u64, total: u64, message: impl Fn() -> String) {
+    bar.set_length(total.max(1));
+    bar.set_position(done);
+    bar.set_message(message());
+}
+
+fn rate(bytes: u64, elapsed_ns: u64) -> String {
+    if elapsed_ns == 0 {
+        return String::new();
+    }
+    let each_second = bytes as f64 / (elapsed_ns as f64 / 1e9);
+    format!(", {}/s", Bytes(each_second as u64))
+}
+
+fn left(done: u64, total: u64, elapsed_ns: u64) -> String {
+    if done == 0 || total <= done || Duration::from_nanos(elapsed_ns) < LEFT_AFTER {
+        return String::new();
+    }
+    let left = elapsed_ns as f64 * (total - done) as f64 / done as f64;
+    format!(", {} left", Span(left as u64))
+}
+
+/// One line when a phase ends.
+#[derive(Default)]
+pub struct Lines {
+    started: bool,
+    mapped: bool,
+    shuffled: bool,
+}
+
+impl Lines {
+    fn show(&mut self, status: &JobStatus) {
+        let at = Span(status.flow_ns());
+        if !self.started && status.started_ns.is_some() {
+            self.started = true;
+            say!(
+                "{} {}: {} map(s) over {}, {} reduce(s), {} worker(s) with {} slot(s)",
+                status.job,
+                status.name,
+                status.maps.total,
+                Bytes(status.input_bytes),
+                status.reduces.total,
+                status.workers,
+                status.slots
+            );
+        }
+        if !self.mapped && status.maps_done_ns.is_some() && status.maps.done == status.maps.total {
+            self.mapped = true;
+            say!("{}: maps done after {at}", status.job);
+        }
+        // A segment that is fetched again counts again: only once the maps are done do the numbers tell.
+        let gathered = status.segments_total <= status.totals.shuffle_segments && 0 < status.segments_total;
+        if self.mapped && !self.shuffled && gathered {
+            self.shuffled = true;
+            say!("{}: shuffle done after {at}", status.job);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The program's commands: which there are, and which file carries each one out.
+//!
+//! stdout is data, stderr is talk; exit codes are those of [`exit`]. Not here: what a mistake costs (`verdict`), and how
+//! text is printed (`terminal`).
+
+use crate::private_memory::keep_memory_private;
+use crate::terminal::{self, StdoutClosed};
+use crate::{
+    compare, explain, order, paper, policy, processes, query, queues, replay, run, settings, sim, token,
+    tools,
+};
+use crate::{verdict, verify, whatif};
+use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
+use gristmill_runtime::exit;
+use gristmill_runtime::generate::GenerateArgs;
+use gristmill_runtime::registry::Registry;
+use gristmill_worker::clean;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Commands whose flags do not depend on the registry.
+#[derive(Subcommand)]
+enum Fixed {
+    /// Start a master and print the line with which workers join
+    Master(processes::MasterCommand),
+    /// Start a worker and join a master
+    Worker(processes::WorkerCommand),
+    /// Show the master and its workers, or one job
+    Status(query::StatusCommand),
+    /// Show or change who decides on a running master
+    Policy(policy::PolicyCommand),
+    Token(token::TokenCommand),
+    /// List jobs
+    Jobs(query::JobsCommand),
+    /// Wait until a job has ended
+    Wait(query::WaitCommand),
+    /// Stop a job
+    Cancel(query::CancelCommand),
+    /// Say why a job waits, or why a task ran where and when it did
+    Explain(explain::ExplainCommand),
+    /// Show what user code wrote to stdout and stderr
+    Logs(query::LogsCommand),
+    Replay(replay::ReplayCommand),
+    Whatif(whatif::WhatifCommand),
+    Sim(Box<sim::SimCommand>),
+    Order(order::OrderCommand),
+    Place(queues::PlaceCommand),
+    Size(queues::SizeCommand),
+    Fit(queues::FitCommand),
+    /// Run the experiments of the papers anew and write their figures and tables
+    Paper(paper::PaperCommand),
+    Verify(verify::VerifyCommand),
+    /// Make input: text, records or tables
+    Gen(GenerateArgs),
+    /// Check the order, count and checksum of a sorted output
+    VerifySort(tools::VerifySortCommand),
+    /// Print a completion script for a shell
+    Completions(tools::CompletionsCommand),
+}
+
+/// Runs the program with the process's arguments.
+#[must_use]
+pub fn main(registry: Registry) -> ExitCode {
+    main_from(registry, std::env::args_os().collect())
+}
+
+/// Runs the program with these arguments, the first being its name.
+#[must_use]
+pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
+    survive_file_limit();
+    gristmill_worker::descriptors::raise();
+    let typed = arguments.clone();
+    let matches = match command(&registry).try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
+            terminal::complain("error", &not_text(&typed));
+            return ExitCode::from(exit::USAGE);
+        }
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            // Help into a closed pipe is no error.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let result = dispatch(registry, &matches);
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            if error.is::<StdoutClosed>() {
+                return ExitCode::from(exit::OK);
+            }
+            let (code, hint) = verdict::judge(&error);
+            let words = gristmill_runtime::chain(error.as_ref());
+            terminal::complain("error", &clean::message(&words));
+            if let Some(hint) = hint {
+                terminal::stderr_line(&format!("  hint: {hint}"));
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Names the arguments that are no text.
+fn not_text(arguments: &[OsString]) -> String {
+    let wrong = arguments.iter().enumerate().filter(|(_, argument)| argument.to_str().is_none());
+    let named = wrong.map(|(number, argument)| format!("{number} ({argument:?})"));
+    let named: Vec<String> = named.collect();
+    let (word, is) = if named.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
+    format!("{word} {} {is} not UTF-8", named.join(", "))
+}
+
+/// Lets a write beyond the limit on the size of files fail, as other writes do, instead of ending the process. The
+/// signal is caught and not ignored: programs that user code starts get it as ever.
+fn survive_file_limit() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _within = runtime.enter();
+    // What is caught stays caught, though nobody listens.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}
+
+/// The whole command line of this registry.
+fn command(registry: &Registry) -> Command {
+    let about =
+        "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
+    let program = Command::new("gristmill")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(80)
+        .arg(
+            clap::Arg::new("settings")
+                .long("settings")
+                .global(true)
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Settings [default: ./gristmill.toml if there is one]"),
+        );
+    Fixed::augment_subcommands(program)
+        .about(about)
+        .long_about(None)
+        .subcommand(run::run_command(registry).display_order(0))
+        .subcommand(run::submit_command(registry).display_order(1))
+        .subcommand(compare::command().display_order(2))
+}
+
+/// Whether a flag was typed, behind whatever command.
+fn is_typed(matches: &ArgMatches, flag: &str) -> bool {
+    let here = matches.try_get_one::<bool>(flag).ok().flatten().is_some_and(|typed| *typed);
+    here || matches.subcommand().is_some_and(|(_, inner)| is_typed(inner, flag))
+}
+
+fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
+    let child = is_typed(matches, "from_parent");
+    // A worker process has something to do before.
+    if !child || matches.subcommand_name() == Some("master") {
+        keep_memory_private();
+    }
+    if !child && is_typed(matches, "insecure_plaintext") {
+        terminal::complain(
+            "warning",
+            "--insecure-plaintext: everyone on the way to other machines can read and change all data",
+        );
+    }
+    let named = matches.get_one::<PathBuf>("settings").map(PathBuf::as_path);
+    let settings = settings::load(named)?;
+    match matches.subcommand() {
+        Some(("run", flags)) => run::run(&registry, &settings, flags),
+        Some(("submit", flags)) => run::submit(&registry, &settings, flags),
+        Some(("compare", flags)) => compare::compare(&registry, &settings, flags),
+        _ => match Fixed::from_arg_matches(matches)? {
+            Fixed::Master(flags) => processes::master(&registry, &settings, &flags),
+            Fixed::Worker(flags) => processes::worker(registry, &settings, &flags),
+            Fixed::Status(flags) => query::status(&settings, &flags),
+            Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
+            Fixed::Token(flags) => token::token(&settings, &flags),
+            Fixed::Jobs(flags) => query::jobs(&settings, &flags),
+            Fixed::Wait(flags) => query::wait(&settings, &flags),
+            Fixed::Cancel(flags) => query::cancel(&settings, &flags),
+            Fixed::Explain(flags) => explain::explain(&settings, &flags),
+            Fixed::Logs(flags) => query::logs(&settings, &flags),
+            Fixed::Replay(flags) => replay::run(&registry, &flags),
+            Fixed::Whatif(flags) => whatif::run(&registry, &flags),
+            Fixed::Sim(flags) => sim::sim(&registry, &flags),
+            Fixed::Order(flags) => order::run(&flags),
+            Fixed::Place(flags) => queues::run_place(&flags),
+            Fixed::Size(flags) => queues::run_size(&flags),
+            Fixed::Paper(flags) => paper::paper(&registry, &flags),
+            Fixed::Fit(flags) => queues::run_fit(&flags),
+            Fixed::Verify(flags) => verify::verify(&flags),
+            Fixed::Gen(flags) => tools::generate(&flags),
+            Fixed::VerifySort(flags) => tools::verify_sort(&flags),
+            Fixed::Completions(flags) => tools::completions(&flags, command(&registry)),
+        },
+    }
+}

@@ -1,0 +1,361 @@
+//! `gristmill compare`: a workload under several policies on real processes, and the page about it.
+//!
+//! Flags and the terminal here; runs, statistics and the page are [`crate::compare`]'s.
+
+use crate::files::InputError;
+use crate::flags::{ClusterFlags, MasterFlags};
+use crate::run::watch_interruptions;
+use crate::settings::Settings;
+use crate::terminal::{stdout_line, stdout_text};
+use crate::usage::usage;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use gristmill_lab::compare::file::{WorkloadFile, read};
+use gristmill_lab::compare::store::Store;
+use gristmill_lab::compare::summary::metrics;
+use gristmill_lab::compare::{
+    CompareError, Comparison, Contender, Options, Progress, Site, Workload, check, report, run,
+};
+use gristmill_lab::report::Circumstances;
+use gristmill_lab::report::number;
+use gristmill_runtime::exit;
+use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::catalogue::split_list;
+use gristmill_scheduler::units::Span;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What `compare` takes besides the flags of clusters and masters.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+struct CompareFlags {
+    /// Jobs and how they arrive, as TOML
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    /// Runs of each policy
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeat: u32,
+    /// Folder for the page, the numbers and all runs [default: compare-NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the runs that an interrupted comparison has left in the folder
+    #[arg(long)]
+    resume: bool,
+    /// Another seed for arrivals, order and jobs than the workload's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Check everything, print the arrivals, run nothing
+    #[arg(long)]
+    check: bool,
+    /// Also run each different job alone, for slowdown; `--estimator oracle` does so where the workload tells no sizes
+    #[arg(long)]
+    isolated: bool,
+    /// Begin without a short run that is thrown away
+    #[arg(long)]
+    no_warm_up: bool,
+    /// Wait until outputs are on disk; they are thrown away, so it only adds the disk's noise
+    #[arg(long)]
+    sync: bool,
+    /// Longest time of one run; a longer one ends the comparison, and --resume goes on
+    #[arg(long, value_name = "TIME", default_value = "30min")]
+    limit: String,
+    /// Print summaries and differences as JSON and not as a table
+    #[arg(long)]
+    json: bool,
+    /// Print nothing on stderr but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill compare examples/workloads/mixed.toml --policy fifo,fair,max-srpt
+  gristmill compare examples/workloads/mixed.toml --policy fair --placement pull,fair-split --repeat 5
+  gristmill compare examples/workloads/mixed.toml --policy fifo,fair --out night --resume
+  gristmill compare examples/workloads/mixed.toml --policy fifo --check
+
+The workload's [cluster] may hold the flags named \"Cluster\"; a flag that is given goes before it, and defaults are for
+what neither says.";
+
+/// The subcommand.
+pub fn command() -> Command {
+    let command = CompareFlags::augment_args(Command::new("compare"));
+    let command = MasterFlags::augment_args(ClusterFlags::augment_args(command));
+    // Flags that come later bring words about themselves, so the command's own stand at the end.
+    command
+        .about("Run a workload under several policies on real processes and compare")
+        .long_about(
+            "Run a workload under several policies on real processes and compare\n\n\
+             Every policy meets the same jobs at the same times, on a fresh cluster of local processes for each run or \
+             on the cluster of a given master, repeated in an order that changes, so that drift of the machine hits all \
+             alike. Prints a table and verdicts, and writes report.html, report.csv, results.json and figures/ into the \
+             folder.",
+        )
+        .mut_arg("policy", |flag| {
+            flag.value_name("LIST").help_heading("Policies").help(
+                "Policies to compare: NAME or NAME:PARAMETER=VALUE,..., with commas between; \
+                 `gristmill sim --list` shows them [needed, unless the settings name one]",
+            )
+        })
+        .mut_arg("placement", |flag| {
+            flag.value_name("LIST")
+                .help_heading("Policies")
+                .help("Placements, likewise; every policy runs with each [default: pull]")
+        })
+        .mut_arg("journal", |flag| flag.hide(true))
+        .mut_arg("master", |flag| {
+            flag.help("Run on the cluster of this master [default: fresh local clusters]")
+        })
+        .mut_arg("join", |flag| {
+            flag.help("Run on the cluster of the master with this join line [default: fresh local clusters]")
+        })
+}
+
+/// `gristmill compare WORKLOAD`.
+pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> anyhow::Result<u8> {
+    let flags = CompareFlags::from_arg_matches(typed)?;
+    let mut file = read(&flags.workload)?;
+    if let Some(seed) = flags.seed {
+        file.workload.seed = seed;
+    }
+    there(&file, &flags.workload)?;
+    let options = options(&flags, settings, typed, &file)?;
+    if let Site::Embedded(config) = &options.site {
+        registry.make_estimator(&config.deciders.estimator).map_err(usage)?;
+    }
+    check(registry, &file.workload, &options)?;
+    let mut remarks = file.remarks.clone();
+    if matches!(options.site, Site::Given(_)) && !file.cluster.is_empty() {
+        remarks.push(
+            "the workload's [cluster] is not used: the given cluster has a shape of its own".to_owned(),
+        );
+    }
+    for remark in remarks.iter().filter(|_| !flags.quiet) {
+        say!("{remark}");
+    }
+    if flags.check {
+        stdout_text(&arrivals(&file.workload)?)?;
+        return Ok(exit::OK);
+    }
+    let interrupted = watch_interruptions()?;
+    let begun = Instant::now();
+    let mut teller = Teller::new(&options, flags.quiet);
+    let comparison =
+        run(registry, &file.workload, &options, Some(interrupted), &mut |progress| teller.tell(&progress))?;
+    finish(&flags, &options, &comparison, begun.elapsed())
+}
+
+fn finish(
+    flags: &CompareFlags,
+    options: &Options,
+    comparison: &Comparison,
+    taken: Duration,
+) -> anyhow::Result<u8> {
+    if !comparison.runs.is_empty() {
+        let command: Vec<String> = std::env::args().skip(1).collect();
+        let seconds = vec![("this call".to_owned(), taken.as_secs_f64())];
+        let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
+        let store = Store::open(&options.folder, &comparison.setting, true)?;
+        let page = report::write(comparison, &circumstances, &store)?;
+        if flags.json {
+            let value = json!({
+                "schema": report::SCHEMA,
+                "summaries": comparison.summaries(),
+                "differences": comparison.differences(),
+                "verdicts": report::verdicts(comparison),
+                "reservations": comparison.reservations(),
+                "interrupted": comparison.interrupted,
+                "report": page,
+            });
+            stdout_line(&serde_json::to_string_pretty(&value)?)?;
+        } else {
+            stdout_line(&report::table(comparison))?;
+            for words in report::verdicts(comparison).into_iter().chain(comparison.reservations()) {
+                stdout_line(&words)?;
+            }
+        }
+        if !flags.quiet {
+            say!("{}", page.display());
+        }
+    }
+    if comparison.interrupted {
+        say!(
+            "interrupted; the same command with --resume goes on after the {} run(s) that are done",
+            comparison.runs.len()
+        );
+        return Ok(exit::INTERRUPTED);
+    }
+    Ok(exit::OK)
+}
+
+/// Refuses a workload whose inputs are not there.
+fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputError> {
+    // A path on a worker has a colon.
+    let local = file.inputs.iter().filter(|(path, _)| !path.contains(':'));
+    match local.into_iter().find(|(path, _)| !Path::new(path).exists()) {
+        None => Ok(()),
+        Some((path, line)) => {
+            let words = format!("is not there; the job on line {line} of {} reads it", workload.display());
+            Err(InputError::new(Path::new(path), words))
+        }
+    }
+}
+
+fn options(
+    flags: &CompareFlags,
+    settings: &Settings,
+    typed: &ArgMatches,
+    file: &WorkloadFile,
+) -> anyhow::Result<Options> {
+    let master = MasterFlags::from_arg_matches(typed)?;
+    let given = master.master.is_some() || master.join.is_some();
+    // The journal of each run goes into its folder.
+    let settings = Settings { journal: None, ..settings.clone() };
+    let typed_cluster = ClusterFlags::from_arg_matches(typed)?;
+    if typed_cluster.journal.is_some() {
+        return Err(usage("--journal: every run writes its journal into its own folder".to_owned()));
+    }
+    let site = match given {
+        true => {
+            if let Some(flag) = shape_flags(typed).into_keys().next() {
+                return Err(usage(format!("--{flag} is for fresh clusters; the given one has its shape")));
+            }
+            Site::Given(master.join_line(&settings)?)
+        }
+        false => Site::Embedded(merged(typed, file)?.config(&settings)?),
+    };
+    let list = |text: Option<&String>| text.map(|text| split_list(text)).unwrap_or_default();
+    let policies = list(typed_cluster.policy.as_ref().or(settings.policy.as_ref()));
+    if policies.is_empty() {
+        return Err(usage("name the policies to compare, such as --policy fifo,fair".to_owned()));
+    }
+    let mut placements = list(typed_cluster.placement.as_ref().or(settings.placement.as_ref()));
+    if placements.is_empty() {
+        placements.push("pull".to_owned());
+    }
+    let several = 1 < placements.len();
+    let contenders = policies.iter().flat_map(|policy| {
+        placements.iter().map(move |placement| Contender {
+            name: if several { format!("{policy} on {placement}") } else { policy.clone() },
+            policy: policy.clone(),
+            placement: placement.clone(),
+        })
+    });
+    let limit: Span =
+        flags.limit.parse().map_err(|error| usage(format!("--limit {}: {error}", flags.limit)))?;
+    let folder =
+        || PathBuf::from(format!("compare-{}", gristmill_lab::report::names::slug(&file.workload.name)));
+    Ok(Options {
+        contenders: contenders.collect(),
+        repetitions: flags.repeat,
+        site,
+        folder: flags.out.clone().unwrap_or_else(folder),
+        resume: flags.resume,
+        warm_up: !flags.no_warm_up,
+        isolated: flags.isolated,
+        sync: flags.sync,
+        run_limit: Duration::from_nanos(limit.0),
+    })
+}
+
+/// Flags about the shape of the cluster that were typed: names and values.
+fn shape_flags(typed: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
+    let known = ClusterFlags::augment_args(Command::new("cluster"));
+    let shape = known
+        .get_arguments()
+        .filter(|flag| !["policy", "placement", "journal"].contains(&flag.get_id().as_str()));
+    let mut found = BTreeMap::new();
+    for flag in shape {
+        let id = flag.get_id().as_str();
+        let given = typed.value_source(id) == Some(ValueSource::CommandLine);
+        if let (true, Some(long), Some(values)) = (given, flag.get_long(), typed.get_raw(id)) {
+            found.insert(long.to_owned(), values.map(OsString::from).collect());
+        }
+    }
+    found
+}
+
+/// The workload's cluster with what was typed in its place.
+fn merged(typed: &ArgMatches, file: &WorkloadFile) -> anyhow::Result<ClusterFlags> {
+    let mut flags: BTreeMap<String, Vec<OsString>> = BTreeMap::new();
+    let typed = shape_flags(typed);
+    // Slots by kind and slots for both exclude each other, so the typed ones replace all.
+    let slots = ["slots", "map-slots", "reduce-slots"];
+    let new_slots = slots.iter().any(|flag| typed.contains_key(*flag));
+    for (key, value) in &file.cluster {
+        if !(new_slots && slots.contains(key)) {
+            flags.insert((*key).to_owned(), vec![value.into()]);
+        }
+    }
+    flags.extend(typed);
+    let arguments = flags.into_iter().flat_map(|(flag, values)| {
+        values.into_iter().map(move |value| {
+            let mut argument = OsString::from(format!("--{flag}="));
+            argument.push(value);
+            argument
+        })
+    });
+    let command = ClusterFlags::augment_args(Command::new("[cluster]").no_binary_name(true));
+    Ok(ClusterFlags::from_arg_matches(&command.try_get_matches_from(arguments)?)?)
+}
+
+/// When which job arrives.
+fn arrivals(workload: &Workload) -> anyhow::Result<String> {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(["job", "arrival, s", "kind", "arguments"]);
+    for job in workload.draw(0).map_err(CompareError::from)? {
+        let kind = &workload.kinds[job.kind];
+        let arguments = job.arguments.join(" ");
+        table.add_row([
+            (job.index + 1).to_string(),
+            format!("{:.3}", job.arrival),
+            kind.label.clone(),
+            arguments,
+        ]);
+    }
+    Ok(table.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
+}
+
+/// Says on stderr how far it is.
+struct Teller {
+    quiet: bool,
+    runs: u32,
+}
+
+impl Teller {
+    fn new(options: &Options, quiet: bool) -> Self {
+        Self { quiet, runs: options.repetitions * options.contenders.len() as u32 }
+    }
+
+    fn tell(&mut self, progress: &Progress<'_>) {
+        if self.quiet {
+            return;
+        }
+        let all = self.runs;
+        match progress {
+            Progress::Data => {}
+            Progress::WarmUp => say!("warming up"),
+            Progress::Isolated => say!("running each job alone"),
+            Progress::Begins(contender, repetition, place) => {
+                say!("run {} of {all}: {}, repetition {}", place + 1, contender.name, repetition + 1);
+            }
+            Progress::Ended(record, _) => {
+                let found = metrics(record, &BTreeMap::new());
+                let value = |name: &str| found.get(name).copied().map_or_else(String::new, number::number);
+                say!(
+                    "  {} job(s) in {} s, mean flow time {} s",
+                    record.jobs.len(),
+                    value("makespan"),
+                    value("flow_mean")
+                );
+            }
+            Progress::Kept(record, place) => {
+                say!("run {} of {all}: {} was done before", place + 1, record.contender.name);
+            }
+        }
+    }
+}

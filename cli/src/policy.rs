@@ -1,0 +1,73 @@
+//! `policy`: shows or changes who decides on a running master.
+//!
+//! Not here: what the change means for jobs that run (the scheduler's core).
+
+use crate::flags::MasterFlags;
+use crate::settings::Settings;
+use crate::terminal::stdout_line;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_runtime::api::{MasterStatus, PolicyChange};
+use gristmill_runtime::client::Client;
+use gristmill_runtime::exit;
+use gristmill_runtime::registry::Registry;
+
+/// Show or change who decides on a running master
+///
+/// Without flags it only shows. Attempts that run go on; all else is decided anew. A master that is started again goes by
+/// its own flags.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gristmill policy
+  gristmill policy --policy max-srpt
+  gristmill policy --policy fair --placement m-ep")]
+pub struct PolicyCommand {
+    /// Which job gets a slot from now on: NAME or NAME:PARAMETERS
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Which worker gets a task from now on: NAME or NAME:PARAMETERS
+    #[arg(long, value_name = "PLACEMENT")]
+    placement: Option<String>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `gristmill policy`.
+pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -> anyhow::Result<u8> {
+    // The master is the same program: what it would refuse is refused here, without asking it.
+    if let Some(policy) = &flags.policy {
+        registry.make_policy(policy).map_err(usage)?;
+    }
+    if let Some(placement) = &flags.placement {
+        registry.make_placement(placement).map_err(usage)?;
+    }
+    let client = Client::connect(&flags.master.join_line(settings)?)?;
+    let status = match (&flags.policy, &flags.placement) {
+        (None, None) => client.master()?,
+        (policy, placement) => {
+            client.decide_by(&PolicyChange { policy: policy.clone(), placement: placement.clone() })?
+        }
+    };
+    match flags.json {
+        true => stdout_line(&serde_json::to_string_pretty(&status)?)?,
+        false => stdout_line(&deciders(&status))?,
+    }
+    Ok(exit::OK)
+}
+
+/// Who decides, on one line.
+pub fn deciders(master: &MasterStatus) -> String {
+    let MasterStatus { policy, placement, estimator, .. } = master;
+    let panics = match master.policy_panics {
+        0 => String::new(),
+        count => format!(
+            "\nthe policy panicked {count} time(s), and fifo decided instead; the last time: {}",
+            master.policy_panic
+        ),
+    };
+    format!("policy {policy}, placement {placement}, estimator {estimator}{panics}")
+}

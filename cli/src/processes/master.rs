@@ -1,0 +1,264 @@
+//! `gristmill master`: a master that a person starts, and the one that is a child of `run`.
+
+use super::{Stoppable, log_to};
+use crate::child;
+use crate::flags::{
+    JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, estimator, journal, placement, policy,
+};
+use crate::settings::Settings;
+use crate::state::StateFolder;
+use crate::terminal::stdout_line;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_runtime::cluster::{ChildConfig, MasterReady, remove_folders};
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::exit;
+use gristmill_runtime::master::tokens::Tokens;
+use gristmill_runtime::master::{MasterConfig, Prepared};
+use gristmill_runtime::registry::Registry;
+use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the file in the state folder with what the master has learned of jobs.
+const HISTORY_FILE: &str = "history.json";
+
+/// Name of the file in the state folder by which numbers of jobs go on over restarts.
+const REGISTER_FILE: &str = "jobs";
+
+/// Start a master
+#[derive(Args)]
+pub struct MasterCommand {
+    /// Address to listen on; port 0 is the port of the last master in the state folder, or one that the system chooses
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// A host name under which the master is reached; several allowed
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default:
+    /// gristmill; with --pools fair]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
+    #[arg(long, value_name = "PLACEMENT")]
+    placement: Option<String>,
+    /// How policies learn how large jobs are; `gristmill sim --list` shows them [default: history]
+    #[arg(long, value_name = "ESTIMATOR")]
+    estimator: Option<String>,
+    /// File for what is learned of jobs, kept over restarts [default: history.json in the state folder]
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Pools that jobs may name, with their weights; others are refused [default: any, with the weight of its first job]
+    #[arg(long, value_name = "NAME=W,...")]
+    pools: Option<String>,
+    /// Write down every decision, for `replay` and `whatif`; the file must not exist
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    #[command(flatten)]
+    permissions: ListenFlags,
+    #[command(flatten)]
+    plaintext: PlaintextFlag,
+    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
+    state: Option<PathBuf>,
+    /// Print the join line on stdout also where that is no terminal: whoever reads it there has the secret
+    #[arg(long)]
+    print_join: bool,
+    /// For child processes of `run`: take settings from standard input
+    #[arg(long, hide = true)]
+    from_parent: bool,
+}
+
+/// `gristmill master`.
+pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
+    if flags.from_parent {
+        return master_process(registry, settings);
+    }
+    let pools = pools(flags.pools.as_deref(), settings)?;
+    let names = DeciderNames {
+        policy: policy(flags.policy.as_ref(), settings, !pools.is_empty()),
+        placement: placement(flags.placement.as_ref(), settings),
+        estimator: estimator(flags.estimator.as_ref(), settings),
+    };
+    let deciders = names.make(registry).map_err(usage)?;
+    let journal = journal(flags.journal.as_ref(), settings)?;
+    let Stoppable { runtime, stopping, .. } = Stoppable::start()?;
+    log_to(None, "info");
+    let mut held = flags.take_state(settings)?;
+    let tokens = Arc::new(Tokens::of_state(held.path())?);
+    let bind = bind(flags, held.path())?;
+    warn_as_root(&bind);
+    let (listener, address) = runtime.block_on(held.listen(&bind))?;
+    let state = held.path();
+    let prepared = Prepared::new(MasterConfig {
+        bind: bind.clone(),
+        host_names: flags.allow_host.clone(),
+        tokens: tokens.clone(),
+        build: gristmill_worker::build_id(),
+        deciders,
+        registry: registry.clone(),
+        pools,
+        journal,
+        history: Some(flags.history(settings, state)),
+        register: Some(state.join(REGISTER_FILE)),
+    })?;
+    announce(&bind, address, &tokens, state, flags.print_join)?;
+    runtime.block_on(prepared.run(listener, stopping));
+    // The secret stays, so that workers can come back; the address does not.
+    let _ = fs::remove_file(state.join(JOIN_FILE));
+    Ok(exit::OK)
+}
+
+/// The master of an embedded cluster, a child of `run`. It keeps nothing: it may be one of many.
+fn master_process(registry: &Registry, settings: &Settings) -> anyhow::Result<u8> {
+    let pools = pools(None, settings)?;
+    let Stoppable { runtime, stop, stopping, orphaned, .. } = Stoppable::start()?;
+    log_to(None, "warn");
+    let ChildConfig::Master(told) = child::settings(stop, orphaned)? else {
+        return Err(usage("the parent started a master with the settings of a worker".to_owned()));
+    };
+    let secret = told.secret.parse().map_err(|_| usage("the parent's secret cannot be read".to_owned()))?;
+    let bind = Bind::loopback();
+    let listener = runtime.block_on(bind.listen())?;
+    let port = listener.local_addr()?.port();
+    let prepared = Prepared::new(MasterConfig {
+        bind,
+        host_names: Vec::new(),
+        tokens: Arc::new(Tokens::of_secret(secret)),
+        build: gristmill_worker::build_id(),
+        deciders: told.deciders.make(registry).map_err(usage)?,
+        registry: registry.clone(),
+        pools,
+        journal: told.journal.map(|journal| journal.to_path().to_path_buf()),
+        history: None,
+        register: None,
+    })?;
+    stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
+    io::stdout().flush()?;
+    runtime.block_on(prepared.run(listener, stopping));
+    // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
+    remove_folders(&told.remove_at_end);
+    Ok(exit::OK)
+}
+
+impl MasterCommand {
+    /// The state folder, held until it is dropped.
+    fn take_state(&self, settings: &Settings) -> anyhow::Result<StateFolder> {
+        let plaintext = PlaintextFlag::default();
+        let master = MasterFlags { master: None, join: None, state: self.state.clone(), plaintext };
+        let folder = master.state_dir(settings)?;
+        // First: it refuses a folder that is not ours alone, in which nothing may be written.
+        make_private_directory(&folder)?;
+        Ok(StateFolder::take(folder)?)
+    }
+
+    /// Where what is learned of jobs is kept.
+    fn history(&self, settings: &Settings, state: &Path) -> PathBuf {
+        let named = self.history.clone().or_else(|| settings.history.clone());
+        named.unwrap_or_else(|| state.join(HISTORY_FILE))
+    }
+}
+
+/// Pools and their weights; none: any pool is welcome.
+fn pools(flag: Option<&str>, settings: &Settings) -> anyhow::Result<BTreeMap<String, f64>> {
+    let Some(text) = flag else { return check_pools(settings.pools.clone().unwrap_or_default()) };
+    let mut pools = BTreeMap::new();
+    for piece in text.split(',') {
+        let pool = piece.split_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
+        let Some((name, weight)) = pool else {
+            return Err(usage(format!("--pools: `{piece}` is not NAME=WEIGHT, such as reports=2")));
+        };
+        if pools.insert(name.to_owned(), weight).is_some() {
+            return Err(usage(format!("--pools names `{name}` twice")));
+        }
+    }
+    check_pools(pools)
+}
+
+fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, f64>> {
+    for (name, weight) in &pools {
+        if name.is_empty() || !(weight.is_finite() && 0.0 < *weight) {
+            return Err(usage(format!("--pools: `{name}={weight}` needs a name and a weight above 0")));
+        }
+    }
+    Ok(pools)
+}
+
+fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
+    let ip = flags.listen.ip();
+    let transport = match ip.is_loopback() || flags.plaintext.insecure_plaintext {
+        true => Transport::Plain,
+        false => {
+            let mut names = vec![ip.to_string()];
+            names.extend(flags.allow_host.iter().cloned());
+            Transport::Tls(Identity::load_or_create(&state.join("identity"), &names)?)
+        }
+    };
+    Ok(Bind {
+        address: flags.listen,
+        transport,
+        permissions: flags.permissions.permissions(&flags.plaintext),
+    })
+}
+
+fn warn_as_root(bind: &Bind) {
+    if rustix::process::geteuid().is_root() && bind.address.ip().is_loopback() {
+        tracing::warn!("running as root: whoever submits a job runs code as root");
+    }
+}
+
+/// Leaves the join line in the state folder for this user's other commands, and shows it on a terminal; with `print`, on
+/// stdout whatever that is.
+fn announce(
+    bind: &Bind,
+    address: SocketAddr,
+    tokens: &Tokens,
+    state: &Path,
+    print: bool,
+) -> anyhow::Result<()> {
+    let pin = match &bind.transport {
+        Transport::Plain => None,
+        Transport::Tls(identity) => Some(identity.pin()),
+    };
+    let path = state.join(JOIN_FILE);
+    let line = tokens.keep_join(path.clone(), Endpoint::of_address(address, pin))?;
+    let text = line.to_text();
+    say!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
+    // What stdout was turned into others may read, today or later.
+    if print || io::stdout().is_terminal() {
+        stdout_line(&*text)?;
+        io::stdout().flush()?;
+    }
+    say!(
+        "start a worker with: gristmill worker --join FILE    (FILE from `gristmill token new work --output FILE`, or \
+         - for stdin)"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_come_from_the_flag_or_else_from_the_settings() {
+        let settings: Settings = toml::from_str("[pools]\nnightly = 0.5").unwrap();
+        let weights = |flag: Option<&str>| pools(flag, &settings).map_err(|error| error.to_string());
+        assert_eq!(
+            weights(Some("a=2,b=1.5")).unwrap(),
+            [("a".to_owned(), 2.0), ("b".to_owned(), 1.5)].into()
+        );
+        assert_eq!(weights(None).unwrap(), [("nightly".to_owned(), 0.5)].into());
+        assert!(pools(None, &Settings::default()).unwrap().is_empty(), "any pool is welcome");
+        for (flag, words) in
+            [("", "NAME=WEIGHT"), ("=1", "needs a name"), ("a=-1", "weight above 0"), ("a=nan", "above 0")]
+        {
+            let error = weights(Some(flag)).unwrap_err();
+            assert!(error.contains(words), "{flag}: {error}");
+        }
+    }
+}

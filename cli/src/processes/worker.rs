@@ -1,0 +1,197 @@
+//! `gristmill worker`: starts worker processes, and is such a process.
+
+use super::{Stoppable, log_to};
+use crate::child;
+use crate::flags::{ListenFlags, MasterFlags, memory};
+use crate::private_memory::keep_memory_private;
+use crate::settings::Settings;
+use crate::usage::usage;
+use crate::worker_flags::WorkerFlags;
+use clap::Args;
+use gristmill_runtime::cluster::{ChildConfig, leave_folders};
+use gristmill_runtime::exit;
+use gristmill_runtime::master::tokens::work_token_of;
+use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::agent::capture::Capture;
+use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, crash, slots};
+use gristmill_worker::http::{Bind, Endpoint, Identity, Key, Transport};
+use gristmill_worker::settings::WorkerSettings;
+use gristmill_worker::shuffle::plan::FetchLimits;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a worker tries to reach its master at first.
+const JOIN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Start a worker
+#[derive(Args)]
+pub struct WorkerCommand {
+    #[command(flatten)]
+    master: MasterFlags,
+    #[command(flatten)]
+    workers: WorkerFlags,
+    /// Memory of each of these processes [default: together a quarter of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Address on which other workers fetch segments [default: the one from which the master is reached]
+    #[arg(long, value_name = "IP")]
+    listen: Option<IpAddr>,
+    /// Name or address under which other workers reach this one
+    #[arg(long, value_name = "HOST")]
+    advertise: Option<String>,
+    #[command(flatten)]
+    permissions: ListenFlags,
+    /// For child processes of `run`: take settings from standard input
+    #[arg(long, hide = true)]
+    from_parent: bool,
+}
+
+/// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
+pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
+    if flags.from_parent {
+        return worker_process(registry);
+    }
+    log_to(None, "info");
+    let mut line = flags.master.join_line(settings)?;
+    // User code can read the memory of the process that it runs in, so that gets a token that may do nothing else.
+    let state = flags.master.state_dir(settings).ok();
+    let own = state.map_or(Ok(None), |state| work_token_of(&state, &line.token))?;
+    match own {
+        Some(token) => line.token = token,
+        None if Key::name(&line.token).starts_with("admin") => tracing::warn!(
+            "this join line holds an admin token, which jobs can read in the memory of a worker: better make one with \
+             `gristmill token new work`"
+        ),
+        None => {}
+    }
+    let count = flags.workers.count(settings)?;
+    let named = flags.memory.as_ref().or(settings.memory.as_ref());
+    let memory = memory(named)?;
+    // What is named is one worker's; what is not is a share of the machine, for all of them.
+    let of_each = if named.is_some() { memory } else { memory / u64::from(count) };
+    let mut workers = flags.workers.workers(settings, Bytes(of_each))?;
+    workers.each.listen = flags.listen;
+    workers.each.advertise = flags.advertise.clone();
+    workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
+    let Stoppable { runtime, stopping, .. } = Stoppable::start()?;
+    // What the listeners of the children would refuse is refused here, once.
+    let is_root = rustix::process::geteuid().is_root();
+    worker_bind(&runtime, &workers.each, &line.endpoint)?.validate(is_root)?;
+    Ok(runtime.block_on(workers.run(&line, stopping))?)
+}
+
+/// One worker process, a child of `run` or of `worker`.
+fn worker_process(registry: Registry) -> anyhow::Result<u8> {
+    // In this order: the score of a process that is closed to its user is root's to change.
+    gristmill_runtime::out_of_memory::offer_this_process_first();
+    keep_memory_private();
+    let Stoppable { runtime, stop, stopping, signalled, orphaned } = Stoppable::start()?;
+    let ChildConfig::Worker(told) = child::settings(stop, orphaned.clone())? else {
+        return Err(usage("the parent started a worker with the settings of a master".to_owned()));
+    };
+    let token = told.token.parse().map_err(|_| usage("the parent's token cannot be read".to_owned()))?;
+    let ended_proof =
+        told.ended_proof.parse().map_err(|_| usage("the parent's proof cannot be read".to_owned()))?;
+    let first = told.folders.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
+    let parents = told.folders.iter().filter_map(|folder| folder.parent());
+    let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
+    let (capture, stderr) = Capture::start(first)?;
+    log_to(Some(stderr), "warn");
+    slots::install_panic_hook(exit::worker::BROKEN);
+    // Without it nobody knows who brought the process down if several attempts run.
+    if let Err(error) = crash::install(first) {
+        tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
+    }
+    let config = WorkerConfig {
+        bind: worker_bind(&runtime, &told.settings, &told.master)?,
+        master: told.master,
+        token,
+        ended_proof,
+        settings: told.settings,
+        spill_dirs: told.folders.clone(),
+        host: gristmill_worker::host_name(),
+        build: gristmill_worker::build_id(),
+        join_patience: JOIN_PATIENCE,
+        fetch: FetchLimits::default(),
+        capture: Some(capture),
+    };
+    let running = || runtime.block_on(agent::run(config, Arc::new(registry), stopping));
+    let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
+        // The hook has said what. Left to itself, it would look like an exit code of user code.
+        std::process::exit(exit::worker::BROKEN);
+    };
+    let code = match ended {
+        // Its parent asks by closing a pipe, and the master by a word.
+        Ok(WorkerExit::Shutdown)
+            if signalled.load(Ordering::Relaxed) && !orphaned.load(Ordering::Relaxed) =>
+        {
+            tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
+            exit::worker::TERMINATED
+        }
+        Ok(WorkerExit::Shutdown) => exit::worker::ASKED,
+        // Another process tries to join again; only one that cannot for a while gives up.
+        Ok(WorkerExit::MasterGone) => {
+            tracing::warn!("the connection to the master is gone");
+            exit::worker::RENEW
+        }
+        Ok(WorkerExit::Stuck(attempt)) => {
+            tracing::warn!(%attempt, "user code does not stop; ending this process");
+            exit::worker::RENEW
+        }
+        Ok(WorkerExit::Broken) => exit::worker::BROKEN,
+        Err(error) => {
+            // The error cannot go to stderr as usual: that is where user output goes.
+            tracing::error!("{}", gristmill_runtime::chain(&error));
+            match error {
+                WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,
+                WorkerError::Unauthorised { .. } => exit::worker::UNAUTHORISED,
+                WorkerError::Start { .. } | WorkerError::Listen { .. } => exit::worker::LACKING,
+                _ => exit::worker::REFUSED,
+            }
+        }
+    };
+    if code == exit::worker::ASKED {
+        // The parent does this too, unless it was killed.
+        leave_folders(&told.folders, holds, orphaned.load(Ordering::Relaxed));
+    }
+    // Slot threads may still be inside user code, which nothing can stop: end them with the process.
+    std::process::exit(code)
+}
+
+/// The shuffle server listens on the address from which the master is reached, with the master's transport.
+fn worker_bind(
+    runtime: &tokio::runtime::Runtime,
+    settings: &WorkerSettings,
+    master: &Endpoint,
+) -> anyhow::Result<Bind> {
+    let ip = match settings.listen {
+        Some(ip) => ip,
+        None => runtime.block_on(own_address(master)).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+    };
+    let transport = match (&master.pin, ip.is_loopback()) {
+        (Some(_), false) => {
+            let mut names = vec![ip.to_string()];
+            names.extend(settings.advertise.clone());
+            Transport::Tls(Identity::generate(&names)?)
+        }
+        _ => Transport::Plain,
+    };
+    Ok(Bind { address: SocketAddr::new(ip, 0), transport, permissions: settings.permissions })
+}
+
+/// The address this machine has on the way to the master, found without waiting for the master to be there: a
+/// datagram socket only looks the route up.
+async fn own_address(master: &Endpoint) -> Option<IpAddr> {
+    let target = tokio::net::lookup_host((master.host.as_str(), master.port)).await.ok()?.next()?;
+    let any: IpAddr = match target.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = tokio::net::UdpSocket::bind(SocketAddr::new(any, 0)).await.ok()?;
+    socket.connect(target).await.ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
+}

@@ -1,0 +1,238 @@
+//! `status`, `jobs`, `wait`, `cancel`, `logs`: what a running master knows.
+
+use crate::bars::Progress;
+use crate::flags::MasterFlags;
+use crate::policy::deciders;
+use crate::settings::Settings;
+use crate::summary;
+use crate::terminal::{stderr_text, stdout_line, stdout_raw, stdout_text};
+use clap::Args;
+use comfy_table::Table;
+use gristmill_runtime::api::{JobState, JobStatus, LogEntry};
+use gristmill_runtime::client::{Client, ClientError};
+use gristmill_runtime::exit;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::{Bytes, Span};
+use gristmill_worker::protocol::SlotCounts;
+
+/// Show the master and its workers, or one job
+#[derive(Args)]
+pub struct StatusCommand {
+    /// A job such as job-7
+    job: Option<JobId>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// List jobs
+#[derive(Args)]
+pub struct JobsCommand {
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Wait until a job has ended
+#[derive(Args)]
+pub struct WaitCommand {
+    /// The job
+    job: JobId,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print nothing on stderr but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Stop a job
+#[derive(Args)]
+pub struct CancelCommand {
+    /// The job
+    job: JobId,
+    #[command(flatten)]
+    master: MasterFlags,
+}
+
+/// Show what user code wrote to stdout and stderr
+#[derive(Args)]
+pub struct LogsCommand {
+    /// The job
+    job: JobId,
+    /// A task such as map-12 or reduce-0 [default: all]
+    task: Option<String>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print what was written byte for byte, also what could harm a terminal
+    #[arg(long)]
+    raw: bool,
+}
+
+fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {
+    Ok(Client::connect(&flags.join_line(settings)?)?)
+}
+
+/// A plain table: no lines, columns aligned.
+fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// `gristmill status`.
+pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> {
+    let client = client(&flags.master, settings)?;
+    if let Some(job) = flags.job {
+        let status = client.status(job)?;
+        if flags.json {
+            stdout_line(&serde_json::to_string_pretty(&status)?)?;
+        } else {
+            stdout_text(&summary::text(&status, Some(&status.output.to_string()), None))?;
+        }
+        return Ok(exit::OK);
+    }
+    let master = client.master()?;
+    if flags.json {
+        stdout_line(&serde_json::to_string_pretty(&master)?)?;
+        return Ok(exit::OK);
+    }
+    stdout_line(&format!(
+        "gristmill {} up {}, {}, {} live job(s)",
+        master.version,
+        Span(master.now_ns),
+        deciders(&master),
+        master.jobs_live
+    ))?;
+    let rows = master.workers.iter().map(|worker| {
+        [
+            worker.worker.to_string(),
+            worker.host.clone(),
+            worker.endpoint.to_string(),
+            format!("{}/{}", worker.running, slots(worker.slot_counts)),
+            format!("{}", worker.speed),
+            worker.nic_bytes_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", Bytes(rate))),
+            format!("{} of {}", Bytes(worker.memory_bytes), Bytes(worker.memory_budget_bytes)),
+            Bytes(worker.disk_free_bytes).to_string(),
+        ]
+    });
+    let header = ["WORKER", "HOST", "ADDRESS", "SLOTS", "SPEED", "NIC RATE", "MEMORY", "DISK FREE"];
+    stdout_line(&table(header, rows))?;
+    Ok(exit::OK)
+}
+
+/// Slots in few letters: those of pools one by one.
+fn slots(counts: SlotCounts) -> String {
+    match counts {
+        SlotCounts::Unified(slots) => slots.to_string(),
+        SlotCounts::Pools { map, reduce } => format!("{map} map + {reduce} reduce"),
+    }
+}
+
+/// `gristmill jobs`.
+pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
+    let jobs = client(&flags.master, settings)?.jobs()?;
+    if flags.json {
+        stdout_line(&serde_json::to_string_pretty(&jobs)?)?;
+        return Ok(exit::OK);
+    }
+    let rows = jobs.iter().map(|job| {
+        [
+            job.job.to_string(),
+            job.name.clone(),
+            job.state.word().to_owned(),
+            format!("{}/{}", job.maps.done, job.maps.total),
+            format!("{}/{}", job.reduces.done, job.reduces.total),
+            Span(job.waiting_ns()).to_string(),
+            Span(job.flow_ns()).to_string(),
+            job.pool.clone().unwrap_or_else(|| "-".to_owned()),
+            job.weight.to_string(),
+            job.priority.to_string(),
+            deadline(job),
+        ]
+    });
+    let header = [
+        "JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW", "POOL", "WEIGHT", "PRIORITY",
+        "DEADLINE",
+    ];
+    stdout_line(&table(header, rows))?;
+    Ok(exit::OK)
+}
+
+/// The time from arrival to deadline, and how that stands.
+fn deadline(job: &JobStatus) -> String {
+    let Some(deadline_ns) = job.deadline_ns else { return "-".to_owned() };
+    let span = Span(deadline_ns.saturating_sub(job.arrived_ns));
+    match (job.ended_ns, summary::tardiness_ns(job)) {
+        (Some(_), Some(0)) => format!("{span}, met"),
+        (_, Some(late)) if 0 < late => format!("{span}, late by {}", Span(late)),
+        _ => span.to_string(),
+    }
+}
+
+/// `gristmill wait JOB`.
+pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
+    let client = client(&flags.master, settings)?;
+    let mut progress = Progress::new(flags.quiet);
+    let status: JobStatus = client.wait(flags.job, |status| progress.show(status))?;
+    progress.clear();
+    if flags.json {
+        stdout_line(&serde_json::to_string_pretty(&status)?)?;
+    }
+    if !flags.quiet {
+        stderr_text(&summary::text(&status, Some(&status.output.to_string()), None));
+    }
+    match status.state {
+        JobState::Succeeded => Ok(exit::OK),
+        _ => Err(ClientError::Job { status: Box::new(status) }.into()),
+    }
+}
+
+/// `gristmill cancel JOB`.
+pub fn cancel(settings: &Settings, flags: &CancelCommand) -> anyhow::Result<u8> {
+    client(&flags.master, settings)?.cancel(flags.job)?;
+    Ok(exit::OK)
+}
+
+/// `gristmill logs JOB [TASK]`.
+pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
+    let logs = client(&flags.master, settings)?.logs(flags.job)?;
+    let wanted = |entry: &LogEntry| match (&flags.task, entry.attempt) {
+        (None, _) => true,
+        (Some(task), Some(attempt)) => format!("{}-{}", attempt.task.kind, attempt.task.index) == *task,
+        (Some(_), None) => false,
+    };
+    let logs: Vec<&LogEntry> = logs.iter().filter(|entry| wanted(entry)).collect();
+    if flags.json {
+        stdout_line(&serde_json::to_string_pretty(&logs)?)?;
+        return Ok(exit::OK);
+    }
+    for entry in logs {
+        let attempt =
+            entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
+        stdout_line(&format!("==> {attempt} on {} <==", entry.worker))?;
+        if flags.raw {
+            stdout_raw(&entry.text)?;
+        } else {
+            for line in entry.text.lines() {
+                stdout_line(&gristmill_worker::clean::message(line))?;
+            }
+        }
+        if 0 < entry.omitted_bytes {
+            stdout_line(&format!("({} left out)", Bytes(entry.omitted_bytes)))?;
+        }
+    }
+    Ok(exit::OK)
+}

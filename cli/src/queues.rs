@@ -1,0 +1,299 @@
+//! `place`, `size`, `fit`: workers as queues. How to split arriving tasks over them, how many to buy, and what their
+//! task times look like.
+//!
+//! Not here: the mathematics (the scheduler's `queueing`, `placement` and `estimate`).
+
+use crate::files::{InputError, read_text};
+use crate::number_table::NumberTable;
+use crate::terminal::stdout_text;
+use crate::text_table::aligned;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_lab::report::number::number;
+use gristmill_runtime::exit;
+use gristmill_scheduler::estimate::dtd::{Fit, fit};
+use gristmill_scheduler::placement::{PlaceError, Placed, place};
+use gristmill_scheduler::queueing::sizing::{Law, Mix, Offer, Size, Spend, best_count, best_mix};
+use gristmill_scheduler::queueing::{QueueError, Server, WORKERS_MAX};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Split arriving tasks over workers
+///
+/// Prints how many tasks per second each worker gets, and the mean sojourn time of a job with one task on each (MST):
+/// the mean of the time of its slowest task, with a lower and an upper bound.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  printf 'count,mu\\n20,0.8\\n20,1.0\\n' > workers.csv
+  gristmill place --placement m-ep --workers workers.csv --rate 10
+  gristmill place --placement m-ep:d=100 --workers workers.csv --rate 10")]
+pub struct PlaceCommand {
+    /// NAME or NAME:PARAMETER=VALUE,...: fair-split, pure-deterministic, m-ep, ...
+    #[arg(long, value_name = "NAME")]
+    placement: String,
+    /// Table of workers (.csv): mu (tasks per second), and if need be count, offset (seconds), variability (squared)
+    #[arg(long, value_name = "FILE")]
+    workers: PathBuf,
+    /// Tasks that arrive in a second
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    rate: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Choose how many workers of which kind to buy
+///
+/// Prints the mix with the least mean sojourn time that the budget buys, and the best number of each kind alone.
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  printf 'mu,price\\n0.5,400\\n1.0,800\\n' > menu.csv
+  gristmill size --menu menu.csv --budget 20000 --rate 5")]
+pub struct SizeCommand {
+    /// Kinds of workers (.csv): mu (tasks per second), price (in the unit of the budget)
+    #[arg(long, value_name = "FILE")]
+    menu: PathBuf,
+    /// What may be spent
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    budget: f64,
+    /// Tasks that arrive in a second
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    rate: f64,
+    /// Spend all of the budget, not at most all
+    #[arg(long)]
+    exactly: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Fit a distribution to measured task times
+///
+/// Prints the delayed tailed distribution (DTD) of largest likelihood: `T` is the least time, `a` the weight of the
+/// exponential tail and `b` of the Pareto tail, with the mean squared error against the measured distribution.
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  seq 1 100 | gristmill fit -")]
+pub struct FitCommand {
+    /// Times in seconds, with spaces, commas or line breaks between; `-` for standard input
+    #[arg(value_name = "FILE")]
+    times: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn positive(flag: &str, value: f64) -> anyhow::Result<()> {
+    match value.is_finite() && 0.0 < value {
+        true => Ok(()),
+        false => Err(usage(format!("{flag} {value} must be a number above 0"))),
+    }
+}
+
+/// `gristmill place`.
+pub fn run_place(flags: &PlaceCommand) -> anyhow::Result<u8> {
+    positive("--rate", flags.rate)?;
+    let (servers, kinds) = read_workers(&flags.workers)?;
+    let placed = place(&flags.placement, &servers, flags.rate).map_err(|error| match error {
+        PlaceError::Name(error) => usage(error.to_string()),
+        PlaceError::Queue(error @ QueueError::Setting { .. }) => usage(error.to_string()),
+        other => InputError::new(&flags.workers, other).into(),
+    })?;
+    stdout_text(&match flags.json {
+        true => format!("{}\n", serde_json::to_string_pretty(&placed_json(&servers, &placed))?),
+        false => placed_text(&servers, &kinds, &placed),
+    })?;
+    Ok(exit::OK)
+}
+
+/// Workers one by one, and for each row of the table how many they are.
+fn read_workers(path: &Path) -> Result<(Vec<Server>, Vec<usize>), InputError> {
+    let table = NumberTable::read(path, &["count", "mu", "offset", "variability"])?;
+    let (mut servers, mut kinds) = (Vec::new(), Vec::new());
+    for row in table.rows() {
+        let count = row.count("count", 1, WORKERS_MAX as u32)? as usize;
+        if WORKERS_MAX - servers.len() < count {
+            return Err(row.refuse(&format!("with it there are more than {WORKERS_MAX} workers")));
+        }
+        let not_below_zero = |column: &'static str, default: f64| match row.get(column).unwrap_or(default) {
+            value if 0.0 <= value => Ok(value),
+            value => Err(row.refuse(&format!("`{column}` is `{value}`, which is not a number at least 0"))),
+        };
+        let server = Server {
+            offset: not_below_zero("offset", 0.0)?,
+            variability: not_below_zero("variability", 1.0)?,
+            ..Server::exponential(row.above_zero("mu", None)?)
+        };
+        servers.extend(std::iter::repeat_n(server, count));
+        kinds.push(count);
+    }
+    Ok((servers, kinds))
+}
+
+fn placed_text(servers: &[Server], kinds: &[usize], placed: &Placed) -> String {
+    let mut first = 0;
+    let rows = kinds.iter().map(|&count| {
+        // Workers of one row are alike, and get alike.
+        let place = first;
+        first += count;
+        let workers = if count == 1 { format!("{first}") } else { format!("{}-{first}", place + 1) };
+        vec![
+            workers,
+            number(servers[place].mu),
+            number(placed.rates[place]),
+            number(placed.rates[place] / servers[place].mu),
+            number(placed.means[place]),
+        ]
+    });
+    let mut text = aligned(&["WORKER", "MU, 1/s", "LAMBDA, 1/s", "LOAD", "MEAN TIME, s"], rows);
+    text.push_str(&format!(
+        "\nmean sojourn time {} s, from {} to {} s by its bounds\n",
+        number(placed.mean),
+        number(placed.bounds.lower),
+        number(placed.bounds.upper)
+    ));
+    if placed.rates.iter().any(|&rate| rate < 0.0) {
+        text.push_str("a negative rate means that this worker hands tasks on to others\n");
+    }
+    text
+}
+
+fn placed_json(servers: &[Server], placed: &Placed) -> Value {
+    let workers: Vec<Value> = servers
+        .iter()
+        .zip(placed.rates.iter().zip(&placed.means))
+        .map(|(server, (rate, mean))| json!({"mu": server.mu, "lambda": rate, "mean_time": finite(*mean)}))
+        .collect();
+    json!({
+        "workers": workers,
+        "level": placed.level,
+        "mean_sojourn_time": finite(placed.mean),
+        "bounds": {"lower": finite(placed.bounds.lower), "upper": finite(placed.bounds.upper)},
+    })
+}
+
+/// A number as JSON; infinity is a word there.
+fn finite(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { json!("inf") }
+}
+
+/// `gristmill size`.
+pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
+    positive("--budget", flags.budget)?;
+    positive("--rate", flags.rate)?;
+    let table = NumberTable::read(&flags.menu, &["mu", "price"])?;
+    let mut menu = Vec::new();
+    for row in table.rows() {
+        menu.push(Offer { mu: row.above_zero("mu", None)?, price: row.above_zero("price", None)? });
+    }
+    let refuse = |error: QueueError| InputError::new(&flags.menu, error);
+    let spend = if flags.exactly { Spend::Exactly } else { Spend::AtMost };
+    let mix = best_mix(&menu, flags.rate, flags.budget, spend).map_err(refuse)?;
+    let mut alone = Vec::new();
+    for offer in &menu {
+        // As many as the budget buys, and no more than anybody asks for.
+        let most = (flags.budget / offer.price).min(f64::from(COUNT_MAX)) as u32;
+        alone.push(match most {
+            0 => None,
+            most => best_count(offer.mu, flags.rate, Law::Lemma10, 1..=most).map_err(refuse)?,
+        });
+    }
+    let Some(mix) = mix else {
+        let words = format!("no mix that {} buys carries {} tasks per second", flags.budget, flags.rate);
+        return Err(InputError::new(&flags.menu, words).into());
+    };
+    stdout_text(&match flags.json {
+        true => format!("{}\n", serde_json::to_string_pretty(&size_json(&menu, &mix, &alone))?),
+        false => size_text(&menu, &mix, &alone),
+    })?;
+    Ok(exit::OK)
+}
+
+/// Workers of one kind that are tried.
+const COUNT_MAX: u32 = 100_000;
+
+fn size_text(menu: &[Offer], mix: &Mix, alone: &[Option<Size>]) -> String {
+    let rows = menu.iter().zip(&mix.counts).zip(alone).map(|((offer, count), alone)| {
+        let size = |text: fn(&Size) -> String| alone.as_ref().map_or("none".to_owned(), text);
+        vec![
+            number(offer.mu),
+            number(offer.price),
+            count.to_string(),
+            size(|size| size.count.to_string()),
+            size(|size| number(size.mean)),
+        ]
+    });
+    let mut text = aligned(&["MU, 1/s", "PRICE", "IN THE MIX", "BEST ALONE", "TIME ALONE, s"], rows);
+    let count: u32 = mix.counts.iter().sum();
+    text.push_str(&format!(
+        "\nbest mix: {count} worker(s) for {}, mean sojourn time {} s\n",
+        number(mix.cost),
+        number(mix.mean)
+    ));
+    text
+}
+
+fn size_json(menu: &[Offer], mix: &Mix, alone: &[Option<Size>]) -> Value {
+    let kinds: Vec<Value> = menu
+        .iter()
+        .zip(&mix.counts)
+        .zip(alone)
+        .map(|((offer, count), alone)| {
+            let alone = alone.map(|size| json!({"count": size.count, "mean_sojourn_time": size.mean}));
+            json!({"mu": offer.mu, "price": offer.price, "count": count, "best_alone": alone})
+        })
+        .collect();
+    json!({"kinds": kinds, "cost": mix.cost, "mean_sojourn_time": mix.mean})
+}
+
+/// `gristmill fit`.
+pub fn run_fit(flags: &FitCommand) -> anyhow::Result<u8> {
+    let text = read_text(&flags.times)?;
+    let mut times = Vec::new();
+    for (line, text) in (1..).zip(text.lines()).filter(|(_, text): &(i32, &str)| !text.starts_with('#')) {
+        for word in text.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()) {
+            match word.parse::<f64>().ok().filter(|time| time.is_finite() && 0.0 <= *time) {
+                Some(time) => times.push(time),
+                None => {
+                    let words = format!("line {line}: `{word}` is not a finite time of at least 0 s");
+                    return Err(InputError::new(&flags.times, words).into());
+                }
+            }
+        }
+    }
+    let found = fit(&times).map_err(|error| InputError::new(&flags.times, error))?;
+    stdout_text(&match flags.json {
+        true => format!("{}\n", serde_json::to_string_pretty(&fit_json(&found))?),
+        false => fit_text(&found),
+    })?;
+    Ok(exit::OK)
+}
+
+fn fit_text(found: &Fit) -> String {
+    let dtd = found.dtd;
+    let rows = [
+        ("T, s", dtd.offset),
+        ("a, 1/s", dtd.a),
+        ("b", dtd.b),
+        ("mean, s", dtd.mean()),
+        ("log likelihood", found.log_likelihood),
+        ("mean squared error", found.mean_squared_error),
+        ("times", found.count as f64),
+    ];
+    aligned(&["DTD", ""], rows.map(|(name, value)| vec![name.to_owned(), number(value)]))
+}
+
+fn fit_json(found: &Fit) -> Value {
+    json!({
+        "T": found.dtd.offset,
+        "a": found.dtd.a,
+        "b": found.dtd.b,
+        "mean": finite(found.dtd.mean()),
+        "log_likelihood": found.log_likelihood,
+        "mean_squared_error": found.mean_squared_error,
+        "times": found.count,
+    })
+}

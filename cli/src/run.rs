@@ -1,0 +1,310 @@
+//! `run` and `submit`: a job on an embedded cluster, or on a master that is already there.
+
+use crate::bars::Progress;
+use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
+use crate::settings::Settings;
+use crate::terminal::{stderr_text, stdout_line, written};
+use crate::usage::usage;
+use crate::{summary, trace};
+use anyhow::Context as _;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use gristmill_runtime::api::{JobStatus, LogEntry};
+use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
+use gristmill_runtime::cluster::Cluster;
+use gristmill_runtime::exit;
+use gristmill_runtime::prepared::PreparedJob;
+use gristmill_runtime::registry::Registry;
+use gristmill_runtime::scratch::Scratch;
+use serde_json::json;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// `gristmill run`: one subcommand for each job.
+pub fn run_command(registry: &Registry) -> Command {
+    let command = JobFlags::augment_args(ClusterFlags::augment_args(Command::new("run")))
+        .about("Run a job on a cluster of local processes that lives as long as the job")
+        .long_about(
+            "Run a job on a cluster of local processes that lives as long as the job.\n\nStarts a master and workers \
+             of this same program on the loopback interface, runs the job, ends them. Without --output the result is \
+             printed.",
+        );
+    with_jobs(command, registry)
+}
+
+/// `gristmill submit`: the same jobs on a running master.
+pub fn submit_command(registry: &Registry) -> Command {
+    let command = Command::new("submit");
+    let command = ListenFlags::augment_args(command).mut_args(|flag| flag.global(true));
+    let command = JobFlags::augment_args(MasterFlags::augment_args(command));
+    let command = command.about("Run a job on a master that is already there").long_about(None).arg(
+        clap::Arg::new("detach")
+            .long("detach")
+            .global(true)
+            .action(clap::ArgAction::SetTrue)
+            .help("Come back at once; the master must see the input and the output directory"),
+    );
+    with_jobs(command, registry)
+}
+
+fn with_jobs(command: Command, registry: &Registry) -> Command {
+    let jobs = registry.jobs().map(|job| job.command());
+    let rounds = registry.all_rounds().map(|rounds| rounds.command());
+    command
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("JOB")
+        .subcommands(jobs.chain(rounds))
+}
+
+/// The name and flags of the job that was typed.
+fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
+    flags.subcommand().ok_or_else(|| usage("no job was named".to_owned()))
+}
+
+/// `gristmill run JOB`.
+pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
+    let (name, typed) = job_flags(flags)?;
+    let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
+    let config = cluster_flags.config(settings)?;
+    // The master is another process of this program: what it would refuse is refused here, before anything starts.
+    config.deciders.clone().make(registry).map_err(usage)?;
+    let work = Work::parse(registry, name, typed, &job)?;
+    let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
+    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    let interrupted = watch_interruptions()?;
+    let cluster = runtime.block_on(Cluster::start(&config))?;
+    if job.output.is_none() {
+        // In the cluster's own folder: should this process be killed, its children remove it.
+        options.output = cluster.folder().join("output");
+    }
+    let mut core = AsyncClient::new(&cluster.join_line());
+    core.set_interrupted(interrupted);
+    let mut client = Client::within(runtime.clone(), core);
+    client.wait_for_workers(config.workers.count);
+    let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
+    let shown = Shown { print: job.output.is_none(), cores };
+    let result = work.carry_out(&mut client, &options, &job, shown);
+    runtime.block_on(cluster.stop());
+    result
+}
+
+/// `gristmill submit JOB`.
+pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
+    let (name, typed) = job_flags(flags)?;
+    let (master, job) = (MasterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
+    let listen = ListenFlags::from_arg_matches(flags)?;
+    let work = Work::parse(registry, name, typed, &job)?;
+    let line = master.join_line(settings)?;
+    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    let interrupted = watch_interruptions()?;
+    let mut core = AsyncClient::new(&line);
+    core.set_interrupted(interrupted);
+    core.set_permissions(listen.permissions(&master.plaintext));
+    let mut client = Client::within(runtime, core);
+    if typed.get_flag("detach") {
+        let Work::Job(prepared) = work else {
+            return Err(usage(format!(
+                "{name} runs several jobs, which needs this process: leave out --detach"
+            )));
+        };
+        let Some(output) = job.output.clone() else {
+            return Err(usage("--detach needs --output: there is nobody to print to".to_owned()));
+        };
+        let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
+        stdout_line(&submitted)?;
+        return Ok(exit::OK);
+    }
+    let printed = match &job.output {
+        Some(_) => None,
+        // A private one whose parts are printed.
+        None => Some(Scratch::new("output-")?),
+    };
+    let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
+    let options = job.options(settings, output.unwrap_or_default())?;
+    work.carry_out(&mut client, &options, &job, Shown { print: printed.is_some(), cores: None })
+}
+
+/// How a result is shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// The output itself, on stdout.
+    print: bool,
+    /// Cores of the machine, if all attempts ran on this one.
+    cores: Option<u32>,
+}
+
+/// A job, or rounds of jobs, ready to go.
+enum Work {
+    Job(Box<dyn PreparedJob>),
+    Rounds(Arc<dyn gristmill_runtime::registry::AnyRounds>, ArgMatches),
+}
+
+impl Work {
+    fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
+        if let Some(job) = registry.find_job(name) {
+            return Ok(Work::Job(job.parse(typed)?));
+        }
+        let rounds = registry.find_rounds(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
+        if flags.output.is_none() {
+            return Err(usage(format!(
+                "{name} runs several jobs: name a directory for their outputs with --output"
+            )));
+        }
+        Ok(Work::Rounds(rounds.clone(), typed.clone()))
+    }
+
+    fn carry_out(
+        self,
+        client: &mut Client,
+        options: &gristmill_runtime::submit::JobOptions,
+        flags: &JobFlags,
+        shown: Shown,
+    ) -> anyhow::Result<u8> {
+        match self {
+            Work::Job(job) => run_job(client, job, options, flags, shown),
+            Work::Rounds(rounds, typed) => {
+                fs::create_dir_all(&options.output)?;
+                client.set_options(options.clone());
+                if !flags.quiet {
+                    client.set_announce(|status| say!("{}", summary::line(status)));
+                }
+                let words = rounds.drive(&typed, client)?;
+                if !words.is_empty() {
+                    stdout_line(&words)?;
+                }
+                Ok(exit::OK)
+            }
+        }
+    }
+}
+
+fn run_job(
+    client: &mut Client,
+    job: Box<dyn PreparedJob>,
+    options: &gristmill_runtime::submit::JobOptions,
+    flags: &JobFlags,
+    shown: Shown,
+) -> anyhow::Result<u8> {
+    let mut progress = Progress::new(flags.quiet);
+    let mut seen = None;
+    let mut outlook_due = !flags.quiet;
+    let result = client.run_prepared(job, options, &mut |status| {
+        seen = Some(status.job);
+        if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
+            outlook_due = false;
+            progress.say(&outlook.words);
+        }
+        progress.show(status);
+    });
+    progress.clear();
+    if let (Some(path), Some(job)) = (&flags.trace, seen) {
+        write_trace(client, job, path)?;
+    }
+    match result {
+        Ok(report) => {
+            finish(&report, flags, shown)?;
+            Ok(exit::OK)
+        }
+        Err(ClientError::Job { status }) => {
+            if !flags.quiet {
+                stderr_text(&summary::text(&status, None, shown.cores));
+                show_last_words(client, &status);
+            }
+            if flags.json {
+                stdout_line(&serde_json::to_string_pretty(&status)?)?;
+            }
+            Err(ClientError::Job { status }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn finish(report: &JobReport, flags: &JobFlags, Shown { print, cores }: Shown) -> anyhow::Result<()> {
+    if flags.json {
+        let mut value = json!({"output": report.output, "status": report.status});
+        value["schema"] = json!(gristmill_runtime::api::SCHEMA);
+        value["tardiness_ns"] = json!(summary::tardiness_ns(&report.status));
+        if let Some(cores) = cores {
+            let busy = summary::crowded(&report.status, cores);
+            value["machine"] = json!({"cores": cores, "comparable": busy.is_none(), "busy_slots": busy});
+        }
+        if print {
+            value["output"] = serde_json::Value::Null;
+        }
+        stdout_line(&serde_json::to_string_pretty(&value)?)?;
+    } else if print {
+        let mut out = io::stdout().lock();
+        for part in report.parts() {
+            written(io::copy(&mut fs::File::open(part)?, &mut out))?;
+        }
+        written(out.flush())?;
+    }
+    if !flags.quiet {
+        let place = report.output.display().to_string();
+        stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str()), cores));
+    }
+    Ok(())
+}
+
+/// Lines of user output shown when a job fails.
+const LAST_WORDS_LINES: usize = 20;
+
+/// What the attempt that decided a failure wrote last: the cluster of `run` is gone when one could ask for it.
+fn show_last_words(client: &Client, status: &JobStatus) {
+    let detail = status.failure.as_ref().and_then(|failure| failure.detail.as_deref()).unwrap_or_default();
+    let Ok(logs) = client.logs(status.job) else { return };
+    let of = |entry: &&LogEntry| {
+        entry.attempt.is_some_and(|attempt| detail.starts_with(&format!("{attempt} on ")))
+    };
+    let Some(entry) = logs.iter().find(of) else { return };
+    let lines: Vec<&str> = entry.text.lines().collect();
+    say!("  last output of the attempt that decided it:");
+    for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
+        say!("    {}", gristmill_worker::clean::message(line));
+    }
+}
+
+/// Writes the trace of a job, 0600: it names its files and tells what its code said.
+fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {
+    let trace = serde_json::to_vec(&trace::chrome(&client.trace(job)?))?;
+    let write = || {
+        let mut options = fs::File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // One that was there keeps its mode otherwise; a pipe or a terminal is whose it is.
+        if file.metadata()?.is_file() {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+        file.write_all(&trace)
+    };
+    write().with_context(|| format!("could not write the trace {}", path.display()))
+}
+
+/// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
+/// On a thread of its own, so that it works whatever this process is doing.
+pub(super) fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (sender, receiver) = watch::channel(0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let watching = async move {
+        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            sender.send_modify(|count| *count += 1);
+            if 1 < *sender.borrow() {
+                // Children notice that this process is gone and end in order.
+                std::process::exit(i32::from(exit::INTERRUPTED));
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watching))?;
+    Ok(receiver)
+}

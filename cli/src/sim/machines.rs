@@ -1,0 +1,170 @@
+//! What the simulated jobs run on: machines, workers, slots, network.
+//!
+//! Not here: the jobs (`source`).
+
+use crate::number_table::NumberTable;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_runtime::size::parse_bytes;
+use gristmill_scheduler::event::Slots;
+use gristmill_scheduler::queueing::Dtd;
+use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
+use std::path::Path;
+
+/// The simulated system.
+#[derive(Args)]
+#[command(next_help_heading = "Machines")]
+pub struct MachineFlags {
+    /// Machines of the slotted model
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub machines: u32,
+    /// Let reduces be interrupted and spread over machines (slotted model)
+    #[arg(long)]
+    pub preemptive: bool,
+    /// Seconds of a slot, in which work is rounded up (slotted model)
+    #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub slot_length: f64,
+    /// Workers, or a table of them with the columns count, slots, speed, a, b, t: service of a task of one second is
+    /// then DTD(a, b, t) [default: 10; fluid model: 1]
+    #[arg(long, value_name = "N|FILE")]
+    pub workers: Option<String>,
+    /// Slots of each worker, for maps and reduces alike
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub slots: u32,
+    /// Slots of each worker for maps and, apart from them, for reduces
+    #[arg(long, value_name = "M,R", conflicts_with = "slots")]
+    pub pools: Option<String>,
+    /// Bytes that the whole network moves in a second, `none` for no limit (cluster model) [default: 1GB]
+    #[arg(long, value_name = "SIZE")]
+    pub network: Option<String>,
+    /// Workers that each worker fetches from at once (cluster model)
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub lanes: u32,
+    /// Seconds until the first byte of a transfer (cluster model)
+    #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub latency: f64,
+    /// Longest task into which a job without tasks of its own is cut, in seconds (cluster model) [default: one task]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub task_length: Option<f64>,
+    /// Which worker gets a task (cluster model)
+    #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
+    pub placement: String,
+    /// What policies know of sizes (cluster model)
+    #[arg(long, value_name = "ESTIMATOR", default_value = "oracle")]
+    pub estimator: String,
+}
+
+/// Workers of a simulated cluster.
+const WORKERS_MAX: u32 = 1_000_000;
+/// Workers of the cluster unless told otherwise.
+const WORKERS: u32 = 10;
+/// Slots of one worker.
+const SLOTS_MAX: u32 = 10_000;
+
+impl MachineFlags {
+    /// Bytes per second of the whole network as typed; `None` for the default and for no limit.
+    pub fn network(&self) -> anyhow::Result<Option<f64>> {
+        match self.network.as_deref() {
+            None | Some("none") => Ok(None),
+            Some(text) => match parse_bytes(text).map_err(|error| usage(format!("--network: {error}")))? {
+                0 => Err(usage("--network must be at least 1 byte per second".to_owned())),
+                bytes => Ok(Some(bytes as f64)),
+            },
+        }
+    }
+
+    /// What map work in slot-seconds is divided by to make time of the whole map station of the fluid model.
+    pub fn fluid_slots(&self) -> anyhow::Result<f64> {
+        let workers = match &self.workers {
+            None => 1,
+            Some(text) => count("--workers", text, WORKERS_MAX)?,
+        };
+        let slots = match self.slots_of_worker()? {
+            Slots::Unified(slots) => slots,
+            Slots::Pools { map, .. } => map,
+        };
+        Ok(f64::from(workers) * f64::from(slots))
+    }
+
+    /// The simulated cluster; the seed is set for each run.
+    pub fn cluster(&self, whole_network: f64) -> anyhow::Result<Config> {
+        let slots = self.slots_of_worker()?;
+        let mut config = match &self.workers {
+            None => Config::uniform(WORKERS, slots),
+            Some(text) if text.parse::<u64>().is_ok() => {
+                Config::uniform(count("--workers", text, WORKERS_MAX)?, slots)
+            }
+            Some(path) => {
+                Config { workers: read_workers(Path::new(path), slots)?, ..Config::uniform(1, slots) }
+            }
+        };
+        if self.network.as_deref() != Some("none") {
+            // Each worker has its part, in and out alike.
+            let rate = whole_network / config.workers.len() as f64;
+            config.network = NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() };
+        }
+        config.network.lanes = self.lanes;
+        config.network.latency = self.latency;
+        if let Some(seconds) = self.task_length {
+            if !(seconds.is_finite() && 0.0 < seconds) {
+                return Err(usage(format!("--task-length {seconds} must be a number above 0")));
+            }
+            config.task_seconds = seconds;
+        }
+        Ok(config)
+    }
+
+    fn slots_of_worker(&self) -> anyhow::Result<Slots> {
+        let Some(pools) = &self.pools else {
+            return match (1..=SLOTS_MAX).contains(&self.slots) {
+                true => Ok(Slots::Unified(self.slots)),
+                false => Err(usage(format!("--slots {} must be from 1 to {SLOTS_MAX}", self.slots))),
+            };
+        };
+        let Some((map, reduce)) = pools.split_once(',') else {
+            return Err(usage(format!(
+                "--pools {pools} must be two numbers with a comma between, such as 2,1"
+            )));
+        };
+        Ok(Slots::Pools {
+            map: count("--pools", map, SLOTS_MAX)?,
+            reduce: count("--pools", reduce, SLOTS_MAX)?,
+        })
+    }
+}
+
+fn count(flag: &str, text: &str, most: u32) -> anyhow::Result<u32> {
+    let count = text.trim().parse().ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| usage(format!("{flag} {text} must be a whole number from 1 to {most}")))
+}
+
+/// Workers of a table: `count` of them in a row, with their `slots` (as the flags say), `speed` (1), and the
+/// distribution of their service (exact).
+fn read_workers(path: &Path, slots: Slots) -> anyhow::Result<Vec<SimWorker>> {
+    let columns = ["count", "slots", "speed", "a", "b", "t"];
+    let table = NumberTable::read(path, &columns)?;
+    let mut workers: Vec<SimWorker> = Vec::new();
+    for row in table.rows() {
+        let count = row.count("count", 1, WORKERS_MAX)?;
+        let slots = match row.get("slots") {
+            None => slots,
+            Some(_) => Slots::Unified(row.count("slots", 1, SLOTS_MAX)?),
+        };
+        let service = match (row.get("a"), row.get("b"), row.get("t")) {
+            (None, None, None) => None,
+            (a, b, t) => {
+                let zero = |value: Option<f64>| value.unwrap_or(0.0);
+                Some(Dtd::new(zero(a), zero(b), zero(t)).map_err(|error| row.refuse(&error))?)
+            }
+        };
+        let speed = row.above_zero("speed", Some(1.0))?;
+        if WORKERS_MAX as usize - workers.len() < count as usize {
+            return Err(row.refuse(&format!("with it there are more than {WORKERS_MAX} workers")).into());
+        }
+        for _ in 0..count {
+            let host = workers.len() as u32;
+            workers.push(SimWorker { speed, service, ..SimWorker::new(slots, host) });
+        }
+    }
+    Ok(workers)
+}

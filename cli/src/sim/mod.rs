@@ -1,0 +1,231 @@
+//! `sim`: policies on simulated jobs and machines.
+//!
+//! Flags here; what they mean in `source` (jobs), `model` (one run), `machines` (the simulated cluster); what comes out
+//! in `output`, `plot` and `perfetto`. Not here: simulators and policies, which are the scheduler's.
+
+mod list;
+mod machines;
+mod model;
+mod output;
+mod perfetto;
+mod plot;
+mod source;
+
+use crate::files::write_whole;
+use crate::terminal::stdout_text;
+use crate::usage::usage;
+use clap::{Args, ValueEnum};
+use gristmill_lab::paper;
+use gristmill_runtime::exit;
+use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::catalogue::split_list;
+use gristmill_scheduler::metrics::{Metric, RunMetrics, SLOWDOWN_EDGES};
+use model::System;
+use source::Source;
+
+use std::path::PathBuf;
+
+/// Try policies on simulated jobs and machines
+///
+/// Runs every policy on the same jobs, once for each seed, and prints what came out: means over the seeds, with the
+/// half width of their 95 % interval. The policies are the very ones of a live cluster.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct SimCommand {
+    /// What is simulated
+    #[arg(long, value_enum, default_value_t)]
+    model: Model,
+    /// Policies: NAME or NAME:PARAMETER=VALUE,..., with commas between
+    #[arg(long, value_name = "LIST", default_value = "fifo")]
+    policy: String,
+    /// Jobs: a file (.csv, .toml, SWIM .tsv, Rumen .json, each also .gz) or the name of a generator
+    #[arg(long, value_name = "FILE|NAME", required_unless_present = "list")]
+    workload: Option<String>,
+    /// Runs of each policy, each with jobs and service times of its own
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u32,
+    /// The first seed; the others follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// List policies, placements, estimators, workloads and metrics
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    jobs: source::JobsFlags,
+    #[command(flatten)]
+    machines: machines::MachineFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill sim --policy fifo,k-lps:k=100,max-srpt \\
+      --workload overlap:load=0.9,jobs=100000 --seeds 5
+  gristmill sim --model slotted --policy fifo,fair,asrpt --preemptive \\
+      --workload asrpt:setting=exp-large --bound
+  gristmill sim --model cluster --workers 100 --slots 2 --policy fifo,fair \\
+      --workload day.tsv --scale-bytes 0.01 --jobs 500 --plot day.html
+  gristmill sim --list";
+
+/// What is simulated.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Model {
+    /// Map and shuffle as fluids that overlap, one job after another or side by side
+    #[default]
+    Fluid,
+    /// Machines that work off one unit in a slot; reduces follow the maps, no shuffle
+    Slotted,
+    /// Workers with slots and a network, driven by the master's own core, task by task
+    Cluster,
+}
+
+/// What is shown and written.
+#[derive(Args)]
+#[command(next_help_heading = "Output")]
+struct OutputFlags {
+    /// Metrics of the table, with commas between [default: those that tell most]
+    #[arg(long, value_name = "LIST")]
+    metrics: Option<String>,
+    /// Compare the total flow time with one that no schedule can beat (fluid and slotted models)
+    #[arg(long)]
+    bound: bool,
+    /// Refuse jobs that ask for as much as a station can do, or more
+    #[arg(long)]
+    steady: bool,
+    /// Borders between the sizes of jobs, in seconds alone on the system, by which slowdown is shown
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = SLOWDOWN_EDGES)]
+    buckets: Vec<f64>,
+    /// Print all metrics of all runs as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a line for each job
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write who ran where, for ui.perfetto.dev (cluster model, one policy, the first seed)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Draw the distribution of flow times (.svg), or a page with all charts (.html)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// All runs of one policy.
+struct Runs {
+    /// As typed.
+    policy: String,
+    /// By seed, from the first on.
+    outcomes: Vec<RunMetrics>,
+}
+
+/// `gristmill sim`.
+pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
+    if flags.list {
+        stdout_text(&list::text(registry))?;
+        return Ok(exit::OK);
+    }
+    let policies = split_list(&flags.policy);
+    check(flags, &policies)?;
+    let metrics = metrics(flags.output.metrics.as_deref())?;
+    // Clap requires it unless `--list` was given.
+    let workload = flags.workload.as_deref().unwrap_or_default();
+    let source = Source::open(workload, &flags.jobs, &flags.machines)?;
+    let system = System::new(registry, flags, &source)?;
+    for policy in &policies {
+        system.policy(policy)?;
+    }
+    let seeds: Vec<u64> = (0..u64::from(flags.seeds)).map(|place| flags.seed.saturating_add(place)).collect();
+    let runs = run_all(&system, flags, &policies, &seeds)?;
+    if let Some(path) = &flags.output.trace {
+        let events = system.trace(&policies[0], flags.seed)?;
+        write_whole(path, |file| Ok(serde_json::to_writer(file, &events)?))?;
+    }
+    if let Some(path) = &flags.output.plot {
+        let text = plot::file(path, flags, &system, &runs);
+        write_whole(path, |file| Ok(file.write_all(text.as_bytes())?))?;
+    }
+    let text = match flags.output.json {
+        true => output::json(flags, &system, &seeds, &runs)?,
+        false => output::table(metrics.as_deref(), &runs),
+    };
+    stdout_text(&text)?;
+    Ok(exit::OK)
+}
+
+/// Refuses what makes no sense, before anything is read or run.
+fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
+    let refuse = |words: &str| Err(usage(words.to_owned()));
+    let output = &flags.output;
+    if policies.is_empty() {
+        return refuse("--policy names no policy");
+    }
+    if flags.seeds == 0 || SEEDS_MAX < flags.seeds {
+        return Err(usage(format!("--seeds {} must be from 1 to {SEEDS_MAX}", flags.seeds)));
+    }
+    if output.trace.is_some() && (flags.model != Model::Cluster || policies.len() != 1) {
+        return refuse("--trace needs --model cluster and one policy");
+    }
+    if output.bound && flags.model == Model::Cluster {
+        return refuse("--bound is for the fluid and slotted models; nobody knows one for the cluster");
+    }
+    let rising = output.buckets.windows(2).all(|pair| pair[0] < pair[1]);
+    if !rising || output.buckets.iter().any(|edge| !(edge.is_finite() && 0.0 < *edge)) {
+        return refuse("--buckets must be numbers above 0, each larger than the one before");
+    }
+    if let Some(path) = &output.plot
+        && !plot::is_known(path)
+    {
+        return Err(usage(format!("--plot {} must end in .svg or .html", path.display())));
+    }
+    Ok(())
+}
+
+/// Runs of one policy.
+const SEEDS_MAX: u32 = 10_000;
+
+fn metrics(list: Option<&str>) -> anyhow::Result<Option<Vec<Metric>>> {
+    let Some(list) = list else { return Ok(None) };
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let metrics: Result<Vec<Metric>, _> = names.map(str::parse).collect();
+    Ok(Some(metrics.map_err(|error| usage(error.to_string()))?))
+}
+
+/// Every policy with every seed, on all processors; one after another where each job is written down, so that the
+/// lines come in a fixed order.
+fn run_all(
+    system: &System<'_>,
+    flags: &SimCommand,
+    policies: &[String],
+    seeds: &[u64],
+) -> anyhow::Result<Vec<Runs>> {
+    let tasks: Vec<(&String, u64)> =
+        policies.iter().flat_map(|policy| seeds.iter().map(move |&seed| (policy, seed))).collect();
+    let mut outcomes = Vec::new();
+    match &flags.output.csv {
+        None => {
+            for outcome in paper::each(&tasks, |&(policy, seed)| system.run(policy, seed, &mut |_| {})) {
+                outcomes.push(outcome?);
+            }
+        }
+        Some(path) => write_whole(path, |file| {
+            writeln!(file, "{}", output::CSV_HEADER)?;
+            for &(policy, seed) in &tasks {
+                let mut written = Ok(());
+                let outcome = system.run(policy, seed, &mut |record| {
+                    if written.is_ok() {
+                        written = output::csv_line(file, policy, seed, record);
+                    }
+                });
+                written?;
+                outcomes.push(outcome?);
+            }
+            Ok(())
+        })?,
+    }
+    let mut outcomes = outcomes.into_iter();
+    let runs = policies.iter().map(|policy| Runs {
+        policy: policy.clone(),
+        outcomes: outcomes.by_ref().take(seeds.len()).collect(),
+    });
+    Ok(runs.collect())
+}

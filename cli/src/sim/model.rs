@@ -1,0 +1,298 @@
+//! One run: the jobs of a seed under one policy on one of the models.
+//!
+//! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
+//! reduces, the slotted one whole units and no shuffle, the cluster takes jobs as they are.
+//! Not here: what is made of the outcomes (`output`).
+
+use super::perfetto::Recorder;
+use super::source::Source;
+use super::{Model, SimCommand};
+use crate::files::InputError;
+use crate::usage::usage;
+use anyhow::anyhow;
+use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::bound;
+use gristmill_scheduler::event::Slots;
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, RunMetrics};
+use gristmill_scheduler::policy::Policy;
+use gristmill_scheduler::sim::cluster::{self, Observer};
+use gristmill_scheduler::sim::{SimError, fluid, slotted};
+use gristmill_scheduler::station::{PerStation, Station};
+use gristmill_scheduler::workload::{Costs, Job, offered_load};
+use serde_json::Value;
+use std::path::Path;
+
+/// The simulated system, ready to run.
+pub struct System<'a> {
+    registry: &'a Registry,
+    source: &'a Source,
+    machine: Machine,
+    slowdown_edges: Vec<f64>,
+    bound: bool,
+}
+
+enum Machine {
+    Fluid { slots: f64 },
+    Slotted { machines: u32, preemptive: bool, slot_seconds: f64 },
+    Cluster { config: Box<cluster::Config>, network: f64, placement: String, estimator: String },
+}
+
+/// Machines of the slotted model.
+const MACHINES_MAX: u32 = 10_000_000;
+
+impl<'a> System<'a> {
+    /// Checks the machines, and the load if a steady state is asked for.
+    pub fn new(registry: &'a Registry, flags: &SimCommand, source: &'a Source) -> anyhow::Result<Self> {
+        let machines = &flags.machines;
+        let machine = match flags.model {
+            Model::Fluid => Machine::Fluid { slots: machines.fluid_slots()? },
+            Model::Slotted => {
+                let count = machines.machines;
+                if count == 0 || MACHINES_MAX < count {
+                    return Err(usage(format!("--machines {count} must be from 1 to {MACHINES_MAX}")));
+                }
+                let slot_seconds = machines.slot_length;
+                if !(slot_seconds.is_finite() && 0.0 < slot_seconds) {
+                    return Err(usage(format!("--slot-length {slot_seconds} must be a number above 0")));
+                }
+                Machine::Slotted { machines: count, preemptive: machines.preemptive, slot_seconds }
+            }
+            Model::Cluster => {
+                let network = machines.network()?.unwrap_or(Costs::default().network);
+                registry.make_placement(&machines.placement).map_err(usage)?;
+                registry.make_estimator(&machines.estimator).map_err(usage)?;
+                Machine::Cluster {
+                    config: Box::new(machines.cluster(network)?),
+                    network,
+                    placement: machines.placement.clone(),
+                    estimator: machines.estimator.clone(),
+                }
+            }
+        };
+        let slowdown_edges = flags.output.buckets.clone();
+        let system = System { registry, source, machine, slowdown_edges, bound: flags.output.bound };
+        system.remark(flags)?;
+        Ok(system)
+    }
+
+    /// The policy of this text, if this model can run it.
+    pub fn policy(&self, text: &str) -> anyhow::Result<Box<dyn Policy>> {
+        let made = match self.machine {
+            // It is the live master's core.
+            Machine::Cluster { .. } => self.registry.make_policy(text),
+            Machine::Fluid { .. } | Machine::Slotted { .. } => self.registry.simulated_policy(text),
+        };
+        let policy = made.map_err(usage)?;
+        if matches!(self.machine, Machine::Fluid { .. }) && policy.counts_slots() {
+            return Err(usage(format!(
+                "policy `{text}` counts whole slots, which the fluid model does not have; try --model slotted or \
+                 --model cluster, or `ps` for `fair`"
+            )));
+        }
+        Ok(policy)
+    }
+
+    /// Capacity of each station in the unit of the jobs' work.
+    pub fn capacity(&self) -> PerStation<f64> {
+        match &self.machine {
+            Machine::Fluid { .. } => PerStation::new(1.0, 1.0, f64::INFINITY),
+            Machine::Slotted { machines, .. } => {
+                PerStation::new(f64::from(*machines), f64::INFINITY, f64::from(*machines))
+            }
+            Machine::Cluster { config, .. } => {
+                let sum = |slots: fn(Slots) -> u32| {
+                    config.workers.iter().map(|worker| f64::from(slots(worker.slots)) * worker.speed).sum()
+                };
+                let maps = sum(|slots| match slots {
+                    Slots::Unified(slots) | Slots::Pools { map: slots, .. } => slots,
+                });
+                let reduces = sum(|slots| match slots {
+                    Slots::Unified(slots) | Slots::Pools { reduce: slots, .. } => slots,
+                });
+                let network = if config.network.in_rate.is_finite() { 1.0 } else { f64::INFINITY };
+                PerStation::new(maps, network, reduces)
+            }
+        }
+    }
+
+    /// The jobs of a seed as this model takes them.
+    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
+        let jobs = self.source.jobs(seed);
+        match &self.machine {
+            Machine::Fluid { slots } => {
+                let slots = *slots;
+                Box::new(jobs.map(move |mut job| {
+                    job.work =
+                        PerStation::new(job.work[Station::Map] / slots, job.work[Station::Shuffle], 0.0);
+                    job
+                }))
+            }
+            Machine::Slotted { slot_seconds, .. } => {
+                let slot = *slot_seconds;
+                Box::new(jobs.map(move |job| in_units(job, slot)))
+            }
+            Machine::Cluster { network, .. } => {
+                let network = *network;
+                Box::new(jobs.map(move |mut job| {
+                    if job.shuffle_bytes == 0.0 {
+                        job.shuffle_bytes = job.work[Station::Shuffle] * network;
+                    }
+                    job
+                }))
+            }
+        }
+    }
+
+    /// Runs a policy on the jobs of a seed; `sink` gets each job as it ends.
+    pub fn run(
+        &self,
+        policy_name: &str,
+        seed: u64,
+        sink: &mut dyn FnMut(&JobRecord),
+    ) -> anyhow::Result<RunMetrics> {
+        self.observed(policy_name, seed, sink, &mut ())
+    }
+
+    /// Who ran where, as events of the trace viewer.
+    pub fn trace(&self, policy_name: &str, seed: u64) -> anyhow::Result<Value> {
+        let mut recorder = Recorder::default();
+        self.observed(policy_name, seed, &mut |_| {}, &mut recorder)?;
+        Ok(recorder.events(policy_name, self.source.name()))
+    }
+
+    fn observed(
+        &self,
+        policy_name: &str,
+        seed: u64,
+        sink: &mut dyn FnMut(&JobRecord),
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<RunMetrics> {
+        let mut policy = self.policy(policy_name)?;
+        let settings =
+            CollectSettings { capacity: self.capacity(), slowdown_edges: self.slowdown_edges.clone() };
+        let mut collector = Collector::new(settings);
+        let mut take = |record: &JobRecord| {
+            collector.push(record);
+            sink(record);
+        };
+        let failed = |error: SimError| self.judge(policy_name, seed, &error);
+        let mut utilisation = None;
+        match &self.machine {
+            Machine::Fluid { .. } => {
+                fluid::run(&mut *policy, self.jobs(seed), &mut take).map_err(failed)?;
+            }
+            Machine::Slotted { machines, preemptive, .. } => {
+                let config = slotted::Config::of(&*policy, *machines, *preemptive);
+                // The bound ignores both rules of the model; any other policy would win by ignoring one alone.
+                if config.preemptive && config.precedence && !preemptive {
+                    return Err(usage(format!("{policy_name} interrupts reduces; add --preemptive")));
+                }
+                let jobs: Vec<Job> = self.jobs(seed).collect();
+                slotted::run(&mut *policy, &config, &jobs, &mut take, &mut |_, _| {}).map_err(failed)?;
+            }
+            Machine::Cluster { config, placement, estimator, .. } => {
+                let config = cluster::Config { seed, ..(**config).clone() };
+                let placement = self.registry.make_placement(placement).map_err(usage)?;
+                let estimator = self.registry.make_estimator(estimator).map_err(usage)?;
+                let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };
+                let jobs = self.jobs(seed);
+                let summary = cluster::run(&config, deciders, jobs, observer, &mut take).map_err(failed)?;
+                utilisation = Some(summary.utilisation);
+            }
+        }
+        let mut outcome = collector.outcome();
+        if outcome.flow.count() == 0 {
+            return Err(InputError::new(Path::new(self.source.name()), "there is no job in it").into());
+        }
+        if let Some(used) = utilisation {
+            outcome.set_utilisation(used);
+        }
+        if self.bound {
+            outcome.set_bound(self.lowest_total(seed)?);
+        }
+        Ok(outcome)
+    }
+
+    /// A total flow time that no schedule can beat.
+    fn lowest_total(&self, seed: u64) -> anyhow::Result<f64> {
+        match &self.machine {
+            Machine::Fluid { .. } => {
+                let mut bound = bound::overlap::LowerBound::new();
+                for job in self.jobs(seed) {
+                    bound.push([job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]);
+                }
+                Ok(bound.finish().1)
+            }
+            Machine::Slotted { machines, .. } => {
+                let jobs: Vec<Job> = self.jobs(seed).collect();
+                slotted::lower_bound::total_flow(*machines, &jobs)
+                    .map_err(|error| anyhow!("the bound: {error}"))
+            }
+            Machine::Cluster { .. } => Err(anyhow!("nobody knows a bound for the cluster")),
+        }
+    }
+
+    /// Says on stderr what the model leaves out of these jobs, and refuses a load that has no steady state.
+    fn remark(&self, flags: &SimCommand) -> anyhow::Result<()> {
+        if self.source.is_fixed() && 1 < flags.seeds && flags.model != Model::Cluster {
+            say!("the jobs and this model are the same for every seed; --seeds 1 tells as much");
+        }
+        if !self.source.is_fixed() && !flags.output.steady {
+            return Ok(());
+        }
+        let jobs: Vec<Job> = self.jobs(flags.seed).collect();
+        let left_out = match self.machine {
+            Machine::Fluid { .. } => {
+                let reduces = self.source.jobs(flags.seed).map(|job| job.work[Station::Reduce]).sum::<f64>();
+                (0.0 < reduces).then(|| format!("{reduces:.1} slot-seconds of reduces"))
+            }
+            Machine::Slotted { .. } => {
+                let shuffle = jobs.iter().map(|job| job.work[Station::Shuffle]).sum::<f64>();
+                (0.0 < shuffle).then(|| format!("{shuffle:.1} s of shuffle"))
+            }
+            Machine::Cluster { .. } => None,
+        };
+        if let Some(what) = left_out {
+            say!("this model leaves out {what}");
+        }
+        let Some(load) = offered_load(&jobs, self.capacity()) else { return Ok(()) };
+        let names = ["map", "shuffle", "reduce"];
+        let too_much = load.iter().zip(names).find(|(load, _)| 1.0 <= **load);
+        match (too_much, flags.output.steady) {
+            (None, _) => Ok(()),
+            (Some((load, station)), true) => Err(InputError::new(
+                Path::new(self.source.name()),
+                format!("its load at the {station} station is {load:.3}, so there is no steady state"),
+            )
+            .into()),
+            (Some((load, station)), false) => {
+                say!("the load at the {station} station is {load:.3}: queues grow while jobs arrive");
+                Ok(())
+            }
+        }
+    }
+
+    /// Who is to blame: the jobs, the flags, or the policy.
+    fn judge(&self, policy: &str, seed: u64, error: &SimError) -> anyhow::Error {
+        match error {
+            SimError::Job { .. } => InputError::new(Path::new(self.source.name()), error).into(),
+            SimError::Setting { .. } => usage(format!("{policy}: {error}")),
+            _ => anyhow!("{policy}, seed {seed}: {error}"),
+        }
+    }
+}
+
+/// A job in whole units of a slot, rounded up.
+fn in_units(mut job: Job, slot: f64) -> Job {
+    // A unit and a rounding error are one unit.
+    let units = |work: f64| (work / slot - 1e-9).ceil().max(0.0);
+    job.arrival /= slot;
+    job.deadline = job.deadline.map(|deadline| deadline / slot);
+    for length in &mut job.reduces {
+        *length = units(*length).max(1.0);
+    }
+    let reduce =
+        if job.reduces.is_empty() { units(job.work[Station::Reduce]) } else { job.reduces.iter().sum() };
+    job.work = PerStation::new(units(job.work[Station::Map]), job.work[Station::Shuffle], reduce);
+    job
+}

@@ -1,0 +1,157 @@
+//! Charts of a simulation: distribution of flow times, slowdown by size, use of the stations.
+//!
+//! Not here: how charts look (`report`).
+
+use super::model::System;
+use super::output::{self, interval, model_name, slowdowns};
+use super::{Runs, SimCommand};
+use gristmill_lab::report;
+use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table};
+use gristmill_scheduler::metrics::Metric;
+use std::path::Path;
+
+/// Whether a file of this name can be drawn.
+pub fn is_known(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "svg" || ending == "html")
+}
+
+/// The file: one chart as SVG, or all of them on a page.
+pub fn file(path: &Path, flags: &SimCommand, system: &System<'_>, runs: &[Runs]) -> String {
+    match path.extension().is_some_and(|ending| ending == "svg") {
+        true => report::svg::chart(&flow_times(runs)),
+        false => {
+            let workload = flags.workload.as_deref().unwrap_or_default();
+            report::page(
+                &format!("{workload}, {} model", model_name(flags.model)),
+                &sections(flags, system, runs),
+            )
+        }
+    }
+}
+
+fn sections(flags: &SimCommand, system: &System<'_>, runs: &[Runs]) -> Vec<Section> {
+    let section = |id: &str, title: &str, text: String, block: Block| Section {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        text: vec![text],
+        blocks: vec![block],
+    };
+    let stations = ["map", "shuffle", "reduce"];
+    let capacity: Vec<String> = system
+        .capacity()
+        .iter()
+        .zip(stations)
+        .filter(|(capacity, _)| capacity.is_finite())
+        .map(|(capacity, station)| format!("{station} {capacity}"))
+        .collect();
+    let run = format!(
+        "{} seed(s) from {} on; capacity: {}. Means over the seeds, with half widths of their 95 % intervals.",
+        flags.seeds,
+        flags.seed,
+        capacity.join(", ")
+    );
+    vec![
+        section("metrics", "Metrics", run, Block::Table(metrics_table(runs))),
+        section(
+            "flow-times",
+            "Flow times",
+            "The part of all jobs of all seeds that ends within this time of its arrival.".to_owned(),
+            Block::Chart(flow_times(runs)),
+        ),
+        section(
+            "slowdown",
+            "Slowdown by size",
+            "Mean of flow time / time alone on the whole system, by the time that a job takes alone."
+                .to_owned(),
+            Block::Chart(slowdown_chart(runs)),
+        ),
+        section(
+            "stations",
+            "Use of the stations",
+            "Part of the capacity that was used from the first arrival to the last end.".to_owned(),
+            Block::Chart(stations_chart(runs)),
+        ),
+    ]
+}
+
+fn metrics_table(runs: &[Runs]) -> Table {
+    let known = |metric: &&Metric| runs.iter().any(|runs| interval(runs, **metric).is_some());
+    let mut columns = vec![Column::new("metric", ""), Column::new("unit", "")];
+    columns.extend(runs.iter().map(|runs| Column::new(&runs.policy, "")));
+    let rows = Metric::ALL.iter().filter(known).map(|&metric| {
+        let declaration = metric.declaration();
+        let mut row = vec![Cell::text(declaration.meaning), Cell::text(declaration.unit)];
+        row.extend(runs.iter().map(|runs| match interval(runs, metric) {
+            Some(interval) => Cell::Number { value: interval.mean, half_width: interval.half_width },
+            None => Cell::Empty,
+        }));
+        row
+    });
+    Table { id: "metrics".to_owned(), caption: "All metrics".to_owned(), columns, rows: rows.collect() }
+}
+
+fn flow_times(runs: &[Runs]) -> Chart {
+    let series = runs.iter().map(|runs| {
+        // A logarithmic axis has no 0.
+        let points =
+            output::flow_times(runs).distribution().into_iter().filter(|&(value, _)| 0.0 < value).collect();
+        Series { name: runs.policy.clone(), points, ..Series::default() }
+    });
+    Chart {
+        id: "flow-times".to_owned(),
+        caption: "Distribution of flow times".to_owned(),
+        x: Axis::logarithmic("flow time, s"),
+        y: Axis::linear("part of the jobs"),
+        kind: ChartKind::Steps,
+        series: series.collect(),
+    }
+}
+
+fn slowdown_chart(runs: &[Runs]) -> Chart {
+    let name = |from: f64, to: f64| match to.is_finite() {
+        true => format!("{from}–{to}"),
+        false => format!("from {from}"),
+    };
+    let buckets = runs.first().map(slowdowns).unwrap_or_default();
+    let names = buckets.iter().map(|bucket| name(bucket.from, bucket.to));
+    let series = runs.iter().map(|runs| {
+        let buckets = slowdowns(runs);
+        let points = buckets.iter().enumerate().filter_map(|(place, bucket)| {
+            let mean = bucket.mean.filter(|&mean| 0.0 < mean)?;
+            Some((place as f64, mean))
+        });
+        Series { name: runs.policy.clone(), points: points.collect(), ..Series::default() }
+    });
+    Chart {
+        id: "slowdown".to_owned(),
+        caption: "Mean slowdown by size".to_owned(),
+        x: Axis::names("time alone, s", names),
+        y: Axis::logarithmic("mean slowdown"),
+        kind: ChartKind::Lines,
+        series: series.collect(),
+    }
+}
+
+fn stations_chart(runs: &[Runs]) -> Chart {
+    let stations = [Metric::MapUtilisation, Metric::ShuffleUtilisation, Metric::ReduceUtilisation];
+    let known: Vec<(&str, Metric)> = ["map", "shuffle", "reduce"]
+        .into_iter()
+        .zip(stations)
+        .filter(|&(_, metric)| runs.iter().any(|runs| interval(runs, metric).is_some()))
+        .collect();
+    let series = runs.iter().map(|runs| {
+        let means = known.iter().enumerate();
+        let means = means.filter_map(|(place, &(_, metric))| Some((place as f64, interval(runs, metric)?)));
+        let (points, half_widths) =
+            means.map(|(place, mean)| ((place, mean.mean), mean.half_width.unwrap_or(0.0))).unzip();
+        Series { name: runs.policy.clone(), points, half_widths, reference: false }
+    });
+    Chart {
+        id: "stations".to_owned(),
+        caption: "Used part of each station".to_owned(),
+        x: Axis::names("station", known.iter().map(|&(name, _)| name.to_owned())),
+        y: Axis::linear("used part of the capacity"),
+        kind: ChartKind::Bars,
+        series: series.collect(),
+    }
+}

@@ -1,0 +1,301 @@
+//! What a person reads when a job has ended.
+
+use gristmill_runtime::api::{JobStatus, JobTotals};
+use gristmill_scheduler::units::{Bytes, Span};
+use std::fmt::Write;
+
+/// Incidents in a summary: the first ones tell most.
+const INCIDENTS_SHOWN: usize = 8;
+
+/// One line, for a job among several.
+pub fn line(status: &JobStatus) -> String {
+    format!(
+        "{} {}: {} of input, {} records out, flow {}",
+        status.job,
+        status.name,
+        Bytes(status.totals.map_bytes_in),
+        grouped(status.totals.records_out),
+        Span(status.flow_ns())
+    )
+}
+
+/// How late a job with a deadline is, or was at its end, nanoseconds; `None` without a deadline.
+pub fn tardiness_ns(status: &JobStatus) -> Option<u64> {
+    let at = status.ended_ns.unwrap_or(status.now_ns);
+    status.deadline_ns.map(|deadline| at.saturating_sub(deadline))
+}
+
+/// The busy slots of a job, on average, if they were too many for the cores to serve at once: what slept or was paced
+/// does not count. `cores` are those of the one machine on which all its attempts ran.
+///
+/// An average over the job's life, for which its sums suffice: a short crowd in a long job does not show.
+pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
+    let JobTotals { slot_ns, paced_ns, cpu_ns, .. } = status.totals;
+    let life_ns = status.ended_ns?.saturating_sub(status.started_ns?);
+    if life_ns == 0 {
+        return None;
+    }
+    let (cores, life_ns) = (f64::from(cores), life_ns as f64);
+    let unpaced = slot_ns.saturating_sub(paced_ns) as f64 / life_ns;
+    // Slots that sleep leave the cores idle, however many they are.
+    let saturated = SATURATED_SHARE * cores <= cpu_ns as f64 / life_ns;
+    (saturated && CROWD_MIN * cores < unpaced).then_some(unpaced)
+}
+
+/// Share of all cores' time from which on a job counts as having kept them busy.
+const SATURATED_SHARE: f64 = 0.7;
+
+/// Busy slots for each core from which on they count as a crowd; a little more than 1 is within the measurement.
+const CROWD_MIN: f64 = 1.1;
+
+/// The summary, several lines, each with its unit. `cores` are those of the machine if all attempts ran on one.
+pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
+    let mut out = String::new();
+    let state = status.state.word();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(out, "  {name:<10} {value}");
+    };
+    let totals = &status.totals;
+    line("time", times(status));
+    if let Some(words) = deadline(status) {
+        line("deadline", words);
+    }
+    line(
+        "input",
+        format!(
+            "{} records, {} in {} split(s): {}",
+            grouped(totals.map_records_in),
+            Bytes(totals.map_bytes_in),
+            status.maps.total,
+            locality(status)
+        ),
+    );
+    if 0 < status.reduces.total {
+        line(
+            "shuffle",
+            format!(
+                "{} pairs emitted, {} of map output, {} over HTTP",
+                grouped(totals.map_records_out),
+                Bytes(totals.map_bytes_out),
+                Bytes(totals.shuffle_bytes)
+            ),
+        );
+    }
+    let place = output.map_or_else(String::new, |output| format!(" in {output}"));
+    line(
+        "output",
+        format!(
+            "{} records, {} in {} part(s){place}",
+            grouped(totals.records_out),
+            Bytes(totals.bytes_out),
+            status.parts.len()
+        ),
+    );
+    line("attempts", attempts(status));
+    line(
+        "resources",
+        format!(
+            "{} of slot CPU, worker peak {}, {} spill(s) of {}",
+            Span(totals.cpu_ns),
+            Bytes(totals.worker_memory_peak_bytes),
+            totals.spills,
+            Bytes(totals.spilled_bytes)
+        ),
+    );
+    line("slots", slots(totals));
+    if 0 < totals.suspensions {
+        line("suspended", format!("{} time(s), {} in all", totals.suspensions, Span(totals.suspended_ns)));
+    }
+    if let Some((cores, busy)) = cores.and_then(|cores| Some((cores, crowded(status, cores)?))) {
+        line("remark", format!("not comparable: {busy:.1} busy slots on {cores} cores"));
+    }
+    line(
+        "memory",
+        format!(
+            "budget {} a worker, at most {} of it kept between tasks",
+            Bytes(totals.worker_memory_budget_bytes),
+            Bytes(totals.worker_kept_peak_bytes)
+        ),
+    );
+    for (name, count) in &status.counters {
+        line("counter", format!("{name} = {}", grouped(*count)));
+    }
+    for remark in &status.remarks {
+        line("remark", remark.clone());
+    }
+    for incident in status.incidents.iter().take(INCIDENTS_SHOWN) {
+        line("incident", incident.clone());
+    }
+    let more = status.incidents.len().saturating_sub(INCIDENTS_SHOWN) as u64 + status.incidents_omitted;
+    if 0 < more {
+        line("incident", format!("{more} more; --json lists the last {}", status.incidents.len()));
+    }
+    format!("{} {} {state}\n{out}", status.job, status.name)
+}
+
+/// Flow time and its parts.
+fn times(status: &JobStatus) -> String {
+    let since = |later: Option<u64>, earlier: Option<u64>| match (later, earlier) {
+        (Some(later), Some(earlier)) => Some(Span(later.saturating_sub(earlier))),
+        _ => None,
+    };
+    let mut text = format!("flow {}, waiting {}", Span(status.flow_ns()), Span(status.waiting_ns()));
+    if let Some(map) = since(status.maps_done_ns, status.started_ns) {
+        let _ = write!(text, ", map {map}");
+    }
+    let maps_done = status.maps_done_ns;
+    if let Some(rest) = since(status.shuffle_done_ns.max(maps_done), maps_done)
+        && 0 < status.reduces.total
+    {
+        let _ = write!(text, ", rest of shuffle {rest}");
+    }
+    if let Some(reduce) = since(status.ended_ns, status.shuffle_done_ns.max(maps_done))
+        && 0 < status.reduces.total
+    {
+        let _ = write!(text, ", reduce {reduce}");
+    }
+    text
+}
+
+/// Whether the deadline was met, and what was thought of it when the job arrived.
+fn deadline(status: &JobStatus) -> Option<String> {
+    let deadline_ns = status.deadline_ns?;
+    let span = Span(deadline_ns.saturating_sub(status.arrived_ns));
+    let mut text = match (status.ended_ns, tardiness_ns(status)?) {
+        (Some(ended_ns), 0) => format!("{span} met, {} to spare", Span(deadline_ns - ended_ns)),
+        (Some(_), late) => format!("{span} missed, tardiness {}", Span(late)),
+        (None, 0) => format!("{span}, {} left", Span(deadline_ns.saturating_sub(status.now_ns))),
+        (None, late) => format!("{span}, late by {} so far", Span(late)),
+    };
+    if let Some(outlook) = &status.deadline_outlook {
+        let _ = write!(text, "; at arrival: {}", outlook.words);
+    }
+    Some(text)
+}
+
+/// What became of the time of slots. What is neither work nor pacing is waiting: asleep, for a disk or for a core.
+fn slots(totals: &JobTotals) -> String {
+    let JobTotals { slot_ns, paced_ns, cpu_ns, .. } = *totals;
+    let waiting = slot_ns.saturating_sub(cpu_ns).saturating_sub(paced_ns);
+    let share = |ns: u64| 100.0 * ns as f64 / (slot_ns.max(1)) as f64;
+    let mut text = format!("{} held: {:.0} % working", Span(slot_ns), share(cpu_ns));
+    if 0 < paced_ns {
+        let _ = write!(text, ", {:.0} % paced", share(paced_ns));
+    }
+    let _ = write!(text, ", {:.0} % waiting (asleep, or for a disk or a core)", share(waiting));
+    text
+}
+
+fn locality(status: &JobStatus) -> String {
+    let totals = &status.totals;
+    format!(
+        "{} local, {} same host, {} remote",
+        totals.splits_local, totals.splits_same_host, totals.splits_remote
+    )
+}
+
+fn attempts(status: &JobStatus) -> String {
+    let attempts = &status.attempts;
+    let mut text = format!("{} launched", attempts.launched);
+    let mut add = |count: u32, what: &str| {
+        if 0 < count {
+            let _ = write!(text, ", {count} {what}");
+        }
+    };
+    add(attempts.failed_user, "failed in user code");
+    add(attempts.failed_other, "failed otherwise");
+    add(attempts.lost, "lost with a worker");
+    add(attempts.cancelled, "cancelled");
+    add(attempts.maps_rerun, "map(s) run again");
+    text
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if 0 < at && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A job that arrived after one second, began at once and ended after eleven; all else is nothing.
+    fn status(totals: &JobTotals, deadline_ns: Option<u64>) -> JobStatus {
+        let counts = json!({"total": 1, "running": 0, "done": 1});
+        let attempts = json!({
+            "launched": 1, "failed_user": 0, "failed_other": 0, "lost": 0, "cancelled": 0, "maps_rerun": 0
+        });
+        let status = json!({
+            "schema": 1, "job": 1, "name": "test", "parameters": "{}", "state": "succeeded", "maps": counts,
+            "reduces": counts, "segments_total": 1, "input_bytes": 0, "input_bytes_read": 0, "arrived_ns": SECOND,
+            "started_ns": SECOND, "maps_done_ns": SECOND, "shuffle_done_ns": SECOND, "ended_ns": 11 * SECOND,
+            "now_ns": 11 * SECOND, "totals": totals, "attempts": attempts, "counters": {}, "parts": [],
+            "incidents": [], "incidents_omitted": 0, "failure": null, "remarks": [], "workers": 1, "slots": 4,
+            "output": "/out", "deadline_ns": deadline_ns,
+        });
+        serde_json::from_value(status).unwrap()
+    }
+
+    fn totals(slot: u64, cpu: u64, paced: u64) -> JobTotals {
+        let [slot_ns, cpu_ns, paced_ns] = [slot, cpu, paced].map(|seconds| seconds * SECOND);
+        JobTotals { slot_ns, cpu_ns, paced_ns, ..JobTotals::default() }
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(123_456_789), "123,456,789");
+    }
+
+    #[test]
+    fn deadline_is_met_or_missed_by_a_time() {
+        let words = |deadline_ns| deadline(&status(&JobTotals::default(), deadline_ns));
+        assert_eq!(words(None), None);
+        assert_eq!(words(Some(13 * SECOND)).unwrap(), "12.00 s met, 2.00 s to spare");
+        assert_eq!(words(Some(11 * SECOND)).unwrap(), "10.00 s met, 0 ns to spare");
+        assert_eq!(words(Some(8 * SECOND)).unwrap(), "7.00 s missed, tardiness 3.00 s");
+        let running = JobStatus { ended_ns: None, ..status(&JobTotals::default(), Some(8 * SECOND)) };
+        assert_eq!(deadline(&running).unwrap(), "7.00 s, late by 3.00 s so far");
+    }
+
+    #[test]
+    fn slot_time_is_work_pacing_and_waiting() {
+        let words = slots(&totals(20, 5, 5));
+        assert_eq!(
+            words,
+            "20.00 s held: 25 % working, 25 % paced, 50 % waiting (asleep, or for a disk or a core)"
+        );
+        assert!(!slots(&totals(20, 5, 0)).contains("paced"));
+    }
+
+    #[test]
+    fn busy_slots_are_a_crowd_only_if_they_are_more_than_the_cores_and_keep_these_busy() {
+        let crowd = |slot, cpu, paced| crowded(&status(&totals(slot, cpu, paced), None), 2);
+        assert_eq!(crowd(40, 19, 0), Some(4.0), "four slots on two busy cores");
+        assert_eq!(crowd(20, 19, 0), None, "two slots on two cores");
+        assert_eq!(crowd(40, 19, 20), None, "four slots of half the speed");
+        assert_eq!(crowd(1000, 5, 0), None, "a hundred slots that sleep");
+    }
+
+    #[test]
+    fn summary_marks_a_run_that_cannot_be_compared() {
+        let status = status(&totals(40, 19, 0), None);
+        assert!(text(&status, None, Some(2)).contains("not comparable: 4.0 busy slots on 2 cores"));
+        assert!(
+            !text(&status, None, None).contains("not comparable"),
+            "cores of other machines are not known"
+        );
+    }
+}

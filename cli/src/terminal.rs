@@ -1,0 +1,84 @@
+//! What the program prints: cleaned lines on stdout and stderr. A closed stdout is an end, and no error.
+
+use gristmill_worker::clean;
+use std::fmt;
+use std::io::{IsTerminal, Write};
+
+/// Whoever read stdout has had enough: no error. Only writing to stdout makes this one; a pipe to a child that
+/// breaks is something else.
+#[derive(Debug)]
+pub(crate) struct StdoutClosed;
+
+impl fmt::Display for StdoutClosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stdout was closed")
+    }
+}
+
+impl std::error::Error for StdoutClosed {}
+
+/// The result of writing to stdout.
+pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
+    result.map_err(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => StdoutClosed.into(),
+        _ => error.into(),
+    })
+}
+
+/// What is shown of a text: lines without anything that drives a terminal.
+pub(crate) fn shown(text: &dyn fmt::Display) -> String {
+    clean::lines(&text.to_string()).into_owned()
+}
+
+/// Writes a line to stdout, cleaned: names in it are those that others gave. Unlike with `println!`, a closed pipe is an
+/// error and not a panic.
+pub(crate) fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
+    written(writeln!(std::io::stdout(), "{}", shown(text)))
+}
+
+/// Writes a text to stdout as it is, for a person who asked for just that.
+pub(crate) fn stdout_raw(text: &str) -> anyhow::Result<()> {
+    written(std::io::stdout().write_all(text.as_bytes()))
+}
+
+/// Writes a text to stdout, cleaned likewise.
+pub(crate) fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
+    written(write!(std::io::stdout(), "{}", shown(text)))
+}
+
+/// Writes a line to stderr, cleaned likewise. Nobody is left to be told that stderr is closed.
+pub(crate) fn stderr_line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", clean::lines(text));
+}
+
+/// Writes a text to stderr, cleaned likewise.
+pub(crate) fn stderr_text(text: &str) {
+    let _ = write!(std::io::stderr(), "{}", clean::lines(text));
+}
+
+/// Says on stderr what is wrong: its kind in colour, then the words, which are clean.
+pub(crate) fn complain(kind: &str, words: &str) {
+    let _ = writeln!(std::io::stderr(), "{}{kind}:{} {words}", style("1;31"), style("0"));
+}
+
+/// A terminal's colour code, or nothing where stderr is no terminal.
+pub(crate) fn style(code: &str) -> String {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if colour { format!("\x1b[{code}m") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_printed_drives_no_terminal_and_json_stays_json() {
+        let name = "\u{1b}]0;x\u{7}\u{9b}2J\u{202e}";
+        let shown = shown(&format!("JOB NAME\njob-1 {name}"));
+        assert_eq!(shown, "JOB NAME\njob-1 \\u001b]0;x\\u0007\\u009b2J\\u202e");
+        let json = super::shown(&json!([{"name": name}]));
+        assert!(!json.chars().any(char::is_control), "{json:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), json!([{"name": name}]));
+    }
+}

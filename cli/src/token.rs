@@ -1,0 +1,102 @@
+//! `token`: makes, revokes and renews tokens of a running master.
+//!
+//! Not here: what tokens are (`http::Token`) and what each may do (`master::tokens`).
+
+use crate::flags::MasterFlags;
+use crate::settings::Settings;
+use crate::terminal::stdout_line;
+use crate::usage::usage;
+use clap::{Args, Subcommand};
+use gristmill_runtime::api::Role;
+use gristmill_runtime::client::Client;
+use gristmill_runtime::exit;
+use gristmill_worker::http::{JoinLine, Key};
+use std::fs::OpenOptions;
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Make, revoke or renew what opens a running master
+///
+/// Each token may do what its role says: view sees all, submit also submits and cancels jobs, work joins as a worker, and
+/// admin may do everything. The line in the state folder holds an admin token.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gristmill token new work --label laptop --output laptop.join
+  gristmill token new view --output page.join
+  gristmill token revoke work-laptop@0
+  gristmill token rotate --grace 600")]
+pub struct TokenCommand {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    master: MasterFlags,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Make a token and write the join line with it
+    New {
+        /// What it may do
+        role: Role,
+        /// A word for its name, so that it can be revoked alone: lower-case letters, digits, hyphens
+        #[arg(long, value_name = "WORD")]
+        label: Option<String>,
+        /// File for the join line, made 0600, or - for stdout [default: stdout, if that is a terminal]
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Print the join line on stdout also where that is no terminal: whoever reads it there has the token
+        #[arg(long)]
+        print_join: bool,
+    },
+    /// Let a token open nothing any more: workers that joined with it, and jobs that are followed with it, are lost
+    Revoke {
+        /// Its name, such as work-laptop@0
+        name: String,
+    },
+    /// Make all tokens new; the join line in the state folder follows
+    Rotate {
+        /// For how long the tokens of before are taken too; what still needs one then is lost
+        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+        grace: u64,
+    },
+}
+
+/// `gristmill token`.
+pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
+    let line = flags.master.join_line(settings)?;
+    let client = Client::connect(&line)?;
+    match &flags.action {
+        Action::New { role, label, output, print_join } => {
+            let output = output.as_deref().filter(|path| path.as_os_str() != "-");
+            if output.is_none() && !print_join && !std::io::stdout().is_terminal() {
+                return Err(usage(
+                    "a token is a secret, and stdout is no terminal: name a file with --output, or add --print-join"
+                        .to_owned(),
+                ));
+            }
+            let token = client.new_token(*role, label.as_deref())?;
+            let name = token.name().to_owned();
+            let text = JoinLine { token, ..line }.to_text();
+            match output {
+                Some(path) => write_new(path, &text)?,
+                None => stdout_line(&*text)?,
+            }
+            say!("this is {name}; `gristmill token revoke {name}` ends it");
+        }
+        Action::Revoke { name } => client.revoke_token(name)?,
+        Action::Rotate { grace } => client.rotate_tokens(Duration::from_secs(*grace))?,
+    }
+    Ok(exit::OK)
+}
+
+/// Makes a file that only its owner may read; one that is there is not touched.
+fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let written = made.and_then(|mut file| writeln!(file, "{text}"));
+    written.map_err(|source| {
+        anyhow::Error::new(source).context(format!("could not write the join line to {}", path.display()))
+    })
+}

@@ -1,0 +1,85 @@
+//! `gen`, `verify-sort`, `completions`: no cluster needed.
+
+use crate::terminal::stdout_line;
+use crate::usage::usage;
+use clap::{Args, Command};
+use gristmill_runtime::exit;
+use gristmill_runtime::generate::{self, GenerateArgs};
+use gristmill_runtime::jobs::Sort;
+use gristmill_runtime::output_dir::{SUCCESS, Success};
+use gristmill_runtime::verify_sort::{VerifyOptions, verify};
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::api::Job;
+use gristmill_worker::input::InputLimits;
+use std::path::PathBuf;
+
+/// Check a sorted output
+#[derive(Args)]
+pub struct VerifySortCommand {
+    /// Output directory of a `sort`
+    directory: PathBuf,
+}
+
+/// Print a completion script
+#[derive(Args)]
+pub struct CompletionsCommand {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+/// `gristmill gen`.
+pub fn generate(flags: &GenerateArgs) -> anyhow::Result<u8> {
+    let report = generate::run(flags).map_err(|error| match error {
+        generate::GenerateError::Write { .. } => anyhow::Error::from(error),
+        other => usage(gristmill_runtime::chain(&other)),
+    })?;
+    for file in report.files {
+        say!("{}: {}, {} lines", file.path.display(), Bytes(file.bytes), file.lines);
+    }
+    Ok(exit::OK)
+}
+
+/// `gristmill verify-sort DIR`.
+pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
+    let directory = &flags.directory;
+    let success = match Success::read(directory) {
+        Ok(success) => success,
+        Err(error) => {
+            say!("error: could not read {}: {error}", directory.join(SUCCESS).display());
+            return Ok(exit::INPUT);
+        }
+    };
+    if success.job != Sort::NAME {
+        return Err(usage(format!("{} was written by {}, not by sort", directory.display(), success.job)));
+    }
+    let sort: Sort = serde_json::from_value(success.parameters)?;
+    let parts = success.parts.iter().map(|part| directory.join(&part.name).display().to_string()).collect();
+    let options = VerifyOptions { parts, sort, limits: InputLimits::default() };
+    let report = match verify(&options) {
+        Ok(report) => report,
+        Err(error) => {
+            say!("error: {}", gristmill_runtime::chain(&error));
+            return Ok(exit::INPUT);
+        }
+    };
+    let problems = report.problems();
+    if problems.is_empty() {
+        stdout_line(&format!(
+            "sorted: {} records, {}, hash sum {:016x}",
+            report.output.records,
+            Bytes(report.output.bytes),
+            report.output.hash_sum
+        ))?;
+        return Ok(exit::OK);
+    }
+    for problem in problems {
+        stdout_line(&format!("not sorted: {problem}"))?;
+    }
+    Ok(exit::FAILED)
+}
+
+/// `gristmill completions SHELL`.
+pub fn completions(flags: &CompletionsCommand, mut command: Command) -> anyhow::Result<u8> {
+    clap_complete::generate(flags.shell, &mut command, "gristmill", &mut std::io::stdout());
+    Ok(exit::OK)
+}

@@ -1,0 +1,19 @@
+//! A mistake in what was typed.
+
+use std::fmt;
+
+/// A mistake in the command, exit code 2.
+#[derive(Debug)]
+pub(crate) struct UsageError(String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+pub(crate) fn usage(message: String) -> anyhow::Error {
+    UsageError(message).into()
+}

@@ -1,0 +1,141 @@
+//! Which exit code each kind of error has: those that the README promises.
+//!
+//! Not here: that commands end with them (`tests/it`).
+
+use super::*;
+use crate::usage::usage;
+use gristmill_runtime::api::JobStatus;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::api::TaskError;
+use gristmill_worker::http::Endpoint;
+use gristmill_worker::input::{FilePath, InputError};
+use gristmill_worker::task::TaskFailure;
+use hyper::Method;
+use serde_json::json;
+use std::io;
+
+/// A job that ended without success; `None`: it was cancelled.
+fn job(code: Option<&str>) -> anyhow::Error {
+    let counts = json!({"total": 1, "running": 0, "done": 1});
+    let attempts = json!({
+        "launched": 1, "failed_user": 0, "failed_other": 0, "lost": 0, "cancelled": 0, "maps_rerun": 0
+    });
+    let status = json!({
+        "schema": 1, "job": 1, "name": "test", "parameters": "{}", "state": "failed", "maps": counts,
+        "reduces": counts, "segments_total": 1, "input_bytes": 0, "input_bytes_read": 0, "arrived_ns": 0,
+        "started_ns": 0, "maps_done_ns": 0, "shuffle_done_ns": 0, "ended_ns": 1, "now_ns": 1,
+        "totals": gristmill_runtime::api::JobTotals::default(), "attempts": attempts, "counters": {}, "parts": [],
+        "incidents": [], "incidents_omitted": 0, "remarks": [], "workers": 1, "slots": 4, "output": "/out",
+        "failure": code.map(|code| json!({"code": code, "message": "", "detail": null})),
+    });
+    let status: JobStatus = serde_json::from_value(status).unwrap();
+    ClientError::Job { status: Box::new(status) }.into()
+}
+
+fn submit(source: SubmitError) -> anyhow::Error {
+    ClientError::Submit { source: Box::new(source) }.into()
+}
+
+fn sample(source: TaskFailure) -> anyhow::Error {
+    submit(SubmitError::Sample { source })
+}
+
+fn disk(kind: io::ErrorKind) -> OutputError {
+    OutputError::Io { action: "create", path: "/out".into(), source: kind.into() }
+}
+
+fn refused(code: &str) -> anyhow::Error {
+    ClientError::Refused { error: serde_json::from_value(json!({"code": code, "message": ""})).unwrap() }
+        .into()
+}
+
+fn master(source: HttpError) -> anyhow::Error {
+    let master = Endpoint { host: "127.0.0.1".to_owned(), port: 1, pin: None };
+    ClientError::Master { master, source: Box::new(source) }.into()
+}
+
+#[track_caller]
+fn check(expected: u8, errors: impl IntoIterator<Item = anyhow::Error>) {
+    for error in errors {
+        assert_eq!(judge(&error).0, expected, "{error:?}");
+    }
+}
+
+#[test]
+fn failed_job_ends_with_the_code_of_whose_trouble_it_was() {
+    for (code, expected) in [
+        (Some("user_code"), exit::FAILED),
+        (Some("config"), exit::USAGE),
+        (Some("input"), exit::INPUT),
+        (Some("no_workers"), exit::CLUSTER),
+        (Some("workers_lost"), exit::CLUSTER),
+        (Some("client_lost"), exit::CLUSTER),
+        (Some("master_lost"), exit::CLUSTER),
+        (Some("output_unreadable"), exit::CLUSTER),
+        (Some("output"), exit::RESOURCES),
+        (Some("output_corrupt"), exit::RESOURCES),
+        (Some("workers_unfit"), exit::RESOURCES),
+        (Some("memory"), exit::RESOURCES),
+        (Some("limit"), exit::CANCELLED),
+        (None, exit::CANCELLED),
+        (Some("engine"), exit::ENGINE),
+        (Some("internal"), exit::ENGINE),
+        (Some("a word that nobody knows"), exit::ENGINE),
+    ] {
+        assert_eq!(judge(&job(code)).0, expected, "{code:?}");
+    }
+}
+
+#[test]
+fn job_that_cannot_be_planned_ends_with_the_code_of_what_is_in_the_way() {
+    let path = || FilePath::new(*b"input");
+    let plan = |source| submit(SubmitError::Plan { source });
+    let parameter =
+        || PlanError::Parameter { parameter: String::new(), value: String::new(), reason: String::new() };
+    check(exit::USAGE, [plan(parameter()), submit(SubmitError::Settings { reason: TaskError::new("") })]);
+    check(
+        exit::INPUT,
+        [
+            plan(PlanError::Input { path: String::new(), reason: String::new() }),
+            submit(SubmitError::Input { source: InputError::Missing { path: path() } }),
+            sample(InputError::Missing { path: path() }.into()),
+        ],
+    );
+    // A lack of descriptors, say: nothing is wrong with the input.
+    let lacking = || InputError::Unavailable { path: path(), source: io::ErrorKind::Other.into() };
+    check(exit::ENVIRONMENT, [submit(SubmitError::Input { source: lacking() }), sample(lacking().into())]);
+    check(
+        exit::FAILED,
+        [submit(SubmitError::Panicked), sample(TaskFailure::User { message: "no".to_owned() })],
+    );
+    check(exit::USAGE, [sample(TaskFailure::Config { message: "no".to_owned() })]);
+}
+
+#[test]
+fn output_that_cannot_be_had_ends_with_the_code_of_why() {
+    let output = |source| submit(SubmitError::Output { source });
+    let finish = |source| anyhow::Error::from(ClientError::Output { source });
+    let refusals = [
+        OutputError::NotEmpty { path: "/out".into() },
+        OutputError::NotADirectory { path: "/out".into() },
+        disk(io::ErrorKind::PermissionDenied),
+    ];
+    check(exit::ENVIRONMENT, refusals.map(output));
+    for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+        check(exit::RESOURCES, [output(disk(kind)), finish(disk(kind)), io::Error::from(kind).into()]);
+    }
+}
+
+#[test]
+fn other_errors_end_with_their_documented_codes() {
+    check(exit::USAGE, [usage(String::new()), refused("policy"), refused("job")]);
+    check(exit::ENVIRONMENT, [refused("build"), io::Error::from(io::ErrorKind::PermissionDenied).into()]);
+    let connect = HttpError::Connect { peer: String::new(), source: io::ErrorKind::ConnectionRefused.into() };
+    check(exit::CLUSTER, [master(connect)]);
+    let unauthorised =
+        HttpError::Unauthorized { peer: String::new(), method: Method::GET, path: String::new() };
+    check(exit::UNAUTHORISED, [master(unauthorised)]);
+    let plain = HttpError::Plaintext { peer: String::new() };
+    check(exit::ENVIRONMENT, [master(plain), master(HttpError::Forwarded { peer: String::new() })]);
+    check(exit::INTERRUPTED, [ClientError::Interrupted { job: JobId(1) }.into()]);
+}

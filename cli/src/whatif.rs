@@ -1,0 +1,251 @@
+//! `whatif`: the jobs of a journal under other policies, by the cluster simulator.
+//!
+//! Not here: measurement and prediction (`crate::replay`).
+
+use crate::files::{InputError, write_whole};
+use crate::replay::say_torn;
+use crate::terminal::{stdout_line, stdout_text};
+use crate::text_table::{aligned, plain};
+use crate::usage::usage;
+use anyhow::anyhow;
+use clap::Args;
+use gristmill_lab::predict::{Measured, PredictError, PredictedJob, predict};
+use gristmill_lab::report::number;
+use gristmill_runtime::exit;
+use gristmill_runtime::journal::Reader;
+use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::catalogue::split_list;
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::units::Time;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// Ask what the jobs of a journal would have taken under other policies
+///
+/// Keeps when jobs arrived and what their tasks took, and lets the cluster simulator decide anew. The first row is
+/// what was measured, the second the simulation of the same policy: their difference is the simulator's error.
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  gristmill whatif run.journal --policy fifo,max-srpt,k-lps:k=2")]
+pub struct WhatifCommand {
+    /// Journal that a master wrote
+    #[arg(value_name = "JOURNAL")]
+    journal: PathBuf,
+    /// Policies to try: NAME or NAME:PARAMETER=VALUE,..., with commas between [default: only the recorded one]
+    #[arg(long, value_name = "LIST")]
+    policy: Option<String>,
+    /// Placements, each with every policy [default: the recorded one]
+    #[arg(long, value_name = "LIST")]
+    placement: Option<String>,
+    /// Estimator of sizes [default: the recorded one]
+    #[arg(long, value_name = "NAME")]
+    estimator: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a line for each job and policy
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// Columns of the table, where they mean anything.
+const COLUMNS: [Metric; 8] = [
+    Metric::Flow,
+    Metric::FlowMedian,
+    Metric::FlowP90,
+    Metric::FlowP99,
+    Metric::Waiting,
+    Metric::Makespan,
+    Metric::DeadlinesMet,
+    Metric::Tardiness,
+];
+
+/// What was recorded, or what somebody would have made of it.
+struct Row {
+    policy: String,
+    placement: String,
+    estimator: String,
+    simulated: bool,
+    jobs: Vec<PredictedJob>,
+    outcome: RunMetrics,
+}
+
+/// `gristmill whatif`.
+pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
+    let unusable = |words: String| InputError::new(&flags.journal, words);
+    let mut journal =
+        Reader::open(&flags.journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
+    let measured =
+        Measured::from_journal(&mut journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
+    say_torn(&flags.journal, journal.torn());
+    let left_out = measured.jobs.iter().filter(|job| !job.succeeded).count();
+    if 0 < left_out {
+        say!("{left_out} jobs that did not end well are left out");
+    }
+    if measured.policy_changed {
+        say!("the policy was changed after the first arrival: what was recorded is not of one policy");
+    }
+    let rows = rows(registry, flags, &measured)?;
+    if let Some(path) = &flags.csv {
+        write_whole(path, |file| Ok(file.write_all(as_csv(&measured, &rows).as_bytes())?))?;
+    }
+    match flags.json {
+        true => stdout_line(&serde_json::to_string_pretty(&as_json(&measured, &rows))?)?,
+        false => stdout_text(&as_text(&rows))?,
+    }
+    Ok(exit::OK)
+}
+
+/// The recorded run, its own policy in simulation, and all combinations that were asked for.
+fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyhow::Result<Vec<Row>> {
+    let estimator = flags.estimator.as_deref().unwrap_or(&measured.estimator);
+    let placements = flags.placement.as_deref().map_or_else(|| vec![measured.placement.clone()], split_list);
+    let mut wanted = vec![(measured.policy.clone(), measured.placement.clone(), measured.estimator.as_str())];
+    let policies = flags.policy.as_deref().map_or_else(|| vec![measured.policy.clone()], split_list);
+    for policy in policies {
+        for placement in &placements {
+            let another = (policy.clone(), placement.clone(), estimator);
+            if !wanted.contains(&another) {
+                wanted.push(another);
+            }
+        }
+    }
+    let row = |[policy, placement, estimator]: [&str; 3], simulated, jobs: Vec<PredictedJob>| Row {
+        policy: policy.to_owned(),
+        placement: placement.to_owned(),
+        estimator: estimator.to_owned(),
+        simulated,
+        outcome: outcome(measured, &jobs),
+        jobs,
+    };
+    let recorded = measured.recorded();
+    let mut rows = vec![row([&measured.policy, &measured.placement, &measured.estimator], false, recorded)];
+    for (policy, placement, estimator) in wanted {
+        let jobs = predict(registry, measured, &policy, &placement, estimator);
+        let jobs = jobs.map_err(|error| judge(&flags.journal, error))?;
+        rows.push(row([&policy, &placement, estimator], true, jobs));
+    }
+    Ok(rows)
+}
+
+/// Who is to blame: the flags, the journal, or the policy.
+fn judge(path: &Path, error: PredictError) -> anyhow::Error {
+    match error {
+        PredictError::Name { reason } => usage(reason),
+        PredictError::NoWorkers | PredictError::NoJobs => InputError::new(path, error).into(),
+        other => anyhow!(other),
+    }
+}
+
+fn outcome(measured: &Measured, jobs: &[PredictedJob]) -> RunMetrics {
+    let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
+    let mut collector = Collector::new(settings);
+    let known = measured.jobs.iter().filter(|job| job.succeeded);
+    for ((job, known), seq) in jobs.iter().zip(known).zip(0..) {
+        collector.push(&JobRecord {
+            seq,
+            arrival: job.arrived,
+            start: job.started,
+            maps_done: job.maps_done,
+            completion: job.ended,
+            work: PerStation::all(0.0),
+            deadline: known.goal.map(|goal| Time((goal.max(0.0) * 1e9).round() as u64)),
+            weight: known.weight,
+        });
+    }
+    collector.outcome()
+}
+
+/// The relative difference of the mean flow time to that of another row.
+fn against(row: &Row, other: &Row) -> Option<f64> {
+    let (flow, base) = (row.outcome.value(Metric::Flow)?, other.outcome.value(Metric::Flow)?);
+    (0.0 < base).then_some(flow / base - 1.0)
+}
+
+fn as_text(rows: &[Row]) -> String {
+    let means_something = |metric: &Metric| rows.iter().any(|row| row.outcome.value(*metric).is_some());
+    let metrics: Vec<Metric> = COLUMNS.into_iter().filter(means_something).collect();
+    let titles = metrics.iter().map(|metric| {
+        let declaration = metric.declaration();
+        match declaration.unit {
+            "" => declaration.name.to_owned(),
+            unit => format!("{}, {unit}", declaration.name),
+        }
+    });
+    let mut header = ["policy", "placement", "estimator", "run"].map(str::to_owned).to_vec();
+    header.extend(titles);
+    header.push("flow vs simulated".to_owned());
+    let lines = rows.iter().enumerate().map(|(place, row)| {
+        let run = if row.simulated { "simulated" } else { "recorded" };
+        let mut cells =
+            vec![row.policy.clone(), row.placement.clone(), row.estimator.clone(), run.to_owned()];
+        let value = |&metric: &Metric| row.outcome.value(metric);
+        cells.extend(metrics.iter().map(|metric| value(metric).map_or("-".to_owned(), number::number)));
+        let change = if place < 2 { None } else { against(row, &rows[1]) };
+        cells.push(change.map_or("-".to_owned(), |change| plain(&number::percent(change))));
+        cells
+    });
+    let mut text = aligned(&header, lines);
+    if let Some(error) = against(&rows[1], &rows[0]) {
+        let error = plain(&number::percent(error));
+        text.push_str(&format!(
+            "\nerror of the simulator: mean flow time {error} against the recorded one\n"
+        ));
+    }
+    text
+}
+
+fn as_json(measured: &Measured, rows: &[Row]) -> Value {
+    let metrics = |row: &Row| -> Map<String, Value> {
+        let known = Metric::ALL.iter().filter_map(|&metric| Some((metric, row.outcome.value(metric)?)));
+        known.map(|(metric, value)| (metric.name().to_owned(), json!(value))).collect()
+    };
+    let all = rows.iter().enumerate().map(|(place, row)| {
+        json!({
+            "policy": row.policy,
+            "placement": row.placement,
+            "estimator": row.estimator,
+            "simulated": row.simulated,
+            "metrics": metrics(row),
+            "flow_against_simulated": if place < 2 { None } else { against(row, &rows[1]) },
+        })
+    });
+    json!({
+        "jobs": rows[0].jobs.len(),
+        "workers": measured.workers.len(),
+        "overheads_s": {
+            "map": measured.overheads.map,
+            "reduce": measured.overheads.reduce,
+            "fetch": measured.overheads.fetch,
+            "suspension": measured.overheads.suspension,
+        },
+        "simulator_flow_error": against(&rows[1], &rows[0]),
+        "rows": all.collect::<Vec<_>>(),
+    })
+}
+
+fn as_csv(measured: &Measured, rows: &[Row]) -> String {
+    let quoted = |text: &str| match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    };
+    let mut text =
+        "policy,placement,estimator,run,job,name,arrived,started,maps_done,shuffle_done,ended,flow\n"
+            .to_owned();
+    for row in rows {
+        let run = if row.simulated { "simulated" } else { "recorded" };
+        let [policy, placement, estimator] =
+            [&row.policy, &row.placement, &row.estimator].map(|name| quoted(name));
+        let known = measured.jobs.iter().filter(|job| job.succeeded);
+        for (job, known) in row.jobs.iter().zip(known) {
+            let PredictedJob { job: id, arrived, started, maps_done, shuffle_done, ended } = job;
+            let (name, flow) = (quoted(&known.name), ended - arrived);
+            text.push_str(&format!(
+                "{policy},{placement},{estimator},{run},{id},{name},{arrived},{started},{maps_done},{shuffle_done},{ended},{flow}\n"
+            ));
+        }
+    }
+    text
+}

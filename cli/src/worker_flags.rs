@@ -1,0 +1,269 @@
+//! Flags that say what worker processes are made to be, shared by `run`, whose workers are its own, and by `worker`.
+//!
+//! How much memory they have each of the two says in its own way. What a worker makes of its settings is in
+//! `gristmill_worker::settings`.
+
+use crate::settings::{Settings, SpeedSetting};
+use crate::usage::usage;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use gristmill_runtime::cluster::Workers;
+use gristmill_runtime::rate::parse_rate;
+use gristmill_runtime::size::parse_bytes;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::protocol::{SLOTS_MAX, SlotCounts};
+use gristmill_worker::settings::{Shuffle, WorkerSettings};
+use std::path::{Path, PathBuf};
+
+/// Worker processes of one machine.
+const WORKERS_MAX: u32 = 1000;
+
+/// Speeds that can be given.
+const SPEEDS_MAX: usize = 1000;
+
+/// The slowest slots: a second of work takes 1,000 s.
+const SPEED_MIN: f64 = 0.001;
+
+/// Number and settings of workers, as typed.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WorkerFlags {
+    /// Worker processes to start [default: one for each core]
+    #[arg(long, global = true, value_name = "N")]
+    pub workers: Option<u32>,
+    /// Slots of each worker [default: 1, so that user code that aborts harms no other attempt]
+    #[arg(long, global = true, value_name = "N")]
+    pub slots: Option<u32>,
+    /// Slots of each worker that only maps use, with --reduce-slots
+    #[arg(long, global = true, value_name = "N")]
+    pub map_slots: Option<u32>,
+    /// Slots of each worker that only reduces use, with --map-slots
+    #[arg(long, global = true, value_name = "N")]
+    pub reduce_slots: Option<u32>,
+    /// Slow the workers' slots down: 0.5 takes twice as long; a list such as 1,0.5 is for the workers in turn
+    #[arg(long, global = true, value_name = "S,...")]
+    pub speed: Option<String>,
+    /// Slow each worker's shuffle down, in and out: 50MB/s, 64MiB/s, 400Mbit/s
+    #[arg(long, global = true, value_name = "RATE")]
+    pub nic_rate: Option<String>,
+    /// Folder for what does not fit in memory; several allowed [default: the system's temporary folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub spill_dir: Vec<PathBuf>,
+    /// Disk space that spills leave free in each such folder's file system [default: 1GiB]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub disk_reserve: Option<String>,
+    /// How workers get segments [default: auto]
+    #[arg(long, global = true, value_parser = shuffles())]
+    pub shuffle: Option<Shuffle>,
+}
+
+/// The values of `--shuffle`.
+fn shuffles() -> impl TypedValueParser<Value = Shuffle> {
+    let auto = "Those of another worker over HTTP; a worker's own are read where they lie";
+    let values = [
+        PossibleValue::new("auto").help(auto),
+        PossibleValue::new("http").help("All over HTTP, also a worker's own"),
+    ];
+    PossibleValuesParser::new(values).map(|text| if text == "http" { Shuffle::Http } else { Shuffle::Auto })
+}
+
+impl WorkerFlags {
+    /// How many workers there are.
+    ///
+    /// # Errors
+    /// None, or too many.
+    pub fn count(&self, settings: &Settings) -> anyhow::Result<u32> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        match self.workers.or(settings.workers).unwrap_or(cores) {
+            workers @ 1..=WORKERS_MAX => Ok(workers),
+            workers => Err(usage(format!("--workers {workers} must be from 1 to {WORKERS_MAX}"))),
+        }
+    }
+
+    /// What workers with so much memory each are made to be.
+    ///
+    /// # Errors
+    /// Numbers that make no worker.
+    pub fn workers(&self, settings: &Settings, memory: Bytes) -> anyhow::Result<Workers> {
+        let count = self.count(settings)?;
+        let slots = self.slots(settings)?;
+        let speeds = self.speeds(settings)?;
+        let rate = self.nic_rate.as_ref().or(settings.nic_rate.as_ref());
+        let rate = rate.map(|text| parse_rate(text).map_err(|error| usage(format!("--nic-rate: {error}"))));
+        let nic_bytes_per_second = rate.transpose()?;
+        let spill_dirs = spill_dirs(&self.spill_dir, settings)?;
+        let reserve = self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref());
+        let reserve = reserve.map(|text| {
+            parse_bytes(text).map(Bytes).map_err(|error| usage(format!("--disk-reserve: {error}")))
+        });
+        let each = WorkerSettings {
+            nic_bytes_per_second,
+            disk_reserve: reserve.transpose()?.unwrap_or(WorkerSettings::DISK_RESERVE),
+            shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
+            ..WorkerSettings::new(slots, memory)
+        };
+        Ok(Workers { count, each, speeds, spill_dirs })
+    }
+
+    fn speeds(&self, settings: &Settings) -> anyhow::Result<Vec<f64>> {
+        let speeds = match (&self.speed, &settings.speed) {
+            (Some(text), _) => parse_speeds(text)?,
+            (None, Some(SpeedSetting::All(speed))) => vec![*speed],
+            (None, Some(SpeedSetting::InTurn(speeds))) => speeds.clone(),
+            (None, None) => Vec::new(),
+        };
+        if let Some(speed) = speeds.iter().find(|speed| !(SPEED_MIN..=1.0).contains(*speed)) {
+            return Err(usage(format!(
+                "--speed {speed} must be from {SPEED_MIN} to 1: workers can be made slower, not faster"
+            )));
+        }
+        if SPEEDS_MAX < speeds.len() {
+            return Err(usage(format!("--speed lists {} speeds, more than {SPEEDS_MAX}", speeds.len())));
+        }
+        Ok(speeds)
+    }
+
+    /// What was typed hides what the file says of the other kind of slots.
+    fn slots(&self, settings: &Settings) -> anyhow::Result<SlotCounts> {
+        let typed_pools = self.map_slots.is_some() || self.reduce_slots.is_some();
+        let (slots, map, reduce) = match (self.slots, typed_pools) {
+            (Some(slots), true) => (Some(slots), self.map_slots, self.reduce_slots),
+            (Some(slots), false) => (Some(slots), None, None),
+            (None, true) => {
+                let reduce = self.reduce_slots.or(settings.reduce_slots);
+                (None, self.map_slots.or(settings.map_slots), reduce)
+            }
+            (None, false) => (settings.slots, settings.map_slots, settings.reduce_slots),
+        };
+        let check = |flag: &str, slots: u32| match slots {
+            1..=SLOTS_MAX => Ok(slots),
+            _ => Err(usage(format!("{flag} {slots} must be from 1 to {SLOTS_MAX}"))),
+        };
+        match (slots, map, reduce) {
+            (slots, None, None) => Ok(SlotCounts::Unified(check("--slots", slots.unwrap_or(1))?)),
+            (None, Some(map), Some(reduce)) => {
+                let (map, reduce) = (check("--map-slots", map)?, check("--reduce-slots", reduce)?);
+                Ok(SlotCounts::Pools { map, reduce })
+            }
+            (Some(_), _, _) => Err(usage(
+                "slots are either for both kinds, with --slots, or apart, with --map-slots and --reduce-slots"
+                    .to_owned(),
+            )),
+            (None, Some(_), None) => Err(usage("--map-slots needs --reduce-slots beside it".to_owned())),
+            (None, None, Some(_)) => Err(usage("--reduce-slots needs --map-slots beside it".to_owned())),
+        }
+    }
+}
+
+fn parse_speeds(text: &str) -> anyhow::Result<Vec<f64>> {
+    let parse = |piece: &str| {
+        piece.trim().parse::<f64>().map_err(|_| {
+            usage(format!(
+                "--speed {text}: `{piece}` is not a number; write one such as 0.5, or a list such as 1,0.5"
+            ))
+        })
+    };
+    text.split(',').map(parse).collect()
+}
+
+/// The folders for spills as named, which must be different ones, whatever they are called.
+fn spill_dirs(named: &[PathBuf], settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
+    let named = match named {
+        [] => settings.spill_dir.clone().unwrap_or_default(),
+        named => named.to_vec(),
+    };
+    let mut seen: Vec<(PathBuf, &Path)> = Vec::with_capacity(named.len());
+    for path in &named {
+        // One that is not there is refused when it is used.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if let Some((_, before)) = seen.iter().find(|(other, _)| *other == real) {
+            let (before, path) = (before.display(), path.display());
+            return Err(usage(format!(
+                "--spill-dir {path} is the same folder as {before}: name each folder once"
+            )));
+        }
+        seen.push((real, path));
+    }
+    Ok(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU64;
+
+    fn workers(flags: &WorkerFlags, settings: &str) -> Result<Workers, String> {
+        let settings: Settings = toml::from_str(settings).unwrap();
+        flags.workers(&settings, Bytes::mib(64)).map_err(|error| error.to_string())
+    }
+
+    fn flags() -> WorkerFlags {
+        WorkerFlags::default()
+    }
+
+    #[test]
+    fn workers_have_one_slot_of_full_speed_and_no_rate_unless_told_otherwise() {
+        let workers = workers(&flags(), "").unwrap();
+        assert_eq!(workers.each.slots, SlotCounts::Unified(1));
+        assert_eq!((workers.each.speed, workers.speeds), (1.0, Vec::new()));
+        assert_eq!(workers.each.nic_bytes_per_second, None);
+    }
+
+    #[test]
+    fn slots_are_for_both_kinds_or_apart() {
+        let slots = |flags: &WorkerFlags, settings: &str| workers(flags, settings).unwrap().each.slots;
+        let pools = |map, reduce| SlotCounts::Pools { map, reduce };
+        let apart = WorkerFlags { map_slots: Some(2), reduce_slots: Some(1), ..flags() };
+        assert_eq!(slots(&apart, "slots = 7"), pools(2, 1), "what is typed wins");
+        assert_eq!(slots(&apart, "slots = 7").total(), 3);
+        let both = WorkerFlags { slots: Some(4), ..flags() };
+        let filed = "map-slots = 2\nreduce-slots = 2";
+        assert_eq!(slots(&both, filed), SlotCounts::Unified(4), "what is typed wins");
+        let filed = "map-slots = 2\nreduce-slots = 3";
+        assert_eq!(slots(&flags(), filed), pools(2, 3));
+        assert_eq!(slots(&WorkerFlags { map_slots: Some(5), ..flags() }, filed), pools(5, 3));
+    }
+
+    #[test]
+    fn half_a_pair_of_pools_is_refused() {
+        for (flags, settings, word) in [
+            (WorkerFlags { map_slots: Some(2), ..flags() }, "", "--map-slots needs --reduce-slots"),
+            (WorkerFlags { reduce_slots: Some(2), ..flags() }, "", "--reduce-slots needs --map-slots"),
+            (WorkerFlags { slots: Some(1), map_slots: Some(1), ..flags() }, "", "either for both kinds"),
+            (flags(), "slots = 1\nmap-slots = 2\nreduce-slots = 2", "either for both kinds"),
+            (WorkerFlags { map_slots: Some(0), reduce_slots: Some(1), ..flags() }, "", "--map-slots 0"),
+            (WorkerFlags { slots: Some(1001), ..flags() }, "", "--slots 1001"),
+        ] {
+            let error = workers(&flags, settings).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn speeds_are_one_number_or_a_list_above_0_and_at_most_1() {
+        let speeds = |text: &str| {
+            workers(&WorkerFlags { speed: Some(text.to_owned()), ..flags() }, "speed = 0.25")
+                .map(|workers| workers.speeds)
+        };
+        assert_eq!(speeds("0.8"), Ok(vec![0.8]));
+        assert_eq!(speeds("1, 1,0.5,0.5"), Ok(vec![1.0, 1.0, 0.5, 0.5]));
+        for text in ["0", "-1", "1.01", "2", "nan", "inf", "", "1,,1", "fast", "0.0001"] {
+            let error = speeds(text).unwrap_err();
+            assert!(error.contains("--speed"), "{text}: {error}");
+        }
+        assert_eq!(workers(&flags(), "speed = 0.25").unwrap().speeds, [0.25]);
+        assert_eq!(workers(&flags(), "speed = [1, 0.5]").unwrap().speeds, [1.0, 0.5]);
+    }
+
+    #[test]
+    fn nic_rates_are_read_from_flag_and_file() {
+        let rate = |text: &str| {
+            let flags = WorkerFlags { nic_rate: Some(text.to_owned()), ..flags() };
+            workers(&flags, "nic-rate = '1MB/s'")
+                .map(|workers| workers.each.nic_bytes_per_second.map(NonZeroU64::get))
+        };
+        assert_eq!(rate("50MB/s"), Ok(Some(50_000_000)));
+        assert!(rate("0").unwrap_err().contains("--nic-rate: 0 is not a rate"));
+        let filed = workers(&flags(), "nic-rate = '1MB/s'").unwrap();
+        assert_eq!(filed.each.nic_bytes_per_second, NonZeroU64::new(1_000_000));
+    }
+}

@@ -1,0 +1,529 @@
+//! Workers that lie, to a whole process: each lie is given up, and takes no more memory than the budget and 64 MiB.
+//!
+//! The test plays the liar, with the product's own frames and auth: to a worker also the master, which is honest, to
+//! a master a worker that has joined. Deliberately not here: what else becomes of each lie, which is tested beside the
+//! code that sees it; strangers (`floods`).
+
+use crate::support::standing::Standing;
+use crate::support::{PATIENCE, Sandbox};
+use bytes::Bytes;
+use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
+use gristmill::worker::codec;
+use gristmill::worker::folder::PlainName;
+use gristmill::worker::http::{
+    self, Access, Bind, Body, Connection, Duplex, Endpoint, JoinLine, Key, Plaintext, RouteAuth, Secret,
+    ServerConfig, Timeouts, Token, Transport,
+};
+use gristmill::worker::input::{FilePath, FilePlace, FileStamp};
+use gristmill::worker::protocol::{
+    AttemptProgress, AttemptReport, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass,
+    FetchedOutput, FrameReader, Heartbeat, Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, RecordLimits,
+    SlotCounts, WorkerFrame, push_frame,
+};
+use gristmill::worker::segment::OutputPrint;
+use gristmill::worker::shuffle::{FetchHead, OutputHead};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// Memory that the worker is given, KiB.
+const BUDGET_KIB: u64 = 64 << 10;
+
+/// What a process may take beyond its budget, KiB.
+const BEYOND_BUDGET_KIB: u64 = 64 << 10;
+
+/// Bytes that a liar sends at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Bytes of a segment of which next to nothing comes.
+const SLOW_SEGMENT_BYTES: u64 = 20 << 20;
+
+/// What a body that goes on and on may get rid of before nobody takes it any more: what fits into sockets and buffers.
+const TAKEN_BYTES_MAX: u64 = 16 << 20;
+
+fn memory_kib(pid: u32, line: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+/// What a process may take, beside what it had when nobody had lied to it.
+struct Allowance {
+    pid: u32,
+    most_kib: u64,
+}
+
+impl Allowance {
+    /// As it is now, and with so much of a budget, KiB.
+    fn of(pid: u32, budget_kib: u64) -> Self {
+        Self { pid, most_kib: memory_kib(pid, "VmRSS:") + budget_kib + BEYOND_BUDGET_KIB }
+    }
+
+    /// Has the kernel forget the peak of before.
+    fn begin(&self) {
+        fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();
+    }
+
+    fn check(&self, lie: &str) {
+        let peak = memory_kib(self.pid, "VmHWM:");
+        eprintln!("{lie}: {peak} KiB of {}", self.most_kib);
+        assert!(
+            peak <= self.most_kib,
+            "{lie} made process {} take {peak} KiB of {}",
+            self.pid,
+            self.most_kib
+        );
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Frames of one side of a control connection.
+struct Line {
+    reader: FrameReader<ReadHalf<Duplex>>,
+    writer: WriteHalf<Duplex>,
+}
+
+impl Line {
+    fn of(io: Duplex) -> Self {
+        let (reader, writer) = tokio::io::split(io);
+        Self { reader: FrameReader::new(reader, FRAME_BYTES_MAX), writer }
+    }
+
+    async fn say<T: serde::Serialize>(&mut self, frame: &T) {
+        self.say_often(frame, 1).await;
+    }
+
+    /// Says a frame so many times.
+    async fn say_often<T: serde::Serialize>(&mut self, frame: &T, times: usize) {
+        let mut bytes = Vec::new();
+        push_frame(frame, &mut bytes).unwrap();
+        for _ in 0..times {
+            self.writer.write_all(&bytes).await.unwrap();
+        }
+        self.writer.flush().await.unwrap();
+    }
+
+    /// Hears frames until one of them is it.
+    async fn hear<T: serde::de::DeserializeOwned, U>(
+        &mut self,
+        what: &str,
+        mut is: impl FnMut(T) -> Option<U>,
+    ) -> U {
+        let heard = async {
+            loop {
+                let frame = self.reader.next::<T>().await.unwrap().expect("the connection is open");
+                if let Some(it) = is(frame) {
+                    return it;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+    }
+
+    /// Waits until the other side has closed the connection.
+    async fn closed(mut self, what: &str) {
+        let heard = async { while let Ok(Some(_)) = self.reader.next::<MasterFrame>().await {} };
+        tokio::time::timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
+    }
+}
+
+// To a worker.
+
+/// What is answered to whoever fetches.
+type Lie = Arc<dyn Fn() -> Body + Send + Sync>;
+
+/// What a lie must come to.
+enum End {
+    /// The output is reported as not to be had, for this reason and with these words.
+    Failed(FailureClass, &'static str),
+    /// What was right of it is taken.
+    Taken,
+}
+
+struct LyingAuth {
+    token: Secret,
+    job: Secret,
+}
+
+impl RouteAuth for LyingAuth {
+    fn access(&self, _: &Method, path: &str, _: &str) -> Access {
+        let secret = if path == CONNECT_PATH { &self.token } else { &self.job };
+        Access::Secret(secret.clone())
+    }
+}
+
+fn head(lengths: Vec<u64>) -> FetchHead {
+    FetchHead { outputs: vec![Some(OutputHead { lengths, in_file: None })] }
+}
+
+fn encoded<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    codec::encode(value, &mut bytes);
+    bytes
+}
+
+/// A head as it stands in front of an answer.
+fn framed(head: &[u8]) -> Vec<u8> {
+    [&(head.len() as u32).to_le_bytes(), head].concat()
+}
+
+/// A body of these bytes, and then of this piece again and again with a pause between; counts what is taken of it.
+fn endless(first: Vec<u8>, piece: usize, pause: Duration, taken: Arc<AtomicU64>) -> Body {
+    let (sender, body) = http::stream(1);
+    tokio::spawn(async move {
+        let mut next = Bytes::from(first);
+        let again = Bytes::from(vec![0; piece]);
+        while sender.send(next.clone()).await.is_ok() {
+            taken.fetch_add(next.len() as u64, Ordering::Relaxed);
+            next = again.clone();
+            tokio::time::sleep(pause).await;
+        }
+    });
+    body
+}
+
+/// A segment of one block, of a few MB, that claims to unpack to more than a GB, and would: see FORMAT.md.
+fn bomb(map: AttemptId, partition: u32) -> Vec<u8> {
+    const LENGTH_BYTES: u32 = 4_700_000;
+    // One literal, then a match of that byte as long as the bytes behind say, then five literals.
+    let mut packed = vec![0x1f, 0, 1, 0];
+    packed.resize(packed.len() + LENGTH_BYTES as usize, 255);
+    packed.extend([0, 0x50, 0, 0, 0, 0, 0]);
+    let raw = 1 + 19 + 255 * LENGTH_BYTES + 5;
+    let mut segment = b"GMSG\x01\0\0\0".to_vec();
+    for number in [map.task.job.0, map.task.index, map.epoch, partition] {
+        segment.extend(number.to_le_bytes());
+    }
+    segment.extend(1_u64.to_le_bytes());
+    segment.extend((48 + 12 + packed.len() as u64).to_le_bytes());
+    segment.extend(raw.to_le_bytes());
+    segment.extend(crc32c::crc32c(&segment).to_le_bytes());
+    let seed = crc32c::crc32c(&segment[4..24]);
+    let block = [(packed.len() as u32).to_le_bytes(), raw.to_le_bytes()].concat();
+    let checksum = crc32c::crc32c_append(crc32c::crc32c_append(seed, &block), &packed);
+    [segment, block, checksum.to_le_bytes().to_vec(), packed].concat()
+}
+
+/// The lies, each to a job of its own: job 1 hears the first.
+fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
+    let stamp = FileStamp::of(&fs::metadata("/proc/self/exe").unwrap());
+    let place = encoded(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp));
+    let place: FilePlace = codec::decode(&place, 1 << 10).unwrap();
+    let in_file = OutputHead { lengths: vec![100], in_file: Some((place, 0)) };
+    let in_file = [framed(&encoded(&FetchHead { outputs: vec![Some(in_file)] })), vec![0; 100]].concat();
+
+    let bomb = bomb(TaskId::map(JobId(2), 0).attempt(0), 0);
+    let bomb = [framed(&encoded(&head(vec![bomb.len() as u64]))), bomb].concat();
+
+    // A byte each, and the place of an output in memory.
+    let places = FetchHead { outputs: vec![None; 60_000_000] };
+    let places = Bytes::from(framed(&encoded(&places)));
+    // As many of them as a right head may have bytes.
+    let allowed = Bytes::from(framed(&encoded(&FetchHead { outputs: vec![None; 16 << 10] })));
+
+    let nothing = framed(&encoded(&head(vec![0])));
+    let slow = framed(&encoded(&head(vec![SLOW_SEGMENT_BYTES])));
+    let no_count = Arc::new(AtomicU64::new(0));
+    let taken = taken.clone();
+    let said = |bytes: Bytes| -> Lie { Arc::new(move || http::full(bytes.clone())) };
+    let mismatch = || End::Failed(FailureClass::Fetch, "did not answer what was asked");
+    vec![
+        ("the order of a file that nobody asked for", said(in_file.into()), mismatch()),
+        ("a bomb", said(bomb.into()), End::Failed(FailureClass::Corrupt, "is damaged")),
+        ("60 MB of a head", said(places), mismatch()),
+        ("a head of the right length", said(allowed), mismatch()),
+        (
+            "a body without an end",
+            Arc::new(move || endless(nothing.clone(), PIECE_BYTES, Duration::ZERO, taken.clone())),
+            End::Taken,
+        ),
+        (
+            "a byte at a time",
+            Arc::new(move || endless(slow.clone(), 1, Duration::from_millis(20), no_count.clone())),
+            End::Failed(FailureClass::Fetch, "without progress"),
+        ),
+    ]
+}
+
+fn order(job: JobId, key: &Secret) -> JobOrder {
+    JobOrder {
+        job,
+        name: "wordcount".to_owned(),
+        parameters: r#"{"inputs":["text"],"words":"ascii","lowercase":false,"top":null}"#.to_owned(),
+        maps: 1,
+        partitions: 1,
+        cuts: Vec::new(),
+        key: key.clone(),
+        output: FilePath::from("output"),
+        output_probe: "probe".parse::<PlainName>().unwrap(),
+        side: Vec::new(),
+        submitter: None,
+        peers: Vec::new(),
+        limits: RecordLimits { record_bytes_max: 1 << 20, expansion_max: 200 },
+        sync: false,
+        hang_ms: 60_000,
+    }
+}
+
+/// A master that is honest and a worker that lies, at one door; gives the connections of workers that join.
+async fn liars(auth: LyingAuth, lies: Vec<Lie>) -> (Endpoint, UnboundedReceiver<Duplex>) {
+    let listener = Bind::loopback().listen().await.unwrap();
+    let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
+    let (joined, joining) = unbounded_channel();
+    let handler = move |mut request: Request<Incoming>| {
+        let lie = request.uri().path().strip_prefix("/shuffle/").map(|job| {
+            let job: JobId = job.parse().unwrap();
+            Response::new(lies[job.0 as usize - 1]())
+        });
+        let joined = joined.clone();
+        async move {
+            lie.unwrap_or_else(|| {
+                let (answer, upgraded) = http::accept_upgrade(&mut request, CONTROL_PROTOCOL).unwrap();
+                tokio::spawn(async move { joined.send(upgraded.await.unwrap()) });
+                answer
+            })
+        }
+    };
+    let config = Arc::new(ServerConfig::new(Transport::Plain));
+    tokio::spawn(http::serve(listener, config, Arc::new(auth), handler, std::future::pending()));
+    (endpoint, joining)
+}
+
+#[test]
+fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
+    let sandbox = Sandbox::new();
+    sandbox.write("faults/worker.stall", "500");
+    runtime().block_on(async {
+        let taken = Arc::new(AtomicU64::new(0));
+        let table = lies_to_a_worker(&taken);
+        let secret = Secret::generate().unwrap();
+        let (token, key) = (Token::of(&secret, "work@0").unwrap(), Secret::generate().unwrap());
+        let auth = LyingAuth { token: token.secret().clone(), job: key.clone() };
+        let (endpoint, mut joining) =
+            liars(auth, table.iter().map(|(_, lie, _)| lie.clone()).collect()).await;
+        let line = JoinLine { endpoint: endpoint.clone(), token, plaintext: Plaintext::default() };
+        let join = sandbox.write_private("join", &**line.to_text());
+        let flags = ["worker", "--workers", "1", "--slots", "1", "--memory", "64MiB", "--join", &join];
+        let worker = sandbox.gristmill(flags).start();
+        let mut victim = Line::of(tokio::time::timeout(PATIENCE, joining.recv()).await.unwrap().unwrap());
+        let pid = victim.hear("a hello", |frame| match frame {
+            WorkerFrame::Hello(hello) => Some(hello.pid),
+            _ => None,
+        });
+        let allowance = Allowance::of(pid.await, BUDGET_KIB);
+        let list_key = Secret::generate().unwrap();
+        victim.say(&MasterFrame::Welcome { worker: WorkerId(1), heartbeat_ms: 100, list_key }).await;
+        for ((lie, _, end), job) in table.iter().zip(1..) {
+            let (job, from) = (JobId(job), WorkerId(job + 1));
+            let map = TaskId::map(job, 0).attempt(0);
+            allowance.begin();
+            victim.say(&MasterFrame::Job(Box::new(order(job, &key)))).await;
+            victim.say(&MasterFrame::Home { job, partition: 0 }).await;
+            victim.say(&MasterFrame::Announce { maps: vec![map], from, endpoint: endpoint.clone() }).await;
+            let heard = victim.hear(lie, |frame| match frame {
+                WorkerFrame::FetchFailed { map: of, class, message, .. } if of == map => {
+                    Some(Some((class, message)))
+                }
+                WorkerFrame::Fetched { outputs, .. } if outputs[0].map == map => Some(None),
+                _ => None,
+            });
+            match (heard.await, end) {
+                (Some((class, message)), End::Failed(expected, words)) => {
+                    assert!(class == *expected && message.contains(words), "{lie}: {class:?}: {message}");
+                }
+                (None, End::Taken) => {}
+                (heard, _) => panic!("{lie} came to {heard:?}"),
+            }
+            allowance.check(lie);
+        }
+        let taken = taken.load(Ordering::Relaxed);
+        assert!(0 < taken && taken <= TAKEN_BYTES_MAX, "{taken} bytes of a body without an end were taken");
+        victim.say(&MasterFrame::Shutdown).await;
+        // The parent ends with its process.
+        let ended = tokio::task::spawn_blocking(move || worker.finish());
+        let _ = ended.await.unwrap();
+    });
+    sandbox.assert_nothing_left();
+}
+
+// To a master.
+
+/// Bytes of a long text in a frame: one that is taken, as its length goes.
+const TEXT_BYTES: usize = 15 << 20;
+
+/// Frames of a lie that comes in bulk: of [`TEXT_BYTES`] each, 300 MB.
+const FRAMES: usize = 20;
+
+/// Frames with long lists, which take long to read: more than may be on their way at once.
+const LIST_FRAMES: usize = 4;
+
+/// Memory that lists take which a frame may just have.
+const LIST_BYTES: usize = 15 << 20;
+
+/// A connection to a master with the token of a worker, before anything has been said.
+async fn connect(line: &JoinLine) -> Line {
+    let connection = Connection::open(&line.endpoint, Timeouts::default(), line.plaintext).await.unwrap();
+    Line::of(connection.upgrade(Some(&line.token), CONNECT_PATH, CONTROL_PROTOCOL).await.unwrap())
+}
+
+fn hello(build: &str, host: String) -> WorkerFrame {
+    WorkerFrame::Hello(Hello {
+        protocol: PROTOCOL_VERSION,
+        build: build.to_owned(),
+        slots: SlotCounts::Unified(1),
+        speed: 1.0,
+        nic_bytes_per_second: None,
+        shuffle: Endpoint { host: String::new(), port: 1, pin: None },
+        host,
+        pid: 1,
+        ended_proof: Secret::from_bytes([1; 32]),
+        memory_bytes: 1 << 30,
+        worker_ns: 0,
+    })
+}
+
+/// Joins, and hears what the worker is called.
+async fn join(line: &JoinLine, build: &str) -> (Line, WorkerId) {
+    let mut joined = connect(line).await;
+    joined.say(&hello(build, "liar".to_owned())).await;
+    let worker = joined.hear("a welcome", |frame| match frame {
+        MasterFrame::Welcome { worker, .. } => Some(worker),
+        _ => None,
+    });
+    let worker = worker.await;
+    (joined, worker)
+}
+
+fn launched(frame: &MasterFrame) -> Option<AttemptId> {
+    match frame {
+        MasterFrame::LaunchMap { attempt, .. } => Some(*attempt),
+        _ => None,
+    }
+}
+
+fn failed(attempt: AttemptId, words: &str) -> WorkerFrame {
+    let message = format!("{words} {}", "x".repeat(TEXT_BYTES));
+    WorkerFrame::AttemptFailed {
+        attempt,
+        class: FailureClass::User,
+        message,
+        report: AttemptReport::default(),
+    }
+}
+
+/// A sign of life with a list of attempts that takes this much memory.
+fn signs_of_life(bytes: usize) -> WorkerFrame {
+    let attempt = TaskId::map(JobId(1), 7).attempt(0);
+    let progress = AttemptProgress { attempt, bytes_in: 1, records_in: 1 };
+    let running = vec![progress; bytes / size_of::<AttemptProgress>()];
+    WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() })
+}
+
+/// Frames about attempts that the liar does not hold, as long as a frame and its lists may be.
+fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
+    let attempt = TaskId::map(JobId(1), 7).attempt(0);
+    let report =
+        AttemptReport { counters: vec![(String::new(), 1); LIST_BYTES / 32], ..AttemptReport::default() };
+    let output = FetchedOutput { map: attempt, partitions: vec![1; LIST_BYTES / 4], bytes: 1 << 40 };
+    vec![
+        ("a log", WorkerFrame::Log { attempt: Some(attempt), bytes: vec![b'y'; 1 << 20] }),
+        ("signs of life", signs_of_life(LIST_BYTES)),
+        ("totals", WorkerFrame::MapFinished { attempt, print: OutputPrint::default(), report }),
+        (
+            "an incident",
+            WorkerFrame::FetchFailed {
+                map: attempt,
+                from: worker,
+                class: FailureClass::Fetch,
+                message: "y".repeat(TEXT_BYTES),
+            },
+        ),
+        (
+            "arrivals",
+            WorkerFrame::Fetched { outputs: vec![output], from: worker, started_ns: 0, ended_ns: 1 },
+        ),
+    ]
+}
+
+/// The next attempt, or that the job is over.
+fn next(frame: &MasterFrame) -> Option<Option<AttemptId>> {
+    match frame {
+        MasterFrame::Forget { .. } => Some(None),
+        frame => launched(frame).map(Some),
+    }
+}
+
+#[test]
+fn master_that_is_lied_to_takes_no_more_than_64_mib() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let file = sandbox.text("work.join");
+    sandbox.gristmill(["token", "new", "work", "--output", &file]).finish().expect_code(0);
+    let line: JoinLine = fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    let status = || sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+    let build = status()["build"].as_str().unwrap().to_owned();
+    let allowance = Allowance::of(standing.master.pid(), 0);
+    let input = sandbox.write("text", "a\n");
+    let attempts = (5 + FRAMES).to_string();
+    let command = ["submit", "wordcount", &input, "--reduces", "1", "--attempts", &attempts];
+    let job = runtime().block_on(async {
+        allowance.begin();
+        let mut stranger = connect(&line).await;
+        let mut bytes = Vec::new();
+        push_frame(&hello(&build, "h".repeat(FRAME_BYTES_MAX - 1024)), &mut bytes).unwrap();
+        // It may hang up before it has all, which is the point.
+        let _ = stranger.writer.write_all(&bytes).await;
+        stranger.closed("the end of a worker with an endless name").await;
+        allowance.check("an endless name of a host");
+
+        allowance.begin();
+        let (mut liar, _) = join(&line, &build).await;
+        let _ = liar.writer.write_all(&u32::MAX.to_le_bytes()).await;
+        let _ = liar.writer.write_all(&bytes).await;
+        liar.closed("the end of a worker with a huge frame").await;
+        allowance.check("a frame that claims to be huge");
+
+        allowance.begin();
+        let (mut liar, _) = join(&line, &build).await;
+        // Much shorter than a frame may be.
+        liar.say(&signs_of_life(4 * LIST_BYTES)).await;
+        liar.closed("the end of a worker with an endless list").await;
+        allowance.check("an endless list");
+
+        let (mut liar, worker) = join(&line, &build).await;
+        let job = sandbox.gristmill(command).start();
+        let mut attempt = liar.hear("an attempt", |frame| launched(&frame)).await;
+        for (lie, frame) in forgeries(worker) {
+            allowance.begin();
+            liar.say_often(&frame, LIST_FRAMES).await;
+            // Frames are heard in order: what follows this one comes after all of the lie.
+            liar.say(&failed(attempt, lie)).await;
+            attempt = liar.hear("another attempt", |frame| launched(&frame)).await;
+            allowance.check(lie);
+        }
+        allowance.begin();
+        for _ in 0..FRAMES {
+            liar.say(&failed(attempt, "a long story")).await;
+            let Some(next) = liar.hear("what follows", |frame| next(&frame)).await else { break };
+            attempt = next;
+        }
+        allowance.check("long texts about failures");
+        job
+    });
+    job.finish().expect_code(1).expect_words(&["a long story"]);
+    let job = standing.job("job-1");
+    let incidents = job["incidents"].to_string();
+    for lie in ["a log", "signs of life", "totals", "an incident", "arrivals", "a long story"] {
+        assert!(incidents.contains(lie), "{lie} is not among {incidents}");
+    }
+    assert!(!incidents.contains("yyy") && job["totals"]["shuffle_bytes"] == 0, "{job}");
+    standing.end();
+}

@@ -1,0 +1,297 @@
+//! The walls between the folders and between modules, and that ARCHITECTURE.md tells the truth about names.
+
+mod circles;
+
+use crate::support::sandbox::PROGRAM;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All Rust files below a folder of the repository.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources below {folder}");
+    found
+}
+
+/// Names of our packages among the dependencies of a folder's manifest.
+fn ours(folder: &str) -> Vec<String> {
+    let manifest = read(&root().join(folder).join("Cargo.toml"));
+    let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
+    let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+    let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    names.filter(|name| name.starts_with("gristmill")).map(str::to_owned).collect()
+}
+
+#[test]
+fn imports_go_one_way() {
+    assert_eq!(ours("scheduler"), [""; 0]);
+    assert_eq!(ours("worker"), ["gristmill-scheduler"]);
+    assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker"]);
+    assert_eq!(ours("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
+    let all = ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime", "gristmill-lab"];
+    assert_eq!(ours("cli"), all);
+    assert_eq!(ours("examples"), ["gristmill"]);
+}
+
+#[test]
+fn the_scheduler_depends_on_pure_computation_alone() {
+    let manifest = read(&root().join("scheduler/Cargo.toml"));
+    let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
+    let lines = dependencies.split("\n[").next().unwrap_or_default().lines();
+    let mut names: Vec<&str> = lines.filter_map(|line| line.split(['.', ' ', '=']).next()).collect();
+    names.retain(|name| !name.is_empty() && !name.starts_with('#'));
+    // Formats from text that the caller has read, and randomness from seeds that are arguments.
+    assert_eq!(names, ["serde", "serde_json", "toml", "rand", "rand_chacha", "rand_distr"]);
+    // Without its default features `rand` has neither a thread's generator nor the system's.
+    let workspace = read(&root().join("Cargo.toml"));
+    assert!(
+        workspace
+            .lines()
+            .any(|line| line.starts_with("rand = ") && line.contains("default-features = false"))
+    );
+}
+
+#[test]
+fn worker_sees_only_ids_and_units_of_the_scheduler() {
+    for path in sources("worker/src") {
+        for rest in read(&path).split("gristmill_scheduler::").skip(1) {
+            let allowed = rest.starts_with("ids") || rest.starts_with("units");
+            assert!(allowed, "{} imports {}", path.display(), rest.lines().next().unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn bincode_is_named_in_one_file_and_pinned() {
+    let all =
+        ["worker", "runtime", "lab", "cli", "scheduler", "examples", "benches"].into_iter().flat_map(sources);
+    let others = all.filter(|path| !path.ends_with(file!()) && !path.ends_with("worker/src/codec.rs"));
+    let named: Vec<PathBuf> = others.filter(|path| read(path).contains("bincode")).collect();
+    assert!(named.is_empty(), "{named:?}");
+    assert!(read(&root().join("worker/src/codec.rs")).contains("bincode::"));
+    for folder in ["runtime", "lab", "cli", "scheduler", "examples", "benches"] {
+        assert!(!read(&root().join(folder).join("Cargo.toml")).contains("bincode"), "{folder} depends on it");
+    }
+    // It has no maintainer: whatever is released under its name is looked at before it is taken.
+    assert!(read(&root().join("Cargo.toml")).contains("\nbincode = { version = \"=2.0.1\""));
+}
+
+#[test]
+fn connections_are_built_in_one_folder() {
+    for path in ["worker/src", "runtime/src", "lab/src", "cli/src"].into_iter().flat_map(sources) {
+        let text = read(&path);
+        let builds = text.contains("hyper::server::conn") || text.contains("hyper::client::conn");
+        let inside = path.to_string_lossy().contains("worker/src/http");
+        assert!(!builds || inside, "{} builds connections of its own", path.display());
+    }
+}
+
+#[test]
+fn command_line_prints_through_what_cleans_names_of_others() {
+    for path in sources("cli/src") {
+        let text = read(&path);
+        let prints = ["print!(", "println!("].into_iter().any(|macro_name| text.contains(macro_name));
+        assert!(!prints, "{} prints past what cleans", path.display());
+    }
+}
+
+#[test]
+fn processes_are_started_in_one_file_and_by_no_shell() {
+    for path in
+        ["worker/src", "runtime/src", "lab/src", "cli/src", "scheduler/src"].into_iter().flat_map(sources)
+    {
+        let text = read(&path);
+        let own = path.ends_with("runtime/src/cluster/child.rs");
+        // clap's type of the same name takes part in no process.
+        let starts =
+            text.contains("process::Command") || text.contains("posix_spawn") || text.contains("execv");
+        assert!(!starts || own, "{} starts processes", path.display());
+        assert!(!text.contains("\"sh\"") && !text.contains("/bin/sh"), "{} calls a shell", path.display());
+    }
+}
+
+#[test]
+fn fault_points_are_not_compiled_into_a_release() {
+    // What is left without the functions that builds with debug assertions have.
+    let text = read(&root().join("worker/src/fault.rs"));
+    let mut parts = text.split("#[cfg(debug_assertions)]\n");
+    let rest: Vec<&str> =
+        parts.next().into_iter().chain(parts.map(|part| part.split_once("\n}\n").unwrap().1)).collect();
+    assert!(4 < rest.len(), "{rest:?}");
+    let code = rest.concat().lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n");
+    for means in ["env::", "fs::", "panic!", "directory", "loop"] {
+        assert!(!code.contains(means), "{means} in {code}");
+    }
+    // Nothing else reads the variable that switches them on.
+    for path in
+        ["worker/src", "runtime/src", "lab/src", "cli/src", "scheduler/src"].into_iter().flat_map(sources)
+    {
+        let own = path.ends_with("worker/src/fault.rs");
+        assert!(own || !read(&path).contains("GRISTMILL_FAULTS"), "{}", path.display());
+    }
+}
+
+/// What every command of the program says of itself.
+fn help() -> String {
+    let ask = |words: &[&str]| {
+        let output = std::process::Command::new(PROGRAM).args(words).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let commands = ["run", "master", "worker", "submit", "logs", "compare", "paper"];
+    let commands = commands.iter().map(|command| ask(&[command, "--help"]));
+    commands.chain([ask(&["token", "new", "--help"]), ask(&["--help"])]).collect()
+}
+
+#[test]
+fn security_page_names_what_exists() {
+    let page = read(&root().join("SECURITY.md"));
+    let help = help();
+    let tests: String = ["worker", "runtime", "lab", "cli", "scheduler"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|path| read(&path))
+        .collect();
+    let (mut functions, mut flags) = (0, 0);
+    for quoted in page.split('`').skip(1).step_by(2) {
+        if quoted.starts_with("--") && quoted != "--self-test" {
+            assert!(help.contains(quoted), "SECURITY.md names {quoted}, which no command takes");
+            flags += 1;
+        } else if quoted.split('_').count() > 2 {
+            let found = ["fn ", "async fn "].iter().any(|word| tests.contains(&format!("{word}{quoted}(")));
+            assert!(found, "SECURITY.md names the test {quoted}, which does not exist");
+            functions += 1;
+        } else if quoted.contains(':') {
+            assert!(help.contains(quoted), "SECURITY.md names {quoted}, which no help does");
+        } else if quoted.contains('/') {
+            assert!(root().join(quoted).exists(), "SECURITY.md names {quoted}, which does not exist");
+        }
+    }
+    assert!(60 < functions && 8 < flags, "only {functions} tests and {flags} flags were found");
+    // And what opens something is named there.
+    let risks = [
+        "--listen",
+        "--listen-everywhere",
+        "--allow-root",
+        "--allow-host",
+        "--insecure-plaintext",
+        "--print-join",
+    ];
+    for flag in risks.into_iter().chain(["--join", "--advertise", "--raw"]) {
+        assert!(help.contains(flag) && page.contains(&format!("`{flag}`")), "{flag}");
+    }
+    let (_, roles) = page.split_once("\n## What a token may do\n").unwrap();
+    for role in ["view", "submit", "work", "admin"] {
+        assert_eq!(roles.matches(&format!("\n| `{role}` | ")).count(), 1, "{role}");
+        assert!(help.contains(&format!(" {role}")), "{role}");
+    }
+    for control in 1..=24 {
+        assert_eq!(page.matches(&format!("\n| S{control} | ")).count(), 1, "S{control}");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    for path in ["scheduler/src", "worker/src", "runtime/src", "lab/src", "cli/src", "examples/src"]
+        .into_iter()
+        .flat_map(sources)
+    {
+        let text = read(&path);
+        assert!(text.starts_with("//!"), "{} does not open by saying what it is", path.display());
+    }
+}
+
+#[test]
+fn architecture_names_only_what_exists() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let all: String = ["scheduler/src", "worker/src", "runtime/src", "lab/src", "cli/src"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|path| read(&path))
+        .collect();
+    let mut looked_up = 0;
+    for quoted in text.split('`').skip(1).step_by(2) {
+        let folders = ["scheduler/", "worker/", "runtime/", "lab/", "cli/", "examples/", "scripts/"];
+        if folders.iter().any(|folder| quoted.starts_with(folder)) {
+            assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which does not exist");
+            looked_up += 1;
+        }
+        let first = quoted.split("::").next().unwrap_or_default();
+        let camel = first.chars().next().is_some_and(char::is_uppercase)
+            && first.chars().any(char::is_lowercase)
+            && first.chars().all(char::is_alphanumeric);
+        if camel {
+            let kinds = ["struct", "enum", "trait", "type"];
+            let defined = kinds.iter().any(|kind| {
+                all.match_indices(&format!("{kind} {first}")).any(|(at, found)| {
+                    all[at + found.len()..].chars().next().is_some_and(|next| !next.is_alphanumeric())
+                })
+            });
+            assert!(defined, "ARCHITECTURE.md names the type {first}, which does not exist");
+            looked_up += 1;
+        }
+    }
+    assert!(30 < looked_up, "only {looked_up} names were found in ARCHITECTURE.md");
+}
+
+/// The file of a module of the scheduler, with the tests below it.
+fn module_text(module: &str) -> Option<String> {
+    let place = root().join("scheduler/src").join(module.replace("::", "/"));
+    let files = [place.with_extension("rs"), place.join("mod.rs"), place.join("tests.rs")];
+    let text: String = files.iter().filter(|file| file.exists()).map(|file| read(file)).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+#[test]
+fn the_table_of_policies_has_a_row_for_each_and_names_tests_that_exist() {
+    use gristmill::scheduler::{placement, policy};
+    let table = read(&root().join("scheduler/POLICIES.md"));
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    let named: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    let policies = policy::catalogue().into_iter().map(|entry| entry.name);
+    let called: Vec<&str> =
+        policies.chain(placement::catalogue().into_iter().map(|entry| entry.name)).collect();
+    assert!(30 <= called.len());
+    assert_eq!(called.iter().filter(|name| !named.contains(name)).collect::<Vec<_>>(), [&""; 0], "no row");
+    assert_eq!(
+        named.iter().filter(|name| !called.contains(name)).collect::<Vec<_>>(),
+        [&""; 0],
+        "no such name"
+    );
+    for row in rows {
+        assert_eq!(row.len(), 7, "columns of {}", row[0]);
+        let quoted: Vec<&str> = row[6].split('`').skip(1).step_by(2).collect();
+        let is_module = |name: &&&str| name.contains("::") || **name == "matching";
+        let modules: Vec<&str> = quoted.iter().filter(is_module).copied().collect();
+        let as_another = row[6].starts_with("as `") && quoted.iter().all(|name| named.contains(name));
+        assert!(as_another || !modules.is_empty(), "{} names no tests", row[0]);
+        for module in modules {
+            let text = module_text(module)
+                .unwrap_or_else(|| panic!("{} names {module}, which is no module", row[0]));
+            let tested = text.contains("#[test]") || text.contains("mod tests");
+            assert!(tested || module.contains("tests"), "{} names {module}, which has no tests", row[0]);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How near a run is to what no schedule can beat: SRPT with all slots as one, maps and reduces without precedence.
+//!
+//! The work is what tasks held slots for in that very run, without pacing; so a run that made its tasks slower has a
+//! laxer bound. Not here: the bound itself, which is the scheduler's.
+
+use super::record::RunRecord;
+use gristmill_scheduler::sim::slotted::lower_bound;
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::Job;
+
+/// Slots of time into which a run is cut at least; the bound is off by one of them for each job.
+const SLOTS: f64 = 100_000.0;
+
+/// Shortest slot of time, seconds.
+const SLOT_LEAST: f64 = 1e-3;
+
+/// The least total flow time, seconds; `None` if nothing took any time.
+#[must_use]
+pub fn total_flow(run: &RunRecord) -> Option<f64> {
+    let speed: f64 = run.workers.iter().map(|worker| f64::from(worker.slots) * worker.speed).sum();
+    let makespan = run.jobs.iter().map(|job| job.ended).fold(0.0, f64::max);
+    if speed <= 0.0 || makespan <= 0.0 {
+        return None;
+    }
+    let slot = (makespan / SLOTS).max(SLOT_LEAST);
+    let machines = speed.ceil();
+    let units = |seconds: f64| (seconds / slot * machines / speed).floor();
+    let mut jobs: Vec<Job> = run
+        .jobs
+        .iter()
+        .map(|job| Job {
+            arrival: (job.arrived / slot).floor().max(0.0),
+            work: PerStation::new(units(job.work_seconds.iter().sum()), 0.0, 0.0),
+            ..Job::default()
+        })
+        .collect();
+    jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
+    let total = lower_bound::total_flow(machines as u32, &jobs).ok()?;
+    (0.0 < total).then_some(total * slot)
+}
+
+/// The total flow time as a multiple of the bound; `None` also if the master has forgotten what tasks took.
+#[must_use]
+pub fn efficiency(run: &RunRecord) -> Option<f64> {
+    if 0 < run.omitted {
+        return None;
+    }
+    let total: f64 = run.jobs.iter().map(super::record::JobRun::flow).sum();
+    total_flow(run).map(|least| total / least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::{job, run};
+
+    #[test]
+    fn bound_of_one_job_is_its_work_over_all_slots() {
+        let mut alone = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
+        alone.jobs[0].work_seconds = [6.0, 2.0];
+        let slots: u32 = alone.workers.iter().map(|worker| worker.slots).sum();
+        let least = total_flow(&alone).unwrap();
+        assert!((least - 8.0 / f64::from(slots)).abs() < 0.01, "{least}");
+        assert!((efficiency(&alone).unwrap() - 10.0 / least).abs() < 1e-9);
+    }
+
+    #[test]
+    fn slower_workers_have_a_larger_bound() {
+        let mut slow = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 1.0, 12.0)]);
+        let fast = total_flow(&slow).unwrap();
+        slow.workers.iter_mut().for_each(|worker| worker.speed = 0.5);
+        assert!((total_flow(&slow).unwrap() / fast - 2.0).abs() < 0.3);
+    }
+}

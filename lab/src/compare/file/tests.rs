@@ -1,0 +1,133 @@
+//! Mistakes in workload files, each told with its line.
+
+use super::*;
+use crate::compare::workload::DrawnJob;
+
+fn parsed(text: &str) -> WorkloadFile {
+    parse("w.toml", "w", text, Path::new("/folder")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(text: &str) -> String {
+    gristmill_runtime::chain(&parse("w.toml", "w", text, Path::new("/folder")).unwrap_err())
+}
+
+const WHOLE: &str = r#"
+name = "mixed"
+seed = 7
+[cluster]
+workers = 3
+speed = [1, 0.5]
+nic-rate = "50MB/s"
+[arrivals]
+kind = "poisson"
+mean-interval = "250ms"
+[[data]]
+name = "text"
+kind = "text"
+size = "1MiB"
+[[job]]
+name = "wordcount"
+inputs = ["{data}/text", "other.txt"]
+count = 2
+deadline = "3s"
+weight = 2
+pool = "people"
+priority = -1
+[[job]]
+name = "synthetic"
+label = "sleep"
+args = ["--maps", "4", "--seed", "{seed}"]
+reduces = 2
+"#;
+
+#[test]
+fn workload_file_says_jobs_arrivals_data_and_cluster() {
+    let file = parsed(WHOLE);
+    let workload = &file.workload;
+    assert_eq!((workload.name.as_str(), workload.seed, workload.kinds.len()), ("mixed", 7, 2));
+    assert_eq!(workload.arrivals, Arrivals::Poisson(0.25));
+    assert_eq!(workload.order, Order::Shuffled);
+    assert_eq!(workload.data[0].bytes, 1 << 20);
+    let first = &workload.kinds[0];
+    assert_eq!(first.arguments, ["{data}/text", "/folder/other.txt"]);
+    assert_eq!((first.deadline, first.weight, first.priority), (Some(3.0), 2.0, -1));
+    assert_eq!(file.inputs.len(), 1, "what is generated need not be there yet");
+    let expected = [("workers", "3"), ("speed", "1,0.5"), ("nic-rate", "50MB/s")];
+    assert_eq!(file.cluster, expected.map(|(key, value)| (key, value.to_owned())));
+    let jobs: Vec<DrawnJob> = workload.draw(0).unwrap();
+    assert_eq!(jobs.len(), 3);
+}
+
+#[test]
+fn misspelt_key_names_the_nearest_and_the_line() {
+    let words = refused("[[job]]\nname = \"sort\"\nwieght = 2\n");
+    assert!(
+        words.starts_with("w.toml, line 3: [[job]] has no key `wieght`, did you mean `weight`?"),
+        "{words}"
+    );
+    let words = refused("[clustr]\nworkers = 2\n[[job]]\nname = \"sort\"\n");
+    assert!(words.contains("line 1") && words.contains("did you mean `cluster`?"), "{words}");
+    let words = refused("[cluster]\nworker = 2\n[[job]]\nname = \"sort\"\n");
+    assert!(words.contains("line 2") && words.contains("did you mean `workers`?"), "{words}");
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused_with_their_line() {
+    let job = |line: &str| refused(&format!("[[job]]\nname = \"sort\"\n{line}\n"));
+    for (line, words) in [
+        ("weight = 0", "`weight` of [[job]] is 0, which is not a number above 0"),
+        ("weight = nan", "which is not a number above 0"),
+        ("count = 0", "which is not a whole number from 1"),
+        ("count = 2.5", "which is not a whole number"),
+        ("deadline = \"0s\"", "which is not a time above 0 after the arrival"),
+        ("deadline = \"-3s\"", "which is not a time such as"),
+        ("deadline = \"3 parsecs\"", "which is not a time such as"),
+        ("share = -1", "which is not a number above 0"),
+        ("args = \"--maps\"", "which is not a list of texts"),
+        ("split-size = \"4 elephants\"", "which is not a size"),
+        ("reduce-seconds = [1]", "`map-seconds` of [[job]] is missing"),
+        ("map-seconds = [1]\nreduce-seconds = [1, 2]\nreduces = 3", "the number of `reduce-seconds`"),
+    ] {
+        let refused = job(line);
+        assert!(refused.contains("w.toml, line ") && refused.contains(words), "{line}: {refused}");
+    }
+    let arrivals = |line: &str| refused(&format!("[arrivals]\n{line}\n[[job]]\nname = \"sort\"\n"));
+    for (line, words) in [
+        ("kind = \"poison\"", "which is not batch, poisson or times"),
+        ("kind = \"poisson\"", "`mean-interval` of [arrivals] is missing"),
+        ("kind = \"times\"\ntimes = [2, 1]", "a list that never falls"),
+        ("kind = \"times\"\ntimes = [0, 1]", "1 job(s), but 2 time(s)"),
+        ("times = [0]", "allowed with this kind"),
+    ] {
+        let refused = arrivals(line);
+        assert!(refused.contains(words), "{line}: {refused}");
+    }
+    assert!(refused("").contains("at least one [[job]]"));
+    assert!(refused("[[job]]\nname = \"a\"\nshare = 1\n").contains("the number of all jobs"));
+    assert!(refused("[[job]\n").contains("is no TOML"));
+}
+
+#[test]
+fn trace_becomes_jobs_that_take_its_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |name: &str, arrival: u32| format!("{name}\t{arrival}\t0\t134217728\t1000\t1000\n");
+    std::fs::write(folder.path().join("day.tsv"), line("a", 10) + &line("b", 30)).unwrap();
+    let text = "[trace]\nfile = \"day.tsv\"\ntime = 0.01\n";
+    let file = parse("w.toml", "w", text, folder.path()).unwrap();
+    let Arrivals::Times(times) = &file.workload.arrivals else { panic!("{:?}", file.workload.arrivals) };
+    assert!(times.len() == 2 && times[0] == 0.0 && (times[1] - 0.2).abs() < 1e-12, "{times:?}");
+    let kind = &file.workload.kinds[0];
+    let exact = kind.exact.as_ref().unwrap();
+    assert_eq!((exact.map_seconds.len(), exact.reduce_seconds.len(), kind.plays_exact), (2, 1, true));
+    assert!(refused("[trace]\nfile = \"none.tsv\"\n").contains("could not read"));
+    assert!(refused("[trace]\nfile = \"a.tsv\"\nlod = 2\n").contains("did you mean `load`?"));
+}
+
+#[test]
+fn times_are_read_in_all_units() {
+    let cases =
+        [("200ms", Some(0.2)), ("1.5s", Some(1.5)), ("2min", Some(120.0)), ("3", Some(3.0)), ("x", None)];
+    for (text, seconds) in cases {
+        assert_eq!(table::parse_seconds(text), seconds, "{text}");
+    }
+}

@@ -1,0 +1,295 @@
+//! The charts of a comparison.
+//!
+//! Not here: the words around them.
+
+use crate::compare::Comparison;
+use crate::compare::record::{JobRun, RunRecord};
+use crate::compare::series::{
+    Row, binned, busy_slots, lane_rows, makespan, received_bytes, receiving, slot_rows, slots_of,
+};
+use crate::compare::statistics::{mean, quantile, sorted};
+use crate::compare::summary::Summary;
+use crate::report::{Axis, Chart, ChartKind, Series};
+use std::collections::BTreeMap;
+
+/// Parts into which a run is cut for curves over time.
+const BINS: usize = 120;
+
+/// Jobs with a curve of their own; more are joined by kind.
+const CURVES_MAX: usize = 8;
+
+/// Classes of size.
+const CLASSES: usize = 4;
+
+/// A gap this small, as a share of the run, is not seen: neighbours in a picture of slots are joined over it.
+const SEEN_LEAST: f64 = 1.0 / 1500.0;
+
+/// Rows of a picture of slots at most.
+const ROWS_MAX: usize = 60;
+
+fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
+    Series { name: name.to_owned(), points, ..Series::default() }
+}
+
+/// How the flow times of all jobs of all repetitions are distributed.
+pub(super) fn distribution(comparison: &Comparison) -> Chart {
+    let series = comparison.contenders.iter().map(|contender| {
+        let runs = comparison.runs_of(contender);
+        let flows = sorted(runs.iter().flat_map(|run| run.jobs.iter().map(JobRun::flow)));
+        let count = flows.len() as f64;
+        let mut points: Vec<(f64, f64)> = flows.first().map(|&first| (first, 0.0)).into_iter().collect();
+        points.extend(flows.iter().enumerate().map(|(place, &flow)| (flow, (place + 1) as f64 / count)));
+        line(&contender.name, points)
+    });
+    Chart {
+        id: "flow-time-distribution".to_owned(),
+        caption: "Flow time: share of the jobs that have ended within it".to_owned(),
+        x: Axis::linear("flow time, s"),
+        y: Axis::linear("share of the jobs"),
+        kind: ChartKind::Steps,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+    }
+}
+
+/// Slowdown (or flow time, where jobs alone were not measured) of small and large jobs.
+pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
+    let slowdown = !comparison.alone.is_empty();
+    let mut all: Vec<(&str, f64, f64)> = Vec::new();
+    for run in &comparison.runs {
+        let alone = if slowdown { comparison.alone_of(run.repetition) } else { BTreeMap::new() };
+        for job in &run.jobs {
+            let size = alone.get(&job.index).copied().unwrap_or(job.work_seconds.iter().sum());
+            let value = if slowdown { job.flow() / alone.get(&job.index)? } else { job.flow() };
+            all.push((&run.contender.name, size, value));
+        }
+    }
+    let sizes = sorted(all.iter().map(|job| job.1));
+    let mut edges: Vec<f64> =
+        (1..CLASSES).filter_map(|class| quantile(&sizes, class as f64 / CLASSES as f64)).collect();
+    // Classes that differ by less than a tenth are one.
+    edges.dedup_by(|one, other| (*one - *other).abs() <= 0.1 * other.abs());
+    let class_of = |size: f64| edges.iter().filter(|&&edge| edge < size).count();
+    let names = (0..=edges.len()).map(|class| {
+        let number = crate::report::number::number;
+        match (class.checked_sub(1).map(|before| edges[before]), edges.get(class)) {
+            (None, Some(&to)) => format!("to {}", number(to)),
+            (Some(from), Some(&to)) => format!("{} to {}", number(from), number(to)),
+            (Some(from), None) => format!("over {}", number(from)),
+            (None, None) => "all".to_owned(),
+        }
+    });
+    let series = comparison.contenders.iter().map(|contender| {
+        let points = (0..=edges.len()).filter_map(|class| {
+            let of = all.iter().filter(|job| job.0 == contender.name && class_of(job.1) == class);
+            Some((class as f64, mean(of.map(|job| job.2))?))
+        });
+        line(&contender.name, points.collect())
+    });
+    let (what, unit, size) = match slowdown {
+        true => ("Slowdown", "mean slowdown", "time alone on the cluster, s"),
+        false => ("Flow time", "mean flow time, s", "slot-seconds of the job"),
+    };
+    Some(Chart {
+        id: if slowdown { "slowdown-by-size" } else { "flow-time-by-size" }.to_owned(),
+        caption: format!("{what} by the size of the job, a quarter of the jobs in each class"),
+        x: Axis::names(size, names),
+        y: Axis::linear(unit),
+        kind: ChartKind::Bars,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+    })
+}
+
+/// Where flow time goes, real and simulated.
+pub(super) fn phases(summaries: &[Summary]) -> Chart {
+    let names = ["waiting", "maps", "shuffle after maps", "reduces"].map(str::to_owned);
+    let bars =
+        |phases: &[f64; 4]| phases.iter().enumerate().map(|(place, &phase)| (place as f64, phase)).collect();
+    let mut series: Vec<Series> = Vec::new();
+    for summary in summaries {
+        series.push(line(&summary.contender.name, bars(&summary.phases)));
+        if let Some(predicted) = &summary.predicted {
+            let name = format!("{} (simulated)", summary.contender.name);
+            series.push(Series { reference: true, ..line(&name, bars(predicted)) });
+        }
+    }
+    Chart {
+        id: "phases".to_owned(),
+        caption: "Where the mean flow time goes; dashed bars are simulated".to_owned(),
+        x: Axis::names("", names),
+        y: Axis::linear("s"),
+        kind: ChartKind::Bars,
+        series,
+    }
+}
+
+/// How busy the three stations are over the time of a run.
+pub(super) fn utilisation(run: &RunRecord) -> Chart {
+    let end = makespan(run);
+    let slots: f64 = run.workers.iter().map(|worker| f64::from(worker.slots)).sum::<f64>().max(1.0);
+    let rates: Option<Vec<u64>> = run.workers.iter().map(|worker| worker.nic_bytes_per_second).collect();
+    let rate: Option<u64> = rates.map(|rates| rates.iter().sum());
+    let share = |steps: Vec<(f64, f64)>, of: f64| {
+        binned(&steps, end, BINS).into_iter().map(|(time, value)| (time, 100.0 * value / of)).collect()
+    };
+    let network = match rate {
+        Some(rate) if 0 < rate => share(received_bytes(run), rate as f64),
+        _ => share(receiving(run), run.workers.len().max(1) as f64),
+    };
+    Chart {
+        id: format!("stations-{}", run.contender.name),
+        caption: format!("How busy the stations are under `{}`", run.contender.name),
+        x: Axis::linear("time since the first arrival, s"),
+        y: Axis::linear("share of the station, %"),
+        kind: ChartKind::Lines,
+        series: vec![
+            line("maps", share(busy_slots(run, true), slots)),
+            line("shuffle", network),
+            line("reduces", share(busy_slots(run, false), slots)),
+        ],
+    }
+}
+
+/// How jobs are called in charts: by themselves while they are few, else by kind.
+fn name_of(run: &RunRecord, job: &JobRun) -> String {
+    match run.jobs.len() {
+        count if count <= CURVES_MAX => format!("{} {}", job.index + 1, job.label),
+        _ => job.label.clone(),
+    }
+}
+
+/// Slots that each job, or each kind of job, holds over time.
+pub(super) fn slots_per_job(run: &RunRecord) -> Chart {
+    let mut changes: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for job in &run.jobs {
+        let name = name_of(run, job);
+        let mut before = 0.0;
+        let own: Vec<(f64, f64)> = slots_of(run, job.index as u32)
+            .into_iter()
+            .map(|(time, now)| (time, now - std::mem::replace(&mut before, now)))
+            .collect();
+        match changes.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => known.extend(own),
+            None => changes.push((name, own)),
+        }
+    }
+    Chart {
+        id: format!("slots-per-job-{}", run.contender.name),
+        caption: format!("Slots held over time under `{}`", run.contender.name),
+        x: Axis::linear("time since the first arrival, s"),
+        y: Axis::linear("slots"),
+        kind: ChartKind::Steps,
+        series: changes
+            .into_iter()
+            .map(|(name, changes)| line(&name, crate::compare::series::level(changes)))
+            .collect(),
+    }
+}
+
+/// Who sat in which slot, and what each worker received.
+pub(super) fn slots_and_lanes(run: &RunRecord) -> Chart {
+    let mut rows: Vec<Row> = slot_rows(run).into_iter().chain(lane_rows(run)).collect();
+    let left_out = rows.len().saturating_sub(ROWS_MAX);
+    rows.truncate(ROWS_MAX);
+    // The first row stands on top.
+    rows.reverse();
+    let gap = makespan(run) * SEEN_LEAST;
+    let mut series: Vec<Series> = Vec::new();
+    for (height, (_, spans)) in rows.iter().enumerate() {
+        for (name, from, to) in joined(run, spans, gap) {
+            let place = series.iter().position(|one| one.name == name).unwrap_or_else(|| {
+                series.push(line(&name, Vec::new()));
+                series.len() - 1
+            });
+            series[place].points.extend([(from, height as f64), (to, height as f64)]);
+        }
+    }
+    let order: Vec<String> = run.jobs.iter().map(|job| name_of(run, job)).collect();
+    series.sort_by_key(|one| order.iter().position(|name| *name == one.name));
+    let remark = if 0 < left_out { format!("; {left_out} more rows are not shown") } else { String::new() };
+    Chart {
+        id: format!("slots-and-lanes-{}", run.contender.name),
+        caption: format!(
+            "Slots (`worker: slot`) and what workers receive (`worker: in`) under `{}`{remark}",
+            run.contender.name
+        ),
+        x: Axis::linear("time since the first arrival, s"),
+        y: Axis::names("", rows.into_iter().map(|(name, _)| name)),
+        kind: ChartKind::Spans,
+        series,
+    }
+}
+
+/// Neighbours of one name joined where nobody could see the gap between them.
+fn joined(run: &RunRecord, spans: &[(u32, f64, f64)], gap: f64) -> Vec<(String, f64, f64)> {
+    let mut joined: Vec<(String, f64, f64)> = Vec::new();
+    let mut spans = spans.to_vec();
+    spans.sort_by(|one, other| one.1.total_cmp(&other.1));
+    for (job, from, to) in spans {
+        let Some(job) = run.jobs.get(job as usize) else { continue };
+        let name = name_of(run, job);
+        match joined.iter_mut().rev().take(CURVES_MAX).find(|last| last.0 == name && from <= last.2 + gap) {
+            Some(last) => last.2 = last.2.max(to),
+            None => joined.push((name, from, to)),
+        }
+    }
+    joined
+}
+
+/// How far estimates are from what jobs turned out to be, over the share of their maps that are done.
+pub(super) fn estimation(comparison: &Comparison) -> Option<Chart> {
+    const STEPS: usize = 20;
+    /// Smaller errors are drawn as this one, since the axis has no 0.
+    const LEAST: f64 = 1e-3;
+    let series = comparison.contenders.iter().map(|contender| {
+        let mut errors: Vec<Vec<f64>> = vec![Vec::new(); STEPS + 1];
+        for job in comparison.runs_of(contender).iter().flat_map(|run| &run.jobs) {
+            let truth: f64 = job.work_seconds.iter().sum();
+            let last = job.estimates.iter().map(|one| one.1).max().unwrap_or(0);
+            if truth <= 0.0 || last == 0 {
+                continue;
+            }
+            for (_, done, whole) in &job.estimates {
+                let step = (f64::from(*done) / f64::from(last) * STEPS as f64).round() as usize;
+                errors[step.min(STEPS)].push(((whole[0] + whole[2] - truth) / truth).abs());
+            }
+        }
+        let points = errors.into_iter().enumerate();
+        let points = points.filter_map(|(step, errors)| {
+            let error = mean(errors.into_iter().filter(|error| error.is_finite()))?;
+            Some((100.0 * step as f64 / STEPS as f64, 100.0 * error.max(LEAST)))
+        });
+        line(&contender.name, points.collect())
+    });
+    let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
+    (!series.is_empty()).then(|| Chart {
+        id: "estimation-error".to_owned(),
+        caption: "How far the estimated slot time of a job is from the real one".to_owned(),
+        x: Axis::linear("maps done, % of those done when it was last estimated"),
+        y: Axis::logarithmic("mean absolute error, %"),
+        kind: ChartKind::Lines,
+        series,
+    })
+}
+
+/// Mean sojourn time of maps at each worker.
+pub(super) fn map_sojourn(summaries: &[Summary]) -> Chart {
+    let mut workers: Vec<u32> = summaries.iter().flat_map(|one| one.map_sojourn.keys().copied()).collect();
+    workers.sort_unstable();
+    workers.dedup();
+    let series = summaries.iter().map(|summary| {
+        let points = workers
+            .iter()
+            .enumerate()
+            .filter_map(|(place, worker)| Some((place as f64, *summary.map_sojourn.get(worker)?)));
+        line(&summary.contender.name, points.collect())
+    });
+    Chart {
+        id: "map-sojourn".to_owned(),
+        caption: "From a job's first launch to its last map there, for each worker (MST), the fastest first"
+            .to_owned(),
+        x: Axis::names("worker", workers.iter().map(ToString::to_string)),
+        y: Axis::linear("s"),
+        kind: ChartKind::Bars,
+        series: series.collect(),
+    }
+}

@@ -1,0 +1,91 @@
+//! A report of runs made by hand has everything in it and is sound markup.
+
+use super::*;
+use crate::compare::Store;
+use crate::compare::testing::{comparison, job, run};
+use crate::compare::{Comparison, record};
+use crate::report::{Block, Circumstances};
+use serde_json::Value;
+
+/// Three repetitions of two policies, one of which is a quarter faster.
+fn made() -> Comparison {
+    let runs = (0..3).flat_map(|repetition| {
+        let shift = f64::from(repetition) * 0.01;
+        let slow = run(
+            "fifo",
+            repetition,
+            (0..6).map(|place| job(place, place as f64, place as f64 + 4.0)).collect(),
+        );
+        let mut fast = run(
+            "max-srpt",
+            repetition,
+            (0..6).map(|place| job(place, place as f64, place as f64 + 3.0 + shift)).collect(),
+        );
+        fast.jobs[0].goal = Some(2.0);
+        fast.jobs[1].estimates = vec![(0.0, 0, [1.0, 0.0, 1.0]), (1.0, 4, [1.5, 0.0, 0.9])];
+        fast.predicted =
+            (0..6).map(|index| record::Predicted { index, phases: [0.3, 1.4, 0.3, 0.9] }).collect();
+        fast.transfers =
+            vec![record::Transfer { job: 0, from_worker: 1, to_worker: 2, bytes: 5, from: 1.0, to: 2.0 }];
+        [slow, fast]
+    });
+    comparison(runs.collect())
+}
+
+#[test]
+fn page_has_all_sections_and_says_what_is_shown() {
+    let found = sections(&made());
+    let ids: Vec<&str> = found.iter().map(|section| section.id.as_str()).collect();
+    let expected = [
+        "result",
+        "flow-time",
+        "simulated",
+        "stations",
+        "slots-per-job",
+        "slots-and-lanes",
+        "estimation",
+        "map-sojourn",
+        "deadlines",
+        "real",
+        "workload",
+    ];
+    assert_eq!(ids, expected);
+    assert_eq!(found[0].text[0], "max-srpt is faster than fifo by 25 % (24 to 25 %)");
+    let charts =
+        found.iter().flat_map(|section| &section.blocks).filter(|block| matches!(block, Block::Chart(_)));
+    assert!(9 <= charts.count());
+}
+
+#[test]
+fn files_can_be_read_by_people_and_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("out"), &Value::Null, false).unwrap();
+    let circumstances = Circumstances::now("gristmill compare".to_owned(), Vec::new());
+    let page = write(&made(), &circumstances, &store).unwrap();
+    let html = std::fs::read_to_string(page).unwrap();
+    crate::report::testing::check_markup(&html);
+    for words in
+        ["max-srpt is faster than fifo", "Simulated beside real", "What was real", "gristmill compare"]
+    {
+        assert!(html.contains(words), "{words} is missing");
+    }
+    assert!(!html.contains("<script") && !html.contains("src=\"http"), "the page must stand alone");
+    let csv = std::fs::read_to_string(store.path().join("report.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 6 * 6);
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns));
+    let results: Value =
+        serde_json::from_slice(&std::fs::read(store.path().join("results.json")).unwrap()).unwrap();
+    assert_eq!(results["differences"][0]["shown"], "faster");
+    assert_eq!(results["comparison"]["runs"].as_array().unwrap().len(), 6);
+    assert!(store.path().join("figures/flow-time-distribution.svg").exists());
+}
+
+#[test]
+fn table_has_a_line_for_each_policy_with_the_simulated_mean_beside() {
+    let text = table(&made());
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.contains("mean flow, s") && text.contains("simulated, s"), "{text}");
+    assert!(text.contains("2.9 (−3.7 %)"), "{text}");
+    assert_eq!(verdicts(&made()).len(), 1);
+}

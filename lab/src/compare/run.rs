@@ -1,0 +1,383 @@
+//! Runs a workload under one policy: a fresh cluster (or a given one), all jobs planned before the clock starts, each
+//! handed over at its time, and everything the master knows collected at the end.
+//!
+//! Not here: which run comes when ([`super`]), and what is made of it ([`super::record`]).
+
+use super::record::{Contender, failure};
+use super::workload::{DATA_MARK, DrawnJob, Workload};
+use super::{CompareError, Site};
+use gristmill_runtime::api::{ExactWork, JobTrace, MasterStatus, PolicyChange};
+use gristmill_runtime::client::{AsyncClient, ClientError, Ready};
+use gristmill_runtime::cluster::{Cluster, ClusterConfig};
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::prepared::PreparedJob;
+use gristmill_runtime::registry::Registry;
+use gristmill_runtime::submit::JobOptions;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::http::JoinLine;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Pause between looks whether all jobs have ended. Their times come from the master, so it lengthens only the run.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the workers of a fresh cluster may take to join, besides a share for each.
+const JOIN_PATIENCE: Duration = Duration::from_secs(20);
+
+/// That share.
+const JOIN_PATIENCE_PER_WORKER: Duration = Duration::from_millis(200);
+
+/// From the end of all planning to the first arrival.
+const LEAD: Duration = Duration::from_millis(20);
+
+/// Jobs handed over whose traces were not read yet, while others arrive; the master remembers some more.
+const UNREAD_MAX: usize = 200;
+
+/// What all runs share.
+pub(super) struct Runner<'a> {
+    pub registry: &'a Registry,
+    pub workload: &'a Workload,
+    pub site: &'a Site,
+    /// Whether parts are synced to disk.
+    pub sync: bool,
+    /// Longest time of one run.
+    pub run_limit: Duration,
+    /// Where inputs were made.
+    pub data: PathBuf,
+    pub interrupted: Option<watch::Receiver<u32>>,
+    pub runtime: Arc<Runtime>,
+}
+
+/// One run to be done.
+pub(super) struct Order<'a> {
+    pub contender: &'a Contender,
+    pub jobs: &'a [DrawnJob],
+    /// The work of each job, where it is known.
+    pub exact: &'a [Option<ExactWork>],
+    /// An empty folder.
+    pub folder: &'a Path,
+    /// Jobs come one after the other, each when the one before has ended.
+    pub one_by_one: bool,
+}
+
+/// What a run has left.
+pub(super) struct Ran {
+    /// The master when the first job was about to arrive.
+    pub master: MasterStatus,
+    /// In the order of the jobs.
+    pub traces: Vec<JobTrace>,
+    /// Seconds that this machine's cores were busy while jobs ran, and the seconds that they had.
+    pub busy: Option<(f64, f64)>,
+}
+
+/// Name of a run's journal in its folder.
+pub(super) const JOURNAL: &str = "journal.jsonl";
+
+/// Name of the folder for outputs in a run's folder; it goes when the run has ended.
+const OUTPUTS: &str = "outputs";
+
+impl Runner<'_> {
+    /// Does one run; `None` if somebody interrupted it.
+    pub fn run(&self, order: &Order<'_>) -> Result<Option<Ran>, CompareError> {
+        if self.is_interrupted() {
+            return Ok(None);
+        }
+        let outputs = order.folder.join(OUTPUTS);
+        std::fs::create_dir_all(&outputs).map_err(super::store::StoreError::io("make", &outputs))?;
+        let result = match self.site {
+            Site::Embedded(config) => self.on_fresh_cluster(config, order, &outputs),
+            Site::Given(line) => {
+                let client = AsyncClient::new(line);
+                self.change_policy(&client, order.contender).and_then(|()| {
+                    self.runtime.clone().block_on(self.interruptible(&client, 1, order, &outputs))
+                })
+            }
+        };
+        super::store::remove_tree(&outputs)?;
+        result
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.as_ref().is_some_and(|count| 0 < *count.borrow())
+    }
+
+    /// What a given master decides by, as it is now.
+    pub fn policy_of(&self, line: &JoinLine) -> Result<PolicyChange, CompareError> {
+        let client = AsyncClient::new(line);
+        let master =
+            self.runtime.block_on(client.master()).map_err(CompareError::client("ask the master"))?;
+        if 0 < master.jobs_live {
+            return Err(CompareError::Busy { jobs: master.jobs_live });
+        }
+        Ok(PolicyChange { policy: Some(master.policy), placement: Some(master.placement) })
+    }
+
+    /// Gives a master back what it decided by.
+    pub fn restore(&self, line: &JoinLine, change: &PolicyChange) -> Result<(), CompareError> {
+        let client = AsyncClient::new(line);
+        let changed = self.runtime.block_on(client.decide_by(change));
+        changed.map_err(CompareError::client("restore the master's policy")).map(drop)
+    }
+
+    fn change_policy(&self, client: &AsyncClient, contender: &Contender) -> Result<(), CompareError> {
+        let change = PolicyChange {
+            policy: Some(contender.policy.clone()),
+            placement: Some(contender.placement.clone()),
+        };
+        let changed = self.runtime.block_on(client.decide_by(&change));
+        changed.map_err(CompareError::client("change the master's policy")).map(drop)
+    }
+
+    fn on_fresh_cluster(
+        &self,
+        config: &ClusterConfig,
+        order: &Order<'_>,
+        outputs: &Path,
+    ) -> Result<Option<Ran>, CompareError> {
+        let config = ClusterConfig {
+            workers: config.workers.clone(),
+            deciders: DeciderNames {
+                policy: order.contender.policy.clone(),
+                placement: order.contender.placement.clone(),
+                estimator: config.deciders.estimator.clone(),
+            },
+            journal: Some(order.folder.join(JOURNAL)),
+        };
+        self.runtime.clone().block_on(async {
+            let cluster = Cluster::start(&config).await.map_err(|source| CompareError::Cluster { source })?;
+            let client = AsyncClient::new(&cluster.join_line());
+            let ran = self.interruptible(&client, config.workers.count, order, outputs).await;
+            cluster.stop().await;
+            ran
+        })
+    }
+
+    /// As [`Runner::carry_out`], until somebody interrupts or it takes too long.
+    async fn interruptible(
+        &self,
+        client: &AsyncClient,
+        workers: u32,
+        order: &Order<'_>,
+        outputs: &Path,
+    ) -> Result<Option<Ran>, CompareError> {
+        let mut interrupted = self.interrupted.clone();
+        let interruption = async {
+            match &mut interrupted {
+                Some(count) => drop(count.wait_for(|count| 0 < *count).await),
+                None => std::future::pending().await,
+            }
+        };
+        let ran = tokio::select! {
+            ran = timeout(self.run_limit, self.carry_out(client, workers, order, outputs)) => match ran {
+                Ok(ran) => ran.map(Some),
+                Err(_) => Err(CompareError::Late { contender: order.contender.name.clone(), limit: self.run_limit }),
+            },
+            () = interruption => Ok(None),
+        };
+        if matches!(self.site, Site::Given(_)) && !matches!(ran, Ok(Some(_))) {
+            cancel_all(client).await;
+        }
+        ran
+    }
+
+    async fn carry_out(
+        &self,
+        client: &AsyncClient,
+        workers: u32,
+        order: &Order<'_>,
+        outputs: &Path,
+    ) -> Result<Ran, CompareError> {
+        let master = joined(client, workers).await?;
+        let mut ready = Vec::with_capacity(order.jobs.len());
+        for job in order.jobs {
+            let made = self.make_ready(client, order, job, outputs).await;
+            match made {
+                Ok(made) => ready.push(made),
+                Err(error) => {
+                    ready.into_iter().for_each(Ready::abandon);
+                    return Err(error);
+                }
+            }
+        }
+        let before = processors();
+        let mut read = BTreeMap::new();
+        let ids = if order.one_by_one {
+            let mut ids = Vec::with_capacity(ready.len());
+            for ready in ready {
+                let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
+                all_ended(client).await?;
+                read.insert(id, trace_of(client, id).await?);
+                ids.push(id);
+            }
+            ids
+        } else {
+            hand_over_in_time(client, order.jobs, ready, &mut read).await?
+        };
+        all_ended(client).await?;
+        let busy = before.zip(processors()).map(|(before, now)| (now.0 - before.0, now.1 - before.1));
+        let busy = busy.filter(|(_, all)| 0.0 < *all);
+        let mut traces = Vec::with_capacity(ids.len());
+        for (id, job) in ids.into_iter().zip(order.jobs) {
+            let trace = match read.remove(&id) {
+                Some(trace) => trace,
+                None => trace_of(client, id).await?,
+            };
+            if let Some(reason) = failure(&trace) {
+                return Err(CompareError::Job {
+                    job: self.workload.kinds[job.kind].label.clone(),
+                    index: job.index,
+                    contender: order.contender.name.clone(),
+                    reason,
+                });
+            }
+            traces.push(trace);
+        }
+        Ok(Ran { master, traces, busy })
+    }
+
+    async fn make_ready(
+        &self,
+        client: &AsyncClient,
+        order: &Order<'_>,
+        job: &DrawnJob,
+        outputs: &Path,
+    ) -> Result<Ready, CompareError> {
+        let kind = &self.workload.kinds[job.kind];
+        let mut options = JobOptions::new(outputs.join(format!("{:05}", job.index)));
+        options.label = Some(kind.label.clone());
+        options.reduces = kind.reduces;
+        options.weight = kind.weight;
+        options.pool = kind.pool.clone();
+        options.priority = kind.priority;
+        options.deadline = kind.deadline.map(Duration::from_secs_f64);
+        options.exact = order.exact.get(job.index).cloned().flatten();
+        options.sync = self.sync;
+        if let Some(bytes) = kind.split_bytes {
+            options.split_bytes = bytes;
+        }
+        let prepared = prepare(self.registry, self.workload, job, &self.data)?;
+        // Jobs are alike: if a given cluster sees the files of the first, it sees those of all.
+        let checked = job.index == 0 && matches!(self.site, Site::Given(_));
+        client.make_ready(prepared, &options, checked).await.map_err(CompareError::client("plan a job"))
+    }
+}
+
+/// The job of these arguments.
+pub(super) fn prepare(
+    registry: &Registry,
+    workload: &Workload,
+    job: &DrawnJob,
+    data: &Path,
+) -> Result<Box<dyn PreparedJob>, CompareError> {
+    let kind = &workload.kinds[job.kind];
+    let known = registry.find_job(&kind.job).ok_or_else(|| CompareError::Unknown {
+        job: kind.job.clone(),
+        nearest: gristmill_scheduler::catalogue::nearest(&kind.job, registry.job_names()).map(str::to_owned),
+    })?;
+    let data = data.display().to_string();
+    let mut arguments: Vec<String> =
+        job.arguments.iter().map(|text| text.replace(DATA_MARK, &data)).collect();
+    if kind.plays_exact {
+        arguments
+            .extend(["--times".to_owned(), times_file(Path::new(&data), job.kind).display().to_string()]);
+    }
+    let refused = |source: clap::Error| CompareError::Arguments { label: kind.label.clone(), source };
+    let flags = known.command().no_binary_name(true).try_get_matches_from(arguments).map_err(refused)?;
+    known.parse(&flags).map_err(refused)
+}
+
+/// Where the times of a kind are written for the job that plays them.
+pub(super) fn times_file(data: &Path, kind: usize) -> PathBuf {
+    data.join(format!("times-{kind}.json"))
+}
+
+/// Seconds that this machine's cores have been busy since it started, and the seconds that they have had; `None` where
+/// the system does not tell.
+fn processors() -> Option<(f64, f64)> {
+    /// The kernel tells programs its times in hundredths of a second on all machines that we know.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    /// Places of the idle times in the line: idle, and waiting for a disk.
+    const IDLE: std::ops::Range<usize> = 3..5;
+    /// Times of guests stand from here on, and are counted in the first ones already.
+    const GUESTS: usize = 8;
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<f64> = line.split_whitespace().take(GUESTS).map_while(|cell| cell.parse().ok()).collect();
+    let all: f64 = ticks.iter().sum();
+    let idle: f64 = ticks.get(IDLE)?.iter().sum();
+    Some(((all - idle) / TICKS_PER_SECOND, all / TICKS_PER_SECOND))
+}
+
+/// Waits until so many workers have joined.
+async fn joined(client: &AsyncClient, workers: u32) -> Result<MasterStatus, CompareError> {
+    let patience = JOIN_PATIENCE + JOIN_PATIENCE_PER_WORKER * workers;
+    let all_there = async {
+        loop {
+            let master = client.master().await?;
+            if workers as usize <= master.workers.len() {
+                return Ok::<_, ClientError>(master);
+            }
+            sleep(LOOK_PAUSE / 5).await;
+        }
+    };
+    match timeout(patience, all_there).await {
+        Ok(master) => master.map_err(CompareError::client("wait for the workers")),
+        Err(_) => Err(CompareError::Missing { workers }),
+    }
+}
+
+async fn trace_of(client: &AsyncClient, id: JobId) -> Result<JobTrace, CompareError> {
+    client.trace(id).await.map_err(CompareError::client("read a job's trace"))
+}
+
+/// Hands over each job at its time, one after the other, so that jobs of one instant arrive in the order of the list
+/// under every policy, and gives their numbers in that order. Where there are many, traces of those that have ended are
+/// read on the way: the master forgets the oldest.
+async fn hand_over_in_time(
+    client: &AsyncClient,
+    jobs: &[DrawnJob],
+    ready: Vec<Ready>,
+    read: &mut BTreeMap<JobId, JobTrace>,
+) -> Result<Vec<JobId>, CompareError> {
+    let start = Instant::now() + LEAD;
+    let (mut ids, mut unread) = (Vec::with_capacity(jobs.len()), VecDeque::new());
+    for (job, ready) in jobs.iter().zip(ready) {
+        sleep_until(start + Duration::from_secs_f64(job.arrival)).await;
+        let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
+        ids.push(id);
+        unread.push_back(id);
+        if let Some(oldest) = unread.pop_front_if(|_| UNREAD_MAX < ids.len() - read.len()) {
+            let trace = trace_of(client, oldest).await?;
+            if trace.status.state.ended() {
+                read.insert(oldest, trace);
+            } else {
+                unread.push_back(oldest);
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// Waits until the master has no live job.
+async fn all_ended(client: &AsyncClient) -> Result<(), CompareError> {
+    loop {
+        let master = client.master().await.map_err(CompareError::client("follow the jobs"))?;
+        if master.jobs_live == 0 {
+            return Ok(());
+        }
+        sleep(LOOK_PAUSE).await;
+    }
+}
+
+/// Stops what a given cluster still runs of ours; it had nothing else.
+async fn cancel_all(client: &AsyncClient) {
+    for job in client.jobs().await.unwrap_or_default().into_iter().filter(|job| !job.state.ended()) {
+        // A master that is gone has no jobs.
+        let _ = client.cancel(job.job).await;
+    }
+}

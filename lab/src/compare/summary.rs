@@ -1,0 +1,458 @@
+//! Runs as numbers: each metric declared once, per run, and over the repetitions of a policy.
+//!
+//! Not here: curves (`series`) and how numbers are shown (`report`).
+
+use super::record::{Contender, JobRun, RunRecord};
+use super::series::{average, busy_slots, live_jobs, makespan, overcommitted, receiving, share_above};
+use super::statistics::{Difference, difference, mean, quantile, sorted};
+use super::{Comparison, bound};
+use gristmill_scheduler::metrics::Interval;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A metric of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// For programs.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// Its unit; empty for none.
+    pub unit: &'static str,
+    /// Of a run; `None` where it means nothing.
+    of: fn(&Measures<'_>) -> Option<f64>,
+}
+
+/// What metrics are made of.
+struct Measures<'a> {
+    run: &'a RunRecord,
+    flows: Vec<f64>,
+    makespan: f64,
+    slots: f64,
+    /// Flow time alone, by index of the job.
+    alone: &'a BTreeMap<usize, f64>,
+    cores: Option<f64>,
+}
+
+impl Measures<'_> {
+    fn mean(&self, of: impl Fn(&JobRun) -> f64) -> Option<f64> {
+        mean(self.run.jobs.iter().map(of))
+    }
+
+    fn slowdowns(&self) -> Vec<f64> {
+        sorted(self.run.jobs.iter().filter_map(|job| Some(job.flow() / self.alone.get(&job.index)?)))
+    }
+
+    fn slot_seconds(&self) -> f64 {
+        self.run.spans.iter().map(|span| span.to - span.from).sum()
+    }
+
+    fn sum(&self, of: impl Fn(&JobRun) -> f64) -> f64 {
+        self.run.jobs.iter().map(of).sum()
+    }
+
+    fn share_of_slots(&self, seconds: f64) -> Option<f64> {
+        let all = self.slot_seconds();
+        (0.0 < all).then(|| (100.0 * seconds / all).clamp(0.0, 100.0))
+    }
+
+    /// Jobs with a goal, and how late each was.
+    fn tardiness(&self) -> Vec<f64> {
+        self.run.jobs.iter().filter_map(JobRun::tardiness).collect()
+    }
+}
+
+/// All metrics, in the order of the table.
+pub const METRICS: &[Metric] = &[
+    Metric { name: "flow_mean", title: "mean flow", unit: "s", of: |of| mean(of.flows.iter().copied()) },
+    Metric { name: "flow_p50", title: "median flow", unit: "s", of: |of| quantile(&of.flows, 0.5) },
+    Metric { name: "flow_p95", title: "p95 flow", unit: "s", of: |of| quantile(&of.flows, 0.95) },
+    Metric { name: "flow_p99", title: "p99 flow", unit: "s", of: |of| quantile(&of.flows, 0.99) },
+    Metric { name: "makespan", title: "makespan", unit: "s", of: |of| Some(of.makespan) },
+    Metric { name: "waiting", title: "mean waiting", unit: "s", of: |of| of.mean(JobRun::waiting) },
+    Metric { name: "execution", title: "mean execution", unit: "s", of: |of| of.mean(JobRun::execution) },
+    Metric { name: "slowdown_mean", title: "mean slowdown", unit: "", of: |of| mean(of.slowdowns()) },
+    Metric {
+        name: "slowdown_p99",
+        title: "p99 slowdown",
+        unit: "",
+        of: |of| quantile(&of.slowdowns(), 0.99),
+    },
+    Metric {
+        name: "deadlines_met",
+        title: "deadlines met",
+        unit: "%",
+        of: |of| mean(of.tardiness().into_iter().map(|late| if late <= 0.0 { 100.0 } else { 0.0 })),
+    },
+    Metric { name: "tardiness", title: "mean tardiness", unit: "s", of: |of| mean(of.tardiness()) },
+    Metric {
+        name: "efficiency_ratio",
+        title: "total flow / SRPT bound",
+        unit: "",
+        of: |of| bound::efficiency(of.run),
+    },
+    Metric {
+        name: "busy_maps",
+        title: "slots busy with maps",
+        unit: "%",
+        of: |of| Some(100.0 * average(&busy_slots(of.run, true), of.makespan) / of.slots),
+    },
+    Metric {
+        name: "busy_network",
+        title: "workers receiving",
+        unit: "%",
+        of: |of| {
+            let workers = of.run.workers.len().max(1) as f64;
+            Some(100.0 * average(&receiving(of.run), of.makespan) / workers)
+        },
+    },
+    Metric {
+        name: "busy_reduces",
+        title: "slots busy with reduces",
+        unit: "%",
+        of: |of| Some(100.0 * average(&busy_slots(of.run, false), of.makespan) / of.slots),
+    },
+    Metric {
+        name: "free_slots",
+        title: "slots free while jobs are there",
+        unit: "",
+        of: |of| {
+            let live = 1.0 - share_of_time_empty(of.run, of.makespan);
+            let busy = of.slot_seconds() / of.makespan;
+            (0.0 < live && 0.0 < of.makespan).then(|| (of.slots - busy / live).max(0.0))
+        },
+    },
+    Metric {
+        name: "suspensions",
+        title: "suspensions",
+        unit: "",
+        of: |of| Some(of.sum(|job| f64::from(job.suspensions))),
+    },
+    Metric {
+        name: "suspended",
+        title: "suspended",
+        unit: "s",
+        of: |of| Some(of.sum(|job| job.suspended_seconds)),
+    },
+    Metric {
+        name: "slot_cpu",
+        title: "slot time on a processor",
+        unit: "%",
+        of: |of| of.share_of_slots(of.sum(|job| job.cpu_seconds)),
+    },
+    Metric {
+        name: "slot_paced",
+        title: "slot time paced",
+        unit: "%",
+        of: |of| of.share_of_slots(of.sum(|job| job.paced_seconds)),
+    },
+    Metric {
+        name: "slot_waiting",
+        title: "slot time waiting or asleep",
+        unit: "%",
+        of: |of| {
+            let all = of.slot_seconds();
+            of.share_of_slots(all - of.sum(|job| job.cpu_seconds + job.paced_seconds))
+        },
+    },
+    Metric {
+        name: "overcommitted",
+        title: "time with more working slots than cores",
+        unit: "%",
+        of: |of| Some(100.0 * overcommitted(of.run, of.makespan, of.cores?)),
+    },
+    Metric {
+        name: "others_busy",
+        title: "cores used by others than slots",
+        unit: "%",
+        of: |of| of.run.others_busy.map(|share| 100.0 * share),
+    },
+    Metric {
+        name: "lateness",
+        title: "latest arrival",
+        unit: "ms",
+        of: |of| of.run.jobs.iter().map(|job| 1e3 * (job.arrived - job.planned)).reduce(f64::max),
+    },
+    Metric {
+        name: "wasted_attempts",
+        title: "attempts wasted",
+        unit: "",
+        of: |of| Some(of.sum(|job| f64::from(job.wasted_attempts))),
+    },
+];
+
+fn share_of_time_empty(run: &RunRecord, makespan: f64) -> f64 {
+    1.0 - share_above(&live_jobs(run), makespan, 0.0)
+}
+
+/// The place of a metric in [`METRICS`].
+#[must_use]
+pub fn place_of(name: &str) -> Option<usize> {
+    METRICS.iter().position(|metric| metric.name == name)
+}
+
+/// Share of the time with more working slots than cores from which on a run is not comparable, percent.
+pub const OVERCOMMITTED_MAX: f64 = 5.0;
+
+/// All runs of a policy.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// Who decided.
+    pub contender: Contender,
+    /// Metrics by name, means over repetitions.
+    pub metrics: BTreeMap<&'static str, Interval>,
+    /// The same for each run, in the order of repetitions.
+    pub by_run: Vec<BTreeMap<&'static str, f64>>,
+    /// Mean seconds of waiting, maps, shuffle after them and reduces after that.
+    pub phases: [f64; 4],
+    /// The same as a simulation of the same arrivals and task times says; `None` if there is none.
+    pub predicted: Option<[f64; 4]>,
+    /// For each worker, the fastest being 1, the mean seconds from a job's first launch until its last map there is done.
+    pub map_sojourn: BTreeMap<u32, f64>,
+}
+
+impl Summary {
+    /// The mean of a metric.
+    #[must_use]
+    pub fn mean(&self, name: &str) -> Option<f64> {
+        self.metrics.get(name).map(|spread| spread.mean)
+    }
+}
+
+impl Comparison {
+    /// The runs of a contender, by repetition.
+    #[must_use]
+    pub fn runs_of(&self, contender: &Contender) -> Vec<&RunRecord> {
+        let mut runs: Vec<&RunRecord> = self.runs.iter().filter(|run| run.contender == *contender).collect();
+        runs.sort_by_key(|run| run.repetition);
+        runs
+    }
+
+    /// Flow times alone of the jobs of a repetition, by index.
+    #[must_use]
+    pub fn alone_of(&self, repetition: u32) -> BTreeMap<usize, f64> {
+        let Ok(jobs) = self.workload.draw(repetition) else { return BTreeMap::new() };
+        let flow = |job: &super::workload::DrawnJob| {
+            let key = super::alone::key(&self.workload, job);
+            self.alone.iter().find(|one| one.key == key).map(|one| one.flow)
+        };
+        jobs.iter().filter_map(|job| Some((job.index, flow(job)?))).collect()
+    }
+
+    /// All contenders that have ended a run, in their order.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<Summary> {
+        let all = self.contenders.iter().map(|contender| (contender, self.runs_of(contender)));
+        all.filter(|(_, runs)| !runs.is_empty())
+            .map(|(contender, runs)| self.summary(contender, &runs))
+            .collect()
+    }
+
+    fn summary(&self, contender: &Contender, runs: &[&RunRecord]) -> Summary {
+        let by_run: Vec<BTreeMap<&'static str, f64>> =
+            runs.iter().map(|run| metrics(run, &self.alone_of(run.repetition))).collect();
+        let spread = |metric: &Metric| {
+            let samples: Option<Vec<f64>> = by_run.iter().map(|run| run.get(metric.name).copied()).collect();
+            Some((metric.name, Interval::of(&samples?)?))
+        };
+        let jobs = || runs.iter().flat_map(|run| &run.jobs);
+        let predicted = || runs.iter().flat_map(|run| &run.predicted);
+        let complete = runs.iter().all(|run| run.predicted.len() == run.jobs.len());
+        let of = |station: usize, all: Vec<[f64; 4]>| mean(all.iter().map(|one| one[station])).unwrap_or(0.0);
+        let phases: Vec<[f64; 4]> = jobs().map(JobRun::phases).collect();
+        let simulated: Vec<[f64; 4]> = predicted().map(|job| job.phases).collect();
+        Summary {
+            contender: contender.clone(),
+            metrics: METRICS.iter().filter_map(spread).collect(),
+            by_run,
+            phases: [0, 1, 2, 3].map(|station| of(station, phases.clone())),
+            predicted: complete.then(|| [0, 1, 2, 3].map(|station| of(station, simulated.clone()))),
+            map_sojourn: map_sojourn(runs),
+        }
+    }
+
+    /// Every contender against every one before it that shares a repetition with it.
+    #[must_use]
+    pub fn differences(&self) -> Vec<Difference> {
+        let mut found = Vec::new();
+        for (place, one) in self.contenders.iter().enumerate() {
+            for other in &self.contenders[..place] {
+                let pairs = self.pairs(one, other);
+                if !pairs.is_empty() {
+                    found.push(difference(&one.name, &other.name, &pairs));
+                }
+            }
+        }
+        found
+    }
+
+    /// Flow times of the same jobs under both, for each repetition that both have.
+    fn pairs(&self, one: &Contender, other: &Contender) -> Vec<Vec<(f64, f64)>> {
+        let others = self.runs_of(other);
+        let runs = self.runs_of(one).into_iter().filter_map(|run| {
+            let other = others.iter().find(|other| other.repetition == run.repetition)?;
+            Some(run.jobs.iter().zip(&other.jobs).map(|(one, other)| (one.flow(), other.flow())).collect())
+        });
+        runs.collect()
+    }
+
+    /// Why numbers of these runs should not be trusted beside each other; empty if nothing speaks against it.
+    #[must_use]
+    pub fn reservations(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for summary in self.summaries() {
+            let worst = worst_of(&summary, "overcommitted");
+            if OVERCOMMITTED_MAX < worst {
+                words.push(format!(
+                    "not comparable: under {} more slots worked than there are cores for {worst:.0} % of the time, so \
+                     tasks slowed each other down",
+                    summary.contender.name
+                ));
+            }
+            let others = worst_of(&summary, "others_busy");
+            if OTHERS_BUSY_MAX < others {
+                words.push(format!(
+                    "noisy: under {} others than the slots used {others:.0} % of the cores' time",
+                    summary.contender.name
+                ));
+            }
+            let late = worst_of(&summary, "lateness");
+            if LATENESS_MAX_MS < late {
+                words.push(format!("under {} a job arrived {late:.0} ms late", summary.contender.name));
+            }
+        }
+        let omitted: u64 = self.runs.iter().map(|run| run.omitted).sum();
+        if 0 < omitted {
+            words.push(format!(
+                "{omitted} attempts or transfers are missing from curves and stations: there were too many to keep"
+            ));
+        }
+        words
+    }
+}
+
+/// The largest value of a metric in any run, 0 at least.
+fn worst_of(summary: &Summary, metric: &str) -> f64 {
+    summary.by_run.iter().filter_map(|run| run.get(metric)).copied().fold(0.0, f64::max)
+}
+
+/// Share of the cores' time used by others than slots that is worth a word, percent.
+const OTHERS_BUSY_MAX: f64 = 50.0;
+
+/// Lateness of an arrival that is worth a word, milliseconds.
+const LATENESS_MAX_MS: f64 = 100.0;
+
+/// All metrics of a run that mean something.
+#[must_use]
+pub fn metrics(run: &RunRecord, alone: &BTreeMap<usize, f64>) -> BTreeMap<&'static str, f64> {
+    let measures = Measures {
+        run,
+        flows: sorted(run.jobs.iter().map(JobRun::flow)),
+        makespan: makespan(run),
+        slots: run.workers.iter().map(|worker| f64::from(worker.slots)).sum::<f64>().max(1.0),
+        alone,
+        cores: run.cores.map(f64::from),
+    };
+    let value =
+        |metric: &Metric| Some((metric.name, (metric.of)(&measures).filter(|value| value.is_finite())?));
+    METRICS.iter().filter_map(value).collect()
+}
+
+/// For each worker the mean seconds from a job's first launch until its last map there is done. Which worker joined
+/// first differs from run to run, so they are told apart by their speed, and among equals by their number.
+fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
+    let mut found: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        let mut order: Vec<(f64, u32)> = run.workers.iter().map(|one| (-one.speed, one.worker)).collect();
+        order.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let rank = |worker: u32| order.iter().position(|one| one.1 == worker).map(|place| place as u32 + 1);
+        let mut last: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        for span in run.spans.iter().filter(|span| span.map) {
+            let end = last.entry((span.worker, span.job)).or_insert(span.to);
+            *end = end.max(span.to);
+        }
+        for ((worker, job), end) in last {
+            // A worker that came while the jobs ran has no rank.
+            if let (Some(job), Some(worker)) = (run.jobs.get(job as usize), rank(worker)) {
+                found.entry(worker).or_default().push(end - job.started);
+            }
+        }
+    }
+    found.into_iter().filter_map(|(worker, all)| Some((worker, mean(all)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::{comparison, job, run, span};
+
+    #[test]
+    fn metrics_of_a_run_made_by_hand_are_its_numbers() {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 2.0), job(1, 1.0, 5.0)]);
+        one.jobs[0].goal = Some(3.0);
+        one.jobs[1].goal = Some(4.5);
+        one.jobs[1].suspensions = 2;
+        let found = metrics(&one, &BTreeMap::from([(0, 1.0), (1, 2.0)]));
+        let is = |name: &str, value: f64| {
+            assert!((found[name] - value).abs() < 1e-9, "{name} is {} and not {value}", found[name]);
+        };
+        is("flow_mean", 3.0);
+        is("flow_p50", 3.0);
+        is("makespan", 5.0);
+        is("waiting", 0.3);
+        is("execution", 2.7);
+        is("slowdown_mean", 2.0);
+        is("deadlines_met", 50.0);
+        is("tardiness", 0.25);
+        is("suspensions", 2.0);
+        // Maps of 1 and 2 s on four slots for 5 s.
+        is("busy_maps", 100.0 * 3.0 / 20.0);
+        is("busy_network", 0.0);
+    }
+
+    #[test]
+    fn run_with_more_working_slots_than_cores_is_not_comparable() {
+        let mut many = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
+        many.spans = (0..4096).map(|_| span(0, 1, 0.0, 9.0)).collect();
+        let asleep = comparison(vec![many.clone()]);
+        assert_eq!(asleep.reservations(), Vec::<String>::new(), "those that sleep need no core");
+        many.spans.iter_mut().for_each(|span| span.busy = 0.9);
+        let working = comparison(vec![many.clone()]);
+        assert!(
+            working.reservations()[0].starts_with("not comparable: under fifo"),
+            "{:?}",
+            working.reservations()
+        );
+        let mut beside = asleep.runs[0].clone();
+        beside.others_busy = Some(0.8);
+        assert!(comparison(vec![beside]).reservations()[0].starts_with("noisy: under fifo"));
+        // Paced slots of a tiny speed want little of a core.
+        many.spans.iter_mut().for_each(|span| span.paced = 0.9999);
+        assert_eq!(comparison(vec![many]).reservations(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn pairs_are_the_same_jobs_of_the_same_repetition() {
+        let runs = (0..3).flat_map(|repetition| {
+            let more = f64::from(repetition) * 0.01;
+            let slow = run("fifo", repetition, vec![job(0, 0.0, 4.0), job(1, 1.0, 5.0)]);
+            let fast = run("fair", repetition, vec![job(0, 0.0, 3.0 + more), job(1, 1.0, 4.0 + more)]);
+            [slow, fast]
+        });
+        let found = comparison(runs.collect()).differences();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].one.as_str(), found[0].pairs, found[0].faster), ("fair", 6, 6));
+        assert!(found[0].words().starts_with("fair is faster than fifo by 25 %"), "{}", found[0].words());
+    }
+
+    #[test]
+    fn map_sojourn_ends_with_the_last_map_of_a_job_on_the_worker() {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
+        one.spans = vec![span(0, 1, 1.0, 3.0), span(0, 1, 3.0, 4.0), span(0, 2, 1.0, 8.0)];
+        let found = comparison(vec![one.clone()]).summaries();
+        assert_eq!(found[0].map_sojourn, BTreeMap::from([(1, 3.0), (2, 7.0)]), "the job was launched at 1 s");
+        one.workers[0].speed = 0.5;
+        let found = comparison(vec![one]).summaries();
+        assert_eq!(found[0].map_sojourn, BTreeMap::from([(1, 7.0), (2, 3.0)]), "the fastest comes first");
+    }
+}

@@ -1,0 +1,130 @@
+//! One run of the four jobs: when each ends, and how many map slots it holds over time.
+//!
+//! Not here: what is made of it.
+
+use gristmill_scheduler::event::Slots;
+use gristmill_scheduler::metrics::JobRecord;
+use gristmill_scheduler::policy;
+use gristmill_scheduler::sim::cluster::{self, Config, Observer};
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
+
+/// Who schedules, in the order of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scheduler {
+    Fifo,
+    Fair,
+    Weighted,
+    Min,
+    Max,
+}
+
+impl Scheduler {
+    pub(super) const ALL: [Scheduler; 5] =
+        [Scheduler::Fifo, Scheduler::Fair, Scheduler::Weighted, Scheduler::Min, Scheduler::Max];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Scheduler::Fifo => "FIFO",
+            Scheduler::Fair => "fair",
+            Scheduler::Weighted => "weighted fair",
+            Scheduler::Min => "min-scheduler",
+            Scheduler::Max => "max-scheduler",
+        }
+    }
+
+    fn policy(self) -> &'static str {
+        match self {
+            Scheduler::Fifo => "fifo",
+            Scheduler::Fair | Scheduler::Weighted => "fair",
+            Scheduler::Min => "min-scheduler",
+            Scheduler::Max => "max-scheduler",
+        }
+    }
+}
+
+/// Width of the intervals over which held slots are averaged, in seconds.
+pub(super) const WIDTH: f64 = 10.0;
+
+/// What came out.
+pub(super) struct Trial {
+    /// Seconds from arrival to end, by job.
+    pub(super) responses: [f64; 4],
+    /// Mean map slots held in each interval of [`WIDTH`], by job.
+    pub(super) held: Vec<[f64; 4]>,
+}
+
+impl Trial {
+    /// Mean map slots that the job held between two times.
+    pub(super) fn mean_held(&self, job: usize, from: f64, to: f64) -> f64 {
+        let (from, to) = ((from / WIDTH) as usize, ((to / WIDTH).ceil() as usize).min(self.held.len()));
+        let held = &self.held[from.min(to)..to];
+        held.iter().map(|held| held[job]).sum::<f64>() / held.len().max(1) as f64
+    }
+
+    /// Most map slots that the job held on average in any interval between two times.
+    pub(super) fn peak(&self, job: usize, from: f64, to: f64) -> f64 {
+        let to = ((to / WIDTH).ceil() as usize).min(self.held.len());
+        let held = &self.held[((from / WIDTH) as usize).min(to)..to];
+        held.iter().map(|held| held[job]).fold(0.0, f64::max)
+    }
+}
+
+/// The paper's cluster: one slot of each kind on each worker.
+pub(super) fn cluster() -> Config {
+    Config::uniform(SLOTS, Slots::Pools { map: 1, reduce: 1 })
+}
+
+/// Runs jobs on the paper's cluster.
+pub(super) fn run(
+    policy: &str,
+    jobs: Vec<Job>,
+    observer: &mut dyn Observer,
+    sink: &mut dyn FnMut(&JobRecord),
+) -> anyhow::Result<()> {
+    let policy = policy::by_name(policy)?;
+    cluster::run(&cluster(), cluster::Deciders::of(policy), jobs, observer, sink)?;
+    Ok(())
+}
+
+/// Runs the four jobs.
+pub(super) fn simulate(joins: Joins, scheduler: Scheduler, seed: u64) -> anyhow::Result<Trial> {
+    let weights = if scheduler == Scheduler::Weighted { WEIGHTS } else { [1.0; 4] };
+    let mut responses = [0.0; 4];
+    let mut held = Held::default();
+    let mut sink = |record: &JobRecord| responses[record.seq as usize] = record.flow();
+    run(scheduler.policy(), scenario(joins, weights, seed), &mut held, &mut sink)?;
+    Ok(Trial { responses, held: held.means() })
+}
+
+/// Adds up map slots over time.
+#[derive(Default)]
+struct Held {
+    /// Since when each job holds so many.
+    now: [(f64, f64); 4],
+    /// Slot-seconds in each interval.
+    intervals: Vec<[f64; 4]>,
+}
+
+impl Observer for Held {
+    fn held(&mut self, at: f64, seq: u64, slots: [u32; 2]) {
+        let job = seq as usize;
+        let (mut from, held) = self.now[job];
+        while from < at {
+            let interval = (from / WIDTH) as usize;
+            let to = at.min((interval + 1) as f64 * WIDTH);
+            if self.intervals.len() <= interval {
+                self.intervals.resize(interval + 1, [0.0; 4]);
+            }
+            self.intervals[interval][job] += held * (to - from);
+            from = to;
+        }
+        self.now[job] = (at, f64::from(slots[0]));
+    }
+}
+
+impl Held {
+    fn means(&self) -> Vec<[f64; 4]> {
+        self.intervals.iter().map(|interval| interval.map(|seconds| seconds / WIDTH)).collect()
+    }
+}

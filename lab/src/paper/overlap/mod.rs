@@ -1,0 +1,101 @@
+//! The overlap paper: the overlapping tandem queue, MaxSRPT and SplitSRPT.
+//!
+//! Not here: the model and the policies (`scheduler::sim::fluid`, `scheduler::policy`); what is computed beside them
+//! is only what the paper compares them with.
+
+mod progress;
+mod table;
+mod trace;
+mod unstable;
+mod worst;
+
+pub(in crate::paper) use progress::{Progress, overlapping, traditional};
+
+use super::{Block, Context, Paper, Scale, Section, Verdict};
+use gristmill_scheduler::metrics::JobRecord;
+use gristmill_scheduler::policy;
+use gristmill_scheduler::sim::fluid::{self, Summary};
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::Job;
+
+/// The policies of the experiments as they are called here, and as the paper calls them.
+const POLICIES: [(&str, &str); 3] =
+    [("k-lps:k=100", "k-LPS"), ("max-srpt", "MaxSRPT"), ("split-srpt", "SplitSRPT")];
+
+/// Runs everything.
+///
+/// # Errors
+/// A simulation that fails, which is a bug.
+pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
+    let mut sections = progress::sections()?;
+    sections.extend(worst::sections(context)?);
+    sections.extend(trace::sections(context)?);
+    sections.extend(table::sections(context)?);
+    sections.push(unstable::section(context)?);
+    let about = [
+        "A job has map work x and shuffle work y, measured in the time of the whole cluster and of the whole network. \
+         What is mapped can be shuffled at once, so both stations work on a job at the same time, but no job is \
+         shuffled further than it is mapped. The paper asks in which order jobs should go to make the mean response \
+         time (from arrival to the end of the shuffle) small. It proves that the best order is hard to find and gives \
+         two rules within a factor of 2 of it: MaxSRPT serves the job with the least max(x, y) left; SplitSRPT serves \
+         map-heavy and shuffle-heavy jobs side by side on separate shares.",
+        "Every number here comes from the policy objects that also run on a live master, driven by an exact \
+         event-driven simulation of the paper's model (piecewise linear, no time steps). k-LPS is the paper's model of \
+         Hadoop's fair scheduler: the 100 oldest jobs share the map, all share the shuffle.",
+        "Where the text leaves something open, the reading that gives the printed numbers is used: a shuffle share \
+         that a job cannot use goes to others, under all three policies. The last section shows what the literal \
+         readings give.",
+        "In a quick run intervals are wide and queues have no time to fill: what does not come out then stays open.",
+    ];
+    Ok(Paper {
+        name: "overlap",
+        title: "Joint Optimization of Overlapping Phases in MapReduce (M. Lin, L. Zhang, A. Wierman, J. Tan, 2013)",
+        about: about.map(str::to_owned).to_vec(),
+        sections,
+    })
+}
+
+/// Runs jobs under the policy of this name.
+fn simulate(
+    policy: &str,
+    jobs: impl IntoIterator<Item = Job>,
+    mut sink: impl FnMut(&JobRecord),
+) -> anyhow::Result<Summary> {
+    let mut policy = policy::by_name(policy)?;
+    Ok(fluid::run(&mut *policy, jobs, &mut sink)?)
+}
+
+/// Total response time of a batch or stream, `[arrival, map, shuffle]`.
+fn total(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<f64> {
+    let mut total = 0.0;
+    simulate(policy, jobs_of(sizes), |record| total += record.flow())?;
+    Ok(total)
+}
+
+fn jobs_of(sizes: &[[f64; 3]]) -> impl Iterator<Item = Job> {
+    let job = |&[arrival, map, shuffle]: &[f64; 3]| Job {
+        arrival,
+        work: PerStation::new(map, shuffle, 0.0),
+        ..Job::default()
+    };
+    sizes.iter().map(job)
+}
+
+/// A batch: all jobs arrive at 0.
+fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
+    sizes.iter().map(|&[map, shuffle]| [0.0, map, shuffle]).collect()
+}
+
+/// Of something that chance can blur: with the few jobs of a quick run, what does not hold stays open.
+fn judged(context: &Context<'_>, holds: bool) -> Verdict {
+    match (holds, context.scale) {
+        (true, _) => Verdict::Holds,
+        (false, Scale::Quick) => Verdict::Open,
+        (false, _) => Verdict::Fails,
+    }
+}
+
+fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section {
+    let text = text.iter().map(|&paragraph| paragraph.to_owned()).collect();
+    Section { id: id.to_owned(), title: title.to_owned(), text, blocks }
+}

@@ -1,0 +1,210 @@
+//! What the experiments on real processes share: clusters that sleep, blocks of a comparison, verdicts from paired
+//! differences.
+//!
+//! Not here: any paper.
+
+use crate::compare::statistics::{Difference, Shown};
+use crate::compare::workload::{Amount, Arrivals, Order};
+use crate::compare::{Comparison, Contender, Workload, report, workload::Kind};
+use crate::paper::{Block, Verdict};
+use gristmill_runtime::api::ExactWork;
+use gristmill_runtime::cluster::{ClusterConfig, Workers};
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::units::Bytes;
+use gristmill_scheduler::workload::Job;
+use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::settings::{Shuffle, WorkerSettings};
+use std::num::NonZeroU64;
+
+/// Memory of a worker whose tasks hold next to nothing.
+const WORKER_MEMORY: Bytes = Bytes::mib(32);
+
+/// A cluster of this machine with so many worker processes of so many slots each.
+pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
+    ClusterConfig {
+        workers: Workers {
+            count: workers,
+            each: WorkerSettings::new(SlotCounts::Unified(slots), WORKER_MEMORY),
+            speeds: Vec::new(),
+            spill_dirs: Vec::new(),
+        },
+        deciders: DeciderNames {
+            policy: "fair".to_owned(),
+            placement: "pull".to_owned(),
+            estimator: "oracle".to_owned(),
+        },
+        journal: None,
+    }
+}
+
+/// Policies by text under names for legends, all with the placement that lets idle slots pull.
+pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
+    let contender = |&(name, policy): &(&str, &str)| Contender {
+        name: name.to_owned(),
+        policy: policy.to_owned(),
+        placement: "pull".to_owned(),
+    };
+    names.iter().map(contender).collect()
+}
+
+/// Jobs of the scheduler's workloads as sleeping jobs that arrive when they say; a unit of theirs takes so many
+/// seconds.
+pub(super) fn sleeping(name: &str, seed: u64, jobs: &[Job], unit_seconds: f64) -> Workload {
+    let kinds = jobs.iter().enumerate().map(|(place, job)| {
+        let seconds = |units: &[f64]| units.iter().map(|units| units * unit_seconds).collect();
+        let exact = ExactWork {
+            map_seconds: seconds(&job.maps),
+            shuffle_bytes: job.shuffle_bytes,
+            reduce_seconds: seconds(&job.reduces),
+        };
+        Kind {
+            label: job.name.clone().unwrap_or_else(|| format!("job {}", place + 1)),
+            amount: Amount::Count(1),
+            reduces: Some(job.reduces.len() as u32),
+            deadline: job.deadline.map(|deadline| (deadline - job.arrival) * unit_seconds),
+            weight: if 0.0 < job.weight { job.weight } else { 1.0 },
+            exact: Some(exact),
+            plays_exact: true,
+            ..Kind::new("synthetic", &[])
+        }
+    });
+    Workload {
+        name: name.to_owned(),
+        seed,
+        arrivals: Arrivals::Times(jobs.iter().map(|job| job.arrival * unit_seconds).collect()),
+        order: Order::Listed,
+        total: None,
+        redraw: false,
+        kinds: kinds.collect(),
+        data: Vec::new(),
+    }
+}
+
+/// Charts and tables of some sections of a comparison's own report, with names that are unique on a page of several
+/// comparisons.
+pub(super) fn blocks(prefix: &str, comparison: &Comparison, sections: &[&str]) -> Vec<Block> {
+    let all = report::sections(comparison);
+    let named = sections.iter().filter_map(|id| all.iter().find(|section| section.id == *id));
+    let blocks = named.flat_map(|section| section.blocks.iter().cloned());
+    blocks
+        .map(|mut block| {
+            match &mut block {
+                Block::Chart(chart) => chart.id = format!("{prefix}-{}", chart.id),
+                Block::Table(table) => table.id = format!("{prefix}-{}", table.id),
+                Block::Comparison(_) | Block::Claims(_) => {}
+            }
+            block
+        })
+        .collect()
+}
+
+/// A cluster whose shuffle is held to this rate at each worker, and where every segment passes it, also a worker's own.
+pub(super) fn networked(workers: u32, slots: u32, nic: NonZeroU64) -> ClusterConfig {
+    let mut config = cluster(workers, slots);
+    config.workers.each.nic_bytes_per_second = Some(nic);
+    config.workers.each.shuffle = Shuffle::Http;
+    config
+}
+
+/// A job that keeps all map slots busy for `map` seconds, with tasks of this length, and the whole network for
+/// `shuffle` seconds; its reduces take no time.
+pub(super) fn two_stations(arrival: f64, [map, shuffle]: [f64; 2], workers: &Workers, task: f64) -> Job {
+    let slots = f64::from(workers.count * workers.each.slots.total());
+    let tasks = (map * slots / task).round().max(1.0);
+    let maps = vec![map * slots / tasks; tasks as usize];
+    let nic = workers.each.nic_bytes_per_second.map_or(0.0, |rate| rate.get() as f64);
+    Job {
+        arrival,
+        work: PerStation::new(maps.iter().sum(), shuffle, 0.0),
+        maps,
+        reduces: vec![0.0; workers.count as usize],
+        shuffle_bytes: (shuffle * nic * f64::from(workers.count)).round(),
+        ..Job::default()
+    }
+}
+
+/// Under which conditions a comparison was made, and what speaks against trusting it.
+pub(super) fn conditions(comparison: &Comparison) -> Vec<String> {
+    let runs = comparison.runs.len();
+    let Some(first) = comparison.runs.first() else { return vec!["Nothing was run.".to_owned()] };
+    let slots: u32 = first.workers.iter().map(|worker| worker.slots).sum();
+    let slow = first.workers.iter().filter(|worker| worker.speed < 1.0).count();
+    let nic = first.workers.iter().find_map(|worker| worker.nic_bytes_per_second);
+    let share = |metric: &str| {
+        let summaries = comparison.summaries();
+        let shares: Vec<f64> = summaries.iter().filter_map(|summary| summary.mean(metric)).collect();
+        shares.iter().sum::<f64>() / shares.len().max(1) as f64
+    };
+    let mut words = vec![format!(
+        "{runs} runs of {} jobs, {} workers with {slots} slots in all{}{}. Of the time in slots {:.0} % was on a \
+         processor, {:.0} % paced, the rest asleep or waiting.",
+        first.jobs.len(),
+        first.workers.len(),
+        if 0 < slow { format!(", {slow} of them with slower slots") } else { String::new() },
+        nic.map_or_else(String::new, |rate| format!(", each shuffle held to {:.1} MB/s", rate as f64 / 1e6)),
+        share("slot_cpu"),
+        share("slot_paced"),
+    )];
+    words.extend(comparison.reservations());
+    words
+}
+
+/// Whether one contender's jobs end sooner than those of each of the others, by paired differences: holds if all
+/// intervals say so, fails if one says the contrary, else partly, or open if none says anything.
+pub(super) fn faster_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
+    judged(comparison, one, others, [Shown::Faster, Shown::Slower])
+}
+
+/// Whether one contender's jobs end later than those of each of the others, likewise.
+pub(super) fn slower_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
+    judged(comparison, one, others, [Shown::Slower, Shown::Faster])
+}
+
+fn judged(
+    comparison: &Comparison,
+    one: &str,
+    others: &[&str],
+    [claimed, contrary]: [Shown; 2],
+) -> (Verdict, String) {
+    let differences = comparison.differences();
+    let found: Vec<(Shown, String)> = others
+        .iter()
+        .filter_map(|other| {
+            let (difference, shown) = oriented(&differences, one, other)?;
+            Some((shown, difference.words()))
+        })
+        .collect();
+    if found.is_empty() {
+        return (Verdict::Open, "Not run at this scale.".to_owned());
+    }
+    let count = |wanted: Shown| found.iter().filter(|(shown, _)| *shown == wanted).count();
+    let verdict = if count(claimed) == found.len() {
+        Verdict::Holds
+    } else if 0 < count(contrary) {
+        Verdict::Fails
+    } else if 0 < count(claimed) {
+        Verdict::Partly
+    } else {
+        Verdict::Open
+    };
+    let words: Vec<String> = found.into_iter().map(|(_, words)| words).collect();
+    (verdict, format!("{}.", words.join("; ")))
+}
+
+/// The difference between two contenders and what it shows of the one.
+fn oriented<'a>(differences: &'a [Difference], one: &str, other: &str) -> Option<(&'a Difference, Shown)> {
+    let between = |a: &str, b: &str| differences.iter().find(|found| found.one == a && found.other == b);
+    match (between(one, other), between(other, one)) {
+        (Some(found), _) => Some((found, found.shown)),
+        (_, Some(found)) => {
+            let shown = match found.shown {
+                Shown::Faster => Shown::Slower,
+                Shown::Slower => Shown::Faster,
+                same => same,
+            };
+            Some((found, shown))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,129 @@
+//! The experiments of the five papers on real execution: real processes, a real shuffle, the policies deciding.
+//!
+//! One file for each paper says which jobs, machines and policies, and judges the paper's claims by what was measured.
+//! Running and comparing is `crate::compare`'s affair, drawing `crate::report`'s. Not here: the same experiments in the
+//! papers' models (the modules beside this one).
+
+mod asrpt;
+mod common;
+mod deadlines;
+mod overlap;
+mod pairs;
+mod stragglers;
+
+use crate::compare::{self, Comparison, Contender, Options, Progress, Site, Workload};
+use crate::paper::{Paper, Scale};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::registry::Registry;
+use std::path::Path;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Longest time of one run.
+const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// What an experiment on real processes is given.
+pub struct RealContext<'a> {
+    /// How much is run.
+    pub scale: Scale,
+    /// The first seed; experiments count on from it.
+    pub seed: u64,
+    /// Told in a few words what is being run now.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+    /// Jobs, policies and placements by name.
+    pub registry: &'a Registry,
+    /// Where runs and inputs are kept while the experiments go on.
+    pub folder: &'a Path,
+    /// Above 0 once somebody wants the experiments to stop.
+    pub interrupted: watch::Receiver<u32>,
+}
+
+/// Somebody stopped the experiments.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// Runs the experiments of one paper on real processes.
+///
+/// An error is in words: which experiment, with which values, and why it failed.
+pub type RealExperiment = fn(&RealContext<'_>) -> anyhow::Result<Paper>;
+
+/// The papers by name, in the order in which `all` runs them.
+pub const REAL_PAPERS: &[(&str, RealExperiment)] = &[
+    ("asrpt", asrpt::run),
+    ("overlap", overlap::run),
+    ("pairs", pairs::run),
+    ("deadlines", deadlines::run),
+    ("stragglers", stragglers::run),
+];
+
+impl RealContext<'_> {
+    /// One of three values by scale.
+    pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
+        match self.scale {
+            Scale::Quick => quick,
+            Scale::Normal => normal,
+            Scale::Full => full,
+        }
+    }
+
+    /// Runs a workload under each policy on fresh clusters of this shape, so many times each, interleaved.
+    ///
+    /// # Errors
+    /// Whatever [`compare::run`] says, and an interruption.
+    pub fn compare(
+        &self,
+        name: &str,
+        workload: &Workload,
+        cluster: &ClusterConfig,
+        contenders: Vec<Contender>,
+        repetitions: u32,
+    ) -> anyhow::Result<Comparison> {
+        let options = Options {
+            contenders,
+            repetitions,
+            site: Site::Embedded(cluster.clone()),
+            folder: self.folder.join(name),
+            resume: false,
+            warm_up: true,
+            isolated: false,
+            sync: false,
+            run_limit: RUN_LIMIT,
+        };
+        self.compare_with(name, workload, &options)
+    }
+
+    /// As [`RealContext::compare`], with all options.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn compare_with(
+        &self,
+        name: &str,
+        workload: &Workload,
+        options: &Options,
+    ) -> anyhow::Result<Comparison> {
+        let all = options.contenders.len() as u32 * options.repetitions;
+        let mut told = |progress: Progress<'_>| {
+            let words = match progress {
+                Progress::Data => "making inputs".to_owned(),
+                Progress::WarmUp => "warming up".to_owned(),
+                Progress::Isolated => "running jobs alone".to_owned(),
+                Progress::Begins(contender, repetition, place) => {
+                    format!("{}, run {} of {all} (repetition {})", contender.name, place + 1, repetition + 1)
+                }
+                Progress::Ended(..) | Progress::Kept(..) => return,
+            };
+            (self.progress)(&format!("{name}: {words}"));
+        };
+        let comparison =
+            compare::run(self.registry, workload, options, Some(self.interrupted.clone()), &mut told)
+                .map_err(|error| {
+                    anyhow::Error::new(error).context(format!("the experiment `{name}` failed"))
+                })?;
+        if comparison.interrupted {
+            return Err(Interrupted.into());
+        }
+        Ok(comparison)
+    }
+}

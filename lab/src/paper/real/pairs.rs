@@ -1,0 +1,289 @@
+//! The pairs paper on real execution: its policies order jobs that need the slots and jobs that need the network.
+//!
+//! Not here: the same policies in closed form and in the fluid model (`paper::pairs`).
+
+use super::RealContext;
+use super::common::{blocks, conditions, faster_than, networked, policies, sleeping, two_stations};
+use crate::compare::statistics::{mean, quantile, sorted};
+use crate::compare::{Comparison, Contender, JobRun};
+use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table, Verdict};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::job::Size;
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::pairs::{Sizes, Stream};
+use std::num::NonZeroU64;
+
+/// Workers, and slots of each.
+const WORKERS: u32 = 4;
+const SLOTS: u32 = 2;
+
+/// What each worker's shuffle is held to, bytes in a second.
+const NIC: NonZeroU64 = NonZeroU64::new(8_000_000).expect("above 0");
+
+/// A map task sleeps for about so long, seconds.
+const TASK_SECONDS: f64 = 0.1;
+
+/// Mean time for which a job keeps all slots busy, seconds.
+const MEAN_SECONDS: f64 = 0.8;
+
+/// Policies of Table 2 and 3 by their live names; the paper's order, worst first as it has them.
+const BATCH: [(&str, &str); 9] = [
+    ("max-diff", "max-diff"),
+    ("pairwise", "pairwise"),
+    ("max-shuffle", "max-shuffle"),
+    ("max-srpt", "max-srpt"),
+    ("pair", "pair"),
+    ("couple", "couple"),
+    ("generalized", "generalized"),
+    ("group", "group"),
+    ("match", "match"),
+];
+const ONLINE: [(&str, &str); 6] = [
+    ("fifo", "fifo"),
+    ("pairwise", "pairwise"),
+    ("max-srpt", "max-srpt"),
+    ("couple", "couple"),
+    ("o-group", "o-group"),
+    ("o-match", "o-match"),
+];
+
+/// Runs the experiments.
+///
+/// # Errors
+/// A run that fails.
+pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
+    Ok(Paper {
+        name: "pairs",
+        title: "H. Zheng, J. Wu: Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for Optimization (2017)",
+        about: vec![format!(
+            "Two stations for real: {WORKERS} workers with {SLOTS} slots each, whose shuffle is held to {:.0} MB/s in \
+             each direction. A job's maps sleep; what they put out is real bytes, fetched, merged and reduced; reduces \
+             take next to no time. Map slots and lanes follow the policy's one order of jobs. Sizes are known to the \
+             policies (the oracle estimator), as in the paper. The paper's makespan of a job is its flow time.",
+            NIC.get() as f64 / 1e6
+        )],
+        sections: vec![batch(context)?, strong_pairs(context)?, online(context)?],
+    })
+}
+
+fn setting() -> ClusterConfig {
+    networked(WORKERS, SLOTS, NIC)
+}
+
+fn jobs_at(sizes: impl IntoIterator<Item = (f64, Size)>) -> Vec<Job> {
+    let workers = setting().workers;
+    let job = |(arrival, size): (f64, Size)| {
+        two_stations(arrival, [size.map, size.shuffle], &workers, TASK_SECONDS)
+    };
+    sizes.into_iter().map(job).collect()
+}
+
+fn compare(
+    context: &RealContext<'_>,
+    name: &str,
+    jobs: &[Job],
+    contenders: Vec<Contender>,
+    repetitions: u32,
+) -> anyhow::Result<Comparison> {
+    let workload = sleeping(name, context.seed, jobs, 1.0);
+    context.compare(name, &workload, &setting(), contenders, repetitions)
+}
+
+/// Jobs that are all there at the start, as for Table 2.
+fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let count = context.scaled(4, 8, 20);
+    let repetitions = context.scaled(1, 3, 5);
+    let sizes = Sizes::Exponential.draw(count, MEAN_SECONDS, context.seed);
+    let jobs = jobs_at(sizes.iter().map(|&size| (0.0, size)));
+    let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
+    let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
+    let mut section = Section {
+        id: "table-2".to_owned(),
+        title: "Table 2 on real execution: jobs that are all there".to_owned(),
+        text: vec![format!(
+            "{count} jobs in one batch; map and shuffle times exponential with mean {MEAN_SECONDS} s, independent, seed \
+             {}; {repetitions} repetitions.",
+            context.seed
+        )],
+        blocks: vec![Block::Table(table("table-2", &comparison))],
+    };
+    section.text.extend(conditions(&comparison));
+    section.blocks.extend(blocks("batch", &comparison, &["result", "simulated"]));
+    section.blocks.push(Block::Claims(vec![
+        claim(
+            &comparison,
+            "Section 6.2",
+            "Match-based has smaller average makespans than Pairwise, MaxDiff and MaxShuffle.",
+            "match",
+            &["pairwise", "max-diff", "max-shuffle"],
+        ),
+        claim(
+            &comparison,
+            "Section 6.2",
+            "Pair-based and Couple-based beat Pairwise, which pairs without looking at size: Couple-based against \
+             Pairwise.",
+            "couple",
+            &["pairwise"],
+        ),
+        claim(&comparison, "Section 6.2", "Match-based beats MaxSRPT.", "match", &["max-srpt"]),
+    ]));
+    Ok(section)
+}
+
+/// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
+fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let count = context.scaled(4, 8, 16);
+    let repetitions = context.scaled(1, 3, 5);
+    let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, context.seed);
+    // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
+    sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
+    let jobs = jobs_at(sizes.iter().map(|&size| (0.0, size)));
+    let names =
+        [("fifo", "fifo"), ("max-shuffle", "max-shuffle"), ("pair", "pair"), ("pairwise", "pairwise")];
+    let comparison = compare(context, "pairs-strong", &jobs, policies(&names), repetitions)?;
+    let mut section = Section {
+        id: "theorem-1".to_owned(),
+        title: "Theorem 1 on real execution: jobs in strong pairs".to_owned(),
+        text: vec![format!(
+            "{count} jobs in one batch, each with its mirror image; uniform sizes with mean {MEAN_SECONDS} s, seed {}; \
+             {repetitions} repetitions.",
+            context.seed
+        )],
+        blocks: blocks("strong", &comparison, &["result", "stations"]),
+    };
+    section.text.extend(conditions(&comparison));
+    section.blocks.push(Block::Claims(vec![claim(
+        &comparison,
+        "Theorem 1",
+        "Where jobs form strong pairs, running them pair by pair has the smallest average makespan: against FIFO and \
+         MaxShuffle.",
+        "pair",
+        &["fifo", "max-shuffle"],
+    )]));
+    Ok(section)
+}
+
+/// Jobs that come over time, as for Table 3.
+fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let stream = Stream {
+        sizes: Sizes::Exponential,
+        jobs: context.scaled(5, 14, 60),
+        mean: MEAN_SECONDS,
+        load: 0.8,
+        swing: 0.0,
+    };
+    let repetitions = context.scaled(1, 3, 5);
+    let drawn = stream.draw(context.seed);
+    let jobs =
+        jobs_at(drawn.iter().map(|job| {
+            (job.arrival, Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] })
+        }));
+    let contenders = policies(if jobs.len() < 10 { &ONLINE[2..4] } else { &ONLINE });
+    let comparison = compare(context, "pairs-online", &jobs, contenders, repetitions)?;
+    let mut section = Section {
+        id: "table-3".to_owned(),
+        title: "Table 3 on real execution: jobs that come over time".to_owned(),
+        text: vec![format!(
+            "{} jobs, Poisson arrivals at load {}, sizes exponential with mean {MEAN_SECONDS} s, seed {}; \
+             {repetitions} repetitions.",
+            jobs.len(),
+            stream.load,
+            context.seed
+        )],
+        blocks: vec![Block::Table(table("table-3", &comparison))],
+    };
+    section.text.extend(conditions(&comparison));
+    section.blocks.extend(blocks("online", &comparison, &["result", "simulated"]));
+    section.blocks.push(Block::Claims(vec![
+        claim(
+            &comparison,
+            "Table 3",
+            "OMatch-based has smaller average makespans than Pairwise.",
+            "o-match",
+            &["pairwise"],
+        ),
+        claim(
+            &comparison,
+            "Table 3",
+            "OMatch-based and OGroup-based have smaller average makespans than MaxSRPT: OMatch-based.",
+            "o-match",
+            &["max-srpt"],
+        ),
+        execution_claim(&comparison),
+    ]));
+    Ok(section)
+}
+
+/// A claim that one policy's average makespan is smaller than those of others.
+fn claim(comparison: &Comparison, place: &str, statement: &str, one: &str, others: &[&str]) -> Claim {
+    let (verdict, evidence) = faster_than(comparison, one, others);
+    Claim { place: place.to_owned(), statement: statement.to_owned(), verdict, evidence }
+}
+
+/// Pairwise executes fast and waits long.
+fn execution_claim(comparison: &Comparison) -> Claim {
+    let of = |name: &str, metric: &str| {
+        let summaries = comparison.summaries();
+        let found = summaries.iter().find(|summary| summary.contender.name == name);
+        found.and_then(|summary| summary.metrics.get(metric).copied())
+    };
+    let pairs = [("execution", true), ("waiting", false)].map(|(metric, below)| {
+        let (one, other) = (of("pairwise", metric)?, of("max-srpt", metric)?);
+        let room = one.half_width? + other.half_width?;
+        let gap = if below { other.mean - one.mean } else { one.mean - other.mean };
+        Some((gap, room, one.mean, other.mean))
+    });
+    let (verdict, evidence) = match pairs {
+        [Some(execution), Some(waiting)] => {
+            let clear = [execution, waiting].iter().filter(|(gap, room, ..)| room < gap).count();
+            let contrary = [execution, waiting].iter().any(|(gap, room, ..)| *gap < -room);
+            let verdict = match (clear, contrary) {
+                (2, _) => Verdict::Holds,
+                (_, true) => Verdict::Fails,
+                (1, _) => Verdict::Partly,
+                _ => Verdict::Open,
+            };
+            let words = format!(
+                "Execution {:.2} s against {:.2} s, waiting {:.2} s against {:.2} s; a difference counts if it is \
+                 larger than both half widths together.",
+                execution.2, execution.3, waiting.2, waiting.3
+            );
+            (verdict, words)
+        }
+        _ => (Verdict::Open, "Too few repetitions for intervals.".to_owned()),
+    };
+    Claim {
+        place: "Section 6.3".to_owned(),
+        statement: "Pairwise has smaller execution times than MaxSRPT and larger waiting times.".to_owned(),
+        verdict,
+        evidence,
+    }
+}
+
+/// Waiting, execution and makespan as in Table 3.
+fn table(id: &str, comparison: &Comparison) -> Table {
+    let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
+    let rows = comparison.contenders.iter().map(|contender| {
+        let runs = comparison.runs_of(contender);
+        let all = |of: fn(&JobRun) -> f64| sorted(runs.iter().flat_map(|run| &run.jobs).map(of));
+        let mut row = vec![Cell::text(format!("`{}`", contender.name))];
+        for values in [all(JobRun::waiting), all(JobRun::execution), all(JobRun::flow)] {
+            row.push(number(mean(values.iter().copied())));
+            row.push(number(quantile(&values, 0.1)));
+            row.push(number(quantile(&values, 0.9)));
+            row.push(number(values.last().copied()));
+        }
+        row
+    });
+    let rows = rows.collect();
+    let mut columns = vec![Column::new("policy", "")];
+    for what in ["waiting", "execution", "makespan"] {
+        for part in ["average", "10 %", "90 %", "largest"] {
+            columns.push(Column::new(&format!("{what}, {part}"), "s"));
+        }
+    }
+    let caption =
+        "Waiting, execution and makespan of jobs, with the ends of the paper's 80 % interval".to_owned();
+    Table { id: id.to_owned(), caption, columns, rows }
+}

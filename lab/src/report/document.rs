@@ -1,0 +1,324 @@
+//! A whole page: contents, summary, sections, and what it takes to read them on any screen or on paper.
+//!
+//! Not here: charts and tables themselves ([`super::svg`] and its neighbours), and where the page is put.
+
+use super::blocks;
+use super::colour::Colours;
+use super::csv;
+use super::escape::{escape, plain, prose};
+use super::names::Names;
+use super::svg;
+use super::tally::{Tally, Verdicts};
+use crate::report::{Block, Section, Verdict};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Sections that belong together.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// For anchors; may be empty if there is only one part.
+    pub name: &'a str,
+    /// Its heading; may be empty if there is only one part.
+    pub title: &'a str,
+    /// One paragraph each.
+    pub about: &'a [String],
+    /// In order.
+    pub sections: &'a [Section],
+    /// The folder beside the page with the [`files`](Part::files) of this part; `None` if there are none.
+    pub folder: Option<&'a str>,
+}
+
+/// A block with the name of its files.
+struct Named<'a> {
+    block: &'a Block,
+    name: String,
+}
+
+/// A section with its anchor.
+struct Placed<'a> {
+    section: &'a Section,
+    anchor: String,
+    blocks: Vec<Named<'a>>,
+}
+
+impl<'a> Part<'a> {
+    fn placed(&self) -> Vec<Placed<'a>> {
+        let (mut anchors, mut files) = (Names::default(), Names::default());
+        let place = |section: &'a Section| {
+            let anchor = anchors.take(&section.id);
+            let anchor = if self.name.is_empty() { anchor } else { format!("{}-{anchor}", self.name) };
+            let blocks = section.blocks.iter().map(|block| {
+                let name = match block {
+                    Block::Chart(chart) => files.take(&chart.id),
+                    Block::Table(table) => files.take(&table.id),
+                    Block::Comparison(_) => files.take(&format!("{}-compared", section.id)),
+                    Block::Claims(_) => files.take(&format!("{}-claims", section.id)),
+                };
+                Named { block, name }
+            });
+            Placed { section, anchor, blocks: blocks.collect() }
+        };
+        self.sections.iter().map(place).collect()
+    }
+
+    /// The files of this part: names and contents, in order.
+    #[must_use]
+    pub fn files(&self, colours: &Colours) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        for Named { block, name } in self.placed().into_iter().flat_map(|placed| placed.blocks) {
+            let table = match block {
+                Block::Chart(chart) => {
+                    files.push((format!("{name}.svg"), svg::file(chart, colours)));
+                    csv::chart(chart)
+                }
+                Block::Table(table) => csv::table(table),
+                Block::Comparison(compared) => csv::comparison(compared),
+                Block::Claims(claims) => csv::claims(claims),
+            };
+            files.push((format!("{name}.csv"), table));
+        }
+        files
+    }
+
+    fn anchor(&self) -> String {
+        format!("part-{}", self.name)
+    }
+}
+
+/// A page.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// Paragraphs under the title.
+    pub lead: &'a [String],
+    /// In order.
+    pub parts: &'a [Part<'a>],
+    /// Whether it begins with how many numbers agree and how many claims hold.
+    pub summary: bool,
+    /// What differs from one run to the next: it stands on one line at the very end, the only one that does.
+    pub footer: &'a [String],
+}
+
+impl Document<'_> {
+    /// The page as HTML.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let colours = Colours::of(self.parts.iter().flat_map(|part| part.sections));
+        let placed: Vec<Vec<Placed<'_>>> = self.parts.iter().map(Part::placed).collect();
+        let title = plain(self.title);
+        let mut out = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" \
+             content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n\
+             <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<a class=\"skip\" \
+             href=\"#main\">Skip the contents</a>\n",
+            svg::style()
+        );
+        let contents = self.contents(&placed);
+        let _ = write!(
+            out,
+            "<header>\n<h1>{title}</h1>\n{}</header>\n<details class=\"contents-top\"><summary>Contents</summary>\n\
+             <nav aria-label=\"Contents\">{contents}</nav></details>\n<div class=\"columns\">\n<nav class=\"contents\" \
+             aria-label=\"Contents\">{contents}</nav>\n<main id=\"main\">\n",
+            paragraphs(self.lead)
+        );
+        if self.summary {
+            self.write_summary(&mut out);
+        }
+        for (part, placed) in self.parts.iter().zip(&placed) {
+            write_part(part, placed, &colours, &mut out);
+        }
+        out.push_str("</main>\n</div>\n");
+        if !self.footer.is_empty() {
+            let pieces: Vec<String> =
+                self.footer.iter().map(|piece| prose(&piece.replace('\n', " "))).collect();
+            let _ = writeln!(out, "<footer id=\"run\">{}</footer>", pieces.join(" · "));
+        }
+        out.push_str("</body>\n</html>\n");
+        out
+    }
+
+    fn contents(&self, placed: &[Vec<Placed<'_>>]) -> String {
+        let mut out = String::from("<ol class=\"parts\">\n");
+        for (part, placed) in self.parts.iter().zip(placed) {
+            out.push_str("<li>");
+            if !part.title.is_empty() {
+                let _ = write!(
+                    out,
+                    "<a class=\"part\" href=\"#{}\">{} <span>{}</span></a>",
+                    part.anchor(),
+                    escape(part.name),
+                    prose(part.title)
+                );
+            }
+            out.push_str("<ol>\n");
+            for Placed { section, anchor, .. } in placed {
+                let _ = writeln!(
+                    out,
+                    "<li><a href=\"#{anchor}\">{}{}</a></li>",
+                    mark(section),
+                    numbered(&section.title)
+                );
+            }
+            out.push_str("</ol></li>\n");
+        }
+        out.push_str("</ol>\n");
+        out
+    }
+
+    fn write_summary(&self, out: &mut String) {
+        let mut all = Tally::default();
+        for part in self.parts {
+            all.join(&Tally::of(part.sections));
+        }
+        out.push_str(
+            "<section class=\"summary\" aria-labelledby=\"summary\">\n<h2 id=\"summary\">Summary</h2>\n",
+        );
+        out.push_str("<div class=\"cards\">\n");
+        if 0 < all.numbers.total() {
+            card("Numbers beside printed ones", "agree", &all.numbers, blocks::of_number, out);
+        }
+        card("Claims of the papers", "hold", &all.claims, blocks::of_claim, out);
+        out.push_str("</div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"By paper\"><table class=\"papers\">");
+        out.push_str("<thead><tr><th scope=\"col\" rowspan=\"2\">paper</th><th scope=\"colgroup\" colspan=\"4\">numbers</th>");
+        out.push_str("<th scope=\"colgroup\" colspan=\"4\">claims</th></tr><tr>");
+        for words in [blocks::of_number as fn(Verdict) -> &'static str, blocks::of_claim] {
+            for (verdict, _) in Verdicts::default().by_kind() {
+                let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", words(verdict));
+            }
+        }
+        out.push_str("</tr></thead><tbody>\n");
+        for part in self.parts {
+            let tally = Tally::of(part.sections);
+            let _ = write!(
+                out,
+                "<tr><th scope=\"row\"><a href=\"#{}\">{}</a> <span class=\"note\">{}</span></th>",
+                part.anchor(),
+                escape(part.name),
+                prose(part.title)
+            );
+            for (verdict, count) in tally.numbers.by_kind().into_iter().chain(tally.claims.by_kind()) {
+                let class = if count == 0 { "none" } else { blocks::kind(verdict).0 };
+                let _ = write!(out, "<td class=\"n {class}\">{count}</td>");
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table></div>\n</section>\n");
+    }
+}
+
+/// How many of what there is, as a sentence and a bar.
+fn card(title: &str, verb: &str, verdicts: &Verdicts, word: fn(Verdict) -> &'static str, out: &mut String) {
+    let total = verdicts.total();
+    let _ = write!(
+        out,
+        "<div class=\"card\"><h3>{title}</h3>\n<p class=\"big\"><b>{}</b> of {total} {verb}</p>\n<p \
+         class=\"share\" aria-hidden=\"true\">",
+        verdicts.holds
+    );
+    for (verdict, count) in verdicts.by_kind() {
+        if 0 < count {
+            let _ = write!(
+                out,
+                "<span class=\"{}\" style=\"flex-grow:{count}\"></span>",
+                blocks::kind(verdict).0
+            );
+        }
+    }
+    out.push_str("</p>\n<p class=\"key\">");
+    for (verdict, count) in verdicts.by_kind() {
+        let words = format!("{} {count}", word(verdict));
+        let _ = write!(out, "{} ", blocks::verdict(verdict, &words));
+    }
+    out.push_str("</p></div>\n");
+}
+
+fn paragraphs(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("<p>{}</p>\n", prose(text))).collect()
+}
+
+/// A title with what comes before its colon, the number that a reader looks for, in bold.
+fn numbered(title: &str) -> String {
+    match title.split_once(": ") {
+        Some((number, rest)) if number.chars().count() <= 24 => {
+            format!("<b>{}</b> {}", prose(number), prose(rest))
+        }
+        _ => prose(title),
+    }
+}
+
+/// The verdict on a whole section.
+fn mark(section: &Section) -> String {
+    let worst = Tally::of(std::slice::from_ref(section)).worst();
+    let Some(verdict) = worst else { return "<span class=\"mark\"></span>".to_owned() };
+    let (class, mark) = blocks::kind(verdict);
+    let word = match verdict {
+        Verdict::Holds => "all of it holds",
+        Verdict::Partly => "it holds in part",
+        Verdict::Fails => "something does not hold",
+        Verdict::Open => "something is open",
+    };
+    format!("<span class=\"mark {class}\" role=\"img\" aria-label=\"{word}\" title=\"{word}\">{mark}</span>")
+}
+
+fn write_part(part: &Part<'_>, placed: &[Placed<'_>], colours: &Colours, out: &mut String) {
+    // Without a heading of their own, sections stand right below the page's.
+    let level = if part.title.is_empty() { 2 } else { 3 };
+    if part.title.is_empty() {
+        out.push_str("<div class=\"part\">\n");
+    } else {
+        let anchor = part.anchor();
+        let _ = writeln!(
+            out,
+            "<section class=\"part\" aria-labelledby=\"{anchor}\">\n<h2 id=\"{anchor}\">{}</h2>",
+            prose(part.title)
+        );
+    }
+    out.push_str(&paragraphs(part.about));
+    if 1 < placed.len() && !part.title.is_empty() {
+        out.push_str("<p class=\"jumps\">");
+        for Placed { section, anchor, .. } in placed {
+            let number = section.title.split(": ").next().unwrap_or(&section.title);
+            let _ = write!(out, "<a href=\"#{anchor}\">{}{}</a> ", mark(section), prose(number));
+        }
+        out.push_str("</p>\n");
+    }
+    for Placed { section, anchor, blocks: named } in placed {
+        let _ = writeln!(
+            out,
+            "<section class=\"section\" aria-labelledby=\"{anchor}\">\n<h{level} id=\"{anchor}\">{} <a class=\"anchor\" \
+             href=\"#{anchor}\" aria-label=\"Link to this section\">#</a></h{level}>\n{}",
+            numbered(&section.title),
+            paragraphs(&section.text)
+        );
+        write_blocks(part, named, colours, out);
+        out.push_str("</section>\n");
+    }
+    out.push_str(if part.title.is_empty() { "</div>\n" } else { "</section>\n" });
+}
+
+/// Blocks one after the other; charts that follow one another share a row where there is room.
+fn write_blocks(part: &Part<'_>, named: &[Named<'_>], colours: &Colours, out: &mut String) {
+    let charts = |one: &Named<'_>| matches!(one.block, Block::Chart(_));
+    for run in named.chunk_by(|left, right| charts(left) && charts(right)) {
+        let figures = run.iter().all(charts);
+        if figures {
+            out.push_str(if run.len() == 1 {
+                "<div class=\"figures single\">\n"
+            } else {
+                "<div class=\"figures\">\n"
+            });
+        }
+        for Named { block, name } in run {
+            let path = part.folder.map(|folder| format!("{}/{name}", escape(folder)));
+            blocks::html(block, colours, path.as_deref(), out);
+        }
+        if figures {
+            out.push_str("</div>\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! How many printed numbers agree, and how many claims hold.
+//!
+//! Not here: the judging, which is the experiments' affair.
+
+use crate::report::{Block, Section, Verdict};
+use serde::Serialize;
+
+/// Verdicts by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Verdicts {
+    /// As printed.
+    pub holds: usize,
+    /// Under some conditions.
+    pub partly: usize,
+    /// Not as printed.
+    pub fails: usize,
+    /// Could not be judged.
+    pub open: usize,
+}
+
+impl Verdicts {
+    /// Counts one more.
+    pub fn add(&mut self, verdict: Verdict) {
+        *match verdict {
+            Verdict::Holds => &mut self.holds,
+            Verdict::Partly => &mut self.partly,
+            Verdict::Fails => &mut self.fails,
+            Verdict::Open => &mut self.open,
+        } += 1;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.holds + self.partly + self.fails + self.open
+    }
+
+    /// The verdicts with their numbers, best first.
+    #[must_use]
+    pub fn by_kind(&self) -> [(Verdict, usize); 4] {
+        [
+            (Verdict::Holds, self.holds),
+            (Verdict::Partly, self.partly),
+            (Verdict::Fails, self.fails),
+            (Verdict::Open, self.open),
+        ]
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.holds += other.holds;
+        self.partly += other.partly;
+        self.fails += other.fails;
+        self.open += other.open;
+    }
+}
+
+/// What came out, counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Tally {
+    /// Numbers beside printed or reference ones.
+    pub numbers: Verdicts,
+    /// Statements.
+    pub claims: Verdicts,
+}
+
+impl Tally {
+    /// Counts what stands in these sections.
+    #[must_use]
+    pub fn of(sections: &[Section]) -> Self {
+        let mut tally = Self::default();
+        for block in sections.iter().flat_map(|section| &section.blocks) {
+            match block {
+                Block::Comparison(compared) => {
+                    compared.iter().for_each(|compared| tally.numbers.add(compared.verdict));
+                }
+                Block::Claims(claims) => claims.iter().for_each(|claim| tally.claims.add(claim.verdict)),
+                Block::Chart(_) | Block::Table(_) => {}
+            }
+        }
+        tally
+    }
+
+    /// Adds another count.
+    pub fn join(&mut self, other: &Self) {
+        self.numbers.join(&other.numbers);
+        self.claims.join(&other.claims);
+    }
+
+    /// The verdict on all of it: whatever is worst, where not knowing is the least bad; `None` if nothing was judged.
+    #[must_use]
+    pub fn worst(&self) -> Option<Verdict> {
+        let [holds, partly, fails, open] =
+            [0, 1, 2, 3].map(|kind| self.numbers.by_kind()[kind].1 + self.claims.by_kind()[kind].1);
+        match (fails, partly, open, holds) {
+            (0, 0, 0, 0) => None,
+            (0, 0, 0, _) => Some(Verdict::Holds),
+            (0, 0, _, _) => Some(Verdict::Open),
+            (0, _, _, _) => Some(Verdict::Partly),
+            _ => Some(Verdict::Fails),
+        }
+    }
+}

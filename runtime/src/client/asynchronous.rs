@@ -1,0 +1,563 @@
+//! The core of a client: everything it can ask of a master, as futures.
+//!
+//! What a future does stops when it is dropped, but for files that are being planned or closed on threads of their own.
+//! It needs a tokio runtime around it, with time and network. Not here: blocking, and what one program lets its user
+//! see (`client`).
+
+use super::lines::Lines;
+use super::outcome::{ClientError, JobReport};
+use crate::api::{
+    ApiError, ClusterStatus, ErrorCode, Explanation, JobState, JobStatus, JobTrace, LogEntry, MadeToken,
+    MasterStatus, NewToken, OutputClosed, PolicyChange, ROOT, RevokeToken, Role, RotateTokens, Submission,
+};
+use crate::cluster_view::{ClusterView, unseen};
+use crate::output_dir::{OutputDirectory, Success};
+use crate::prepared::PreparedJob;
+use crate::submit::{JobOptions, Planned, SubmitError, plan};
+use crate::submitter;
+use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_worker::agent::files::Served;
+use gristmill_worker::api::Job;
+use gristmill_worker::fault;
+use gristmill_worker::http::{
+    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Timeouts, Token,
+    Transport, empty, full,
+};
+use gristmill_worker::input::FilePath;
+use hyper::{Method, StatusCode, Uri};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Longest answer that is read whole, bytes.
+const ANSWER_BYTES_MAX: usize = 1 << 30;
+
+/// How long a master may be silent before it is taken for gone, in time that this process has really lived through:
+/// what passes while it is stopped or its machine sleeps does not count. Masters say something twice in a second.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// An output of so many parts is closed at once if nothing is synced: another thread would take longer to wake.
+const CLOSED_HERE_PARTS_MAX: usize = 16;
+
+/// A way to one master, for programs that have a tokio runtime of their own. See [`Client`](super::Client) for others.
+pub struct AsyncClient {
+    pub(super) master: Endpoint,
+    token: Token,
+    pool: Pool,
+    /// Counts interruptions by the user; `None` if nobody watches for them.
+    interrupted: Option<watch::Receiver<u32>>,
+    permissions: Permissions,
+}
+
+impl AsyncClient {
+    /// A client of the master of this join line, which is not asked yet.
+    #[must_use]
+    pub fn new(master: &JoinLine) -> Self {
+        let timeouts = Timeouts {
+            stall: fault::span("client.silence", SILENCE_MAX),
+            // Who follows a job hears little while nothing happens.
+            steady: false,
+            ..Timeouts::default()
+        };
+        Self {
+            master: master.endpoint.clone(),
+            token: master.token.clone(),
+            pool: Pool::new(timeouts, master.plaintext),
+            interrupted: None,
+            permissions: Permissions::default(),
+        }
+    }
+
+    /// Cancels the job that is followed as soon as this is more than 0.
+    pub fn set_interrupted(&mut self, interrupted: watch::Receiver<u32>) {
+        self.interrupted = Some(interrupted);
+    }
+
+    /// What this client may listen on, where it serves its files to workers.
+    pub fn set_permissions(&mut self, permissions: Permissions) {
+        self.permissions = permissions;
+    }
+
+    /// The master and its workers.
+    ///
+    /// # Errors
+    /// A master that cannot be reached.
+    pub async fn master(&self) -> Result<MasterStatus, ClientError> {
+        self.get(&format!("{ROOT}/status")).await
+    }
+
+    /// A new token that may do what this role may; the label lets it be revoked alone.
+    ///
+    /// # Errors
+    /// A label that none can have, a token of ours that may not do this, or a master that cannot be reached.
+    pub async fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
+        let wanted = NewToken { role, label: label.map(str::to_owned) };
+        let made: MadeToken = parsed(&self.change(Method::POST, "tokens", &wanted).await?)?;
+        made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
+    }
+
+    /// Lets the token of this name open nothing any more. Workers that joined with it are lost.
+    ///
+    /// # Errors
+    /// As [`AsyncClient::new_token`].
+    pub async fn revoke_token(&self, name: &str) -> Result<(), ClientError> {
+        let revoked = RevokeToken { name: name.to_owned() };
+        self.change(Method::POST, "tokens/revoke", &revoked).await.map(drop)
+    }
+
+    /// Makes all tokens new; those of before are taken for this long.
+    ///
+    /// # Errors
+    /// As [`AsyncClient::new_token`].
+    pub async fn rotate_tokens(&self, grace: Duration) -> Result<(), ClientError> {
+        let rotated = RotateTokens { grace_seconds: grace.as_secs() };
+        self.change(Method::POST, "tokens/rotate", &rotated).await.map(drop)
+    }
+
+    /// Lets another policy or placement decide from now on; answers how the master stands then.
+    ///
+    /// # Errors
+    /// A policy or placement that the master cannot make or cannot run, or a master that cannot be reached.
+    pub async fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
+        parsed(&self.change(Method::PUT, "policy", change).await?)
+    }
+
+    /// All jobs that the master remembers, oldest first.
+    ///
+    /// # Errors
+    /// A master that cannot be reached.
+    pub async fn jobs(&self) -> Result<Vec<JobStatus>, ClientError> {
+        self.get(&format!("{ROOT}/jobs")).await
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub async fn status(&self, job: JobId) -> Result<JobStatus, ClientError> {
+        self.get(&format!("{ROOT}/jobs/{job}")).await
+    }
+
+    /// Waits until a job has ended, whatever its end.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub async fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
+        let mut lines = self.open(Method::GET, &format!("{ROOT}/jobs/{job}/watch"), empty()).await?;
+        loop {
+            let status = lines.next().await?;
+            seen(&status);
+            if status.state.ended() {
+                lines.end().await;
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Stops a job.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub async fn cancel(&self, job: JobId) -> Result<(), ClientError> {
+        let path = format!("{ROOT}/jobs/{job}/cancel");
+        self.request(Method::POST, &path, Vec::new()).await.map(drop)
+    }
+
+    /// What user code of a job wrote to stdout and stderr.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub async fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
+        self.get(&format!("{ROOT}/jobs/{job}/logs")).await
+    }
+
+    /// Why a job waits, or, with a task such as `map-3`, why that ran where and when it did.
+    ///
+    /// # Errors
+    /// A job or task that the master does not know, or a master that cannot be reached.
+    pub async fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
+        let query = task.map_or_else(String::new, |task| format!("?task={task}"));
+        self.get(&format!("{ROOT}/jobs/{job}/explain{query}")).await
+    }
+
+    /// Everything that happened to a job.
+    ///
+    /// # Errors
+    /// A job that the master does not know, or a master that cannot be reached.
+    pub async fn trace(&self, job: JobId) -> Result<JobTrace, ClientError> {
+        self.get(&format!("{ROOT}/jobs/{job}/trace")).await
+    }
+
+    /// Runs a job to its end. It is cancelled if the future is dropped before.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from succeeding; its output directory is then as it was before.
+    pub async fn run<J: Job>(&self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
+        self.run_prepared(Box::new(job), options, &mut |_| {}).await
+    }
+
+    /// Hands a job to the master and comes back at once. The master must see the input and the output directory.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from being accepted.
+    pub async fn submit<J: Job>(&self, job: J, options: &JobOptions) -> Result<JobId, ClientError> {
+        self.submit_prepared(Box::new(job), options).await
+    }
+
+    /// As [`AsyncClient::submit`], of a job that a registry has made.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub async fn submit_prepared(
+        &self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+    ) -> Result<JobId, ClientError> {
+        let ready = self.make_ready(job, options, true).await?;
+        let output = ready.output.path();
+        self.hand_over(ready).await.map_err(|error| match error {
+            ClientError::Refused { error } if error.code == ErrorCode::NotShared => ClientError::NotShared {
+                who: "the master".to_owned(),
+                path: FilePath::from(output.as_path()).to_string(),
+            },
+            error => error,
+        })
+    }
+
+    async fn change(
+        &self,
+        method: Method,
+        route: &str,
+        change: &impl Serialize,
+    ) -> Result<bytes::Bytes, ClientError> {
+        let body = serde_json::to_vec(change).map_err(|source| ClientError::Answer { source })?;
+        self.request(method, &format!("{ROOT}/{route}"), body).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        parsed(&self.request(Method::GET, path, Vec::new()).await?)
+    }
+
+    async fn request(&self, method: Method, path: &str, body: Vec<u8>) -> Result<bytes::Bytes, ClientError> {
+        let mut answer = self.send(method, path, full(body)).await?;
+        answer.collect(ANSWER_BYTES_MAX).await.map_err(|source| self.failed(source))
+    }
+
+    pub(super) fn failed(&self, source: HttpError) -> ClientError {
+        ClientError::Master { master: self.master.clone(), source: Box::new(source) }
+    }
+
+    /// Sends a request. An answer that is no success becomes the error that the master wrote.
+    async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
+        let mut request = hyper::Request::new(body);
+        *request.method_mut() = method.clone();
+        *request.uri_mut() =
+            hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
+        let sent = self.pool.send(&self.master, Some(&self.token), request).await;
+        let answer = sent.map_err(|source| self.failed(source))?;
+        let status = answer.status();
+        let mut answer = answer.into_body();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.collect(ANSWER_BYTES_MAX).await.unwrap_or_default();
+        if let Ok(error) = serde_json::from_slice::<ApiError>(&body) {
+            return Err(ClientError::Refused { error });
+        }
+        let (peer, path) = (self.master.to_string(), path.to_owned());
+        Err(self.failed(match status {
+            StatusCode::UNAUTHORIZED => HttpError::Unauthorized { peer, method, path },
+            StatusCode::FORBIDDEN => HttpError::Forbidden { peer, method, path },
+            status => HttpError::Status { peer, method, path, status, message: String::new() },
+        }))
+    }
+
+    async fn open(&self, method: Method, path: &str, body: Body) -> Result<Lines<'_>, ClientError> {
+        let answer = self.send(method, path, body).await?;
+        Ok(Lines::new(self, answer))
+    }
+
+    fn cluster_view(&self, master: MasterStatus, list_keys: &BTreeMap<WorkerId, String>) -> ClusterView {
+        let keys = list_keys.iter().filter_map(|(worker, key)| Some((*worker, key.parse().ok()?)));
+        ClusterView {
+            workers: master.workers,
+            list_keys: keys.collect(),
+            pool: self.pool.clone(),
+            runtime: tokio::runtime::Handle::current(),
+        }
+    }
+
+    /// Plans a job and claims its output directory, so that handing it over later takes no time. With `checked`, all
+    /// workers are asked whether they see its input and output.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from being submitted.
+    pub async fn make_ready(
+        &self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        checked: bool,
+    ) -> Result<Ready, ClientError> {
+        let (planned, cluster) = self.plan(job, options, false).await?;
+        let (submission, output) = (planned.submission, planned.output);
+        let unseen = if checked { unseen(&cluster, &submission).await } else { None };
+        if let Some((worker, path)) = unseen {
+            output.abandon();
+            return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
+        }
+        let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
+        Ok(Ready { body, output })
+    }
+
+    /// Hands over a job that [`AsyncClient::make_ready`] has made ready. The master finishes or abandons its output.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from being accepted.
+    pub async fn hand_over(&self, ready: Ready) -> Result<JobId, ClientError> {
+        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(ready.body)).await;
+        let first = match lines {
+            Ok(mut lines) => lines.next().await,
+            Err(error) => Err(error),
+        };
+        match first {
+            Ok(status) => Ok(status.job),
+            Err(error) => {
+                ready.output.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    async fn plan(
+        &self,
+        mut job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        attached: bool,
+    ) -> Result<(Planned, ClusterView), ClientError> {
+        let options = options.clone();
+        // Its thread starts while the master is asked.
+        let (known, cluster) = tokio::sync::oneshot::channel::<ClusterView>();
+        let planning = tokio::task::spawn_blocking(move || {
+            let cluster = cluster.blocking_recv().ok()?;
+            let planned = plan(&mut *job, &options, &cluster, attached);
+            Some((planned, cluster))
+        });
+        let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
+        let build = gristmill_worker::build_id();
+        if master.build != build {
+            // The master would refuse it too, but not before all of it is planned.
+            return Err(ClientError::OtherBuild { own: build, cluster: master.build });
+        }
+        let _ = known.send(self.cluster_view(master, &list_keys));
+        match planning.await {
+            Ok(Some((planned, cluster))) => {
+                Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, cluster))
+            }
+            // The panic hook has printed the message.
+            Ok(None) | Err(_) => Err(ClientError::Submit { source: Box::new(SubmitError::Panicked) }),
+        }
+    }
+
+    /// As [`AsyncClient::run`], of a job that a registry has made. `seen` is shown each status that the master tells.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub async fn run_prepared(
+        &self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobReport, ClientError> {
+        let (mut planned, _) = self.plan(job, options, true).await?;
+        let serving = match self.serve(&mut planned, options).await {
+            Ok(serving) => serving,
+            Err(error) => {
+                planned.output.abandon();
+                return Err(error);
+            }
+        };
+        let mut lines = None;
+        let result = self.follow(&planned.submission, &mut lines, seen).await;
+        drop(serving);
+        let (path, columns) = (planned.output.path(), planned.submission.columns.clone());
+        let (claim, sync) = (planned.output, options.sync);
+        let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
+        let few = success.as_ref().is_none_or(|(_, built)| built.len() <= CLOSED_HERE_PARTS_MAX);
+        let close = move || {
+            let closed = match success {
+                Some((success, built)) => claim.finish(&success, &built, sync).map(Some),
+                None => {
+                    claim.abandon();
+                    Ok(None)
+                }
+            };
+            match closed {
+                Ok(remains) => (remains, Ok(())),
+                Err(error) => (None, Err(error)),
+            }
+        };
+        let (remains, closed) = if few && !sync {
+            close()
+        } else {
+            // Off this thread, which keeps the connection alive: while it is, the master leaves the output to us.
+            let closing = tokio::task::spawn_blocking(close).await;
+            closing.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+        };
+        // The claim is given back: its folder goes while the master hears of it.
+        let clearing = tokio::task::spawn_blocking(move || drop(remains));
+        if let (Some(mut lines), Some(job)) = (lines, job_of(&result)) {
+            self.tell_closed(job, closed.as_ref().err().map(|error| crate::chain(error))).await;
+            lines.end().await;
+        }
+        let _ = clearing.await;
+        let status = result?;
+        closed.map_err(|source| ClientError::Output { source })?;
+        let status = JobStatus { state: JobState::Succeeded, built: Vec::new(), ..status };
+        Ok(JobReport { status, output: path })
+    }
+
+    /// Tells the master what became of the output of a job that has ended.
+    async fn tell_closed(&self, job: JobId, failed: Option<String>) {
+        let path = format!("{ROOT}/jobs/{job}/closed");
+        let Ok(body) = serde_json::to_vec(&OutputClosed { failed }) else { return };
+        // A master that is gone by now changes nothing: the output is closed.
+        if let Err(error) = self.request(Method::POST, &path, body).await {
+            tracing::debug!(%error, %job, "the master was not told that the output is closed");
+        }
+    }
+
+    /// Starts serving files and taking parts, if workers may need it.
+    async fn serve(
+        &self,
+        planned: &mut Planned,
+        options: &JobOptions,
+    ) -> Result<Option<Serving>, ClientError> {
+        let own = match options.serve {
+            Some(address) => address,
+            None => match self.own_address().await {
+                Some(address) if !address.is_loopback() => address,
+                _ => return Ok(None),
+            },
+        };
+        let transport = match self.master.pin {
+            None => Transport::Plain,
+            Some(_) => Transport::Tls(
+                Identity::generate(&[own.to_string()]).map_err(|source| ClientError::Identity { source })?,
+            ),
+        };
+        let bind = Bind {
+            address: SocketAddr::new(own, 0),
+            transport: transport.clone(),
+            permissions: self.permissions,
+        };
+        let listener = bind.listen().await.map_err(|source| ClientError::Serve { source })?;
+        let address = listener.local_addr().map_err(|source| ClientError::Start { source })?;
+        let pin = match &transport {
+            Transport::Plain => None,
+            Transport::Tls(identity) => Some(identity.pin()),
+        };
+        planned.submission.submitter = Some(Endpoint::of_address(address, pin));
+        let files = Served::Listed(Arc::new(std::mem::take(&mut planned.files)));
+        let auth =
+            submitter::SubmitterAuth { key: planned.key.clone(), permit_key: planned.permit_key.clone() };
+        let parts = planned.output.parts(options.sync).map_err(|source| ClientError::Start { source })?;
+        let task = tokio::spawn(submitter::run(listener, transport, auth, files, parts));
+        Ok(Some(Serving(task)))
+    }
+
+    /// The address from which the master is reached.
+    async fn own_address(&self) -> Option<IpAddr> {
+        if let Ok(address) = self.master.host.parse::<IpAddr>()
+            && address.is_loopback()
+        {
+            return Some(address);
+        }
+        let master = (self.master.host.as_str(), self.master.port);
+        let stream = tokio::net::TcpStream::connect(master).await.ok()?;
+        stream.local_addr().ok().map(|address| address.ip())
+    }
+
+    /// Submits and waits until the output is to be published. While the connection in `open` lasts, the output is left to us.
+    async fn follow<'a>(
+        &'a self,
+        submission: &Submission,
+        open: &mut Option<Lines<'a>>,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobStatus, ClientError> {
+        let body = serde_json::to_vec(submission).map_err(|source| ClientError::Answer { source })?;
+        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?;
+        let lines = open.insert(lines);
+        let mut interrupted = self.interrupted.clone();
+        let mut cancelled = None;
+        loop {
+            let interruption = async {
+                match &mut interrupted {
+                    Some(count) if cancelled.is_none() => {
+                        count.wait_for(|count| 0 < *count).await.map(drop).ok()
+                    }
+                    _ => std::future::pending().await,
+                }
+            };
+            let status = tokio::select! {
+                status = lines.next() => status?,
+                _ = interruption => {
+                    // The first status names the job; until it is there, the connection's end cancels.
+                    let status = lines.next().await?;
+                    cancelled = Some(status.job);
+                    if !status.state.ended() {
+                        self.cancel(status.job).await?;
+                    }
+                    status
+                }
+            };
+            seen(&status);
+            match (status.state, cancelled) {
+                (JobState::Publishing | JobState::Succeeded, _) => return Ok(status),
+                (state, Some(job)) if state.ended() => return Err(ClientError::Interrupted { job }),
+                (state, None) if state.ended() => return Err(ClientError::Job { status: Box::new(status) }),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(answer).map_err(|source| ClientError::Answer { source })
+}
+
+/// The job that has ended like this, if it was heard to end.
+fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
+    match result {
+        Ok(status) => Some(status.job),
+        Err(ClientError::Job { status }) => Some(status.job),
+        Err(ClientError::Interrupted { job }) => Some(*job),
+        Err(_) => None,
+    }
+}
+
+/// A job that only has to be handed over.
+pub struct Ready {
+    /// The submission as JSON.
+    body: Vec<u8>,
+    output: OutputDirectory,
+}
+
+impl Ready {
+    /// Gives up the claim on the output directory of a job that is not handed over after all.
+    pub fn abandon(self) {
+        self.output.abandon();
+    }
+}
+
+/// Serves while it lives.
+struct Serving(tokio::task::JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,111 @@
+//! Child processes of this executable: how they are started, what they are told, how they are asked to end.
+//!
+//! All settings and secrets go through the child's standard input, which stays open for as long as this process lives.
+//! The other end of the pipe is in the command line (`cli`).
+
+use crate::deciders::DeciderNames;
+use gristmill_worker::http::Endpoint;
+use gristmill_worker::input::FilePath;
+use gristmill_worker::settings::WorkerSettings;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+use tokio::process::{Child, ChildStdin};
+
+/// How long children may take to end by themselves before they are killed.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is written to a child before its pipe is closed. A parent that is killed writes nothing.
+const FAREWELL: &[u8] = b"end\n";
+
+/// What a child reads from its standard input before anything else: one line of JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildConfig {
+    /// For the master of an embedded cluster.
+    Master(MasterChild),
+    /// For a worker process.
+    Worker(WorkerChild),
+}
+
+/// What the master of an embedded cluster is told.
+#[derive(Serialize, Deserialize)]
+pub struct MasterChild {
+    /// The cluster's secret, as text.
+    pub secret: String,
+    /// Who decides; whoever starts the child has looked whether there are such.
+    pub deciders: DeciderNames,
+    /// Where it writes its journal; `None`: nowhere.
+    pub journal: Option<FilePath>,
+    /// Folders that it removes when its parent has died and cannot.
+    pub remove_at_end: Vec<PathBuf>,
+}
+
+/// What a worker process is told.
+#[derive(Serialize, Deserialize)]
+pub struct WorkerChild {
+    /// The master that it joins.
+    pub master: Endpoint,
+    /// With what it joins, as text.
+    pub token: String,
+    /// What its parent's key for telling of its end gives, as text.
+    pub ended_proof: String,
+    /// What it is made to be.
+    pub settings: WorkerSettings,
+    /// Its private folders; there is at least one.
+    pub folders: Vec<PathBuf>,
+}
+
+/// What the master says on its standard output once it listens.
+#[derive(Serialize, Deserialize)]
+pub struct MasterReady {
+    /// Where it listens on loopback.
+    pub port: u16,
+}
+
+/// Starts this executable as a child in the role of this command, killed if this process drops it. It waits for
+/// [`configure`].
+pub(super) fn start(role: &str, stdout: Stdio) -> io::Result<Child> {
+    // By its file, so that it is seen under its name; through the kernel's link if that file has been replaced.
+    let file = std::env::current_exe().ok().filter(|file| file.exists());
+    let program = file.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let mut command = Command::new(program);
+    command.args([role, "--from-parent"]).stdin(Stdio::piped()).stdout(stdout).kill_on_drop(true);
+    // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
+    command.process_group(0);
+    command.spawn()
+}
+
+/// Tells a child what it needs. The pipe is to be kept: its end is the child's end.
+pub(super) async fn configure(child: &mut Child, config: &ChildConfig) -> io::Result<ChildStdin> {
+    let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut line = serde_json::to_vec(config)?;
+    line.push(b'\n');
+    stdin.write_all(&line).await?;
+    stdin.flush().await?;
+    Ok(stdin)
+}
+
+/// The first line of a child's standard output.
+pub(super) async fn first_line(child: &mut Child) -> io::Result<String> {
+    let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).await?;
+    if line.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
+}
+
+/// Lets a child end by itself, then makes it.
+pub(super) async fn end(child: &mut Child, stdin: Option<ChildStdin>) {
+    if let Some(mut stdin) = stdin {
+        // So that it does not take this process for dead. A child that has ended needs no word.
+        let _ = stdin.write_all(FAREWELL).await;
+        let _ = stdin.flush().await;
+    }
+    if tokio::time::timeout(END_PATIENCE, child.wait()).await.is_err() {
+        let _ = child.kill().await;
+    }
+}

@@ -1,0 +1,184 @@
+//! An embedded cluster: a master and worker processes of this same executable, as direct children on loopback.
+//!
+//! Children get their secrets and settings through their standard input ([`ChildConfig`]), which stays open for as long
+//! as this process lives: when it closes, they end. What the children do is in the command line (`cli`).
+
+mod child;
+mod folders;
+mod worker_slot;
+mod workers;
+
+pub use child::{ChildConfig, MasterChild, MasterReady, WorkerChild};
+pub use folders::{leave_folders, remove_folders};
+pub use workers::Workers;
+
+use crate::api::ROOT;
+use crate::deciders::DeciderNames;
+use crate::master::tokens::Tokens;
+use crate::role::Role;
+use crate::scratch;
+use folders::private_folders;
+use gristmill_worker::http::{
+    Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, Token, full,
+};
+use gristmill_worker::input::FilePath;
+use hyper::Method;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::{Child, ChildStdin};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How long the master may take to say where it listens.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// An embedded cluster's size and settings.
+#[derive(Clone, Debug)]
+pub struct ClusterConfig {
+    /// Its workers.
+    pub workers: Workers,
+    /// Who decides.
+    pub deciders: DeciderNames,
+    /// Where the master writes its journal; `None`: nowhere.
+    pub journal: Option<PathBuf>,
+}
+
+/// Why a cluster did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// A process of this executable could not be started or ended at once.
+    #[error("could not start a {role} process")]
+    Start {
+        /// Master or worker.
+        role: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A private folder could not be made.
+    #[error("could not make the folder {path}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// No randomness.
+    #[error("no secret could be made")]
+    Secret {
+        /// Why.
+        #[source]
+        source: SecretError,
+    },
+}
+
+/// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.
+pub struct Cluster {
+    master: Endpoint,
+    /// What lets its owner do everything.
+    token: Token,
+    master_child: Child,
+    master_stdin: Option<ChildStdin>,
+    stop: watch::Sender<bool>,
+    supervisors: JoinSet<Option<u8>>,
+    folders: Vec<PathBuf>,
+    _holds: Vec<scratch::Hold>,
+}
+
+impl Cluster {
+    /// Starts the processes. Comes back as soon as the master listens; workers join meanwhile.
+    ///
+    /// # Errors
+    /// Whatever keeps the processes from starting; nothing is left behind then.
+    pub async fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
+        let secret = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
+        let (folders, holds) = private_folders(&config.workers.spill_dirs, &secret)?;
+        match Self::start_in(config, secret, folders.clone(), holds).await {
+            Ok(cluster) => Ok(cluster),
+            Err(error) => {
+                remove_folders(&folders);
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_in(
+        config: &ClusterConfig,
+        secret: Secret,
+        folders: Vec<PathBuf>,
+        holds: Vec<scratch::Hold>,
+    ) -> Result<Self, ClusterError> {
+        let failed = |source| ClusterError::Start { role: "master", source };
+        let mut child = child::start("master", Stdio::piped()).map_err(failed)?;
+        let told = ChildConfig::Master(MasterChild {
+            secret: secret.to_text().to_string(),
+            deciders: config.deciders.clone(),
+            journal: config.journal.as_deref().map(FilePath::from),
+            remove_at_end: folders.clone(),
+        });
+        let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
+        let ready = tokio::time::timeout(START_PATIENCE, child::first_line(&mut child)).await;
+        let ready = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
+        let ready: MasterReady = serde_json::from_str(&ready).map_err(|error| failed(error.into()))?;
+        let master = Endpoint { host: "127.0.0.1".to_owned(), port: ready.port, pin: None };
+        let (stop, stopping) = watch::channel(false);
+        let made = |role| Tokens::of_secret(secret.clone()).token(role, None);
+        let made = |role| made(role).map_err(|error| failed(io::Error::other(error)));
+        let mut cluster = Self {
+            master,
+            token: made(Role::Admin)?,
+            master_child: child,
+            master_stdin: Some(stdin),
+            stop,
+            supervisors: JoinSet::new(),
+            folders,
+            _holds: holds,
+        };
+        let plaintext = Plaintext::OnLoopback;
+        let join = JoinLine { endpoint: cluster.master.clone(), token: made(Role::Work)?, plaintext };
+        cluster.supervisors = config.workers.start(&join, &cluster.folders, &stopping).await?;
+        Ok(cluster)
+    }
+
+    /// What a client needs to use it.
+    #[must_use]
+    pub fn join_line(&self) -> JoinLine {
+        JoinLine {
+            endpoint: self.master.clone(),
+            token: self.token.clone(),
+            plaintext: Plaintext::OnLoopback,
+        }
+    }
+
+    /// A private folder that goes with the cluster, also when this process is killed.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        // There is always one: without spill folders it is the system's for temporary files.
+        self.folders.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// Ends all processes and removes their folders. Processes that do not end in time are killed.
+    pub async fn stop(mut self) {
+        let _ = self.stop.send(true);
+        // Workers first: the master removes their folders when it ends.
+        while self.supervisors.join_next().await.is_some() {}
+        let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
+        let path = format!("{ROOT}/shutdown");
+        let _ = pool.request(&self.master, Some(&self.token), Method::POST, &path, full(Vec::new())).await;
+        child::end(&mut self.master_child, self.master_stdin.take()).await;
+        remove_folders(&self.folders);
+    }
+}
+
+impl Drop for Cluster {
+    /// After [`Cluster::stop`] there is nothing left to do; otherwise (a panic on the way) nothing may stay behind.
+    fn drop(&mut self) {
+        self.supervisors.abort_all();
+        let _ = self.master_child.start_kill();
+        remove_folders(&self.folders);
+    }
+}

@@ -1,0 +1,38 @@
+//! Which role each of the master's routes needs.
+//!
+//! A route that is not named here needs the role that may do everything. Not here: what the routes do (`routes`).
+
+use super::routes::route;
+use super::tokens::Tokens;
+use crate::role::Role;
+use gristmill_worker::http::{Access, RouteAuth};
+use gristmill_worker::protocol::CONNECT_PATH;
+use hyper::Method;
+use std::sync::Arc;
+
+/// Which role the routes of a master need.
+pub(super) struct MasterAuth(pub(super) Arc<Tokens>);
+
+impl RouteAuth for MasterAuth {
+    fn access(&self, method: &Method, path: &str, key: &str) -> Access {
+        let (Some(needed), Some((role, secret))) = (role_for(method, path), self.0.find(key)) else {
+            return Access::Closed;
+        };
+        if role.may(needed) { Access::Secret(secret) } else { Access::Forbidden(secret) }
+    }
+}
+
+/// The role for which a route is made; `None` if the master has no such routes.
+fn role_for(method: &Method, path: &str) -> Option<Role> {
+    if path == CONNECT_PATH {
+        return Some(Role::Work);
+    }
+    Some(match (method, route(path)?.as_slice()) {
+        (&Method::POST, ["workers", "ended"]) => Role::Work,
+        (&Method::GET, ["cluster"]) | (&Method::POST, ["jobs"] | ["jobs", _, "cancel" | "closed"]) => {
+            Role::Submit
+        }
+        (&Method::GET, ["status" | "jobs"] | ["jobs", ..]) => Role::View,
+        _ => Role::Admin,
+    })
+}

@@ -1,0 +1,171 @@
+//! The replay check: a journal's facts fed back through a core must give the recorded orders again.
+//!
+//! Not here: lines of journals (`journal`), and what the same jobs would have taken under another policy
+//! (`gristmill-lab`, whose `predict` tests this too, on journals of made-up runs).
+
+use crate::journal::{Header, ReadError, Reader, Record};
+use crate::registry::Registry;
+use gristmill_scheduler::core::Core;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::units::Time;
+use serde_json::Value;
+use std::io::BufRead;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a replay found.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Replayed {
+    /// Instants that agree.
+    pub instants: u64,
+    /// Their facts.
+    pub facts: u64,
+    /// Their orders.
+    pub orders: u64,
+    /// Changes of the order in which the shuffle serves jobs.
+    pub shuffles: u64,
+    /// How often somebody else decided from then on.
+    pub changes: u64,
+    /// The last line, if it was cut off; it was left out.
+    pub torn: Option<u64>,
+    /// Whether the journal says that its master ended in order. If not, it may lack its last instants.
+    pub ended: bool,
+    /// Where the orders were others for the first time; what comes after was not looked at.
+    pub difference: Option<Difference>,
+}
+
+/// An instant whose orders were others.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// Its line in the journal.
+    pub line: u64,
+    /// When, by the master's clock.
+    pub at: Time,
+    /// The first order that differs, from 1, counted within the instant; `None` if all are alike and the order of the
+    /// shuffle is another.
+    pub order: Option<usize>,
+    /// It, as recorded; `None` if there are fewer.
+    pub recorded: Option<Value>,
+    /// It, as replayed; `None` if there are fewer.
+    pub replayed: Option<Value>,
+}
+
+/// Why a journal cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The journal cannot be read.
+    #[error("the journal cannot be read")]
+    Read {
+        /// Why.
+        #[source]
+        source: ReadError,
+    },
+    /// A policy, placement or estimator that this program cannot make, or a memory that the estimator refuses.
+    #[error("line {line} cannot be replayed: {reason}")]
+    Name {
+        /// Where it is named.
+        line: u64,
+        /// Why, with the name.
+        reason: String,
+    },
+    /// No master can have entered these facts: the journal was changed, or there is a bug.
+    #[error("the facts of line {line} are impossible: {words}")]
+    Impossible {
+        /// Which line.
+        line: u64,
+        /// What the core said.
+        words: String,
+    },
+    /// An order that is not a number, word or list of such.
+    #[error("the orders that follow from line {line} cannot be written down")]
+    Orders {
+        /// Which line.
+        line: u64,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Feeds the facts of a journal through a fresh core that begins as the master's did, and compares the orders up to the
+/// first that differs.
+///
+/// # Errors
+/// What cannot be read, names that mean nothing here, and facts that no master enters.
+pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Result<Replayed, ReplayError> {
+    let mut core = core_of(registry, journal.header())?;
+    let mut replayed = Replayed::default();
+    let mut commands = Vec::new();
+    while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
+        let line = journal.line();
+        match record {
+            Record::Instant { at, facts, orders, shuffle } => {
+                commands.clear();
+                let before = core.shuffle_revision();
+                enter(&mut core, at, &facts, &mut commands)
+                    .map_err(|words| ReplayError::Impossible { line, words })?;
+                let again: Result<Vec<Value>, _> = commands.iter().map(serde_json::to_value).collect();
+                let again = again.map_err(|source| ReplayError::Orders { line, source })?;
+                if let Some(order) = first_difference(&orders, &again) {
+                    let (recorded, again) = (orders.get(order).cloned(), again.get(order).cloned());
+                    let order = Some(order + 1);
+                    replayed.difference = Some(Difference { line, at, order, recorded, replayed: again });
+                    return Ok(replayed);
+                }
+                let again =
+                    (before != core.shuffle_revision()).then(|| serde_json::to_value(core.shuffle_order()));
+                let again = again.transpose().map_err(|source| ReplayError::Orders { line, source })?;
+                if shuffle != again {
+                    replayed.difference =
+                        Some(Difference { line, at, order: None, recorded: shuffle, replayed: again });
+                    return Ok(replayed);
+                }
+                replayed.shuffles += u64::from(shuffle.is_some());
+                replayed.instants += 1;
+                replayed.facts += facts.len() as u64;
+                replayed.orders += orders.len() as u64;
+            }
+            Record::DecideBy { policy, placement, .. } => {
+                let name = |reason| ReplayError::Name { line, reason };
+                let policy = registry.make_policy(&policy).map_err(name)?;
+                core.decide_by(policy, registry.make_placement(&placement).map_err(name)?);
+                replayed.changes += 1;
+            }
+            Record::End => replayed.ended = true,
+            Record::Job { .. } | Record::Worker { .. } => {}
+        }
+    }
+    replayed.torn = journal.torn();
+    Ok(replayed)
+}
+
+/// A core as the master began with.
+fn core_of(registry: &Registry, header: &Header) -> Result<Core, ReplayError> {
+    let name = |reason| ReplayError::Name { line: 1, reason };
+    let policy = registry.make_policy(&header.policy).map_err(name)?;
+    let placement = registry.make_placement(&header.placement).map_err(name)?;
+    let estimator = registry.make_estimator(&header.estimator).map_err(name);
+    let mut estimator = estimator?;
+    estimator.restore(&header.memory).map_err(name)?;
+    Ok(Core::new(header.core.clone(), policy, placement).with_estimator(estimator))
+}
+
+/// Enters the facts of an instant. The core stops at facts that only a bug can produce; a file can hold them all the
+/// same, and the core is not used after that.
+fn enter(
+    core: &mut Core,
+    at: Time,
+    facts: &[Event],
+    commands: &mut Vec<gristmill_scheduler::command::Command>,
+) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| core.handle(at, facts, commands))).map_err(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words").to_owned()
+    })
+}
+
+/// The place of the first order that is not the same in both.
+fn first_difference(recorded: &[Value], again: &[Value]) -> Option<usize> {
+    let alike = recorded.iter().zip(again).take_while(|(one, other)| one == other).count();
+    (alike < recorded.len().max(again.len())).then_some(alike)
+}

@@ -1,0 +1,67 @@
+//! The histories themselves: what holds in each of them, and what happens in enough of them.
+
+use super::*;
+use proptest::prelude::*;
+
+fn wildness() -> impl Strategy<Value = Wildness> {
+    let chance = |max: u32| prop_oneof![Just(0), 0..max];
+    (100..1500_u32, chance(200), chance(15), chance(100))
+        .prop_map(|(steps, failure, loss, cancel)| Wildness { steps, failure, loss, cancel })
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    let policy = prop_oneof![
+        Just(Rule::Fifo),
+        Just(Rule::Fair),
+        Just(Rule::Random),
+        Just(Rule::Random),
+        Just(Rule::Nervous)
+    ];
+    (policy, any::<(bool, bool)>()).prop_map(|(policy, (pools, deals))| Kind { policy, pools, deals })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn core_ends_every_job_and_keeps_its_books_whatever_happens(
+        seed: u64, kind in kind(), wild in wildness(),
+    ) {
+        RandomHistory::new(seed, kind, wild).run();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn core_gives_the_same_commands_when_the_history_is_the_same(
+        seed: u64, kind in kind(), wild in wildness(),
+    ) {
+        let first = RandomHistory::new(seed, kind, wild).run();
+        let second = RandomHistory::new(seed, kind, wild).run();
+        prop_assert_eq!(first.log, second.log);
+    }
+}
+
+#[test]
+fn core_lets_jobs_succeed_in_most_mild_histories() {
+    let wild = Wildness { steps: 800, failure: 20, loss: 2, cancel: 0 };
+    let kind = Kind { policy: Rule::Fair, pools: false, deals: false };
+    let outcomes: Vec<Outcome> =
+        (0..20).flat_map(|seed| RandomHistory::new(seed, kind, wild).run().outcomes.into_values()).collect();
+    let succeeded = outcomes.iter().filter(|&&outcome| outcome == Outcome::Succeeded).count();
+    assert!(outcomes.len() / 2 < succeeded, "{succeeded} of {} jobs succeeded", outcomes.len());
+}
+
+#[test]
+fn histories_have_suspensions_resumptions_and_reduces_that_go_on_elsewhere() {
+    let wild = Wildness { steps: 1_500, failure: 5, loss: 2, cancel: 0 };
+    let kind = Kind { policy: Rule::Random, pools: false, deals: false };
+    let mut moves = [0; 4];
+    for seed in 0..20 {
+        let history = RandomHistory::new(seed, kind, wild).run();
+        moves = std::array::from_fn(|i| moves[i] + history.moves[i]);
+    }
+    assert!(moves.iter().all(|&count| 5 < count), "suspended, resumed, handed over, gone on from: {moves:?}");
+}

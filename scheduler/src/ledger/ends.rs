@@ -1,0 +1,227 @@
+//! How attempts end: well, by a failure, with their worker, or given back; and whom a failure is charged to.
+
+use crate::command::{Cause, Command, Outcome};
+use crate::event::{Failure, Fingerprint};
+use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
+use crate::ledger::Ledger;
+use crate::ledger::jobs::Job;
+use crate::ledger::tasks::MapState;
+use crate::ledger::workers::Workers;
+use crate::units::{Bytes, Span};
+
+/// What an attempt says that ended well.
+pub(crate) struct TaskResult {
+    pub(crate) output: Bytes,
+    pub(crate) took: Span,
+    /// Of a map whose output others read.
+    pub(crate) print: Option<Fingerprint>,
+}
+
+/// Limits of retries, from the configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    losses_max: u32,
+    deaths_max: u32,
+    uncharged_max: u32,
+    worker_failures: (u32, u32),
+}
+
+impl Ledger {
+    /// A queued attempt came back before it began.
+    pub(crate) fn returned(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(record) = self.release(attempt).filter(|record| !record.dying) else { return self.late() };
+        match attempt.task.kind {
+            TaskKind::Map => self.map_again(attempt, out),
+            // Reduces are not queued; a worker that says otherwise has it run again.
+            TaskKind::Reduce => self.stopped(attempt, record.worker, Failure::Cancelled, out),
+        }
+    }
+
+    /// A queued map lost its place: it waits again, at nobody's cost.
+    pub(crate) fn map_again(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        if let Err(cause) = job.map_waits(attempt.task.index, &mut self.workers) {
+            self.end(attempt.task.job, Outcome::Failed { cause }, out);
+        }
+    }
+
+    /// An attempt ended well.
+    pub(crate) fn finished(
+        &mut self,
+        attempt: AttemptId,
+        kind: TaskKind,
+        TaskResult { output, took, print }: TaskResult,
+        out: &mut Vec<Command>,
+    ) {
+        assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
+        let Some(record) = self.release(attempt) else { return self.late() };
+        if record.dying {
+            // It was faster than the order to die: what it left behind goes as well.
+            out.push(Command::Forget { job: attempt.task.job, worker: record.worker });
+            return;
+        }
+        let now = self.now;
+        let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
+        let publishes = kind == TaskKind::Reduce || job.map_only();
+        if publishes && job.tries(attempt.task).permit != Some(attempt.epoch) {
+            // Whatever it published, it was not allowed to, so its result does not count.
+            return self.stopped(attempt, record.worker, Failure::Worker, out);
+        }
+        match kind {
+            TaskKind::Map => {
+                job.tally.map_bytes += output;
+                job.tally.map_time += took;
+                self.workers.measure(record.worker, took);
+                job.attempts.pace.add(took);
+                if let Err(cause) = job.compare(attempt, print) {
+                    return self.end(attempt.task.job, Outcome::Failed { cause }, out);
+                }
+                if publishes {
+                    job.set_map(attempt.task.index, MapState::Done { output: None });
+                } else if output == Bytes::ZERO {
+                    job.gain_nothing(attempt.task.index, &mut self.workers);
+                } else {
+                    job.gain_output(attempt.task.index, record.worker, out);
+                }
+                if job.counts.maps_done as usize == job.maps.len() {
+                    job.tally.maps_done_at = Some(now);
+                }
+            }
+            TaskKind::Reduce => {
+                job.tally.reduce_bytes += output;
+                job.tally.reduce_time += took;
+                job.finish_reduce(attempt.task.index);
+            }
+        }
+        if job.complete() {
+            self.end(attempt.task.job, Outcome::Succeeded, out);
+        }
+    }
+
+    /// An attempt ended without result.
+    pub(crate) fn failed(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
+        let Some(record) = self.release(attempt) else { return self.late() };
+        if !record.dying {
+            self.stopped(attempt, record.worker, class, out);
+        }
+    }
+
+    /// What follows from a failure, after the attempt left the table.
+    pub(crate) fn stopped(
+        &mut self,
+        attempt: AttemptId,
+        worker: WorkerId,
+        class: Failure,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.tally.failed[class.index()] += 1;
+        job.tries_mut(attempt.task).drop_permit();
+        let limits = Limits {
+            losses_max: self.config.losses_max,
+            deaths_max: self.config.deaths_max,
+            uncharged_max: self.config.uncharged_max,
+            worker_failures: self.config.worker_failures(),
+        };
+        match job.retry((attempt.task, worker), class, limits, &mut self.workers, out) {
+            Err(cause) => self.end(attempt.task.job, Outcome::Failed { cause }, out),
+            Ok(()) if class.avoids_worker() => {
+                self.waits.backing_off.insert((self.now + self.config.backoff, attempt.task));
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// An attempt was lost because another one brought its worker down: that is not held against it.
+    pub(crate) fn stopped_by_another(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.tally.failed[Failure::Lost.index()] += 1;
+        job.tries_mut(attempt.task).drop_permit();
+        match attempt.task.kind {
+            TaskKind::Map => self.map_again(attempt, out),
+            TaskKind::Reduce => {
+                job.reduce_stopped(attempt.task.index, Failure::Lost, &mut self.workers, out);
+            }
+        }
+    }
+
+    /// Tasks whose pause after a worker's fault is over stand in line again.
+    pub(crate) fn end_backoff(&mut self, out: &mut Vec<Command>) {
+        while let Some(&(due, task)) = self.waits.backing_off.first().filter(|(due, _)| *due <= self.now) {
+            self.waits.backing_off.remove(&(due, task));
+            let Some(job) = self.jobs.get_mut(&task.job) else { continue };
+            self.unseen.dirty.insert(task.job);
+            if let Err(cause) = job.end_backoff(task, &mut self.workers) {
+                self.end(task.job, Outcome::Failed { cause }, out);
+            }
+        }
+    }
+}
+
+impl Job {
+    /// Charges a failure to whom it belongs and puts the task in line again.
+    ///
+    /// # Errors
+    /// The job has to be given up.
+    fn retry(
+        &mut self,
+        (task, worker): (TaskId, WorkerId),
+        class: Failure,
+        limits: Limits,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
+        let attempts_max = self.spec.attempts_max;
+        // Whoever gets on with its work may lose workers on its way.
+        let deaths_max = limits.deaths_max.saturating_add(self.tasks_done());
+        if matches!(class, Failure::User | Failure::Lost) && deaths_max <= self.workers.deaths {
+            return Err(Cause::WorkersLost { task });
+        }
+        let tries = self.tries_mut(task);
+        match class {
+            Failure::Input => return Err(Cause::Input { task }),
+            Failure::Config => return Err(Cause::Config { task }),
+            Failure::User => {
+                tries.charged += 1;
+                tries.avoid(worker);
+                if attempts_max <= tries.charged {
+                    return Err(Cause::UserCode { task });
+                }
+            }
+            Failure::Lost => {
+                tries.lost += 1;
+                tries.alone = true;
+                if limits.losses_max <= tries.lost {
+                    return Err(Cause::WorkersLost { task });
+                }
+            }
+            Failure::Worker
+            | Failure::Unreachable
+            | Failure::Fetch
+            | Failure::Corrupt
+            | Failure::Cancelled => {
+                tries.uncharged += 1;
+                if limits.uncharged_max <= tries.uncharged {
+                    return Err(match class {
+                        Failure::Fetch | Failure::Corrupt => Cause::OutputUnreadable { task },
+                        Failure::Unreachable => Cause::Unreachable { task },
+                        _ => Cause::WorkersUnfit { task },
+                    });
+                }
+                if class.avoids_worker() {
+                    tries.avoid(worker);
+                }
+            }
+        }
+        match task.kind {
+            TaskKind::Map if class.avoids_worker() => self.map_backs_off(task.index),
+            TaskKind::Map => self.map_waits(task.index, workers)?,
+            TaskKind::Reduce => self.reduce_stopped(task.index, class, workers, out),
+        }
+        match class {
+            Failure::Worker => self.worker_failed(worker, task, limits.worker_failures, workers, out),
+            Failure::Unreachable => self.cut_off(worker, task, limits.worker_failures.0, workers, out),
+            _ => Ok(()),
+        }
+    }
+}

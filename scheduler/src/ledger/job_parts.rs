@@ -1,0 +1,206 @@
+//! The parts of a live job, each with what changes together.
+//!
+//! What the changes mean to the job as a whole stands in `jobs`, `outputs` and `attempts`.
+
+use crate::event::Failure;
+use crate::ids::{AttemptId, TaskKind, WorkerId};
+use crate::job::JobSpec;
+use crate::ledger::ahead::Pace;
+use crate::ledger::queue::Bound;
+use crate::ledger::routes::Routes;
+use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
+use crate::units::{Bytes, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Numbers of a job that only grow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) launched: u32,
+    pub(crate) failed: [u32; Failure::ALL.len()],
+    pub(crate) localities: [u32; 4],
+    pub(crate) map_bytes: Bytes,
+    pub(crate) reduce_bytes: Bytes,
+    pub(crate) map_time: Span,
+    pub(crate) reduce_time: Span,
+    pub(crate) first_launch: Option<Time>,
+    pub(crate) maps_done_at: Option<Time>,
+    /// Times that an attempt was suspended, and handed over.
+    pub(crate) suspended: u32,
+    pub(crate) handed_over: u32,
+}
+
+/// How the list of the start times of a job's running maps changed: whoever keeps a copy does the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RunChange {
+    /// Appended.
+    Began(Time),
+    /// The last one took this place.
+    Ended(u32),
+}
+
+/// Tasks and segments by state.
+#[derive(Debug)]
+pub(crate) struct TaskCounts {
+    pub(crate) maps_waiting: u32,
+    /// With those that are queued.
+    pub(crate) maps_running: u32,
+    pub(crate) maps_queued: u32,
+    pub(crate) maps_done: u32,
+    /// By [`ReduceState`](crate::ledger::tasks::ReduceState).
+    pub(crate) reduces: [u32; 5],
+    /// Reduce attempts whose slot can be taken back, those that were told to leave it included.
+    pub(crate) yielding: u32,
+    /// Segments at their homes or used by finished reduces.
+    pub(crate) segments_fetched: u64,
+}
+
+impl TaskCounts {
+    pub(crate) fn new(maps: u32, reduces: u32) -> Self {
+        Self {
+            maps_waiting: maps,
+            maps_running: 0,
+            maps_queued: 0,
+            maps_done: 0,
+            reduces: [reduces, 0, 0, 0, 0],
+            yielding: 0,
+            segments_fetched: 0,
+        }
+    }
+
+    pub(crate) fn of_maps(&mut self, state: MapState) -> &mut u32 {
+        match state {
+            MapState::Waiting => &mut self.maps_waiting,
+            MapState::Running => &mut self.maps_running,
+            MapState::Done { .. } => &mut self.maps_done,
+        }
+    }
+}
+
+/// How much input there is, how much exact work, and what is done of them.
+#[derive(Debug)]
+pub(crate) struct WorkLeft {
+    pub(crate) input: Bytes,
+    pub(crate) input_done: Bytes,
+    /// Slot-seconds of all maps and of all reduces by [`JobSpec::exact`].
+    pub(crate) exact_whole: [f64; 2],
+    /// That of those not done.
+    pub(crate) exact_left: [f64; 2],
+}
+
+impl WorkLeft {
+    pub(crate) fn new(spec: &JobSpec) -> Self {
+        let sum = |work: &[f64]| work.iter().sum::<f64>();
+        let whole = spec.exact.as_ref().map_or([0.0; 2], |exact| [sum(&exact.maps), sum(&exact.reduces)]);
+        let input = spec.maps.iter().map(|map| map.bytes).sum();
+        Self { input, input_done: Bytes::ZERO, exact_whole: whole, exact_left: whole }
+    }
+
+    pub(crate) fn map_done(&mut self, bytes: Bytes, work: f64, last: bool) {
+        self.input_done += bytes;
+        self.exact_left[0] = lessen(self.exact_left[0], work, last);
+    }
+
+    pub(crate) fn map_undone(&mut self, bytes: Bytes, work: f64) {
+        self.input_done = Bytes(self.input_done.0 - bytes.0);
+        self.exact_left[0] += work;
+    }
+
+    pub(crate) fn reduce_done(&mut self, work: f64, last: bool) {
+        self.exact_left[1] = lessen(self.exact_left[1], work, last);
+    }
+}
+
+/// A sum without one of its terms; without the last one it is exactly 0, whatever rounding left of it.
+fn lessen(sum: f64, term: f64, last: bool) -> f64 {
+    if last { 0.0 } else { (sum - term).max(0.0) }
+}
+
+/// The attempts of a job.
+#[derive(Debug, Default)]
+pub(crate) struct JobAttempts {
+    /// Those that hold a slot, are queued behind one, or are suspended.
+    pub(crate) live: BTreeSet<AttemptId>,
+    /// Map attempts that hold a slot, in the order in which the policies' view has their start times.
+    pub(crate) runs: Vec<AttemptId>,
+    /// Changes of that list since the view was made.
+    pub(crate) run_changes: Vec<RunChange>,
+    /// How long maps take.
+    pub(crate) pace: Pace,
+}
+
+impl JobAttempts {
+    /// A map attempt got its slot.
+    pub(crate) fn begin_run(&mut self, attempt: AttemptId, now: Time) -> u32 {
+        self.runs.push(attempt);
+        self.run_changes.push(RunChange::Began(now));
+        (self.runs.len() - 1) as u32
+    }
+
+    /// The map attempt at this place gave its slot back; says who took the place.
+    pub(crate) fn end_run(&mut self, place: u32) -> Option<AttemptId> {
+        self.runs.swap_remove(place as usize);
+        self.run_changes.push(RunChange::Ended(place));
+        self.runs.get(place as usize).copied()
+    }
+}
+
+/// Reduces that wait at their homes.
+#[derive(Debug)]
+pub(crate) struct ReduceQueue {
+    /// All segments are there.
+    pub(crate) ready: Bound,
+    /// The attempt is suspended and may be resumed.
+    pub(crate) parked: Bound,
+    /// Ready, but a worker's fault made the last attempt fail a moment ago.
+    pub(crate) backing_off: BTreeSet<u32>,
+}
+
+impl ReduceQueue {
+    pub(crate) fn new() -> Self {
+        Self { ready: Bound::of_ready(), parked: Bound::new(TaskKind::Reduce), backing_off: BTreeSet::new() }
+    }
+}
+
+/// Where partitions of unfinished reduces are gathered.
+#[derive(Debug)]
+pub(crate) struct Homes {
+    pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
+    /// Partitions without a home.
+    pub(crate) unassigned: BTreeSet<u32>,
+    /// How much of each map has come to each home.
+    pub(crate) gathered: BTreeMap<WorkerId, GatheredSegments>,
+}
+
+impl Homes {
+    pub(crate) fn new(reduces: u32) -> Self {
+        Self { at: BTreeMap::new(), unassigned: (0..reduces).collect(), gathered: BTreeMap::new() }
+    }
+}
+
+/// What maps put out.
+#[derive(Debug, Default)]
+pub(crate) struct MapOutputs {
+    /// Maps whose output a live worker keeps.
+    pub(crate) kept: BTreeMap<WorkerId, BTreeSet<u32>>,
+    /// Maps whose output is empty: all homes have it, also those to come.
+    pub(crate) empty: Bits,
+    /// Who could read from whom.
+    pub(crate) routes: Routes,
+}
+
+/// What workers did for a job, and to it.
+#[derive(Debug, Default)]
+pub(crate) struct JobWorkers {
+    /// Failures by a worker's fault.
+    pub(crate) failures: BTreeMap<WorkerId, u32>,
+    /// Live workers that get nothing more of this job while there are others.
+    pub(crate) excluded: BTreeSet<WorkerId>,
+    /// Workers that were lost while attempts of the job ran there, unless an attempt of another job brought them down.
+    pub(crate) deaths: u32,
+    /// Since when there have been maps that are pinned to where nobody is.
+    pub(crate) orphaned_since: Option<Time>,
+    /// Workers that maps were assigned to.
+    pub(crate) assigned_ever: BTreeSet<WorkerId>,
+    /// Workers that were told of the job, lost ones removed.
+    pub(crate) informed: BTreeSet<WorkerId>,
+}

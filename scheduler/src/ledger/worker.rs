@@ -1,0 +1,117 @@
+//! One live worker: its slots, what runs and waits there, and which jobs know it.
+
+use crate::event::Slots;
+use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Both kinds, in the order of tables by pool.
+pub(crate) const KINDS: [TaskKind; 2] = [TaskKind::Map, TaskKind::Reduce];
+
+/// One live worker.
+#[derive(Debug)]
+pub struct Worker {
+    pub(crate) id: WorkerId,
+    pub(crate) host: HostId,
+    pub(crate) slots: Slots,
+    /// Attempts that hold a slot, those told to die included.
+    pub(crate) running: BTreeSet<AttemptId>,
+    /// How many of them are in each pool.
+    pub(crate) used: [u32; 2],
+    /// How many of them are soon done, so that something may be queued behind them.
+    pub(crate) quick: u32,
+    /// Attempts that left their slot and keep what they have.
+    pub(crate) suspended: BTreeSet<AttemptId>,
+    /// Running reduces that can be told to leave their slot, and those that were told.
+    pub(crate) suspendable: u32,
+    pub(crate) leaving: u32,
+    /// Maps that wait for a slot here, in the order in which they will get it.
+    pub(crate) queued: VecDeque<AttemptId>,
+    /// Tasks that can start nowhere else and wait for a slot here, by pool.
+    pub(crate) awaited: [u32; 2],
+    /// Ready reduces among them.
+    pub(crate) ready: u32,
+    pub(crate) marks: JobMarks,
+    /// Whether the rows that policies see were counted with this worker idle, by pool.
+    pub(crate) shown_idle: [bool; 2],
+    /// Maps that one slot ends in a second, by the last that ended here.
+    pub(crate) slot_rate: Option<f64>,
+}
+
+/// Which live jobs have something to do with a worker.
+#[derive(Debug, Default)]
+pub(crate) struct JobMarks {
+    /// Those that the worker was told of: it runs, keeps or gathers something of them.
+    pub(crate) jobs: BTreeSet<JobId>,
+    /// Those that may have tasks bound to it (pinned and assigned maps, ready reduces). A superset.
+    pub(crate) bound: BTreeSet<JobId>,
+    /// Those that may have waiting maps that name it. A superset.
+    pub(crate) named: BTreeSet<JobId>,
+}
+
+impl Worker {
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> WorkerId {
+        self.id
+    }
+
+    /// The machine it runs on.
+    #[must_use]
+    pub fn host(&self) -> HostId {
+        self.host
+    }
+
+    /// Attempts that it can run at once.
+    #[must_use]
+    pub fn slots(&self) -> Slots {
+        self.slots
+    }
+
+    /// Slots for this kind that no attempt holds.
+    #[must_use]
+    pub fn free(&self, kind: TaskKind) -> u32 {
+        self.slots.of(kind) - self.used[self.pool(kind)]
+    }
+
+    /// Attempts queued behind those that run.
+    #[must_use]
+    pub fn queued(&self) -> u32 {
+        self.queued.len() as u32
+    }
+
+    /// Maps that it ends in a second when each of its slots for maps runs one, by the last that ended here; `None`
+    /// before the first.
+    #[must_use]
+    pub fn service_rate(&self) -> Option<f64> {
+        Some(self.slot_rate? * f64::from(self.slots.of(TaskKind::Map)))
+    }
+
+    pub(crate) fn pool(&self, kind: TaskKind) -> usize {
+        self.slots.pool(kind)
+    }
+
+    /// Slots for this kind that reduces hold and could give back.
+    pub(crate) fn yielding(&self, kind: TaskKind) -> u32 {
+        if self.pool(kind) == self.pool(TaskKind::Reduce) { self.suspendable + self.leaving } else { 0 }
+    }
+
+    /// Tasks of this kind's pool that wait for this worker alone and would find a slot.
+    pub(crate) fn usable(&self, kind: TaskKind) -> u32 {
+        self.free(kind).min(self.awaited[self.pool(kind)])
+    }
+
+    /// Whether ready reduces wait here and find no slot.
+    pub(crate) fn holds_up(&self) -> bool {
+        0 < self.ready && self.free(TaskKind::Reduce) == 0
+    }
+
+    /// How long the queue is for the slots that work it off; `None` if nothing may be queued here: there is a
+    /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next.
+    pub(crate) fn level(&self) -> Option<u64> {
+        let queues = self.free(TaskKind::Map) == 0 && 0 < self.quick && self.awaited[0] == 0;
+        queues.then(|| ((self.queued.len() as u64) << LEVEL_BITS) / u64::from(self.quick))
+    }
+}
+
+/// Bits of a [`Worker::level`] behind the point.
+pub(super) const LEVEL_BITS: u32 = 16;

@@ -1,0 +1,158 @@
+//! One worker's end of the network: what waits there, and what flows next.
+
+use super::Transfer;
+use crate::core::ShuffleOrder;
+use crate::ids::{AttemptId, JobId};
+use crate::plan::{Line, Share};
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// The segments that one worker has for one home of one job.
+#[derive(Default)]
+pub(super) struct Load {
+    pub(super) maps: Vec<AttemptId>,
+    pub(super) bytes: f64,
+}
+
+/// What waits at a home of one job.
+pub(super) struct WaitingSegments {
+    /// By the worker that has it.
+    pub(super) from: BTreeMap<u32, Load>,
+    /// The worker fetched from last, so that all get their turn.
+    pub(super) last: u32,
+    /// Bytes fetched for its weight, when it shares.
+    pub(super) level: f64,
+}
+
+impl WaitingSegments {
+    /// What the next transfer from this worker takes: maps, in the order of their ends, until it has enough bytes.
+    pub(super) fn next(&self, from: u32, enough: f64) -> (usize, f64) {
+        let load = &self.from[&from];
+        let each = load.bytes / load.maps.len() as f64;
+        // Empty segments are all taken at once.
+        let count = if 0.0 < each { (enough / each).ceil().max(1.0) } else { f64::INFINITY };
+        if load.maps.len() as f64 <= count {
+            return (load.maps.len(), load.bytes);
+        }
+        (count as usize, each * count)
+    }
+
+    pub(super) fn take(&mut self, from: u32, enough: f64) -> Load {
+        let (count, bytes) = self.next(from, enough);
+        let load = self.from.get_mut(&from).expect("a worker was chosen that has something");
+        if count == load.maps.len() {
+            return self.from.remove(&from).expect("it was there");
+        }
+        load.bytes -= bytes;
+        Load { maps: load.maps.drain(..count).collect(), bytes }
+    }
+}
+
+/// One worker's end of the network.
+#[derive(Default)]
+pub(super) struct End {
+    /// Transfers that go out and come in.
+    pub(super) out: Vec<u32>,
+    pub(super) into: Vec<u32>,
+    pub(super) waiting: BTreeMap<JobId, WaitingSegments>,
+    /// The level of the job that began last: newcomers begin there.
+    pub(super) level: f64,
+    /// Bytes fetched in each line for its fraction, and the level that began last among them.
+    pub(super) lines: Vec<f64>,
+    pub(super) line_level: f64,
+}
+
+impl End {
+    /// The job and the worker that a free lane fetches from, by the order.
+    pub(super) fn choose(
+        &mut self,
+        order: &ShuffleOrder,
+        transfers: &[Option<Transfer>],
+        enough: f64,
+    ) -> Option<(JobId, u32)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let busy: Vec<u32> =
+            self.into.iter().filter_map(|&slot| Some(transfers[slot as usize].as_ref()?.from)).collect();
+        let mut rest = &order.grants[..];
+        while let Some(&(job, share)) = rest.first() {
+            let alike = |other: &(JobId, Share)| {
+                let kinds = (share, other.1);
+                matches!(kinds, (Share::Weight(_), Share::Weight(_)) | (Share::In(_), Share::In(_)))
+            };
+            let tier = 1 + rest[1..].iter().take_while(|other| alike(other)).count();
+            let found = match share {
+                Share::All | Share::Slots(_) => self.source(job, &busy).map(|from| (job, from)),
+                Share::Weight(_) => self.by_weight(&rest[..tier], &busy, enough),
+                Share::In(_) => self.by_line(&rest[..tier], &order.lines, &busy, enough),
+            };
+            if found.is_some() {
+                return found;
+            }
+            rest = &rest[tier..];
+        }
+        if order.only {
+            return None;
+        }
+        self.waiting.keys().find_map(|&job| Some((job, self.source(job, &busy)?)))
+    }
+
+    /// The next worker in turn that has something of the job and that nobody here fetches from.
+    pub(super) fn source(&self, job: JobId, busy: &[u32]) -> Option<u32> {
+        let waiting = self.waiting.get(&job)?;
+        let after = waiting.from.range((Excluded(waiting.last), Unbounded)).map(|(&from, _)| from);
+        let before = waiting.from.range(..=waiting.last).map(|(&from, _)| from);
+        after.chain(before).find(|from| !busy.contains(from))
+    }
+
+    /// The job of the tier that got least for its weight.
+    pub(super) fn by_weight(
+        &mut self,
+        tier: &[(JobId, Share)],
+        busy: &[u32],
+        enough: f64,
+    ) -> Option<(JobId, u32)> {
+        let candidate = |&(job, share): &(JobId, Share)| {
+            let Share::Weight(weight) = share else { return None };
+            let level = self.waiting.get(&job)?.level.max(self.level);
+            Some((level, job, self.source(job, busy)?, weight))
+        };
+        let least = tier.iter().filter_map(candidate).min_by(|a, b| a.0.total_cmp(&b.0));
+        let (level, job, from, weight) = least?;
+        self.level = level;
+        let waiting = self.waiting.get_mut(&job).expect("the candidate waits here");
+        waiting.level = level + waiting.next(from, enough).1 / weight;
+        Some((job, from))
+    }
+
+    /// The first job of the line that got least for its fraction.
+    pub(super) fn by_line(
+        &mut self,
+        tier: &[(JobId, Share)],
+        fractions: &[f64],
+        busy: &[u32],
+        enough: f64,
+    ) -> Option<(JobId, u32)> {
+        self.lines.resize(self.lines.len().max(fractions.len()), 0.0);
+        let mut best: Option<(f64, usize, JobId, u32)> = None;
+        for &(job, share) in tier {
+            let Share::In(Line(line)) = share else { continue };
+            let line = line as usize;
+            // A line without a part gets what all others leave.
+            let open = fractions.get(line).is_some_and(|&fraction| 0.0 < fraction);
+            let level = if open { self.lines[line].max(self.line_level) } else { f64::INFINITY };
+            if best.is_none_or(|(least, ..)| level < least)
+                && let Some(from) = self.source(job, busy)
+            {
+                best = Some((level, line, job, from));
+            }
+        }
+        let (level, line, job, from) = best?;
+        if level.is_finite() {
+            self.line_level = level;
+            self.lines[line] = level + self.waiting[&job].next(from, enough).1 / fractions[line];
+        }
+        Some((job, from))
+    }
+}

@@ -1,0 +1,102 @@
+//! The simulated workers, and what happens by itself when its time comes.
+
+use crate::event::Slots;
+use crate::ids::AttemptId;
+use crate::sim::cluster::network::Foreseen;
+use crate::sim::cluster::pieces::Running;
+use crate::units::Time;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A simulated worker.
+pub(super) struct Machine {
+    /// Attempts launched here that wait for a slot.
+    pub(super) queue: VecDeque<AttemptId>,
+    /// Slots nobody holds, by pool.
+    pub(super) free: [Vec<u32>; 2],
+}
+
+impl Machine {
+    pub(super) fn new(slots: Slots) -> Self {
+        // The last one is given first.
+        let numbers = |from: u32, count: u32| (from..from + count).rev().collect();
+        let free = match slots {
+            Slots::Unified(slots) => [numbers(0, slots), Vec::new()],
+            Slots::Pools { map, reduce } => [numbers(0, map), numbers(map, reduce)],
+        };
+        Self { queue: VecDeque::new(), free }
+    }
+}
+
+/// What happens by itself when its time comes. The heaps hold little more than times, since most of the cost is to
+/// move their entries.
+#[derive(Default)]
+pub(super) struct Timers {
+    /// By time, then by order of setting, with the place in `running`.
+    pub(super) tasks: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    pub(super) running: Vec<(u32, Running)>,
+    /// Places in `running` that are free.
+    pub(super) spare: Vec<u32>,
+    pub(super) set: u32,
+    pub(super) transfers: BinaryHeap<Reverse<(Time, Foreseen)>>,
+}
+
+impl Timers {
+    /// Answers the place of the attempt.
+    pub(super) fn run(&mut self, running: Running) -> u32 {
+        self.set = self.set.wrapping_add(1);
+        let entry = (self.set, running);
+        let place = match self.spare.pop() {
+            Some(place) => {
+                self.running[place as usize] = entry;
+                place
+            }
+            None => {
+                self.running.push(entry);
+                (self.running.len() - 1) as u32
+            }
+        };
+        self.tasks.push(Reverse((running.end, self.set, place)));
+        place
+    }
+
+    /// Takes out the attempt at this place before its end.
+    pub(super) fn stop(&mut self, place: u32) -> Running {
+        self.spare.push(place);
+        // The timer is known by its number, so that it is not believed when it rings.
+        self.set = self.set.wrapping_add(1);
+        let (set, running) = &mut self.running[place as usize];
+        *set = self.set;
+        *running
+    }
+
+    pub(super) fn foresee(&mut self, end: Time, transfer: Foreseen) {
+        self.transfers.push(Reverse((end, transfer)));
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        let task = self.tasks.peek().map(|Reverse((time, ..))| *time);
+        let transfer = self.transfers.peek().map(|Reverse((time, _))| *time);
+        [task, transfer].into_iter().flatten().min()
+    }
+
+    /// The first task that has ended by now.
+    pub(super) fn ended(&mut self, now: Time) -> Option<Running> {
+        loop {
+            self.tasks.peek().filter(|Reverse((time, ..))| *time <= now)?;
+            let Reverse((_, rings, place)) = self.tasks.pop()?;
+            let (set, running) = self.running[place as usize];
+            if set == rings {
+                self.spare.push(place);
+                return Some(running);
+            }
+        }
+    }
+
+    /// The first transfer that was foreseen to end by now.
+    pub(super) fn transferred(&mut self, now: Time) -> Option<Foreseen> {
+        self.transfers.peek().filter(|Reverse((time, _))| *time <= now)?;
+        let Reverse((_, transfer)) = self.transfers.pop()?;
+        Some(transfer)
+    }
+}

@@ -1,0 +1,59 @@
+//! The border at which the types of keys and values are erased: outside there is one virtual call per task, inside
+//! everything is monomorphic. What is behind it is written in [`task`](crate::task).
+
+use crate::attempt::{AttemptContext, MapDone, ReduceEnd, SideInputs, TaskFailure, TaskResult};
+use crate::collect::KeySample;
+use crate::input::Blocks;
+use crate::key::GroupPrefix;
+use crate::output::Output;
+use crate::protocol::HandOver;
+use crate::segment::{SegmentData, SpillDirs};
+use std::sync::Arc;
+
+/// The functions of a job with a reduce, its types erased.
+pub trait MapReduceWork: Send + Sync {
+    /// # Errors
+    /// Settings that exclude each other.
+    fn validate(&self) -> TaskResult;
+
+    /// Bytes of a key by which it is grouped, if not all.
+    fn group(&self) -> Option<GroupPrefix>;
+
+    #[doc(hidden)]
+    fn run_map(&self, erased: ErasedMap<'_>) -> Result<MapDone, TaskFailure>;
+
+    #[doc(hidden)]
+    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<ReduceEnd, TaskFailure>;
+
+    #[doc(hidden)]
+    fn sample(&self, erased: ErasedSample<'_>) -> Result<KeySample, TaskFailure>;
+}
+
+/// What a map needs, on its way through [`MapReduceWork`].
+#[doc(hidden)]
+pub struct ErasedMap<'a> {
+    pub(crate) context: AttemptContext<'a>,
+    pub(crate) input: usize,
+    /// Bytes of the split.
+    pub(crate) input_bytes: u64,
+    pub(crate) blocks: &'a mut dyn Blocks,
+}
+
+/// What a reduce needs, on its way through [`MapReduceWork`].
+#[doc(hidden)]
+pub struct ErasedReduce<'a> {
+    pub(crate) context: AttemptContext<'a>,
+    pub(crate) segments: Vec<SegmentData>,
+    pub(crate) output: Output,
+    pub(crate) resume: Option<&'a HandOver>,
+}
+
+/// What sampling needs, on its way through [`MapReduceWork`].
+#[doc(hidden)]
+pub struct ErasedSample<'a> {
+    pub(crate) input: usize,
+    pub(crate) blocks: &'a mut dyn Blocks,
+    pub(crate) side: Arc<SideInputs>,
+    pub(crate) sample: KeySample,
+    pub(crate) spill: SpillDirs,
+}

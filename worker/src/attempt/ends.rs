@@ -1,0 +1,57 @@
+//! What an attempt that ended well leaves to whoever ran it.
+
+use crate::input::SplitBlocks;
+use crate::protocol::HandOver;
+use crate::segment::MapOutput;
+
+/// What is known of an attempt when it has ended well, besides its `Progress`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskStats {
+    /// Counters of user code, by name.
+    pub counters: Vec<(String, u64)>,
+    /// Bytes of input that lie on this machine; the rest came from another process.
+    pub local_bytes: u64,
+}
+
+/// Counts bytes behind the last member of gzip files: they are no data, but the user should know of them.
+pub const LEFT_OUT_COUNTER: &str = "bytes behind gzip data, left out";
+
+impl TaskStats {
+    pub(crate) fn note_input(&mut self, read: &SplitBlocks<'_>) {
+        self.local_bytes = read.local_bytes();
+        if 0 < read.left_out() {
+            self.counters.push((LEFT_OUT_COUNTER.to_owned(), read.left_out()));
+        }
+    }
+}
+
+/// A finished map.
+#[derive(Debug)]
+pub struct MapDone {
+    /// Its segments.
+    pub output: MapOutput,
+    /// What else is known.
+    pub stats: TaskStats,
+}
+
+/// A finished reduce, or a finished map of a map-only job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartDone {
+    /// Bytes of the part.
+    pub bytes: u64,
+    /// Records of the part.
+    pub records: u64,
+    /// CRC-32C of the part.
+    pub crc32c: u32,
+    /// What else is known.
+    pub stats: TaskStats,
+}
+
+/// How a reduce attempt ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReduceEnd {
+    /// Its part is built.
+    Part(PartDone),
+    /// It was suspended and has written down where it stands; what it wrote so far is in its output.
+    HandedOver(Box<HandOver>),
+}

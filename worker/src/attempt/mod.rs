@@ -1,0 +1,23 @@
+//! One attempt at a task, seen from all that takes part in it: what it is given, how far it is and what is wanted of it,
+//! why it fails, and what it leaves.
+//!
+//! Below whatever does the work: reading and merging ask [`Progress`] whether the attempt goes on, and all answer with
+//! [`TaskFailure`]. [`task`](crate::task) runs one, start to finish.
+
+mod context;
+mod ends;
+mod error;
+mod failure;
+mod hold;
+mod pace;
+mod progress;
+mod side;
+
+pub use context::{AttemptContext, TaskSettings};
+pub use ends::{LEFT_OUT_COUNTER, MapDone, PartDone, ReduceEnd, TaskStats};
+pub use error::{FailureKind, TaskError, TaskResult};
+pub use failure::{Fault, TaskFailure};
+pub use hold::Parking;
+pub(crate) use progress::Meter;
+pub use progress::Progress;
+pub use side::SideInputs;

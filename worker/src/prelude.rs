@@ -1,0 +1,16 @@
+//! What a job is made of, for `use gristmill_worker::prelude::*`.
+//!
+//! The prelude of the package `gristmill` has it too, and what runs a job besides.
+
+pub use crate::api::{
+    Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError, Reducer,
+    Submitter, Sum, TaskContext, TaskError, TaskResult, WriteTotal,
+};
+pub use crate::collect::Emitter;
+pub use crate::key::{ByteString, Key};
+pub use crate::key_newtype;
+pub use crate::merge::Values;
+pub use crate::output::Output;
+pub use crate::record::{Block, Record};
+pub use crate::text;
+pub use crate::value::Value;

@@ -1,0 +1,67 @@
+//! What a worker process is made to be: whatever the person who starts it decides, from the flag to the effect.
+//!
+//! These settings travel as a whole, from the flags over the parent's pipe into [`crate::agent::WorkerConfig`]. Where a
+//! value takes effect is in [`crate::agent`].
+
+use crate::http::Permissions;
+use crate::protocol::SlotCounts;
+use gristmill_scheduler::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+
+/// Settings of one worker process.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkerSettings {
+    /// Attempts at once; each has a thread.
+    pub slots: SlotCounts,
+    /// How fast its slots are made to be, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
+    pub speed: f64,
+    /// What its shuffle is held to, in each direction, so that a fast network can play a slow one.
+    pub nic_bytes_per_second: Option<NonZeroU64>,
+    /// Memory for collectors, map outputs and gathered segments.
+    pub memory: Bytes,
+    /// Bytes that stay free on the file system of each folder for spills.
+    pub disk_reserve: Bytes,
+    /// How it gets segments.
+    pub shuffle: Shuffle,
+    /// Where its shuffle server listens; `None`: on the address from which it reaches the master.
+    pub listen: Option<IpAddr>,
+    /// The name or address under which others reach it; `None`: the address that the master sees.
+    pub advertise: Option<String>,
+    /// What its shuffle server is allowed to do.
+    pub permissions: Permissions,
+}
+
+impl WorkerSettings {
+    /// Bytes that stay free on each file system with spills, unless somebody says otherwise.
+    pub const DISK_RESERVE: Bytes = Bytes::gib(1);
+
+    /// As fast as the machine is, for others on this machine or on the way to the master.
+    #[must_use]
+    pub fn new(slots: SlotCounts, memory: Bytes) -> Self {
+        Self {
+            slots,
+            speed: 1.0,
+            nic_bytes_per_second: None,
+            memory,
+            disk_reserve: Self::DISK_RESERVE,
+            shuffle: Shuffle::default(),
+            listen: None,
+            advertise: None,
+            permissions: Permissions::default(),
+        }
+    }
+}
+
+/// How a worker gets segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shuffle {
+    /// Those of another worker over HTTP; a worker's own, and those whose pairs lie in a file that it sees too, are read
+    /// where they lie.
+    #[default]
+    Auto,
+    /// All over HTTP, also a worker's own.
+    Http,
+}

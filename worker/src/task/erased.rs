@@ -1,0 +1,73 @@
+//! The work of a plan behind the border where its types are erased.
+
+use super::{map, reduce, sample};
+use crate::api::{
+    ErasedMap, ErasedReduce, ErasedSample, JobPlan, MapReducePlan, MapReduceWork, Order, Reducer, Work,
+};
+use crate::attempt::{MapDone, ReduceEnd, TaskError, TaskFailure, TaskResult};
+use crate::collect::KeySample;
+use crate::key::{GroupPrefix, Key};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A plan and what makes its reducers.
+struct Typed<K: Key, V: Value, F> {
+    plan: MapReducePlan<K, V>,
+    reducer: F,
+}
+
+impl<K: Key, V: Value> MapReducePlan<K, V> {
+    /// Ends the plan: `reducer` makes a fresh reducer for each partition.
+    pub fn reduce<R, F>(self, reducer: F) -> JobPlan
+    where
+        R: Reducer<Key = K, Value = V> + 'static,
+        F: Fn() -> R + Send + Sync + 'static,
+    {
+        JobPlan {
+            inputs: self.inputs.clone(),
+            side: self.side.clone(),
+            reduces: self.reduces,
+            order: self.order,
+            work: Work::MapReduce(Arc::new(Typed { plan: self, reducer })),
+        }
+    }
+}
+
+impl<K, V, R, F> MapReduceWork for Typed<K, V, F>
+where
+    K: Key,
+    V: Value,
+    R: Reducer<Key = K, Value = V> + 'static,
+    F: Fn() -> R + Send + Sync + 'static,
+{
+    fn validate(&self) -> TaskResult {
+        let plan = &self.plan;
+        if plan.combine.is_some() && plan.group.is_some() {
+            return Err(TaskError::config(
+                "a combiner cannot be used together with group_by_first: it would merge values before they are sorted",
+            ));
+        }
+        if plan.partition.is_some() && plan.order == Order::Total {
+            return Err(TaskError::config(
+                "a partitioner cannot be used together with total_order, which chooses partitions itself",
+            ));
+        }
+        Ok(())
+    }
+
+    fn group(&self) -> Option<GroupPrefix> {
+        self.plan.group
+    }
+
+    fn run_map(&self, erased: ErasedMap<'_>) -> Result<MapDone, TaskFailure> {
+        map::run(&self.plan, erased)
+    }
+
+    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<ReduceEnd, TaskFailure> {
+        reduce::run(&self.plan, (self.reducer)(), erased)
+    }
+
+    fn sample(&self, erased: ErasedSample<'_>) -> Result<KeySample, TaskFailure> {
+        sample::run(&self.plan, erased)
+    }
+}
