@@ -110,20 +110,29 @@ fn journal_of_a_run_in_which_a_worker_is_killed_replays() {
     let journal = sandbox.text("journal");
     let text = Random::seeded(707).text(40_000, &[" ", "\n"]);
     let (input, out) = (sandbox.write("text", &text), sandbox.text("out"));
+    let standing = Standing::start_with(&sandbox, 2, &["--journal", &journal]);
     sandbox.arm("map");
-    let cluster = ["--workers", "2", "--slots", "1", "--reduces", "3", "--journal", &journal];
-    let arguments =
-        [&["run", "wordcount", &input, "--split-size", "4KiB"], &cluster[..], &["--output", &out]];
-    let run = sandbox.gristmill(arguments.concat()).start();
+    // Holds the job until the killed one is replaced, however long that takes.
+    sandbox.arm("reduce");
+    let submit = ["submit", "wordcount", &input, "--split-size", "4KiB", "--reduces", "3", "--output", &out];
+    let job = sandbox.gristmill(submit).start();
     sandbox.kill_at("map");
-    run.finish().expect_code(0);
+    sandbox.stopped_at("reduce");
+    until("the worker that replaces the killed one", || {
+        let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+        let mut workers = status["workers"].as_array().unwrap().iter();
+        workers.any(|worker| worker["worker"] == 3).then_some(())
+    });
+    sandbox.go_on("reduce");
+    job.finish().expect_code(0);
+    standing.end();
     assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("out"))) == oracle::word_counts(&text));
     let records = records(Path::new(&journal));
     assert!(has_fact(&records, "worker_lost"), "nobody was killed");
     assert_eq!(records.iter().filter(|record| record.get("worker").is_some()).count(), 3, "one was replaced");
     assert_replays(&sandbox, &journal);
     // A journal is never written over.
-    let again = [&["run", "grep", "x", &input], &cluster[..]].concat();
+    let again = ["run", "grep", "x", &input, "--journal", &journal];
     sandbox.run(again).expect_code(2).expect_words(&["exists already"]);
 }
 
