@@ -1,10 +1,9 @@
 //! What is kept of every measurement: one line of JSON for each run in `runs.jsonl`, and the machine beside it.
 //!
-//! Lines are only ever added; what was measured again counts from then on, see [`latest`]. Not here: what is said
-//! about it (`report`).
+//! Lines are only ever added; what was measured again counts from then on, see [`latest`].
 
 use crate::check::Digest;
-use crate::measure::Measured;
+use crate::measure::MeasuredRun;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,7 +15,7 @@ use std::time::SystemTime;
 /// Which question a measurement answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Section {
+pub enum BenchSection {
     /// Whole jobs beside other systems.
     Table,
     /// Promises about memory.
@@ -31,11 +30,11 @@ pub enum Section {
 
 /// Where a measurement belongs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Label {
+pub struct RunLabel {
     /// Seconds since 1970 when the program was started that measured it.
     pub invocation: u64,
     /// Which question.
-    pub section: Section,
+    pub section: BenchSection,
     /// What was to be done.
     pub row: String,
     /// Who did it, or with what setting.
@@ -53,7 +52,7 @@ pub enum Finding {
         /// 0 is the warm-up, which does not count.
         round: u32,
         /// What it took.
-        measured: Box<Measured>,
+        measured: Box<MeasuredRun>,
         /// What it wrote, where that was looked at.
         digest: Option<Digest>,
         /// What it read, where that matters.
@@ -71,7 +70,7 @@ pub enum Finding {
     /// Where the processor time of one run went.
     Profile {
         /// Samples of one core, by phase.
-        phases: Vec<crate::profile::Share>,
+        phases: Vec<PhaseSamples>,
         /// Time between two samples of a core, seconds.
         interval_s: f64,
     },
@@ -82,12 +81,32 @@ pub enum Finding {
     },
 }
 
+/// Samples of one phase of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PhaseSamples {
+    /// Its name, one of `profile::PHASES`.
+    pub phase: String,
+    /// In user mode.
+    pub user: u64,
+    /// In the kernel, bringing pages in.
+    pub page_faults: u64,
+    /// In the kernel otherwise.
+    pub kernel: u64,
+}
+
+impl PhaseSamples {
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.user + self.page_faults + self.kernel
+    }
+}
+
 /// A line of the archive.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ArchiveEntry {
     /// Where it belongs.
     #[serde(flatten)]
-    pub label: Label,
+    pub label: RunLabel,
     /// What was found.
     pub finding: Finding,
 }
@@ -116,7 +135,7 @@ impl Archive {
     ///
     /// # Errors
     /// A disk that is full and the like.
-    pub fn add(&self, entry: &Entry) -> anyhow::Result<()> {
+    pub fn add(&self, entry: &ArchiveEntry) -> anyhow::Result<()> {
         let path = self.folder.join("runs.jsonl");
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         let mut line = serde_json::to_vec(entry)?;
@@ -128,7 +147,7 @@ impl Archive {
     ///
     /// # Errors
     /// A line that is none of ours.
-    pub fn entries(&self) -> anyhow::Result<Vec<Entry>> {
+    pub fn entries(&self) -> anyhow::Result<Vec<ArchiveEntry>> {
         let path = self.folder.join("runs.jsonl");
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -142,13 +161,13 @@ impl Archive {
 }
 
 /// Of each row only what was measured when it was measured last.
-pub fn latest(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut last: BTreeMap<(Section, String), u64> = BTreeMap::new();
-    for Entry { label, .. } in &entries {
+pub fn latest(entries: Vec<ArchiveEntry>) -> Vec<ArchiveEntry> {
+    let mut last: BTreeMap<(BenchSection, String), u64> = BTreeMap::new();
+    for ArchiveEntry { label, .. } in &entries {
         let newest = last.entry((label.section, label.row.clone())).or_default();
         *newest = label.invocation.max(*newest);
     }
-    let counts = |entry: &Entry| {
+    let counts = |entry: &ArchiveEntry| {
         last.get(&(entry.label.section, entry.label.row.clone())) == Some(&entry.label.invocation)
     };
     entries.into_iter().filter(counts).collect()
@@ -178,15 +197,15 @@ pub fn day(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    fn absent(invocation: u64, row: &str, contestant: &str) -> Entry {
-        let label = Label {
+    fn absent(invocation: u64, row: &str, contestant: &str) -> ArchiveEntry {
+        let label = RunLabel {
             invocation,
-            section: Section::Table,
+            section: BenchSection::Table,
             row: row.to_owned(),
             contestant: contestant.to_owned(),
             command: "true".to_owned(),
         };
-        Entry { label, finding: Finding::Absent { reason: "a test".to_owned() } }
+        ArchiveEntry { label, finding: Finding::Absent { reason: "a test".to_owned() } }
     }
 
     #[test]

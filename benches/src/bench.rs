@@ -1,12 +1,11 @@
 //! What all measurements share: run a command under the rules, look at its output, keep the result.
 //!
 //! The rules: before each run, outside the clock, the output and the temporary folder are emptied, the disk is given
-//! time to write what it owes, and the inputs are read into the page cache. Not here: which commands (`rows`,
-//! `memory`, `latency`, `scaling`, `profile`).
+//! time to write what it owes, and the inputs are read into the page cache.
 
-use crate::archive::{Archive, Entry, Finding, Label, Section};
-use crate::check::{Digest, Kind, digest};
-use crate::measure::{Measured, Request, measure};
+use crate::archive::{Archive, ArchiveEntry, BenchSection, Finding, RunLabel};
+use crate::check::{Digest, OutputKind, digest};
+use crate::measure::{MeasuredRun, Request, measure};
 use crate::places::{Places, warm};
 use anyhow::Context;
 use std::fs;
@@ -20,7 +19,7 @@ const LAST_WORDS_LINES: usize = 12;
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Which question.
-    pub section: Section,
+    pub section: BenchSection,
     /// What is to be done.
     pub row: String,
     /// Who does it, or with what setting.
@@ -86,7 +85,7 @@ impl Bench {
     ///
     /// # Errors
     /// A command that cannot be started, folders that cannot be emptied. A command that fails is no error.
-    pub fn run(&self, task: &Task) -> anyhow::Result<Measured> {
+    pub fn run(&self, task: &Task) -> anyhow::Result<MeasuredRun> {
         self.places.clean()?;
         warm(&self.expand(&task.inputs))?;
         let (stdout, stderr) = (self.stdout(), self.stderr());
@@ -123,7 +122,7 @@ impl Bench {
     ///
     /// # Errors
     /// Files that cannot be read.
-    pub fn digest(&self, kind: Kind) -> anyhow::Result<Digest> {
+    pub fn digest(&self, kind: OutputKind) -> anyhow::Result<Digest> {
         digest(kind, self.places.path("$OUT")).context("could not read the output")
     }
 
@@ -148,18 +147,23 @@ impl Bench {
     ///
     /// # Errors
     /// As [`Bench::run`], or an archive that cannot be written.
-    pub fn run_and_keep(&mut self, task: &Task, round: u32, kind: Option<Kind>) -> anyhow::Result<Outcome> {
+    pub fn run_and_keep(
+        &mut self,
+        task: &Task,
+        round: u32,
+        kind: Option<OutputKind>,
+    ) -> anyhow::Result<RunOutcome> {
         let measured = Box::new(self.run(task)?);
         if !measured.ended.well() {
             self.failed = true;
             let words = self.places.hide(self.last_words().trim());
             self.keep(task, Finding::Absent { reason: format!("{}: {words}", measured.ended) })?;
-            return Ok(Outcome::Failed);
+            return Ok(RunOutcome::Failed);
         }
         let digest = kind.map(|kind| self.digest(kind)).transpose()?;
         let (input_bytes, slots) = (self.input_bytes(task), task.slots);
         self.keep(task, Finding::Run { round, measured, digest: digest.clone(), input_bytes, slots })?;
-        Ok(Outcome::Well(digest))
+        Ok(RunOutcome::Well(digest))
     }
 
     /// Adds a finding to the archive.
@@ -167,14 +171,14 @@ impl Bench {
     /// # Errors
     /// An archive that cannot be written.
     pub fn keep(&self, task: &Task, finding: Finding) -> anyhow::Result<()> {
-        let label = Label {
+        let label = RunLabel {
             invocation: self.invocation,
             section: task.section,
             row: task.row.clone(),
             contestant: task.contestant.clone(),
             command: task.command_line(),
         };
-        self.archive.add(&Entry { label, finding })
+        self.archive.add(&ArchiveEntry { label, finding })
     }
 
     fn expand(&self, texts: &[String]) -> Vec<PathBuf> {
@@ -199,7 +203,7 @@ impl Bench {
 
 /// How a run went that was kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// The command failed; the archive says how.
     Failed,
     /// It did what it should, and wrote this, if that was asked for.

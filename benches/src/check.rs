@@ -1,8 +1,7 @@
 //! What an output says, however it is cut into parts: order inside the parts, sums, digests.
 //!
-//! Two programs gave the same result if their [`Digest::result`] is equal; the same files if their
-//! [`Digest::content`] is. Reads part by part and holds one line, and for word counts a hash of each word. Not here:
-//! the truth; it is what all contestants agree on.
+//! Two programs gave the same result if their [`Digest::result`] is equal; the same files if their [`Digest::content`]
+//! is. Reads part by part and holds one line, and for word counts a hash of each word.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -22,7 +21,7 @@ const LINE_BYTES_MAX: usize = 1 << 30;
 
 /// What an output is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum OutputKind {
     /// `word<TAB>count`, each part sorted by word, no word twice.
     Counts,
     /// Lines of which the first ten bytes ascend over all parts in the order of their names.
@@ -74,8 +73,8 @@ impl std::fmt::Display for Digest {
 ///
 /// # Errors
 /// Files that cannot be read.
-pub fn digest(kind: Kind, output: &Path) -> io::Result<Digest> {
-    let mut reading = Reading::new(kind);
+pub fn digest(kind: OutputKind, output: &Path) -> io::Result<Digest> {
+    let mut reading = DigestReader::new(kind);
     for part in parts(output)? {
         reading.part(BufReader::with_capacity(BUFFER_BYTES, File::open(part)?))?;
     }
@@ -98,8 +97,8 @@ fn parts(output: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-struct Reading {
-    kind: Kind,
+struct DigestReader {
+    kind: OutputKind,
     digest: Digest,
     content: Xxh3,
     /// Key of the line before.
@@ -107,8 +106,8 @@ struct Reading {
     words: HashSet<u64>,
 }
 
-impl Reading {
-    fn new(kind: Kind) -> Self {
+impl DigestReader {
+    fn new(kind: OutputKind) -> Self {
         let digest = Digest {
             parts: 0,
             lines: 0,
@@ -127,7 +126,7 @@ impl Reading {
             return Ok(());
         }
         self.digest.parts += 1;
-        if self.kind == Kind::Counts {
+        if self.kind == OutputKind::Counts {
             self.last.clear();
         }
         let mut long = Vec::new();
@@ -168,9 +167,9 @@ impl Reading {
         self.digest.bytes += line.len() as u64 + 1;
         self.digest.multiset = self.digest.multiset.wrapping_add(hash);
         match self.kind {
-            Kind::Lines => {}
-            Kind::Sorted => self.sorted(&line[..line.len().min(SORT_KEY_BYTES)]),
-            Kind::Counts => self.count(line),
+            OutputKind::Lines => {}
+            OutputKind::Sorted => self.sorted(&line[..line.len().min(SORT_KEY_BYTES)]),
+            OutputKind::Counts => self.count(line),
         }
     }
 
@@ -218,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Writes these parts and reads them back.
-    fn digest_of(kind: Kind, parts: &[&str]) -> Digest {
+    fn digest_of(kind: OutputKind, parts: &[&str]) -> Digest {
         let folder = tempfile::tempdir().unwrap();
         for (number, part) in parts.iter().enumerate() {
             fs::write(folder.path().join(format!("part-{number:05}")), part).unwrap();
@@ -230,8 +229,8 @@ mod tests {
 
     #[test]
     fn digest_is_the_same_however_lines_are_cut_into_parts() {
-        let one = digest_of(Kind::Lines, &["b\na\nc\n"]);
-        let three = digest_of(Kind::Lines, &["a\n", "c\n", "b\n"]);
+        let one = digest_of(OutputKind::Lines, &["b\na\nc\n"]);
+        let three = digest_of(OutputKind::Lines, &["a\n", "c\n", "b\n"]);
         assert_eq!(one.result(), three.result());
         assert_eq!((one.parts, three.parts, one.lines, one.bytes), (1, 3, 3, 6));
         assert_ne!(one.content, three.content);
@@ -240,34 +239,34 @@ mod tests {
     #[test]
     fn digest_differs_when_a_line_is_there_twice() {
         assert_ne!(
-            digest_of(Kind::Lines, &["a\nb\n"]).result(),
-            digest_of(Kind::Lines, &["a\nb\nb\n"]).result()
+            digest_of(OutputKind::Lines, &["a\nb\n"]).result(),
+            digest_of(OutputKind::Lines, &["a\nb\nb\n"]).result()
         );
     }
 
     #[test]
     fn counts_are_summed_and_parts_need_not_follow_one_another() {
-        let digest = digest_of(Kind::Counts, &["b\t2\nd\t3\n", "a\t1\nc\t4\n"]);
+        let digest = digest_of(OutputKind::Counts, &["b\t2\nd\t3\n", "a\t1\nc\t4\n"]);
         assert_eq!((digest.sum, digest.wrong), (10, 0));
     }
 
     #[test]
     fn counts_are_wrong_when_a_word_is_out_of_order_or_there_twice_or_has_no_number() {
-        assert_eq!(digest_of(Kind::Counts, &["b\t2\na\t3\n"]).wrong, 1);
-        assert_eq!(digest_of(Kind::Counts, &["a\t2\n", "a\t3\n"]).wrong, 1);
-        assert_eq!(digest_of(Kind::Counts, &["a\tmany\n"]).wrong, 1);
-        assert_eq!(digest_of(Kind::Counts, &["a\n"]).wrong, 1);
+        assert_eq!(digest_of(OutputKind::Counts, &["b\t2\na\t3\n"]).wrong, 1);
+        assert_eq!(digest_of(OutputKind::Counts, &["a\t2\n", "a\t3\n"]).wrong, 1);
+        assert_eq!(digest_of(OutputKind::Counts, &["a\tmany\n"]).wrong, 1);
+        assert_eq!(digest_of(OutputKind::Counts, &["a\n"]).wrong, 1);
     }
 
     #[test]
     fn sorted_compares_ten_bytes_over_all_parts() {
-        assert_eq!(digest_of(Kind::Sorted, &["0123456789b\n0123456789a\n", "1\n"]).wrong, 0);
-        assert_eq!(digest_of(Kind::Sorted, &["2\n", "1\n"]).wrong, 1);
+        assert_eq!(digest_of(OutputKind::Sorted, &["0123456789b\n0123456789a\n", "1\n"]).wrong, 0);
+        assert_eq!(digest_of(OutputKind::Sorted, &["2\n", "1\n"]).wrong, 1);
     }
 
     #[test]
     fn empty_output_has_no_parts() {
-        let digest = digest_of(Kind::Sorted, &["", ""]);
+        let digest = digest_of(OutputKind::Sorted, &["", ""]);
         assert_eq!((digest.parts, digest.lines, digest.wrong), (0, 0, 0));
     }
 
@@ -279,7 +278,7 @@ mod tests {
         ) {
             let text = lines.join("\n");
             let read = |capacity| {
-                let mut reading = Reading::new(Kind::Sorted);
+                let mut reading = DigestReader::new(OutputKind::Sorted);
                 reading.part(BufReader::with_capacity(capacity, text.as_bytes())).unwrap();
                 reading.end()
             };

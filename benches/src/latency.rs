@@ -1,9 +1,7 @@
 //! Small jobs: from a cold start, on a warm cluster, and with very many tasks.
-//!
-//! Not here: the jobs (`gristmill-bench-jobs`).
 
-use crate::archive::{Finding, Section};
-use crate::bench::{Bench, Outcome, Task, words};
+use crate::archive::{BenchSection, Finding};
+use crate::bench::{Bench, RunOutcome, Task, words};
 use anyhow::Context;
 use serde::Deserialize;
 use std::fs;
@@ -93,7 +91,7 @@ struct Printed {
 
 /// How often.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct LatencyOptions {
     /// Cold starts.
     pub cold_runs: u32,
     /// Jobs on a warm cluster.
@@ -104,7 +102,7 @@ pub struct Options {
 ///
 /// # Errors
 /// Whatever keeps measurements from being made at all.
-pub fn measure_all(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
+pub fn measure_all(bench: &mut Bench, options: LatencyOptions) -> anyhow::Result<()> {
     bench.places.clean_made()?;
     let small: Vec<u8> = b"the miller grinds the grain that the farmer reaps\n"
         .iter()
@@ -137,7 +135,7 @@ fn warm(flags: &str) -> String {
 
 fn task(small: Small, contestant: &str, command: &str, inputs: &[&str]) -> Task {
     Task {
-        section: Section::Latency,
+        section: BenchSection::Latency,
         row: small.name.to_owned(),
         contestant: contestant.to_owned(),
         command: words(command),
@@ -153,7 +151,7 @@ fn repeat(bench: &mut Bench, task: &Task, warm_up: u32, runs: u32) -> anyhow::Re
     }
     for number in 0..warm_up + runs {
         let round = (number + 1).saturating_sub(warm_up);
-        if bench.run_and_keep(task, round, None)? == Outcome::Failed {
+        if bench.run_and_keep(task, round, None)? == RunOutcome::Failed {
             break;
         }
     }
@@ -168,7 +166,7 @@ pub fn warm_jobs(bench: &mut Bench, task: &Task) -> anyhow::Result<()> {
     if let Some(reason) = bench.obstacle(task) {
         return bench.keep(task, Finding::Absent { reason });
     }
-    if bench.run_and_keep(task, 1, None)? == Outcome::Failed {
+    if bench.run_and_keep(task, 1, None)? == RunOutcome::Failed {
         return Ok(());
     }
     let printed: Printed =

@@ -1,6 +1,4 @@
 //! What was measured on and with: machine, system, versions. Without names of hosts or paths.
-//!
-//! Not here: what was measured.
 
 use crate::places::Places;
 use serde::{Deserialize, Serialize};
@@ -11,7 +9,7 @@ use std::process::Command;
 
 /// A machine with what runs on it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MachineFacts {
     /// Day of the last measurement, in universal time.
     pub day: String,
     /// Model of the processor.
@@ -56,7 +54,7 @@ const VERSIONS: [(&str, &[&str]); 12] = [
     ("C library", &["getconf", "GNU_LIBC_VERSION"]),
 ];
 
-impl Machine {
+impl MachineFacts {
     /// This machine, now. What cannot be found out stays empty.
     pub fn look(places: &Places, day: String) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -22,9 +22,9 @@ mod table;
 
 use crate::archive::{Archive, day, latest, now};
 use crate::bench::Bench;
-use crate::machine::Machine;
+use crate::machine::MachineFacts;
 use crate::places::{Places, Roots};
-use crate::rows::{ROWS, Row};
+use crate::rows::{BenchRow, ROWS};
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
 use gristmill::size::parse_bytes;
@@ -39,7 +39,7 @@ use std::time::Duration;
 /// Exit code 0: measured, whether targets are met or not. 1: something failed, or outputs differ.
 #[derive(Parser)]
 #[command(max_term_width = 100)]
-struct Arguments {
+struct BenchArguments {
     #[command(flatten)]
     common: Common,
     #[command(subcommand)]
@@ -145,16 +145,16 @@ struct Extent {
 
 impl Extent {
     /// Quick: inputs of 256 MiB where the size is not the question, up to 10,000 tasks and 32 workers.
-    fn options(self, rounds: u32) -> scaling::Options {
+    fn options(self, rounds: u32) -> scaling::ScalingOptions {
         let bytes_max = if self.full { 16 << 30 } else { self.max_bytes };
         let base_bytes = if self.full { 1 << 30 } else { (256 << 20).min(bytes_max) };
         let (tasks_max, workers_max) = if self.full { (100_000, 200) } else { (10_000, 32) };
-        scaling::Options { rounds, bytes_max, base_bytes, tasks_max, workers_max }
+        scaling::ScalingOptions { rounds, bytes_max, base_bytes, tasks_max, workers_max }
     }
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    match run(BenchArguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -165,7 +165,7 @@ fn main() -> ExitCode {
 }
 
 /// Says whether everything that should have run did.
-fn run(arguments: Arguments) -> anyhow::Result<bool> {
+fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
     let invocation = now();
     let common = arguments.common;
     let home = absolute(&common.home)?;
@@ -204,20 +204,20 @@ fn measure(bench: &mut Bench, what: What, rounds: Option<u32>) -> anyhow::Result
     let (many, few) = (rounds.unwrap_or(5), rounds.unwrap_or(3));
     match what {
         What::All(extent) => {
-            let options = table::Options { rounds: many, all_peers: false, no_peers: false };
+            let options = table::TableOptions { rounds: many, all_peers: false, no_peers: false };
             ROWS.iter().try_for_each(|row| table::measure_row(bench, row, options))?;
             memory::measure_all(bench, few, memory::GROUP_BYTES)?;
-            latency::measure_all(bench, latency::Options { cold_runs: 50, warm_jobs: 200 })?;
+            latency::measure_all(bench, latency::LatencyOptions { cold_runs: 50, warm_jobs: 200 })?;
             scaling::measure_series(bench, &[], extent.options(few))?;
             ROWS.iter().try_for_each(|row| profile::measure_row(bench, row))
         }
         What::Table { rows, all_peers, no_peers } => {
-            let options = table::Options { rounds: many, all_peers, no_peers };
+            let options = table::TableOptions { rounds: many, all_peers, no_peers };
             chosen(&rows)?.iter().try_for_each(|row| table::measure_row(bench, row, options))
         }
         What::Memory { group_bytes } => memory::measure_all(bench, few, group_bytes),
         What::Latency { cold_runs, warm_jobs } => {
-            latency::measure_all(bench, latency::Options { cold_runs, warm_jobs })
+            latency::measure_all(bench, latency::LatencyOptions { cold_runs, warm_jobs })
         }
         What::Scaling { series, extent } => scaling::measure_series(bench, &series, extent.options(few)),
         What::Profile { rows } => chosen(&rows)?.iter().try_for_each(|row| profile::measure_row(bench, row)),
@@ -226,7 +226,7 @@ fn measure(bench: &mut Bench, what: What, rounds: Option<u32>) -> anyhow::Result
 }
 
 /// Rows by name, all if there is none.
-fn chosen(names: &[String]) -> anyhow::Result<Vec<Row>> {
+fn chosen(names: &[String]) -> anyhow::Result<Vec<BenchRow>> {
     if names.is_empty() {
         return Ok(ROWS.to_vec());
     }
@@ -241,7 +241,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Row>> {
 
 fn write_machine(bench: &Bench, day: String) -> anyhow::Result<()> {
     let path = bench.archive.folder().join("machine.json");
-    let text = serde_json::to_string_pretty(&Machine::look(&bench.places, day))?;
+    let text = serde_json::to_string_pretty(&MachineFacts::look(&bench.places, day))?;
     fs::write(&path, text + "\n").with_context(|| format!("could not write {}", path.display()))
 }
 

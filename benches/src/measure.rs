@@ -1,8 +1,7 @@
 //! One measured run of a command: clock, processor time of all descendants, peak memory, how it ended.
 //!
 //! This process is a child subreaper, so daemons that a command leaves behind are waited for and counted too. One
-//! measurement at a time: every child of this process belongs to the command. Not here: what is run (`rows` and its
-//! siblings), and what is read from `/proc` (`process`).
+//! measurement at a time: every child of this process belongs to the command.
 
 use crate::process::{Memory, SystemTimes, descendants, memory_backed_bytes, memory_of, role_of};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
@@ -21,7 +20,7 @@ use std::time::{Duration, Instant};
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The sampler waits this many times as long as it took of a processor, so that it never takes more than a tenth of a
-/// core. Only with dozens of processes is that longer than the interval; `Measured::samples` says.
+/// core. Only with dozens of processes is that longer than the interval; `MeasuredRun::samples` says.
 const SAMPLER_REST_FACTOR: u32 = 10;
 
 /// Looks at what a process is for. The first may come before it has become what it is to be; at its end it forgets.
@@ -52,7 +51,7 @@ pub struct Request<'a> {
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum CommandEnd {
     /// By itself, with this exit code.
     Exited(i32),
     /// By this signal.
@@ -61,14 +60,14 @@ pub enum Ended {
     TimedOut,
 }
 
-impl Ended {
+impl CommandEnd {
     /// Whether it says that all went well.
     pub fn well(self) -> bool {
         self == Self::Exited(0)
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for CommandEnd {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Exited(code) => write!(out, "exit code {code}"),
@@ -80,9 +79,9 @@ impl std::fmt::Display for Ended {
 
 /// What one run took.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredRun {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: CommandEnd,
     /// From before the fork until the command was reaped, seconds.
     pub wall_s: f64,
     /// Processor time in user mode of all descendants, seconds.
@@ -111,7 +110,7 @@ pub struct Measured {
     pub disk_wait_s: Option<f64>,
 }
 
-impl Measured {
+impl MeasuredRun {
     /// Processor time in both modes, seconds.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.system_s
@@ -120,7 +119,7 @@ impl Measured {
 
 /// What was learnt when a child was reaped.
 struct Reaped {
-    ended: Ended,
+    ended: CommandEnd,
     user_s: f64,
     system_s: f64,
     minor_faults: i64,
@@ -132,7 +131,7 @@ struct Reaped {
 ///
 /// # Errors
 /// A command that cannot be started, or a system that refuses to be watched. A command that fails is no error.
-pub fn measure(request: &Request<'_>) -> io::Result<Measured> {
+pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut command = Command::new(&request.arguments[0]);
     command
@@ -162,8 +161,8 @@ pub fn measure(request: &Request<'_>) -> io::Result<Measured> {
     let (user_s, system_s) = (sum(|one| one.user_s), sum(|one| one.system_s));
     let machine = after?.since(&before);
     let largest = all.iter().map(|one| one.largest_bytes).max().unwrap_or(0);
-    Ok(Measured {
-        ended: if sampler.timed_out { Ended::TimedOut } else { all[0].ended },
+    Ok(MeasuredRun {
+        ended: if sampler.timed_out { CommandEnd::TimedOut } else { all[0].ended },
         wall_s: wall.as_secs_f64(),
         user_s,
         system_s,
@@ -233,9 +232,9 @@ fn reap(pid: i32, options: i32) -> io::Result<Option<Reaped>> {
                 let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
                 return Ok(Some(Reaped {
                     ended: if libc::WIFSIGNALED(status) {
-                        Ended::Killed(libc::WTERMSIG(status))
+                        CommandEnd::Killed(libc::WTERMSIG(status))
                     } else {
-                        Ended::Exited(libc::WEXITSTATUS(status))
+                        CommandEnd::Exited(libc::WEXITSTATUS(status))
                     },
                     user_s: seconds(usage.ru_utime),
                     system_s: seconds(usage.ru_stime),

@@ -1,12 +1,10 @@
 //! Promises about memory: the peak over all processes of a job stays under a limit, and the bytes stay the same.
-//!
-//! Not here: how memory is looked at (`measure`).
 
-use crate::archive::{Finding, Section};
-use crate::bench::{Bench, Outcome, Task, words};
-use crate::check::Kind;
+use crate::archive::{BenchSection, Finding};
+use crate::bench::{Bench, RunOutcome, Task, words};
+use crate::check::OutputKind;
 use crate::places::free_bytes;
-use crate::rows::{Row, row};
+use crate::rows::{BenchRow, row};
 use anyhow::{Context, bail};
 use gristmill::scheduler::units::Bytes;
 
@@ -77,11 +75,11 @@ pub fn measure_all(bench: &mut Bench, rounds: u32, group_bytes: u64) -> anyhow::
     bench.places.clean()
 }
 
-fn task(promise: Promise, contestant: &str, row: &Row, flags: &[String]) -> Task {
+fn task(promise: Promise, contestant: &str, row: &BenchRow, flags: &[String]) -> Task {
     let mut command = row.ours(false);
     command.extend_from_slice(flags);
     Task {
-        section: Section::Memory,
+        section: BenchSection::Memory,
         row: promise.name.to_owned(),
         contestant: contestant.to_owned(),
         command,
@@ -101,8 +99,8 @@ fn measure_one(bench: &mut Bench, task: &Task, rounds: u32) -> anyhow::Result<Ve
     let mut contents = Vec::new();
     for round in 1..=rounds {
         // Only the sort has bytes to compare.
-        let kind = (task.row == "sort-256MiB").then_some(Kind::Sorted);
-        if let Outcome::Well(Some(digest)) = bench.run_and_keep(task, round, kind)? {
+        let kind = (task.row == "sort-256MiB").then_some(OutputKind::Sorted);
+        if let RunOutcome::Well(Some(digest)) = bench.run_and_keep(task, round, kind)? {
             contents.push(digest.content);
         }
     }
@@ -114,7 +112,7 @@ fn measure_group(bench: &mut Bench, promise: Promise, rounds: u32, bytes: u64) -
         "$JOBS run one-group --group-bytes {bytes} --memory 128MiB --workers 2 --slots 1 --no-sync --output $OUT"
     );
     let task = Task {
-        section: Section::Memory,
+        section: BenchSection::Memory,
         row: promise.name.to_owned(),
         // The promise is about its own size only.
         contestant: if bytes == GROUP_BYTES { OURS } else { "another size" }.to_owned(),

@@ -1,6 +1,4 @@
 //! Where things are: programs, data, outputs. Commands name them by variables, so that archives hold no path.
-//!
-//! Not here: what makes them (`scripts/bench.sh`).
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;

@@ -1,6 +1,4 @@
 //! What `/proc` says: descendants, their memory, what they are; times of the whole machine.
-//!
-//! Not here: when to look (`measure`).
 
 use rustix::fs::{FsWord, statfs};
 use std::fs;

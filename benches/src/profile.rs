@@ -4,11 +4,10 @@
 //! belongs to which phase. The folded stacks are kept beside the results, for flame graphs. Not here: time in which
 //! nobody worked.
 
-use crate::archive::{Finding, Section};
+use crate::archive::{BenchSection, Finding, PhaseSamples};
 use crate::bench::{Bench, Task, words};
-use crate::rows::Row;
+use crate::rows::BenchRow;
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -69,35 +68,15 @@ const INNER: [(&str, &str); 25] = [
 /// Kernel functions that say that a page is touched for the first time.
 const PAGE_FAULTS: [&str; 2] = ["asm_exc_page_fault", "faultin_page"];
 
-/// Samples of one phase.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Share {
-    /// Its name, one of [`PHASES`].
-    pub phase: String,
-    /// In user mode.
-    pub user: u64,
-    /// In the kernel, bringing pages in.
-    pub page_faults: u64,
-    /// In the kernel otherwise.
-    pub kernel: u64,
-}
-
-impl Share {
-    /// All of them.
-    pub fn all(&self) -> u64 {
-        self.user + self.page_faults + self.kernel
-    }
-}
-
 /// A sample: frames from the innermost outwards.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Stack {
     thread: String,
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Frame {
+struct StackFrame {
     in_kernel: bool,
     symbol: String,
 }
@@ -106,14 +85,14 @@ struct Frame {
 ///
 /// # Errors
 /// No `perf`, or a run that fails.
-pub fn measure_row(bench: &mut Bench, row: &Row) -> anyhow::Result<()> {
+pub fn measure_row(bench: &mut Bench, row: &BenchRow) -> anyhow::Result<()> {
     let mut command = words(&format!(
         "perf record --quiet --event cpu-clock --freq {SAMPLES_PER_SECOND} --call-graph dwarf,{STACK_BYTES} --output \
          $SPILL/perf.data --"
     ));
     command.extend(row.ours(false));
     let task = Task {
-        section: Section::Profile,
+        section: BenchSection::Profile,
         row: row.name.to_owned(),
         contestant: "ours".to_owned(),
         command,
@@ -141,7 +120,7 @@ pub fn measure_row(bench: &mut Bench, row: &Row) -> anyhow::Result<()> {
 }
 
 /// Reads what `perf` recorded, writes folded stacks, sums up phases.
-fn read_samples(bench: &Bench, folded: &std::path::Path) -> anyhow::Result<Vec<Share>> {
+fn read_samples(bench: &Bench, folded: &std::path::Path) -> anyhow::Result<Vec<PhaseSamples>> {
     let data = bench.places.path("$SPILL").join("perf.data");
     let mut script = Command::new("perf")
         .args(["script", "--no-inline", "--fields", "comm,tid,time,event,ip,sym", "--input"])
@@ -152,7 +131,7 @@ fn read_samples(bench: &Bench, folded: &std::path::Path) -> anyhow::Result<Vec<S
         .spawn()
         .context("could not run perf script")?;
     let output = script.stdout.take().context("perf script has no output")?;
-    let (mut shares, mut stacks) = (BTreeMap::<&str, Share>::new(), BTreeMap::<String, u64>::new());
+    let (mut shares, mut stacks) = (BTreeMap::<&str, PhaseSamples>::new(), BTreeMap::<String, u64>::new());
     each_stack(BufReader::new(output), |stack| {
         let phase = phase_of(stack);
         let share = shares.entry(phase).or_default();
@@ -173,7 +152,7 @@ fn read_samples(bench: &Bench, folded: &std::path::Path) -> anyhow::Result<Vec<S
     file.flush()?;
     fs::remove_file(data)?;
     let found = PHASES.iter().filter_map(|phase| shares.remove(phase).map(|share| (phase, share)));
-    Ok(found.map(|(phase, share)| Share { phase: (*phase).to_owned(), ..share }).collect())
+    Ok(found.map(|(phase, share)| PhaseSamples { phase: (*phase).to_owned(), ..share }).collect())
 }
 
 /// Calls `seen` for each sample in the output of `perf script`.
@@ -207,14 +186,14 @@ fn parse_thread(line: &str) -> String {
 }
 
 /// `ffffffff821f304b exc_page_fault`: an address in the upper half is the kernel's.
-fn parse_frame(line: &str) -> Option<Frame> {
+fn parse_frame(line: &str) -> Option<StackFrame> {
     let (address, symbol) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
     // A stack that could not be followed to its end is closed by an address that is none.
     if address == u64::MAX {
         return None;
     }
-    Some(Frame { in_kernel: address >> 63 == 1, symbol: symbol.to_owned() })
+    Some(StackFrame { in_kernel: address >> 63 == 1, symbol: symbol.to_owned() })
 }
 
 fn is_page_fault(stack: &Stack) -> bool {
@@ -226,7 +205,7 @@ fn phase_of(stack: &Stack) -> &'static str {
     let frames = || stack.frames.iter().filter(|frame| !frame.in_kernel);
     let outer = OUTER.iter().find(|(name, _)| frames().any(|frame| frame.symbol.contains(name)));
     let inner = || {
-        let of = |frame: &Frame| INNER.iter().find(|(name, _)| frame.symbol.contains(name));
+        let of = |frame: &StackFrame| INNER.iter().find(|(name, _)| frame.symbol.contains(name));
         frames().find_map(of)
     };
     outer.or_else(inner).map_or("other", |(_, phase)| phase)

@@ -1,13 +1,13 @@
 //! From the archive to a report: Markdown with each figure beside the command that made it.
 //!
-//! A pure function of the archive and the machine, so it can be made again at any time. Not here: measuring.
+//! A pure function of the archive and the machine, so it can be made again at any time.
 
 mod others;
 mod rows;
 
-use crate::archive::{Entry, Finding, Section};
-use crate::machine::Machine;
-use crate::measure::Measured;
+use crate::archive::{ArchiveEntry, BenchSection, Finding};
+use crate::machine::MachineFacts;
+use crate::measure::MeasuredRun;
 use crate::stats::{median, range};
 use gristmill::scheduler::units::Bytes;
 use std::fmt::Write;
@@ -25,20 +25,20 @@ const NOISE_MIN: f64 = 0.2;
 const DISK_MIN: f64 = 0.3;
 
 /// Writes one section.
-type Writer = fn(&[Entry], &Machine) -> String;
+type Writer = fn(&[ArchiveEntry], &MachineFacts) -> String;
 
 /// The whole report.
-pub fn report(entries: &[Entry], machine: &Machine, legend: &[(&str, &str)]) -> String {
+pub fn report(entries: &[ArchiveEntry], machine: &MachineFacts, legend: &[(&str, &str)]) -> String {
     let mut text = format!("# Measurements of {}\n\n{}", machine.day, machine_text(machine));
-    let sections: [(Section, Writer); 5] = [
-        (Section::Table, rows::section),
-        (Section::Memory, others::memory),
-        (Section::Latency, others::latency),
-        (Section::Scaling, others::scaling),
-        (Section::Profile, others::profile),
+    let sections: [(BenchSection, Writer); 5] = [
+        (BenchSection::Table, rows::section),
+        (BenchSection::Memory, others::memory),
+        (BenchSection::Latency, others::latency),
+        (BenchSection::Scaling, others::scaling),
+        (BenchSection::Profile, others::profile),
     ];
     for (section, write) in sections {
-        let own: Vec<Entry> =
+        let own: Vec<ArchiveEntry> =
             entries.iter().filter(|entry| entry.label.section == section).cloned().collect();
         if !own.is_empty() {
             text.push_str(&write(&own, machine));
@@ -51,7 +51,7 @@ pub fn report(entries: &[Entry], machine: &Machine, legend: &[(&str, &str)]) -> 
     text
 }
 
-fn machine_text(machine: &Machine) -> String {
+fn machine_text(machine: &MachineFacts) -> String {
     let changed = if machine.changed { ", with changes" } else { "" };
     let commit = machine.commit.as_deref().unwrap_or("unknown");
     let kind = if machine.is_virtual { "virtual machine, " } else { "" };
@@ -93,7 +93,7 @@ fn table(header: &[&str], lines: &[Vec<String>]) -> String {
 }
 
 /// Names in the order of their first entry.
-fn names(entries: &[Entry], of: impl Fn(&Entry) -> &str) -> Vec<String> {
+fn names(entries: &[ArchiveEntry], of: impl Fn(&ArchiveEntry) -> &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for entry in entries {
         if names.iter().all(|name| name != of(entry)) {
@@ -104,12 +104,12 @@ fn names(entries: &[Entry], of: impl Fn(&Entry) -> &str) -> Vec<String> {
 }
 
 /// All entries of a contestant in a row.
-fn of<'a>(entries: &'a [Entry], row: &str, contestant: &str) -> Vec<&'a Entry> {
+fn of<'a>(entries: &'a [ArchiveEntry], row: &str, contestant: &str) -> Vec<&'a ArchiveEntry> {
     entries.iter().filter(|entry| entry.label.row == row && entry.label.contestant == contestant).collect()
 }
 
 /// Runs that count.
-fn counted<'a>(entries: &[&'a Entry]) -> Vec<&'a Measured> {
+fn counted<'a>(entries: &[&'a ArchiveEntry]) -> Vec<&'a MeasuredRun> {
     let measured = entries.iter().map(|entry| match &entry.finding {
         Finding::Run { round: 1.., measured, .. } => Some(&**measured),
         _ => None,
@@ -118,7 +118,7 @@ fn counted<'a>(entries: &[&'a Entry]) -> Vec<&'a Measured> {
 }
 
 /// Why something could not be measured; the last reason counts.
-fn absent<'a>(entries: &[&'a Entry]) -> Option<&'a str> {
+fn absent<'a>(entries: &[&'a ArchiveEntry]) -> Option<&'a str> {
     let mut reasons = entries.iter().filter_map(|entry| match &entry.finding {
         Finding::Absent { reason } => Some(reason.as_str()),
         _ => None,
@@ -127,7 +127,7 @@ fn absent<'a>(entries: &[&'a Entry]) -> Option<&'a str> {
 }
 
 /// Times that a command took of its own, with the tasks in each.
-fn samples<'a>(entries: &[&'a Entry]) -> Option<(&'a [f64], u64)> {
+fn samples<'a>(entries: &[&'a ArchiveEntry]) -> Option<(&'a [f64], u64)> {
     let mut samples = entries.iter().filter_map(|entry| match &entry.finding {
         Finding::Samples { seconds, tasks } => Some((seconds.as_slice(), *tasks)),
         _ => None,
@@ -136,12 +136,12 @@ fn samples<'a>(entries: &[&'a Entry]) -> Option<(&'a [f64], u64)> {
 }
 
 /// The median of one figure over runs.
-fn middle(runs: &[&Measured], figure: impl Fn(&Measured) -> f64) -> Option<f64> {
+fn middle(runs: &[&MeasuredRun], figure: impl Fn(&MeasuredRun) -> f64) -> Option<f64> {
     median(&runs.iter().map(|run| figure(run)).collect::<Vec<_>>())
 }
 
 /// `least..greatest` of the wall times, seconds.
-fn spread(runs: &[&Measured]) -> String {
+fn spread(runs: &[&MeasuredRun]) -> String {
     let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
     range(&walls)
         .map_or_else(String::new, |(least, greatest)| format!("{}..{}", seconds(least), seconds(greatest)))
@@ -174,10 +174,10 @@ fn short(reason: &str) -> String {
 }
 
 /// Which resource a run had too little of.
-fn limiting_resource(runs: &[&Measured], cores: u32, slots: Option<u32>) -> String {
-    let share = |figure: fn(&Measured) -> f64| middle(runs, |run| figure(run) / run.wall_s).unwrap_or(0.0);
+fn limiting_resource(runs: &[&MeasuredRun], cores: u32, slots: Option<u32>) -> String {
+    let share = |figure: fn(&MeasuredRun) -> f64| middle(runs, |run| figure(run) / run.wall_s).unwrap_or(0.0);
     let usable = f64::from(slots.unwrap_or(cores).min(cores));
-    let busy = share(Measured::cpu_s) / usable;
+    let busy = share(MeasuredRun::cpu_s) / usable;
     let kernel = middle(runs, |run| run.system_s / run.cpu_s().max(f64::MIN_POSITIVE)).unwrap_or(0.0);
     let disk = share(|run| run.disk_wait_s.unwrap_or(0.0));
     let noise = share(|run| run.others_cpu_s + run.stolen_s) / f64::from(cores);

@@ -1,9 +1,7 @@
 //! The jobs that are compared, their contestants, and what is to be reached.
-//!
-//! Not here: running them (`table`).
 
 use crate::bench::words;
-use crate::check::Kind;
+use crate::check::OutputKind;
 
 /// Workers and slots of ours: one process for each of two cores, as the other systems' two threads.
 const CLUSTER: &str = "--workers 2 --slots 1";
@@ -23,7 +21,7 @@ const AWK_COUNT: &str = r#"{for(i=1;i<=NF;i++)c[$i]++}END{for(w in c)print w"\t"
 
 /// A job that is compared.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct BenchRow {
     /// What people type.
     pub name: &'static str,
     /// One line about it.
@@ -33,16 +31,16 @@ pub struct Row {
     /// Files in the data folder.
     pub inputs: &'static [&'static str],
     /// How outputs are compared.
-    pub kind: Kind,
+    pub kind: OutputKind,
     /// What is to be reached.
-    pub target: Target,
+    pub target: RowTarget,
     /// Seconds of systems that are not run here.
     pub quoted: &'static [Quoted],
 }
 
 /// What is to be reached: median wall time of `ours` over that of another.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Target {
+pub struct RowTarget {
     /// At most this ratio.
     pub times: f64,
     /// To whom.
@@ -69,12 +67,12 @@ pub struct Contestant {
     pub environment: Vec<(String, String)>,
 }
 
-const fn limit(times: f64) -> Target {
-    Target { times, against: "limit" }
+const fn limit(times: f64) -> RowTarget {
+    RowTarget { times, against: "limit" }
 }
 
-const fn ripgrep(times: f64) -> Target {
-    Target { times, against: "ripgrep" }
+const fn ripgrep(times: f64) -> RowTarget {
+    RowTarget { times, against: "ripgrep" }
 }
 
 const fn quoted(system: &'static str, wall_s: f64) -> Quoted {
@@ -82,67 +80,67 @@ const fn quoted(system: &'static str, wall_s: f64) -> Quoted {
 }
 
 /// All rows. Quoted seconds are those of RESULTS.md beside the other systems' programs.
-pub const ROWS: [Row; 7] = [
-    Row {
+pub const ROWS: [BenchRow; 7] = [
+    BenchRow {
         name: "wordcount-books",
         title: "count the words of 1 GiB of books (49 thousand different ones)",
         peers_name: "wc-books",
         inputs: &["books-1g.txt"],
-        kind: Kind::Counts,
+        kind: OutputKind::Counts,
         target: limit(1.4),
         quoted: &[quoted("Dask", 21.0), quoted("Spark", 30.5), quoted("Ray", 50.0), quoted("Hadoop", 131.1)],
     },
-    Row {
+    BenchRow {
         name: "wordcount-zipf",
         title: "count the words of 1 GiB of generated text (4.6 million different ones)",
         peers_name: "wc-zipf",
         inputs: &["zipf-1g.txt"],
-        kind: Kind::Counts,
+        kind: OutputKind::Counts,
         target: limit(1.3),
         quoted: &[quoted("Spark", 59.5), quoted("Hadoop", 114.9)],
     },
-    Row {
+    BenchRow {
         name: "sort",
         title: "sort 10 million records of 100 bytes by their first 10",
         peers_name: "sort",
         inputs: &["tera-1g.txt"],
-        kind: Kind::Sorted,
+        kind: OutputKind::Sorted,
         target: limit(2.0),
         quoted: &[quoted("Spark", 27.7), quoted("Dask", 30.5), quoted("Hadoop", 31.9), quoted("Ray", 35.0)],
     },
-    Row {
+    BenchRow {
         name: "join-broadcast",
         title: "join 1 million users with 10 million visits, users in the memory of each worker",
         peers_name: "join",
         inputs: &["users.csv", "visits.csv"],
-        kind: Kind::Lines,
+        kind: OutputKind::Lines,
         target: limit(2.0),
         quoted: QUOTED_JOIN,
     },
-    Row {
+    BenchRow {
         name: "join-repartition",
         title: "join 1 million users with 10 million visits through the shuffle",
         peers_name: "join",
         inputs: &["users.csv", "visits.csv"],
-        kind: Kind::Lines,
+        kind: OutputKind::Lines,
         target: limit(3.5),
         quoted: QUOTED_JOIN,
     },
-    Row {
+    BenchRow {
         name: "grep-regex",
         title: r"lines of 1 GiB of books that match [Mm]onste?r\w*",
         peers_name: "grep-re",
         inputs: &["books-1g.txt"],
-        kind: Kind::Lines,
+        kind: OutputKind::Lines,
         target: ripgrep(0.6),
         quoted: &[quoted("Dask", 7.2), quoted("Spark", 11.0), quoted("Hadoop", 11.4), quoted("Ray", 13.7)],
     },
-    Row {
+    BenchRow {
         name: "grep-fixed",
         title: "lines of 1 GiB of books that hold a word",
         peers_name: "grep-fix",
         inputs: &["books-1g.txt"],
-        kind: Kind::Lines,
+        kind: OutputKind::Lines,
         target: ripgrep(1.3),
         quoted: &[quoted("Spark", 11.1)],
     },
@@ -155,11 +153,11 @@ const QUOTED_JOIN: &[Quoted] =
 pub const NOT_PEERS: [&str; 4] = ["ours", "ours, synced", "limit", "limit, synced"];
 
 /// The row of this name.
-pub fn row(name: &str) -> Option<Row> {
+pub fn row(name: &str) -> Option<BenchRow> {
     ROWS.into_iter().find(|row| row.name == name)
 }
 
-impl Row {
+impl BenchRow {
     /// Inputs with variables.
     pub fn input_paths(&self) -> Vec<String> {
         self.inputs.iter().map(|name| format!("$DATA/{name}")).collect()
@@ -204,7 +202,7 @@ impl Row {
         ];
         let (duckdb, polars) = (script("DuckDB", "duckdb_jobs.py"), script("Polars", "polars_jobs.py"));
         match self.kind {
-            Kind::Counts => {
+            OutputKind::Counts => {
                 let mut renoir = plain("Renoir", words(&format!("$RENOIR {job} $DATA/{input} $OUT")));
                 renoir.environment = vec![("RENOIR_MODE".to_owned(), "fold".to_owned())];
                 all.extend([renoir, duckdb, polars]);
@@ -216,12 +214,12 @@ impl Row {
                     ));
                 }
             }
-            Kind::Sorted => {
+            OutputKind::Sorted => {
                 let sort = format!(r#"LC_ALL=C sort --parallel=2 -S4G "$DATA/{input}" -o "$OUT/part-0""#);
                 all.extend([duckdb, polars, shell("GNU sort", sort)]);
             }
-            Kind::Lines if job == "join" => all.extend([duckdb, polars]),
-            Kind::Lines => {
+            OutputKind::Lines if job == "join" => all.extend([duckdb, polars]),
+            OutputKind::Lines => {
                 let (fixed, pattern) = if job == "grep-fix" { ("-F ", FIXED) } else { ("", REGEX) };
                 let rest = format!(r#"'{pattern}' "$DATA/{input}" > "$OUT/part-0""#);
                 all.push(shell("ripgrep", format!(r#""$RG" -N --no-filename {fixed}{rest}"#)));

@@ -3,7 +3,7 @@
 //! Each series is a row, each of its points a contestant. Inputs are made by `gristmill gen` and removed again. Not
 //! here: which resource is the limit (`report`).
 
-use crate::archive::{Finding, Section};
+use crate::archive::{BenchSection, Finding};
 use crate::bench::{Bench, Task, words};
 use crate::latency::warm_jobs;
 use crate::places::free_bytes;
@@ -25,7 +25,7 @@ const CLUSTER: &str = "--workers 2 --slots 1";
 
 /// A series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Series {
+pub struct ScalingSeries {
     /// Name of its rows; one of a job is behind a dash.
     pub name: &'static str,
     /// One line about it.
@@ -33,19 +33,25 @@ pub struct Series {
 }
 
 /// All series, in the order of the report.
-pub const SERIES: [Series; 7] = [
-    Series { name: "size", title: "against the size of the input" },
-    Series { name: "reduces", title: "against the number of reduces" },
-    Series { name: "skew", title: "against the skew of the keys (exponent of Zipf's law)" },
-    Series { name: "cluster", title: "against workers x slots" },
-    Series { name: "tasks", title: "against the number of empty tasks, on a warm cluster" },
-    Series { name: "task-memory", title: "memory of the master against the number of tasks of one job" },
-    Series { name: "workers", title: "10,000 empty tasks against the number of workers, on a warm cluster" },
+pub const SERIES: [ScalingSeries; 7] = [
+    ScalingSeries { name: "size", title: "against the size of the input" },
+    ScalingSeries { name: "reduces", title: "against the number of reduces" },
+    ScalingSeries { name: "skew", title: "against the skew of the keys (exponent of Zipf's law)" },
+    ScalingSeries { name: "cluster", title: "against workers x slots" },
+    ScalingSeries { name: "tasks", title: "against the number of empty tasks, on a warm cluster" },
+    ScalingSeries {
+        name: "task-memory",
+        title: "memory of the master against the number of tasks of one job",
+    },
+    ScalingSeries {
+        name: "workers",
+        title: "10,000 empty tasks against the number of workers, on a warm cluster",
+    },
 ];
 
 /// How far.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct ScalingOptions {
     /// Runs of each point.
     pub rounds: u32,
     /// Largest input.
@@ -62,7 +68,7 @@ pub struct Options {
 ///
 /// # Errors
 /// A name that is none, and whatever keeps measurements from being made at all.
-pub fn measure_series(bench: &mut Bench, names: &[String], options: Options) -> anyhow::Result<()> {
+pub fn measure_series(bench: &mut Bench, names: &[String], options: ScalingOptions) -> anyhow::Result<()> {
     if let Some(name) = names.iter().find(|name| SERIES.iter().all(|series| series.name != **name)) {
         bail!("there is no series `{name}`");
     }
@@ -84,10 +90,10 @@ pub fn measure_series(bench: &mut Bench, names: &[String], options: Options) -> 
     bench.places.clean()
 }
 
-fn sizes(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
+fn sizes(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
     let mut bytes = SMALLEST_BYTES;
     while bytes <= options.bytes_max {
-        for job in [Job::WordCount, Job::Sort] {
+        for job in [ScaledJob::WordCount, ScaledJob::Sort] {
             let row = format!("size-{}", job.name());
             let task = point(&row, &Bytes(bytes).to_string(), &job.command(CLUSTER), job.input(), 2);
             on_made(bench, options, &job.generate(bytes), bytes, &[task])?;
@@ -97,8 +103,8 @@ fn sizes(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn reduces(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
-    let job = Job::Sort;
+fn reduces(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
+    let job = ScaledJob::Sort;
     let point = |reduces: u32| {
         let command = format!("{} --reduces {reduces}", job.command(CLUSTER));
         point("reduces-sort", &reduces.to_string(), &command, job.input(), 2)
@@ -107,10 +113,10 @@ fn reduces(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
     on_made(bench, options, &job.generate(options.base_bytes), options.base_bytes, &points)
 }
 
-fn skew(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
+fn skew(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
     let bytes = options.base_bytes;
     for exponent in ["0", "0.5", "1", "1.5"] {
-        let job = Job::WordCount;
+        let job = ScaledJob::WordCount;
         let make = format!("{} --words 1000000 --exponent {exponent}", job.generate(bytes));
         let task = point("skew-wordcount", exponent, &job.command(CLUSTER), job.input(), 2);
         on_made(bench, options, &make, bytes, &[task])?;
@@ -126,8 +132,8 @@ fn skew(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
     repeat(bench, options, &[point("skew-one-key", "one key", &command, "", 2)])
 }
 
-fn clusters(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
-    for job in [Job::WordCount, Job::Sort] {
+fn clusters(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
+    for job in [ScaledJob::WordCount, ScaledJob::Sort] {
         let point = |(workers, slots): (u32, u32)| {
             let command = job.command(&format!("--workers {workers} --slots {slots}"));
             let row = format!("cluster-{}", job.name());
@@ -140,7 +146,7 @@ fn clusters(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tasks(bench: &mut Bench, options: Options, row: &str) -> anyhow::Result<()> {
+fn tasks(bench: &mut Bench, options: ScalingOptions, row: &str) -> anyhow::Result<()> {
     let mut maps = 100;
     while maps <= options.tasks_max {
         if row == "tasks" {
@@ -158,7 +164,7 @@ fn tasks(bench: &mut Bench, options: Options, row: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn workers(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
+fn workers(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
     for workers in
         [2, 4, 8, 16, 32, 64, 128, 200].into_iter().filter(|&workers| workers <= options.workers_max)
     {
@@ -170,12 +176,12 @@ fn workers(bench: &mut Bench, options: Options) -> anyhow::Result<()> {
 
 /// Jobs whose input is made for a size.
 #[derive(Clone, Copy)]
-enum Job {
+enum ScaledJob {
     WordCount,
     Sort,
 }
 
-impl Job {
+impl ScaledJob {
     fn name(self) -> &'static str {
         match self {
             Self::WordCount => "wordcount",
@@ -213,7 +219,7 @@ fn warm(flags: &str) -> String {
 
 fn point(row: &str, setting: &str, command: &str, inputs: &str, slots: u32) -> Task {
     Task {
-        section: Section::Scaling,
+        section: BenchSection::Scaling,
         row: row.to_owned(),
         contestant: setting.to_owned(),
         command: words(command),
@@ -226,7 +232,7 @@ fn point(row: &str, setting: &str, command: &str, inputs: &str, slots: u32) -> T
 /// Makes an input, runs the points on it, removes it.
 fn on_made(
     bench: &mut Bench,
-    options: Options,
+    options: ScalingOptions,
     make: &str,
     bytes: u64,
     points: &[Task],
@@ -252,7 +258,7 @@ fn on_made(
 }
 
 /// Runs points in turn, so that a noisy minute does not hit one alone.
-fn repeat(bench: &mut Bench, options: Options, points: &[Task]) -> anyhow::Result<()> {
+fn repeat(bench: &mut Bench, options: ScalingOptions, points: &[Task]) -> anyhow::Result<()> {
     for round in 1..=options.rounds {
         for task in points {
             match bench.obstacle(task) {

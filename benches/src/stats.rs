@@ -1,4 +1,4 @@
-//! Medians, spread and percentiles of a few numbers. Not here: what they are of.
+//! Medians, spread and percentiles of a few numbers.
 
 /// The middle one of an odd number, the mean of the two in the middle of an even one; `None` of nothing.
 pub fn median(values: &[f64]) -> Option<f64> {

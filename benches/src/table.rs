@@ -1,16 +1,14 @@
 //! Whole jobs beside other systems: rounds in which each contestant runs once, in an order that turns.
-//!
-//! Not here: the jobs and contestants (`rows`), what is made of the figures (`report`).
 
-use crate::archive::{Finding, Section};
-use crate::bench::{Bench, Outcome, Task};
+use crate::archive::{BenchSection, Finding};
+use crate::bench::{Bench, RunOutcome, Task};
 use crate::check::Digest;
-use crate::rows::Row;
+use crate::rows::BenchRow;
 use anyhow::bail;
 
 /// How a table is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct TableOptions {
     /// Rounds that count; one more before them does not.
     pub rounds: u32,
     /// Also those that are not among the strongest.
@@ -23,7 +21,7 @@ pub struct Options {
 ///
 /// # Errors
 /// Outputs that differ, and whatever keeps measurements from being made at all.
-pub fn measure_row(bench: &mut Bench, row: &Row, options: Options) -> anyhow::Result<()> {
+pub fn measure_row(bench: &mut Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result<()> {
     eprintln!("{}: {}", row.name, row.title);
     let mut tasks = tasks(bench, row, options)?;
     let mut agreed: Option<(String, Digest)> = None;
@@ -37,9 +35,9 @@ pub fn measure_row(bench: &mut Bench, row: &Row, options: Options) -> anyhow::Re
         for task in order {
             let kind = (round == 0).then_some(row.kind);
             match bench.run_and_keep(&task, round, kind)? {
-                Outcome::Failed => tasks.retain(|other| other.contestant != task.contestant),
-                Outcome::Well(Some(digest)) => agree(&mut agreed, &task.contestant, digest)?,
-                Outcome::Well(None) => {}
+                RunOutcome::Failed => tasks.retain(|other| other.contestant != task.contestant),
+                RunOutcome::Well(Some(digest)) => agree(&mut agreed, &task.contestant, digest)?,
+                RunOutcome::Well(None) => {}
             }
         }
     }
@@ -47,14 +45,14 @@ pub fn measure_row(bench: &mut Bench, row: &Row, options: Options) -> anyhow::Re
 }
 
 /// Those who can run at all; for the others the reason is kept.
-fn tasks(bench: &Bench, row: &Row, options: Options) -> anyhow::Result<Vec<Task>> {
+fn tasks(bench: &Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result<Vec<Task>> {
     let mut tasks = Vec::new();
     for contestant in row.contestants(options.all_peers) {
         if options.no_peers && !crate::rows::NOT_PEERS.contains(&contestant.name) {
             continue;
         }
         let task = Task {
-            section: Section::Table,
+            section: BenchSection::Table,
             row: row.name.to_owned(),
             contestant: contestant.name.to_owned(),
             command: contestant.command,

@@ -1,7 +1,7 @@
 //! Encoding and decoding of values and keys, in items/s (100 Melem/s are 10 ns an item).
 //!
-//! Watches that a value of a few bytes costs far less than the rest of a pair's way (tens of ns): it is paid at
-//! every emit and every read. Not here: `ByteString`, which is its own encoding, and frames.
+//! Watches that a value of a few bytes costs far less than the rest of a pair's way (tens of ns): it is paid at every
+//! emit and every read.
 
 use crate::data::{SHRINK, draw};
 use criterion::measurement::WallTime;

@@ -3,10 +3,10 @@
 //! `combine` watches the combining collector: 8.6 ns a word in large splits of books, with the tokeniser in it, which
 //! `tokenise/words` tells apart; here it is more, since a small split writes a large part of its words as segments.
 //! `sort` watches the sorting collector with the same words. Long keys have the same front, so the prefix that sorts
-//! look at first says nothing: the dear case. Not here: records of fixed length (`sort`), spills (`segment`).
+//! look at first says nothing: the dear case.
 
 use crate::data::{self, Frequency, Length, SHRINK};
-use crate::task::Tasks;
+use crate::task::TaskRunner;
 use crate::{measure, slow_group};
 use criterion::{Criterion, Throughput};
 use gristmill::prelude::*;
@@ -56,7 +56,7 @@ pub fn benches(criterion: &mut Criterion) {
             ("many distinct long keys", Frequency::Rare, Length::Long),
         ] {
             let prepared = LazyCell::new(|| {
-                let tasks = Tasks::new(PARTITIONS);
+                let tasks = TaskRunner::new(PARTITIONS);
                 let split =
                     tasks.split("text", &data::text(PAIRS, frequency, length, 0), RecordFormat::Lines);
                 (tasks, split)

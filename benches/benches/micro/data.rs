@@ -1,6 +1,4 @@
 //! Inputs made in code: the same bytes in every run.
-//!
-//! Not here: files, and inputs of whole jobs (`gristmill gen` makes those).
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -38,8 +38,8 @@ pub fn benches(criterion: &mut Criterion) {
             let maps = (tasks / SHRINK as u32).max(1);
             group.throughput(Throughput::Elements(facts(maps)));
             group.bench_function(id, |bencher| {
-                let cluster = || Cluster::new(workers, maps);
-                bencher.iter_batched(cluster, Cluster::run, BatchSize::PerIteration);
+                let cluster = || SimulatedCluster::new(workers, maps);
+                bencher.iter_batched(cluster, SimulatedCluster::run, BatchSize::PerIteration);
             });
         }
     }
@@ -53,14 +53,14 @@ fn facts(maps: u32) -> u64 {
 }
 
 /// Workers that answer every order at once, in the order of the orders.
-struct Cluster {
+struct SimulatedCluster {
     core: Core,
     now: Time,
     facts: VecDeque<Event>,
     maps: u32,
 }
 
-impl Cluster {
+impl SimulatedCluster {
     /// Workers have joined, and a job is about to arrive.
     fn new(workers: u32, maps: u32) -> Self {
         let core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));

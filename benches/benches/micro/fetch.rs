@@ -69,9 +69,9 @@ pub fn benches(criterion: &mut Criterion) {
 }
 
 /// Lets whoever has the job's key ask for its segments, as a worker does.
-struct ShuffleAuth(Store);
+struct OpenAuth(Store);
 
-impl RouteAuth for ShuffleAuth {
+impl RouteAuth for OpenAuth {
     fn access(&self, method: &Method, path: &str, _: &str) -> Access {
         let job = path.strip_prefix("/shuffle/").and_then(|job| job.parse::<JobId>().ok());
         match job {
@@ -82,13 +82,13 @@ impl RouteAuth for ShuffleAuth {
 }
 
 /// The shuffle server of one worker, on a thread of its own.
-struct Server {
+struct SegmentServer {
     endpoint: Endpoint,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl SegmentServer {
     fn start(store: Store) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = mpsc::channel();
@@ -97,7 +97,7 @@ impl Server {
                 let listener = Bind::loopback().listen().await.expect("loopback has free ports");
                 let address = listener.local_addr().expect("the listener is open");
                 tell.send(address).expect("the other thread waits for it");
-                let auth = Arc::new(ShuffleAuth(store.clone()));
+                let auth = Arc::new(OpenAuth(store.clone()));
                 let handler = move |request: Request<Incoming>| {
                     let store = store.clone();
                     async move {
@@ -117,7 +117,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for SegmentServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -136,7 +136,7 @@ struct Pair {
     // First, so that connections are closed before the server waits for them.
     pool: Pool,
     runtime: Runtime,
-    server: Server,
+    server: SegmentServer,
     key: Secret,
     shape: Shape,
     spill: SpillDirs,
@@ -156,7 +156,7 @@ impl Pair {
         Self {
             pool: Pool::new(Timeouts::default(), Plaintext::OnLoopback),
             runtime: runtime(),
-            server: Server::start(store),
+            server: SegmentServer::start(store),
             key,
             shape,
             spill,

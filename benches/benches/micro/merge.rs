@@ -13,7 +13,7 @@
 use crate::collector::count_words;
 use crate::data::{self, Frequency, Length, RECORD_BYTES, SHRINK};
 use crate::sort::{FIXED, sort_records};
-use crate::task::Tasks;
+use crate::task::TaskRunner;
 use crate::{measure, slow_group};
 use criterion::{Criterion, Throughput};
 use gristmill::prelude::*;
@@ -35,14 +35,14 @@ const MERGE_BYTES: usize = 256 << 20;
 const MERGE_BYTES_TIGHT: usize = (16 << 20) / SHRINK as usize;
 
 /// Maps of which partition 0 is everything.
-struct Maps {
-    tasks: Tasks,
+struct MergeInput {
+    tasks: TaskRunner,
     outputs: Vec<MapOutput>,
 }
 
-impl Maps {
-    fn run(plan: &JobPlan, merge_bytes: usize, split: impl Fn(&Tasks, u64) -> Split) -> Self {
-        let mut tasks = Tasks::new(1);
+impl MergeInput {
+    fn run(plan: &JobPlan, merge_bytes: usize, split: impl Fn(&TaskRunner, u64) -> Split) -> Self {
+        let mut tasks = TaskRunner::new(1);
         tasks.settings.merge_bytes = merge_bytes;
         let map = |index| tasks.map(plan, index as u32, &split(&tasks, index));
         let outputs = (0..SEGMENTS).map(map).collect();
@@ -66,7 +66,7 @@ fn records(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(SEGMENTS * RECORDS * RECORD_BYTES));
     let plan = sort_records(true);
     let maps = LazyCell::new(|| {
-        Maps::run(&plan, MERGE_BYTES, |tasks, index| {
+        MergeInput::run(&plan, MERGE_BYTES, |tasks, index| {
             tasks.split(&format!("records-{index}"), &data::records(RECORDS, index), FIXED)
         })
     });
@@ -90,7 +90,7 @@ fn words(criterion: &mut Criterion) {
     ] {
         let plan = count_words(combine);
         let maps = LazyCell::new(|| {
-            Maps::run(&plan, merge_bytes, |tasks, index| {
+            MergeInput::run(&plan, merge_bytes, |tasks, index| {
                 let text = data::text(WORDS, frequency, Length::Short, index);
                 tasks.split(&format!("text-{index}"), &text, RecordFormat::Lines)
             })

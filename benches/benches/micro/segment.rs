@@ -25,19 +25,19 @@ const ID: SegmentId = SegmentId { job: JOB, map: 0, epoch: 0, partition: 0 };
 
 /// Where a segment goes.
 #[derive(Clone, Copy)]
-enum Kind {
+enum Storage {
     Memory,
     Spilled(SpillCompression),
 }
 
-const KINDS: [(&str, Kind); 3] = [
-    ("in memory", Kind::Memory),
-    ("spilled", Kind::Spilled(SpillCompression::None)),
-    ("spilled with LZ4", Kind::Spilled(SpillCompression::Lz4)),
+const KINDS: [(&str, Storage); 3] = [
+    ("in memory", Storage::Memory),
+    ("spilled", Storage::Spilled(SpillCompression::None)),
+    ("spilled with LZ4", Storage::Spilled(SpillCompression::Lz4)),
 ];
 
 /// Pairs and a place to write them to.
-struct Source {
+struct SortedPairs {
     /// Deleted when dropped.
     _folder: TempDir,
     /// One for all files, because it keeps their names apart.
@@ -47,7 +47,7 @@ struct Source {
     records: Vec<u8>,
 }
 
-impl Source {
+impl SortedPairs {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
         let mut all: Vec<Vec<u8>> =
@@ -57,10 +57,10 @@ impl Source {
         Self { _folder: folder, spill, budget: Budget::new(1 << 30), records: all.concat() }
     }
 
-    fn write(&self, kind: Kind) -> MapOutput {
+    fn write(&self, kind: Storage) -> MapOutput {
         let compression = match kind {
-            Kind::Memory => SpillCompression::None,
-            Kind::Spilled(compression) => compression,
+            Storage::Memory => SpillCompression::None,
+            Storage::Spilled(compression) => compression,
         };
         let setting = WriteSetting {
             job: ID.job,
@@ -73,8 +73,8 @@ impl Source {
         };
         let mut writer = match kind {
             // With room for the lengths of pairs and for headers.
-            Kind::Memory => SegmentsWriter::in_memory(setting, &self.budget, (BYTES + BYTES / 8) as usize),
-            Kind::Spilled(_) => SegmentsWriter::on_disk(setting),
+            Storage::Memory => SegmentsWriter::in_memory(setting, &self.budget, (BYTES + BYTES / 8) as usize),
+            Storage::Spilled(_) => SegmentsWriter::on_disk(setting),
         }
         .expect("a spill file can be created");
         for record in self.records.chunks(RECORD_BYTES as usize) {
@@ -84,7 +84,7 @@ impl Source {
         writer.finish().expect("a spill file can be written")
     }
 
-    fn segment(&self, kind: Kind) -> SegmentData {
+    fn segment(&self, kind: Storage) -> SegmentData {
         self.write(kind).segment(0).expect("there is one partition")
     }
 }
@@ -93,7 +93,7 @@ impl Source {
 pub fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("segment");
     group.throughput(Throughput::Bytes(BYTES));
-    let source = LazyCell::new(Source::new);
+    let source = LazyCell::new(SortedPairs::new);
     for (place, kind) in KINDS {
         group.bench_function(format!("write {place}"), |bencher| measure(bencher, || source.write(kind)));
         let segment = LazyCell::new(|| source.segment(kind));

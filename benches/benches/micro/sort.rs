@@ -5,7 +5,7 @@
 //! the reduce side (`merge`) and the sample that finds the cut.
 
 use crate::data::{RECORD_BYTES, RECORD_KEY_BYTES, SHRINK, records};
-use crate::task::Tasks;
+use crate::task::TaskRunner;
 use crate::{measure, slow_group};
 use criterion::{Criterion, Throughput};
 use gristmill::jobs::Sort;
@@ -51,7 +51,7 @@ pub fn benches(criterion: &mut Criterion) {
     {
         let plan = sort_records(fixed);
         let prepared = LazyCell::new(|| {
-            let mut tasks = Tasks::new(PARTITIONS);
+            let mut tasks = TaskRunner::new(PARTITIONS);
             tasks.settings.cuts = Arc::new(vec![CUT.to_vec()]);
             let split = tasks.split("records", &records(RECORDS, 0), format);
             let partitions = tasks.map(&plan, 0, &split);

@@ -1,7 +1,5 @@
 //! Runs tasks as a slot of a worker does: on files in a folder of their own, with a worker's default settings and
 //! memory that one task hands on to the next.
-//!
-//! Not here: the processes and the master around tasks.
 
 use gristmill::scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill::worker::api::{JobPlan, SideInputs};
@@ -24,7 +22,7 @@ pub const JOB: JobId = JobId(1);
 const BUDGET_BYTES: usize = 4 << 30;
 
 /// A folder, and what tasks may use.
-pub struct Tasks {
+pub struct TaskRunner {
     folder: TempDir,
     /// Changed by those who want other settings.
     pub settings: TaskSettings,
@@ -34,7 +32,7 @@ pub struct Tasks {
     progress: Arc<Progress>,
 }
 
-impl Tasks {
+impl TaskRunner {
     /// Tasks of a job with so many partitions.
     pub fn new(partitions: u32) -> Self {
         let folder = tempfile::tempdir().expect("the folder for temporary files can be written");

@@ -1,7 +1,6 @@
 //! Jobs that are made for measuring only: one group that is larger than memory, and many small jobs on a warm cluster.
 //!
-//! A program of its own, because the workers of a cluster are the program that submits. Not here: who starts it and
-//! looks at it (`gristmill-bench`).
+//! A program of its own, because the workers of a cluster are the program that submits.
 
 use gristmill::jobs::Synthetic;
 use gristmill::jobs::synthetic::TimeLaw;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 /// Every child of this process counts, so measurements take turns.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn run(script: &str, timeout: Duration) -> (Measured, String) {
+fn run(script: &str, timeout: Duration) -> (MeasuredRun, String) {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
@@ -29,14 +29,14 @@ const AMPLE: Duration = Duration::from_secs(60);
 #[test]
 fn measure_reports_exit_code_and_output() {
     let (measured, stdout) = run("echo $WHO; exit 3", AMPLE);
-    assert_eq!(measured.ended, Ended::Exited(3));
+    assert_eq!(measured.ended, CommandEnd::Exited(3));
     assert_eq!(stdout, "miller\n");
 }
 
 #[test]
 fn measure_reports_the_signal_that_killed() {
     let (measured, _) = run("kill -9 $$", AMPLE);
-    assert_eq!(measured.ended, Ended::Killed(9));
+    assert_eq!(measured.ended, CommandEnd::Killed(9));
 }
 
 #[test]
@@ -44,14 +44,14 @@ fn measure_counts_processor_time_of_a_daemon_that_the_command_left_behind() {
     // The outer shell ends at once; the inner one counts on, and is this process's child by then.
     let busy = "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) &";
     let (measured, _) = run(busy, AMPLE);
-    assert_eq!(measured.ended, Ended::Exited(0));
+    assert_eq!(measured.ended, CommandEnd::Exited(0));
     assert!(measured.cpu_s() > measured.wall_s, "{measured:?}");
 }
 
 #[test]
 fn measure_kills_all_processes_when_the_command_takes_too_long() {
     let (measured, _) = run("sleep 1000 & sleep 1000", Duration::from_millis(50));
-    assert_eq!(measured.ended, Ended::TimedOut);
+    assert_eq!(measured.ended, CommandEnd::TimedOut);
     assert!(measured.wall_s < 100.0);
 }
 

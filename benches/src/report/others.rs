@@ -4,17 +4,17 @@ use super::{
     absent, counted, limiting_resource, mebibytes, middle, names, of, optional, samples, seconds, short,
     spread, table, verdict,
 };
-use crate::archive::{Entry, Finding};
+use crate::archive::PhaseSamples;
+use crate::archive::{ArchiveEntry, Finding};
 use crate::latency::{ALL, Goal, Small};
-use crate::machine::Machine;
+use crate::machine::MachineFacts;
 use crate::memory::{OURS, PROMISES};
-use crate::profile::Share;
 use crate::scaling::SERIES;
 use crate::stats::{median, percentile};
 use std::fmt::Write;
 
 /// Promises about memory: the greatest peak of all runs counts.
-pub fn memory(entries: &[Entry], _: &Machine) -> String {
+pub fn memory(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let header = ["promise", "below MiB", "peak MiB (greatest)", "", "wall s", "runs", "command"];
     let mut lines = Vec::new();
     for promise in PROMISES {
@@ -41,12 +41,13 @@ pub fn memory(entries: &[Entry], _: &Machine) -> String {
 }
 
 /// Small jobs and many tasks.
-pub fn latency(entries: &[Entry], _: &Machine) -> String {
+pub fn latency(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let header =
         ["what", "who", "target", "median", "95 % within", "", "times", "quoted (RESULTS.md of `$PEERS`)"];
     let (mut lines, mut commands) = (Vec::new(), String::new());
     for small in ALL {
-        let own: Vec<Entry> = entries.iter().filter(|entry| entry.label.row == small.name).cloned().collect();
+        let own: Vec<ArchiveEntry> =
+            entries.iter().filter(|entry| entry.label.row == small.name).cloned().collect();
         for who in names(&own, |entry| &entry.label.contestant) {
             let entries = of(&own, small.name, &who);
             if let Some(first) = entries.first() {
@@ -58,7 +59,7 @@ pub fn latency(entries: &[Entry], _: &Machine) -> String {
     format!("\n## Small jobs and many tasks\n\n{}\n{commands}", table(&header, &lines))
 }
 
-fn latency_line(small: Small, who: &str, entries: &[&Entry]) -> Vec<String> {
+fn latency_line(small: Small, who: &str, entries: &[&ArchiveEntry]) -> Vec<String> {
     let runs = counted(entries);
     let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
     let (times, tasks) = samples(entries).unwrap_or((&walls, 0));
@@ -90,7 +91,7 @@ fn latency_line(small: Small, who: &str, entries: &[&Entry]) -> Vec<String> {
 }
 
 /// One table for each series and job.
-pub fn scaling(entries: &[Entry], machine: &Machine) -> String {
+pub fn scaling(entries: &[ArchiveEntry], machine: &MachineFacts) -> String {
     let mut text = String::from("\n## Growth\n");
     let rows = names(entries, |entry| &entry.label.row);
     for series in SERIES {
@@ -106,7 +107,7 @@ pub fn scaling(entries: &[Entry], machine: &Machine) -> String {
 }
 
 /// The points of one row.
-fn growth(entries: &[Entry], row: &str, cores: u32) -> String {
+fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
     let header = [
         "setting",
         "wall s",
@@ -118,7 +119,7 @@ fn growth(entries: &[Entry], row: &str, cores: u32) -> String {
         "master KiB",
         "limit",
     ];
-    let own: Vec<Entry> = entries.iter().filter(|entry| entry.label.row == row).cloned().collect();
+    let own: Vec<ArchiveEntry> = entries.iter().filter(|entry| entry.label.row == row).cloned().collect();
     let mut lines = Vec::new();
     let mut commands = String::new();
     for setting in names(&own, |entry| &entry.label.contestant) {
@@ -133,7 +134,7 @@ fn growth(entries: &[Entry], row: &str, cores: u32) -> String {
         let (gigabytes, slots) = size_and_slots(&entries);
         let wall = middle(&runs, |run| run.wall_s);
         let rate = samples(&entries).and_then(|(times, tasks)| Some(tasks as f64 / median(times)?));
-        let master = |run: &crate::measure::Measured| {
+        let master = |run: &crate::measure::MeasuredRun| {
             run.peak_private_bytes_by_role.get("master").copied().unwrap_or(0) as f64
         };
         lines.push(vec![
@@ -152,8 +153,8 @@ fn growth(entries: &[Entry], row: &str, cores: u32) -> String {
 }
 
 /// Gigabytes (10^9) of input and slots of the runs.
-fn size_and_slots(entries: &[&Entry]) -> (Option<f64>, Option<u32>) {
-    let of = |entry: &&Entry| match &entry.finding {
+fn size_and_slots(entries: &[&ArchiveEntry]) -> (Option<f64>, Option<u32>) {
+    let of = |entry: &&ArchiveEntry| match &entry.finding {
         Finding::Run { input_bytes, slots, .. } => {
             Some((input_bytes.map(|bytes| bytes as f64 / 1e9), *slots))
         }
@@ -163,7 +164,7 @@ fn size_and_slots(entries: &[&Entry]) -> (Option<f64>, Option<u32>) {
 }
 
 /// Where the time goes, one column for each job.
-pub fn profile(entries: &[Entry], _: &Machine) -> String {
+pub fn profile(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let mut text = String::from(
         "\n## Where the processor time goes\n\nSeconds of processor time by phase, sampled in all our processes; \
          folded stacks lie beside this report.\n",
@@ -190,16 +191,16 @@ pub fn profile(entries: &[Entry], _: &Machine) -> String {
 }
 
 /// Phases with a sum.
-fn phase_table(phases: &[Share], interval_s: f64) -> String {
+fn phase_table(phases: &[PhaseSamples], interval_s: f64) -> String {
     let header = ["phase", "CPU s", "share", "user s", "page faults s", "rest of kernel s"];
-    let mut sum = Share { phase: "all".to_owned(), ..Share::default() };
+    let mut sum = PhaseSamples { phase: "all".to_owned(), ..PhaseSamples::default() };
     for share in phases {
         sum.user += share.user;
         sum.page_faults += share.page_faults;
         sum.kernel += share.kernel;
     }
     let total = sum.all().max(1) as f64;
-    let line = |share: &Share| {
+    let line = |share: &PhaseSamples| {
         let taken = |samples: u64| format!("{:.2}", samples as f64 * interval_s);
         vec![
             share.phase.clone(),

@@ -3,10 +3,10 @@
 use super::{
     absent, counted, mebibytes, middle, names, of, optional, seconds, short, spread, table, verdict,
 };
-use crate::archive::Entry;
-use crate::machine::Machine;
-use crate::measure::Measured;
-use crate::rows::{NOT_PEERS, ROWS, Row};
+use crate::archive::ArchiveEntry;
+use crate::machine::MachineFacts;
+use crate::measure::MeasuredRun;
+use crate::rows::{BenchRow, NOT_PEERS, ROWS};
 use crate::stats::range;
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ const RUNS_MIN: usize = 5;
 const SPREAD_MAX: f64 = 1.5;
 
 /// Summary first, then each row with all contestants.
-pub fn section(entries: &[Entry], _: &Machine) -> String {
+pub fn section(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let measured = names(entries, |entry| &entry.label.row);
     let rows = || ROWS.into_iter().filter(|row| measured.iter().any(|name| name == row.name));
     let header = [
@@ -41,18 +41,23 @@ pub fn section(entries: &[Entry], _: &Machine) -> String {
 }
 
 /// Runs that count of one contestant.
-fn runs<'a>(entries: &'a [Entry], row: &Row, contestant: &str) -> Vec<&'a Measured> {
+fn runs<'a>(entries: &'a [ArchiveEntry], row: &BenchRow, contestant: &str) -> Vec<&'a MeasuredRun> {
     counted(&of(entries, row.name, contestant))
 }
 
 /// The median of one of ours over that of another.
-fn ratio(entries: &[Entry], row: &Row, pair: [&str; 2], figure: fn(&Measured) -> f64) -> Option<f64> {
+fn ratio(
+    entries: &[ArchiveEntry],
+    row: &BenchRow,
+    pair: [&str; 2],
+    figure: fn(&MeasuredRun) -> f64,
+) -> Option<f64> {
     let [ours, other] = pair.map(|who| middle(&runs(entries, row, who), figure));
     Some(ours? / other?)
 }
 
 /// The peer with the least median wall time, and that time.
-fn strongest(entries: &[Entry], row: &Row) -> Option<(String, f64)> {
+fn strongest(entries: &[ArchiveEntry], row: &BenchRow) -> Option<(String, f64)> {
     let peers = names(entries, |entry| &entry.label.contestant);
     let peers = peers.into_iter().filter(|name| !NOT_PEERS.contains(&name.as_str()));
     let timed = peers
@@ -60,7 +65,7 @@ fn strongest(entries: &[Entry], row: &Row) -> Option<(String, f64)> {
     timed.min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-fn summary(entries: &[Entry], row: &Row) -> Vec<String> {
+fn summary(entries: &[ArchiveEntry], row: &BenchRow) -> Vec<String> {
     let target = row.target;
     let against = ["ours", target.against];
     let ours = middle(&runs(entries, row, "ours"), |run| run.wall_s);
@@ -87,9 +92,9 @@ fn judged(ratio: Option<f64>, most: f64, doubt: &str) -> String {
 }
 
 /// What takes weight from a ratio of wall times.
-fn doubt(entries: &[Entry], row: &Row) -> &'static str {
+fn doubt(entries: &[ArchiveEntry], row: &BenchRow) -> &'static str {
     let both = ["ours", row.target.against].map(|who| runs(entries, row, who));
-    let is_wide = |runs: &Vec<&Measured>| {
+    let is_wide = |runs: &Vec<&MeasuredRun>| {
         let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
         range(&walls).is_some_and(|(least, greatest)| SPREAD_MAX * least < greatest)
     };
@@ -107,13 +112,14 @@ fn times(ratio: f64) -> String {
 }
 
 /// All contestants of a row, fastest first, with their commands.
-fn one(entries: &[Entry], row: &Row) -> String {
-    let own: Vec<Entry> = entries.iter().filter(|entry| entry.label.row == row.name).cloned().collect();
-    let mut contestants: Vec<(String, Vec<&Measured>)> = names(&own, |entry| &entry.label.contestant)
+fn one(entries: &[ArchiveEntry], row: &BenchRow) -> String {
+    let own: Vec<ArchiveEntry> =
+        entries.iter().filter(|entry| entry.label.row == row.name).cloned().collect();
+    let mut contestants: Vec<(String, Vec<&MeasuredRun>)> = names(&own, |entry| &entry.label.contestant)
         .into_iter()
         .map(|name| (name.clone(), runs(entries, row, &name)))
         .collect();
-    let wall = |runs: &[&Measured]| middle(runs, |run| run.wall_s).unwrap_or(f64::INFINITY);
+    let wall = |runs: &[&MeasuredRun]| middle(runs, |run| run.wall_s).unwrap_or(f64::INFINITY);
     contestants.sort_by(|one, other| wall(&one.1).total_cmp(&wall(&other.1)));
     let limit = runs(entries, row, "limit");
     let header = [
@@ -132,8 +138,8 @@ fn one(entries: &[Entry], row: &Row) -> String {
     ];
     let lines = contestants.iter().filter(|(_, runs)| !runs.is_empty()).map(|(name, runs)| {
         let text =
-            |figure: fn(&Measured) -> f64, write: fn(f64) -> String| optional(middle(runs, figure), write);
-        let over = |figure: fn(&Measured) -> f64| {
+            |figure: fn(&MeasuredRun) -> f64, write: fn(f64) -> String| optional(middle(runs, figure), write);
+        let over = |figure: fn(&MeasuredRun) -> f64| {
             optional(middle(runs, figure).zip(middle(&limit, figure)).map(|(one, limit)| one / limit), times)
         };
         vec![

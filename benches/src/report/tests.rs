@@ -1,12 +1,12 @@
 //! Reports of made-up measurements.
 
 use super::*;
-use crate::archive::Label;
-use crate::measure::Ended;
+use crate::archive::RunLabel;
+use crate::measure::CommandEnd;
 use std::collections::BTreeMap;
 
-fn machine() -> Machine {
-    Machine {
+fn machine() -> MachineFacts {
+    MachineFacts {
         day: "2026-03-31".to_owned(),
         processor: "Mill 3000".to_owned(),
         cores: 2,
@@ -23,9 +23,9 @@ fn machine() -> Machine {
     }
 }
 
-fn measured(wall_s: f64, user_s: f64, system_s: f64, disk_wait_s: f64) -> Measured {
-    Measured {
-        ended: Ended::Exited(0),
+fn measured(wall_s: f64, user_s: f64, system_s: f64, disk_wait_s: f64) -> MeasuredRun {
+    MeasuredRun {
+        ended: CommandEnd::Exited(0),
         wall_s,
         user_s,
         system_s,
@@ -42,19 +42,19 @@ fn measured(wall_s: f64, user_s: f64, system_s: f64, disk_wait_s: f64) -> Measur
     }
 }
 
-fn label(section: Section, row: &str, contestant: &str) -> Label {
+fn label(section: BenchSection, row: &str, contestant: &str) -> RunLabel {
     let command = format!("run-{contestant}");
-    Label { invocation: 1, section, row: row.to_owned(), contestant: contestant.to_owned(), command }
+    RunLabel { invocation: 1, section, row: row.to_owned(), contestant: contestant.to_owned(), command }
 }
 
-fn run(section: Section, row: &str, contestant: &str, round: u32, wall_s: f64) -> Entry {
+fn run(section: BenchSection, row: &str, contestant: &str, round: u32, wall_s: f64) -> ArchiveEntry {
     let measured = measured(wall_s, wall_s, 0.0, 0.0);
     let finding =
         Finding::Run { round, measured: Box::new(measured), digest: None, input_bytes: None, slots: None };
-    Entry { label: label(section, row, contestant), finding }
+    ArchiveEntry { label: label(section, row, contestant), finding }
 }
 
-fn report_of(entries: &[Entry]) -> String {
+fn report_of(entries: &[ArchiveEntry]) -> String {
     report(entries, &machine(), &[("$OUT", "output")])
 }
 
@@ -73,7 +73,7 @@ fn tables_are_aligned() {
 #[test]
 fn summary_compares_medians_and_leaves_out_the_warm_up() {
     let runs = |who: &str, walls: [f64; 4]| {
-        let one = |(round, wall_s): (usize, f64)| run(Section::Table, "sort", who, round as u32, wall_s);
+        let one = |(round, wall_s): (usize, f64)| run(BenchSection::Table, "sort", who, round as u32, wall_s);
         walls.into_iter().enumerate().map(one).collect::<Vec<_>>()
     };
     let entries =
@@ -92,7 +92,7 @@ fn summary_compares_medians_and_leaves_out_the_warm_up() {
 #[test]
 fn wall_times_that_spread_widely_are_called_noisy() {
     let runs = |who: &str, walls: [f64; 5]| {
-        let one = |wall_s| run(Section::Table, "sort", who, 1, wall_s);
+        let one = |wall_s| run(BenchSection::Table, "sort", who, 1, wall_s);
         walls.map(one).to_vec()
     };
     let of = |limit| report_of(&[runs("ours", [1.0; 5]), runs("limit", limit)].concat());
@@ -102,22 +102,23 @@ fn wall_times_that_spread_widely_are_called_noisy() {
 
 #[test]
 fn target_that_is_missed_is_said_to_be() {
-    let entries = [run(Section::Table, "sort", "ours", 1, 5.0), run(Section::Table, "sort", "limit", 1, 1.0)];
+    let entries =
+        [run(BenchSection::Table, "sort", "ours", 1, 5.0), run(BenchSection::Table, "sort", "limit", 1, 1.0)];
     line(&report_of(&entries), &["sort", "5.00", "**not met**"]);
 }
 
 #[test]
 fn row_without_its_reference_is_not_judged() {
     let reason = Finding::Absent { reason: "$LIMIT is not there".to_owned() };
-    let absent = Entry { label: label(Section::Table, "sort", "limit"), finding: reason };
-    let report = report_of(&[run(Section::Table, "sort", "ours", 1, 5.0), absent]);
+    let absent = ArchiveEntry { label: label(BenchSection::Table, "sort", "limit"), finding: reason };
+    let report = report_of(&[run(BenchSection::Table, "sort", "ours", 1, 5.0), absent]);
     line(&report, &["sort", "2 x limit", "not measured"]);
     line(&report, &["- limit: `run-limit` — not measured: $LIMIT is not there"]);
 }
 
 #[test]
 fn memory_is_judged_by_the_greatest_peak() {
-    let mut entries = vec![run(Section::Memory, "sort-256MiB", "ours", 1, 1.0); 2];
+    let mut entries = vec![run(BenchSection::Memory, "sort-256MiB", "ours", 1, 1.0); 2];
     let Finding::Run { measured, .. } = &mut entries[1].finding else { panic!("a run") };
     measured.peak_private_bytes = 500 << 20;
     line(&report_of(&entries), &["400", "500", "**not met**", "`run-ours`"]);
@@ -125,8 +126,8 @@ fn memory_is_judged_by_the_greatest_peak() {
 
 #[test]
 fn latency_is_judged_by_the_median_and_rates_by_tasks() {
-    let samples = |row: &str, seconds: Vec<f64>, tasks| Entry {
-        label: label(Section::Latency, row, "ours"),
+    let samples = |row: &str, seconds: Vec<f64>, tasks| ArchiveEntry {
+        label: label(BenchSection::Latency, row, "ours"),
         finding: Finding::Samples { seconds, tasks },
     };
     let report = report_of(&[
@@ -139,19 +140,19 @@ fn latency_is_judged_by_the_median_and_rates_by_tasks() {
 
 #[test]
 fn limiting_resource_is_what_was_busy() {
-    let of = |run: Measured, slots| limiting_resource(&[&run], 2, slots);
+    let of = |run: MeasuredRun, slots| limiting_resource(&[&run], 2, slots);
     assert!(of(measured(1.0, 1.8, 0.1, 0.0), None).starts_with("processor"));
     assert!(of(measured(1.0, 0.9, 1.0, 0.0), None).starts_with("kernel"));
     assert!(of(measured(1.0, 0.9, 0.0, 0.0), Some(1)).starts_with("slots"));
     assert!(of(measured(1.0, 0.5, 0.0, 0.6), None).starts_with("disk"));
     assert!(of(measured(1.0, 0.5, 0.0, 0.0), None).starts_with("waiting"));
-    let disturbed = Measured { others_cpu_s: 1.0, ..measured(1.0, 1.0, 0.0, 0.0) };
+    let disturbed = MeasuredRun { others_cpu_s: 1.0, ..measured(1.0, 1.0, 0.0, 0.0) };
     assert!(of(disturbed, None).starts_with("unclear"));
 }
 
 #[test]
 fn growth_gives_each_setting_a_line_and_a_command() {
-    let report = report_of(&[run(Section::Scaling, "size-sort", "64.0 MiB", 1, 1.0)]);
+    let report = report_of(&[run(BenchSection::Scaling, "size-sort", "64.0 MiB", 1, 1.0)]);
     line(&report, &["### size-sort: against the size of the input"]);
     line(&report, &["64.0 MiB", "1.00..1.00", "waiting"]);
     line(&report, &["- 64.0 MiB: `run-64.0 MiB`"]);
@@ -159,10 +160,13 @@ fn growth_gives_each_setting_a_line_and_a_command() {
 
 #[test]
 fn profile_gives_seconds_and_shares() {
-    let share =
-        |phase: &str, user| crate::profile::Share { phase: phase.to_owned(), user, ..Default::default() };
+    let share = |phase: &str, user| crate::archive::PhaseSamples {
+        phase: phase.to_owned(),
+        user,
+        ..Default::default()
+    };
     let finding = Finding::Profile { phases: vec![share("map", 300), share("merge", 100)], interval_s: 0.01 };
-    let report = report_of(&[Entry { label: label(Section::Profile, "sort", "ours"), finding }]);
+    let report = report_of(&[ArchiveEntry { label: label(BenchSection::Profile, "sort", "ours"), finding }]);
     line(&report, &["map", "3.00", "75.0 %"]);
     line(&report, &["all", "4.00", "100.0 %"]);
 }

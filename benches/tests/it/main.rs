@@ -1,4 +1,4 @@
-//! The jobs that are made for measuring, run as programs. Not here: figures.
+//! The jobs that are made for measuring, run as programs.
 
 use std::fs;
 use std::process::{Command, Output};
