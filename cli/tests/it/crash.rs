@@ -1,9 +1,8 @@
 //! Processes that are killed wherever it hurts: the output is the same to the byte, and nothing is left behind.
 //!
-//! A worker stops at a fault place, so that it is killed exactly there. Deliberately not here: user code that brings
-//! its own process down (`user_code`).
+//! A worker stops at a fault place, so that it is killed exactly there.
 
-use crate::support::sandbox::{ORPHAN_PATIENCE, PROGRAM, Running};
+use crate::support::sandbox::{ORPHAN_PATIENCE, Running};
 use crate::support::standing::Standing;
 use crate::support::{Finished, Sandbox, data::Random, oracle, process, until, until_within};
 use rustix::process::Signal;
@@ -124,8 +123,7 @@ fn all_workers_killed_one_after_the_other_change_nothing() {
 #[test]
 fn worker_is_replaced_though_the_file_of_the_program_is_gone() {
     let (sandbox, input, expected) = undisturbed(60);
-    let program = sandbox.path("copy");
-    std::fs::copy(PROGRAM, &program).unwrap();
+    let program = sandbox.copy_of_program("copy");
     sandbox.arm("map");
     let running = sandbox.program(&program, arguments(&input, &sandbox.text("out"))).start();
     sandbox.stopped_at("map");

@@ -1,6 +1,4 @@
 //! Files: whose word is taken, and who may read what is left behind.
-//!
-//! Deliberately not here: state folders (`cluster`), folders of a run (`security`), output directories (`paths`).
 
 use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line};
@@ -165,8 +163,7 @@ fn memory_of_processes_with_the_secret_is_private() {
     let all = ["", "tmp", "faults", "faults/map"];
     all.iter().for_each(|name| chown(sandbox.path(name), Some(OTHER_USER), Some(OTHER_USER)).unwrap());
     // What it runs must be his to run, wherever this was built.
-    let program = sandbox.text("tmp/../gristmill");
-    fs::copy(PROGRAM, &program).unwrap();
+    let program = sandbox.copy_of_program("tmp/../gristmill").to_str().unwrap().to_owned();
     let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", &program];
     let command = ["run", "wordcount", &input, "--workers", "1"];
     let running = sandbox.program(setpriv, [&user[..], &command].concat()).start();

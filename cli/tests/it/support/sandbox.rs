@@ -1,8 +1,8 @@
 //! A sandbox: a folder of a test's own, in which it runs the program, and which sees to it that nothing is left.
 //!
-//! Every process started in it carries a mark in its environment, which its children inherit, so that all of them
-//! can be found whatever became of their parents. At the end of a sandbox no marked process may run (and so no port
-//! be open) and its `TMPDIR` must be empty. Deliberately not here: what the processes are told to do.
+//! Every process started in it carries a mark in its environment, which its children inherit, so that all of them can
+//! be found whatever became of their parents. At the end of a sandbox no marked process may run (and so no port be
+//! open) and its `TMPDIR` must be empty.
 
 use super::PATIENCE;
 use super::process::{self, Process};
@@ -70,6 +70,18 @@ impl Sandbox {
         let path = self.write(name, content);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         path
+    }
+
+    /// A copy of the program under test.
+    ///
+    /// Another process writes it. A file that this process has open for writing is inherited by every process that another
+    /// test starts meanwhile, and until that one has executed its own program, the copy cannot be executed: "text file
+    /// busy".
+    pub fn copy_of_program(&self, name: &str) -> PathBuf {
+        let copy = self.path(name);
+        let status = Command::new("cp").arg(PROGRAM).arg(&copy).status().unwrap();
+        assert!(status.success(), "cp ended with {status}");
+        copy
     }
 
     /// The program with these arguments.
