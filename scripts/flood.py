@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what a stranger without a token costs a running job who holds a thousand connections to every process.
 
-usage: scripts/flood.py [--program target/release/gristmill] [--pairs 11] [--size 512MiB] [--pause-ms 10]
+usage: scripts/flood.py [--program FILE] [--pairs 11] [--size 512MiB] [--pause-ms 10]
        scripts/flood.py --self-test
 
 Starts a master and two workers on loopback that may open 1,024 files each, and runs the same job on them again and again,
@@ -9,6 +9,8 @@ in turn with and without a stranger on the same machine. The stranger holds `--c
 three, opens a new one for each that is closed, and pauses so long between two openings; with `--pause-ms 0` it opens
 them as fast as it can, which takes the job a core. Prints the median of the ratios of pairs with its 95 % interval, and the
 same of two runs without a stranger, which is the noise. Ends with code 1 if the ratio's lower bound is over `--ratio-max`.
+
+Without `--program` it builds and measures what is shipped (`--profile dist`).
 
 `--self-test`: a made-up slow-down must be found, and none where there is none.
 """
@@ -27,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from shipped import shipped
 
 OPEN_FILES = 1024
 PATIENCE_SECONDS = 120
@@ -160,7 +164,7 @@ class Cluster:
     """A master and two workers with few descriptors."""
 
     def __init__(self, folder: pathlib.Path, options: argparse.Namespace) -> None:
-        self.folder, self.program, self.jobs, self.started = folder, os.path.abspath(options.program), 0, []
+        self.folder, self.program, self.jobs, self.started = folder, options.program, 0, []
         self.environment = dict(os.environ, GRISTMILL_STATE=str(folder / "state"), TMPDIR=str(folder))
         self.input = folder / "text"
         self.run("gen", "text", str(self.input), "--size", options.size, "--words", "50000")
@@ -256,7 +260,7 @@ def judge(ratios: list[float], most: float) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default="target/release/gristmill")
+    parser.add_argument("--program", help="program to measure [default: build it as it is shipped, with --profile dist]")
     parser.add_argument("--pairs", type=int, default=11)
     parser.add_argument("--size", default="512MiB")
     parser.add_argument("--connections", type=int, default=1000)
@@ -270,6 +274,7 @@ def main() -> int:
     if options.stranger:
         stranger([int(door) for door in options.stranger.split(",")], options.connections, options.pause_ms / 1e3)
         return 0
+    options.program = shipped(options.program)
     with tempfile.TemporaryDirectory(prefix="gristmill-flood-") as folder:
         cluster = Cluster(pathlib.Path(folder), options)
         try:

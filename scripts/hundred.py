@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Lets 100 worker processes with one sleeping slot each run 20,000 tasks and says what that costs.
 
-usage: scripts/hundred.py [--program target/release/gristmill] [--workers 100] [--maps 19990] [--map-time exp:250ms]
+usage: scripts/hundred.py [--program FILE] [--workers 100] [--maps 19990] [--map-time exp:250ms]
 
 Prints the time until all processes have started, the master's share of a core while the job ran, the memory of a worker
-and how busy the slots were. Ends with code 1 if the master took more than 25 % of a core.
+and how busy the slots were. Without --program it builds and measures what is shipped (`--profile dist`). Ends with code
+1 if the master took more than 25 % of a core.
 """
 import argparse
 import json
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from shipped import shipped
 
 MASTER_SHARE_MAX = 0.25
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -53,16 +56,17 @@ def private_kib(pid: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default="target/release/gristmill")
+    parser.add_argument("--program", help="program to measure [default: build it as it is shipped, with --profile dist]")
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("--maps", type=int, default=19_990)
     parser.add_argument("--reduces", type=int, default=10)
     parser.add_argument("--map-time", default="exp:250ms")
     parser.add_argument("--policy", default="fair")
     options = parser.parse_args()
+    program = shipped(options.program)
     with tempfile.TemporaryDirectory(prefix="gristmill-hundred-") as folder:
         command = [
-            os.path.abspath(options.program), "run", "synthetic", "--workers", str(options.workers), "--slots", "1",
+            program, "run", "synthetic", "--workers", str(options.workers), "--slots", "1",
             "--maps", str(options.maps), "--map-time", options.map_time, "--reduces", str(options.reduces),
             "--reduce-time", "250ms", "--seed", "1", "--policy", options.policy, "--no-sync", "--quiet", "--json",
             "--output", f"{folder}/out", "--trace", f"{folder}/trace.json",

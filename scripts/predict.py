@@ -7,7 +7,8 @@ the cluster simulator runs them on many.
 
 Assumed: workers as fast as this one, each with its own disk and cores; as many reduces as workers; a network that gives
 every worker the bandwidth of --network; master and start cost nothing. Beside the prediction for two workers stands
-what two take here, on the same disk and memory. Not here: any policy question; one job runs alone.
+what two take here, on the same disk and memory. Not here: any policy question; one job runs alone. Without --program it
+builds and measures what is shipped (`--profile dist`).
 """
 
 import argparse
@@ -15,6 +16,8 @@ import json
 import pathlib
 import subprocess
 import tempfile
+
+from shipped import shipped
 
 WORKERS = [1, 2, 4, 8, 16, 32, 64, 128]
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -65,7 +68,7 @@ def predicted(program, one, workers, times, network, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="target/release/gristmill")
+    parser.add_argument("--program", help="program to measure [default: build it as it is shipped, with --profile dist]")
     parser.add_argument("--times", type=int, default=1, help="input so many times as large as the one measured")
     parser.add_argument("--network", default="125MB", help="bytes a second of each worker's connection")
     parser.add_argument("job", nargs=argparse.REMAINDER, help="as behind `gristmill run`")
@@ -73,18 +76,19 @@ def main():
     number = flags.network.rstrip("KMGiB")
     if not flags.job or flags.times < 1 or not number.isdigit():
         parser.error("name a job, --times from 1, and --network such as 125MB")
+    program = shipped(flags.program)
     network = int(number) * UNITS.get(flags.network[len(number) :], 1)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        one = measured(flags.program, flags.job, 1, folder)
-        two = measured(flags.program, flags.job, 2, folder)
+        one = measured(program, flags.job, 1, folder)
+        two = measured(program, flags.job, 2, folder)
         print(f"{one['maps'] * flags.times} maps of {one['map_seconds'] / one['maps'] * 1e3:.0f} ms, "
               f"{one['reduce_seconds'] * flags.times:.2f} s of reduces, {one['bytes'] * flags.times / 1e6:.0f} MB shuffled, "
               f"{network / 1e6:.0f} MB/s for each worker")
         print(f"{'workers':>7}  {'predicted s':>11}  {'speed-up':>8}  {'here s':>6}  {'use: maps':>9}  {'network':>7}  {'reduces':>7}  limit")
         first = None
         for workers in WORKERS:
-            seconds, use = predicted(flags.program, one, workers, flags.times, network, folder)
+            seconds, use = predicted(program, one, workers, flags.times, network, folder)
             first = first or seconds
             # Reduces wait for the last map and the last byte, so stations take turns: the one in use longest limits,
             # unless all are idle half of the time, when it is that the tasks do not divide.

@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.."
 if [[ ${1:-} == --skip-build ]]; then
     shift
 else
-    cargo build --release -p gristmill
+    cargo build --profile dist -p gristmill
 fi
-program=${CARGO_TARGET_DIR:-target}/release/gristmill
+program=${CARGO_TARGET_DIR:-target}/dist/gristmill
 out=${1:-benches/results/$(date +%F)/schedulers}
 parts=${PARTS:-papers loads busy default overhead hundred decisions}
 mkdir -p "$out"
@@ -80,5 +80,5 @@ if wanted hundred; then
 fi
 if wanted decisions; then
     say "decisions"
-    noted cargo bench --quiet -p gristmill-scheduler --bench events
+    noted cargo bench --quiet --profile dist -p gristmill-scheduler --bench events
 fi
