@@ -4,8 +4,6 @@
 //! ```text
 //! cargo run --example faulty -- run faulty --how panic README.md
 //! ```
-//!
-//! Deliberately not here: an example of a job that one would want to write.
 
 use gristmill::prelude::*;
 use gristmill::scheduler::catalogue::Entry;
@@ -108,9 +106,9 @@ fn sink(depth: u64) -> u64 {
     if black_box(true) { sink(depth + 1) + room[(depth % 64) as usize] } else { depth }
 }
 
-struct Lines(Faulty);
+struct FaultyMapper(Faulty);
 
-impl Mapper for Lines {
+impl Mapper for FaultyMapper {
     type Key = ByteString;
     type Value = u64;
 
@@ -129,9 +127,9 @@ impl Mapper for Lines {
     }
 }
 
-struct Copy(Faulty);
+struct FaultyReducer(Faulty);
 
-impl Reducer for Copy {
+impl Reducer for FaultyReducer {
     type Key = ByteString;
     type Value = u64;
 
@@ -154,9 +152,9 @@ impl Job for Faulty {
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let (mapper, reducer) = (self.clone(), self.clone());
-        let plan = JobPlan::map(Input::lines(&self.inputs), move || Lines(mapper.clone()));
+        let plan = JobPlan::map(Input::lines(&self.inputs), move || FaultyMapper(mapper.clone()));
         let plan = if self.total_order { plan.total_order() } else { plan };
-        Ok(plan.reduce(move || Copy(reducer.clone())))
+        Ok(plan.reduce(move || FaultyReducer(reducer.clone())))
     }
 }
 

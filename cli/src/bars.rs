@@ -7,50 +7,50 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Shows how a job goes on.
-pub enum Progress {
+pub enum JobProgress {
     /// Nothing.
     Quiet,
     /// Three bars.
     Bars(Box<Bars>),
     /// A line when a phase ends.
-    Lines(Lines),
+    Lines(PhaseLines),
 }
 
-impl Progress {
+impl JobProgress {
     /// Bars if stderr is a terminal, lines if not.
     pub fn new(quiet: bool) -> Self {
         if quiet {
-            Progress::Quiet
+            JobProgress::Quiet
         } else if std::io::stderr().is_terminal() {
-            Progress::Bars(Box::new(Bars::new()))
+            JobProgress::Bars(Box::new(Bars::new()))
         } else {
-            Progress::Lines(Lines::default())
+            JobProgress::Lines(PhaseLines::default())
         }
     }
 
     /// A new status is there.
     pub fn show(&mut self, status: &JobStatus) {
         match self {
-            Progress::Quiet => {}
-            Progress::Bars(bars) => bars.show(status),
-            Progress::Lines(lines) => lines.show(status),
+            JobProgress::Quiet => {}
+            JobProgress::Bars(bars) => bars.show(status),
+            JobProgress::Lines(lines) => lines.show(status),
         }
     }
 
     /// Something to be said once, above the bars if there are any.
     pub fn say(&mut self, words: &str) {
         match self {
-            Progress::Quiet => {}
-            Progress::Bars(bars) => {
+            JobProgress::Quiet => {}
+            JobProgress::Bars(bars) => {
                 let _ = bars.all.println(gristmill_worker::clean::lines(words));
             }
-            Progress::Lines(_) => say!("{words}"),
+            JobProgress::Lines(_) => say!("{words}"),
         }
     }
 
     /// The job has ended: bars go away, the summary follows.
     pub fn clear(&mut self) {
-        if let Progress::Bars(bars) = self {
+        if let JobProgress::Bars(bars) = self {
             let _ = bars.all.clear();
         }
     }
@@ -137,13 +137,13 @@ fn left(done: u64, total: u64, elapsed_ns: u64) -> String {
 
 /// One line when a phase ends.
 #[derive(Default)]
-pub struct Lines {
+pub struct PhaseLines {
     started: bool,
     mapped: bool,
     shuffled: bool,
 }
 
-impl Lines {
+impl PhaseLines {
     fn show(&mut self, status: &JobStatus) {
         let at = Span(status.flow_ns());
         if !self.started && status.started_ns.is_some() {

@@ -1,7 +1,6 @@
 //! The program's commands: which there are, and which file carries each one out.
 //!
-//! stdout is data, stderr is talk; exit codes are those of [`exit`]. Not here: what a mistake costs (`verdict`), and how
-//! text is printed (`terminal`).
+//! stdout is data, stderr is talk; exit codes are those of [`exit`].
 
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};

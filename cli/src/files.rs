@@ -1,6 +1,4 @@
 //! Files that the simulation's commands read and write: whole texts of limited size, compressed or not.
-//!
-//! Not here: inputs and outputs of jobs.
 
 use flate2::read::MultiGzDecoder;
 use std::fmt;
@@ -13,32 +11,32 @@ const TEXT_BYTES_MAX: u64 = 2 << 30;
 
 /// An input that cannot be used, exit code 4.
 #[derive(Debug)]
-pub struct InputError {
+pub struct InputFileError {
     path: PathBuf,
     words: String,
 }
 
-impl InputError {
+impl InputFileError {
     /// What is wrong with this file, in words.
     pub fn new(path: &Path, words: impl fmt::Display) -> Self {
-        InputError { path: path.to_owned(), words: words.to_string() }
+        InputFileError { path: path.to_owned(), words: words.to_string() }
     }
 }
 
-impl fmt::Display for InputError {
+impl fmt::Display for InputFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.words)
     }
 }
 
-impl std::error::Error for InputError {}
+impl std::error::Error for InputFileError {}
 
 /// The text of a file, `-` for standard input; a name that ends in `.gz` is decompressed.
 ///
 /// # Errors
 /// A file that cannot be read, is too large, or is not UTF-8.
-pub fn read_text(path: &Path) -> Result<String, InputError> {
-    let error = |error: &dyn fmt::Display| InputError::new(path, format!("could not be read: {error}"));
+pub fn read_text(path: &Path) -> Result<String, InputFileError> {
+    let error = |error: &dyn fmt::Display| InputFileError::new(path, format!("could not be read: {error}"));
     let source: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(path).map_err(|source| error(&source))?),
@@ -50,7 +48,7 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
     let mut bytes = Vec::new();
     let read = source.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|source| error(&source))?;
     if TEXT_BYTES_MAX < read as u64 {
-        return Err(InputError::new(path, format!("it has more than {TEXT_BYTES_MAX} bytes")));
+        return Err(InputFileError::new(path, format!("it has more than {TEXT_BYTES_MAX} bytes")));
     }
     String::from_utf8(bytes).map_err(|source| error(&source))
 }

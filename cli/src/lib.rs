@@ -194,7 +194,7 @@
 //! # Inside
 //!
 //! This crate is the face: the command line ([`cli`]) and what a program of jobs needs, from the brain ([`scheduler`]),
-//! the hands ([`worker`]) and what binds them ([`gristmill_runtime`]). Not here: anything that runs a job.
+//! the hands ([`worker`]) and what binds them ([`gristmill_runtime`]).
 
 /// Says something on stderr.
 macro_rules! say {
@@ -209,6 +209,7 @@ mod compare;
 mod explain;
 mod files;
 mod flags;
+mod interruption;
 mod number_table;
 mod order;
 mod paper;
@@ -233,7 +234,6 @@ mod usage;
 mod verdict;
 mod verify;
 mod whatif;
-mod worker_flags;
 
 pub use gristmill_lab as lab;
 pub use gristmill_runtime::{

@@ -1,8 +1,6 @@
 //! Small tables of numbers that commands take: comma-separated, with a header line that names the columns.
-//!
-//! Not here: tables of jobs (the scheduler's `workload::table`), and what the numbers mean.
 
-use crate::files::{InputError, read_text};
+use crate::files::{InputFileError, read_text};
 use gristmill_scheduler::catalogue::nearest;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,15 +18,15 @@ impl NumberTable {
     ///
     /// # Errors
     /// A file that cannot be read, an unknown column, a cell that is no number, and no row at all; with the line.
-    pub fn read(path: &Path, known: &[&'static str]) -> Result<Self, InputError> {
+    pub fn read(path: &Path, known: &[&'static str]) -> Result<Self, InputFileError> {
         Self::parse(path, &read_text(path)?, known)
     }
 
-    fn parse(path: &Path, text: &str, known: &[&'static str]) -> Result<Self, InputError> {
-        let refuse = |line: usize, words: String| InputError::new(path, format!("line {line}: {words}"));
+    fn parse(path: &Path, text: &str, known: &[&'static str]) -> Result<Self, InputFileError> {
+        let refuse = |line: usize, words: String| InputFileError::new(path, format!("line {line}: {words}"));
         let lines = (1..).zip(text.lines());
         let mut lines = lines.filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#'));
-        let (line, header) = lines.next().ok_or_else(|| InputError::new(path, "it is empty"))?;
+        let (line, header) = lines.next().ok_or_else(|| InputFileError::new(path, "it is empty"))?;
         let mut columns: Vec<&'static str> = Vec::new();
         for name in header.split(',').map(str::trim) {
             match known.iter().find(|&&column| column == name) {
@@ -62,7 +60,7 @@ impl NumberTable {
             rows.push((line, cells.iter().zip(&columns).map(number).collect::<Result<_, _>>()?));
         }
         if rows.is_empty() {
-            return Err(InputError::new(path, "there is no row under the header"));
+            return Err(InputFileError::new(path, "there is no row under the header"));
         }
         Ok(Self { path: path.to_owned(), columns, rows })
     }
@@ -88,7 +86,7 @@ impl NumberRow<'_> {
     }
 
     /// The number in this column, which must be above 0, or the default; without one it must be there.
-    pub fn above_zero(&self, column: &'static str, default: Option<f64>) -> Result<f64, InputError> {
+    pub fn above_zero(&self, column: &'static str, default: Option<f64>) -> Result<f64, InputFileError> {
         match self.get(column).or(default) {
             Some(value) if 0.0 < value => Ok(value),
             Some(value) => {
@@ -99,7 +97,7 @@ impl NumberRow<'_> {
     }
 
     /// The whole number in this column, from 1 to `most`, or the default.
-    pub fn count(&self, column: &'static str, default: u32, most: u32) -> Result<u32, InputError> {
+    pub fn count(&self, column: &'static str, default: u32, most: u32) -> Result<u32, InputFileError> {
         let value = self.get(column).unwrap_or(f64::from(default));
         if value.fract() == 0.0 && (1.0..=f64::from(most)).contains(&value) {
             return Ok(value as u32);
@@ -108,8 +106,8 @@ impl NumberRow<'_> {
     }
 
     /// What is wrong with this row.
-    pub fn refuse(&self, words: &dyn fmt::Display) -> InputError {
-        InputError::new(&self.table.path, format!("line {}: {words}", self.line))
+    pub fn refuse(&self, words: &dyn fmt::Display) -> InputFileError {
+        InputFileError::new(&self.table.path, format!("line {}: {words}", self.line))
     }
 }
 

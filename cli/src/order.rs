@@ -2,7 +2,7 @@
 //!
 //! Not here: the algorithms (the scheduler's `policy::pairs`).
 
-use crate::files::{InputError, read_text};
+use crate::files::{InputFileError, read_text};
 use crate::terminal::stdout_text;
 use crate::text_table::aligned;
 use crate::usage::usage;
@@ -41,13 +41,13 @@ pub fn run(flags: &OrderCommand) -> anyhow::Result<u8> {
     let name = flags.jobs.to_string_lossy();
     let format = Format::of_name(&name).unwrap_or(Format::Csv);
     let trace = workload::read(format, &read_text(&flags.jobs)?, &Reading::default())
-        .map_err(|error| InputError::new(&flags.jobs, error))?;
+        .map_err(|error| InputFileError::new(&flags.jobs, error))?;
     let jobs = trace.jobs;
     let sizes: Vec<(f64, f64)> =
         jobs.iter().map(|job| (job.work[Station::Map], job.work[Station::Shuffle])).collect();
     let ordered = order(&flags.policy, &sizes).map_err(|error| match error {
         OrderError::Rule(error) => usage(error.to_string()),
-        other => InputError::new(&flags.jobs, other).into(),
+        other => InputFileError::new(&flags.jobs, other).into(),
     })?;
     stdout_text(&if flags.json { as_json(&jobs, &ordered)? } else { as_text(&jobs, &ordered) })?;
     Ok(exit::OK)

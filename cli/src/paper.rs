@@ -1,8 +1,8 @@
 //! `gristmill paper`: runs the experiments of papers and writes their page.
 //!
-//! Not here: the experiments and the page ([`crate::paper`], [`crate::report`]).
+//! The experiments and the page are the laboratory's (`gristmill_lab::paper`, `gristmill_lab::report`).
 
-use crate::run::watch_interruptions;
+use crate::interruption::watch_interruptions;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
@@ -77,60 +77,81 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     })
 }
 
+/// Runs the experiments of the chosen papers and writes their page. A paper that fails leaves out its part.
 fn run<E: Copy>(
     papers: &[(&'static str, E)],
     flags: &PaperCommand,
     carry_out: impl Fn(&E, &Context<'_>) -> anyhow::Result<Paper>,
 ) -> anyhow::Result<u8> {
     let chosen = chosen(papers, &flags.paper)?;
-    let real = if flags.real { "-real" } else { "" };
-    let out = flags.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}{real}", flags.paper)));
-    let folder = Folder::claim(&out, flags.overwrite)?;
-    let scale = match (flags.quick, flags.full) {
-        (true, _) => Scale::Quick,
-        (_, true) => Scale::Full,
-        _ => Scale::Normal,
-    };
+    let folder = Folder::claim(&flags.out_folder(), flags.overwrite)?;
     let mut run = Run {
         asked: flags.paper.clone(),
         real: flags.real,
-        scale,
+        scale: flags.scale(),
         seed: flags.seed,
         papers: Vec::new(),
         failures: Vec::new(),
     };
     let mut seconds = Vec::new();
     for (name, experiment) in chosen {
-        let progress = Progress::start(name, flags.quiet);
+        let progress = PaperProgress::start(name, flags.quiet);
         let tell = |words: &str| progress.tell(words);
-        let result = carry_out(&experiment, &Context { scale, seed: flags.seed, progress: &tell });
+        let result = carry_out(&experiment, &Context { scale: run.scale, seed: run.seed, progress: &tell });
         let taken = progress.end();
         match result {
-            Ok(paper) => run.papers.push(paper),
+            Ok(paper) => {
+                run.papers.push(paper);
+                seconds.push((name.to_owned(), taken.as_secs_f64()));
+            }
             // What was found before is not half a page: nothing is written.
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => {
                 let error = gristmill_runtime::chain(error.as_ref());
                 say!("error: {name}: {error}");
                 run.failures.push(Failure { name: name.to_owned(), error });
-                continue;
             }
         }
-        seconds.push((name.to_owned(), taken.as_secs_f64()));
     }
     if run.papers.is_empty() {
         return Ok(exit::FAILED);
     }
+    write_page(&run, folder, seconds, flags)?;
+    Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
+}
+
+/// Writes the page and says what came out.
+fn write_page(
+    run: &Run,
+    folder: Folder,
+    seconds: Vec<(String, f64)>,
+    flags: &PaperCommand,
+) -> anyhow::Result<()> {
     let command: Vec<String> = std::env::args().skip(1).collect();
     let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
     let page = folder.path().join("index.html");
     folder.write(&run.files(&circumstances)?)?;
     let taken = &circumstances.seconds;
-    stdout_line(&if flags.json { json(&run, taken)? } else { table(&run, taken) })?;
+    stdout_line(&if flags.json { json(run, taken)? } else { table(run, taken) })?;
     if !flags.quiet {
         say!("{}", page.display());
     }
-    Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
+    Ok(())
+}
+
+impl PaperCommand {
+    fn out_folder(&self) -> PathBuf {
+        let real = if self.real { "-real" } else { "" };
+        self.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}{real}", self.paper)))
+    }
+
+    fn scale(&self) -> Scale {
+        match (self.quick, self.full) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Full,
+            _ => Scale::Normal,
+        }
+    }
 }
 
 /// The papers of this name.
@@ -192,7 +213,7 @@ fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
 const LINE_PAUSE: Duration = Duration::from_secs(2);
 
 /// Shows what a paper is at.
-struct Progress {
+struct PaperProgress {
     name: &'static str,
     start: Instant,
     show: Show,
@@ -205,7 +226,7 @@ enum Show {
     Lines(Mutex<Instant>),
 }
 
-impl Progress {
+impl PaperProgress {
     fn start(name: &'static str, quiet: bool) -> Self {
         let start = Instant::now();
         let show = if quiet {

@@ -1,6 +1,6 @@
 //! `status`, `jobs`, `wait`, `cancel`, `logs`: what a running master knows.
 
-use crate::bars::Progress;
+use crate::bars::JobProgress;
 use crate::flags::MasterFlags;
 use crate::policy::deciders;
 use crate::settings::Settings;
@@ -185,7 +185,7 @@ fn deadline(job: &JobStatus) -> String {
 /// `gristmill wait JOB`.
 pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
     let client = client(&flags.master, settings)?;
-    let mut progress = Progress::new(flags.quiet);
+    let mut progress = JobProgress::new(flags.quiet);
     let status: JobStatus = client.wait(flags.job, |status| progress.show(status))?;
     progress.clear();
     if flags.json {

@@ -3,7 +3,7 @@
 //!
 //! Not here: the mathematics (the scheduler's `queueing`, `placement` and `estimate`).
 
-use crate::files::{InputError, read_text};
+use crate::files::{InputFileError, read_text};
 use crate::number_table::NumberTable;
 use crate::terminal::stdout_text;
 use crate::text_table::aligned;
@@ -100,7 +100,7 @@ pub fn run_place(flags: &PlaceCommand) -> anyhow::Result<u8> {
     let placed = place(&flags.placement, &servers, flags.rate).map_err(|error| match error {
         PlaceError::Name(error) => usage(error.to_string()),
         PlaceError::Queue(error @ QueueError::Setting { .. }) => usage(error.to_string()),
-        other => InputError::new(&flags.workers, other).into(),
+        other => InputFileError::new(&flags.workers, other).into(),
     })?;
     stdout_text(&match flags.json {
         true => format!("{}\n", serde_json::to_string_pretty(&placed_json(&servers, &placed))?),
@@ -110,7 +110,7 @@ pub fn run_place(flags: &PlaceCommand) -> anyhow::Result<u8> {
 }
 
 /// Workers one by one, and for each row of the table how many they are.
-fn read_workers(path: &Path) -> Result<(Vec<Server>, Vec<usize>), InputError> {
+fn read_workers(path: &Path) -> Result<(Vec<Server>, Vec<usize>), InputFileError> {
     let table = NumberTable::read(path, &["count", "mu", "offset", "variability"])?;
     let (mut servers, mut kinds) = (Vec::new(), Vec::new());
     for row in table.rows() {
@@ -189,7 +189,7 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
     for row in table.rows() {
         menu.push(Offer { mu: row.above_zero("mu", None)?, price: row.above_zero("price", None)? });
     }
-    let refuse = |error: QueueError| InputError::new(&flags.menu, error);
+    let refuse = |error: QueueError| InputFileError::new(&flags.menu, error);
     let spend = if flags.exactly { Spend::Exactly } else { Spend::AtMost };
     let mix = best_mix(&menu, flags.rate, flags.budget, spend).map_err(refuse)?;
     let mut alone = Vec::new();
@@ -203,7 +203,7 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
     }
     let Some(mix) = mix else {
         let words = format!("no mix that {} buys carries {} tasks per second", flags.budget, flags.rate);
-        return Err(InputError::new(&flags.menu, words).into());
+        return Err(InputFileError::new(&flags.menu, words).into());
     };
     stdout_text(&match flags.json {
         true => format!("{}\n", serde_json::to_string_pretty(&size_json(&menu, &mix, &alone))?),
@@ -259,12 +259,12 @@ pub fn run_fit(flags: &FitCommand) -> anyhow::Result<u8> {
                 Some(time) => times.push(time),
                 None => {
                     let words = format!("line {line}: `{word}` is not a finite time of at least 0 s");
-                    return Err(InputError::new(&flags.times, words).into());
+                    return Err(InputFileError::new(&flags.times, words).into());
                 }
             }
         }
     }
-    let found = fit(&times).map_err(|error| InputError::new(&flags.times, error))?;
+    let found = fit(&times).map_err(|error| InputFileError::new(&flags.times, error))?;
     stdout_text(&match flags.json {
         true => format!("{}\n", serde_json::to_string_pretty(&fit_json(&found))?),
         false => fit_text(&found),

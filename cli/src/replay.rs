@@ -1,8 +1,8 @@
 //! `replay`: does a journal's core still order what it ordered?
 //!
-//! Not here: the replay itself (`crate::replay`).
+//! Not here: the replay itself (`gristmill_runtime::replay`).
 
-use crate::files::InputError;
+use crate::files::InputFileError;
 use crate::terminal::{stdout_line, stdout_text};
 use clap::Args;
 use gristmill_runtime::exit;
@@ -33,7 +33,7 @@ pub struct ReplayCommand {
 /// `gristmill replay`.
 pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     let unreadable =
-        |error: &dyn std::error::Error| InputError::new(&flags.journal, gristmill_runtime::chain(error));
+        |error: &dyn std::error::Error| InputFileError::new(&flags.journal, gristmill_runtime::chain(error));
     let mut journal = Reader::open(&flags.journal).map_err(|error| unreadable(&error))?;
     let replayed = match replay(registry, &mut journal) {
         Ok(replayed) => replayed,

@@ -1,7 +1,8 @@
 //! `run` and `submit`: a job on an embedded cluster, or on a master that is already there.
 
-use crate::bars::Progress;
+use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
+use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{stderr_text, stdout_line, written};
 use crate::usage::usage;
@@ -21,7 +22,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use tokio::sync::watch;
 
 /// `gristmill run`: one subcommand for each job.
 pub fn run_command(registry: &Registry) -> Command {
@@ -72,7 +72,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let config = cluster_flags.config(settings)?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
-    let work = Work::parse(registry, name, typed, &job)?;
+    let work = PreparedWork::parse(registry, name, typed, &job)?;
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
@@ -86,7 +86,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let mut client = Client::within(runtime.clone(), core);
     client.wait_for_workers(config.workers.count);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
-    let shown = Shown { print: job.output.is_none(), cores };
+    let shown = ResultView { print: job.output.is_none(), cores };
     let result = work.carry_out(&mut client, &options, &job, shown);
     runtime.block_on(cluster.stop());
     result
@@ -97,7 +97,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let (name, typed) = job_flags(flags)?;
     let (master, job) = (MasterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     let listen = ListenFlags::from_arg_matches(flags)?;
-    let work = Work::parse(registry, name, typed, &job)?;
+    let work = PreparedWork::parse(registry, name, typed, &job)?;
     let line = master.join_line(settings)?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
@@ -106,7 +106,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     core.set_permissions(listen.permissions(&master.plaintext));
     let mut client = Client::within(runtime, core);
     if typed.get_flag("detach") {
-        let Work::Job(prepared) = work else {
+        let PreparedWork::Job(prepared) = work else {
             return Err(usage(format!(
                 "{name} runs several jobs, which needs this process: leave out --detach"
             )));
@@ -125,12 +125,12 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let options = job.options(settings, output.unwrap_or_default())?;
-    work.carry_out(&mut client, &options, &job, Shown { print: printed.is_some(), cores: None })
+    work.carry_out(&mut client, &options, &job, ResultView { print: printed.is_some(), cores: None })
 }
 
 /// How a result is shown.
 #[derive(Clone, Copy)]
-struct Shown {
+struct ResultView {
     /// The output itself, on stdout.
     print: bool,
     /// Cores of the machine, if all attempts ran on this one.
@@ -138,15 +138,15 @@ struct Shown {
 }
 
 /// A job, or rounds of jobs, ready to go.
-enum Work {
+enum PreparedWork {
     Job(Box<dyn PreparedJob>),
     Rounds(Arc<dyn gristmill_runtime::registry::AnyRounds>, ArgMatches),
 }
 
-impl Work {
+impl PreparedWork {
     fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
         if let Some(job) = registry.find_job(name) {
-            return Ok(Work::Job(job.parse(typed)?));
+            return Ok(PreparedWork::Job(job.parse(typed)?));
         }
         let rounds = registry.find_rounds(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
         if flags.output.is_none() {
@@ -154,7 +154,7 @@ impl Work {
                 "{name} runs several jobs: name a directory for their outputs with --output"
             )));
         }
-        Ok(Work::Rounds(rounds.clone(), typed.clone()))
+        Ok(PreparedWork::Rounds(rounds.clone(), typed.clone()))
     }
 
     fn carry_out(
@@ -162,14 +162,14 @@ impl Work {
         client: &mut Client,
         options: &gristmill_runtime::submit::JobOptions,
         flags: &JobFlags,
-        shown: Shown,
+        shown: ResultView,
     ) -> anyhow::Result<u8> {
         match self {
-            Work::Job(job) => run_job(client, job, options, flags, shown),
-            Work::Rounds(rounds, typed) => {
+            PreparedWork::Job(job) => run_job(client, job, options, flags, shown),
+            PreparedWork::Rounds(rounds, typed) => {
                 fs::create_dir_all(&options.output)?;
                 client.set_options(options.clone());
-                if !flags.quiet {
+                if !flags.report.quiet {
                     client.set_announce(|status| say!("{}", summary::line(status)));
                 }
                 let words = rounds.drive(&typed, client)?;
@@ -187,11 +187,11 @@ fn run_job(
     job: Box<dyn PreparedJob>,
     options: &gristmill_runtime::submit::JobOptions,
     flags: &JobFlags,
-    shown: Shown,
+    shown: ResultView,
 ) -> anyhow::Result<u8> {
-    let mut progress = Progress::new(flags.quiet);
+    let mut progress = JobProgress::new(flags.report.quiet);
     let mut seen = None;
-    let mut outlook_due = !flags.quiet;
+    let mut outlook_due = !flags.report.quiet;
     let result = client.run_prepared(job, options, &mut |status| {
         seen = Some(status.job);
         if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
@@ -201,7 +201,7 @@ fn run_job(
         progress.show(status);
     });
     progress.clear();
-    if let (Some(path), Some(job)) = (&flags.trace, seen) {
+    if let (Some(path), Some(job)) = (&flags.report.trace, seen) {
         write_trace(client, job, path)?;
     }
     match result {
@@ -210,11 +210,11 @@ fn run_job(
             Ok(exit::OK)
         }
         Err(ClientError::Job { status }) => {
-            if !flags.quiet {
+            if !flags.report.quiet {
                 stderr_text(&summary::text(&status, None, shown.cores));
                 show_last_words(client, &status);
             }
-            if flags.json {
+            if flags.report.json {
                 stdout_line(&serde_json::to_string_pretty(&status)?)?;
             }
             Err(ClientError::Job { status }.into())
@@ -223,8 +223,12 @@ fn run_job(
     }
 }
 
-fn finish(report: &JobReport, flags: &JobFlags, Shown { print, cores }: Shown) -> anyhow::Result<()> {
-    if flags.json {
+fn finish(
+    report: &JobReport,
+    flags: &JobFlags,
+    ResultView { print, cores }: ResultView,
+) -> anyhow::Result<()> {
+    if flags.report.json {
         let mut value = json!({"output": report.output, "status": report.status});
         value["schema"] = json!(gristmill_runtime::api::SCHEMA);
         value["tardiness_ns"] = json!(summary::tardiness_ns(&report.status));
@@ -243,7 +247,7 @@ fn finish(report: &JobReport, flags: &JobFlags, Shown { print, cores }: Shown) -
         }
         written(out.flush())?;
     }
-    if !flags.quiet {
+    if !flags.report.quiet {
         let place = report.output.display().to_string();
         stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str()), cores));
     }
@@ -281,30 +285,4 @@ fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Pat
         file.write_all(&trace)
     };
     write().with_context(|| format!("could not write the trace {}", path.display()))
-}
-
-/// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
-/// On a thread of its own, so that it works whatever this process is doing.
-pub(super) fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (sender, receiver) = watch::channel(0);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let watching = async move {
-        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            sender.send_modify(|count| *count += 1);
-            if 1 < *sender.borrow() {
-                // Children notice that this process is gone and end in order.
-                std::process::exit(i32::from(exit::INTERRUPTED));
-            }
-        }
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watching))?;
-    Ok(receiver)
 }

@@ -1,7 +1,7 @@
 //! The state folder of a master that a person starts: who holds it, and the port by which its workers know it.
 //!
-//! A lock that the system drops with the process keeps a second master out: it would overwrite the first one's
-//! address and give out its numbers of jobs. Not here: what lies in the folder otherwise (`processes`).
+//! A lock that the system drops with the process keeps a second master out: it would overwrite the first one's address
+//! and give out its numbers of jobs.
 
 use gristmill_worker::http::{Bind, BindError};
 use std::fs::{self, DirBuilder, File, TryLockError};

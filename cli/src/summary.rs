@@ -50,87 +50,90 @@ const CROWD_MIN: f64 = 1.1;
 
 /// The summary, several lines, each with its unit. `cores` are those of the machine if all attempts ran on one.
 pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
-    let mut out = String::new();
-    let state = status.state.word();
-    let mut line = |name: &str, value: String| {
+    let mut out = format!("{} {} {}\n", status.job, status.name, status.state.word());
+    for (name, value) in [data(status, output), costs(status, cores), remarks(status)].into_iter().flatten() {
         let _ = writeln!(out, "  {name:<10} {value}");
-    };
-    let totals = &status.totals;
-    line("time", times(status));
-    if let Some(words) = deadline(status) {
-        line("deadline", words);
     }
-    line(
-        "input",
-        format!(
-            "{} records, {} in {} split(s): {}",
-            grouped(totals.map_records_in),
-            Bytes(totals.map_bytes_in),
-            status.maps.total,
-            locality(status)
-        ),
+    out
+}
+
+/// A line of the summary: its name and what it says.
+type SummaryLine = (&'static str, String);
+
+/// How long it took, and what went in and came out.
+fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
+    let totals = &status.totals;
+    let mut lines = vec![("time", times(status))];
+    lines.extend(deadline(status).map(|words| ("deadline", words)));
+    let input = format!(
+        "{} records, {} in {} split(s): {}",
+        grouped(totals.map_records_in),
+        Bytes(totals.map_bytes_in),
+        status.maps.total,
+        locality(status)
     );
+    lines.push(("input", input));
     if 0 < status.reduces.total {
-        line(
-            "shuffle",
-            format!(
-                "{} pairs emitted, {} of map output, {} over HTTP",
-                grouped(totals.map_records_out),
-                Bytes(totals.map_bytes_out),
-                Bytes(totals.shuffle_bytes)
-            ),
+        let shuffle = format!(
+            "{} pairs emitted, {} of map output, {} over HTTP",
+            grouped(totals.map_records_out),
+            Bytes(totals.map_bytes_out),
+            Bytes(totals.shuffle_bytes)
         );
+        lines.push(("shuffle", shuffle));
     }
     let place = output.map_or_else(String::new, |output| format!(" in {output}"));
-    line(
-        "output",
-        format!(
-            "{} records, {} in {} part(s){place}",
-            grouped(totals.records_out),
-            Bytes(totals.bytes_out),
-            status.parts.len()
-        ),
+    let output = format!(
+        "{} records, {} in {} part(s){place}",
+        grouped(totals.records_out),
+        Bytes(totals.bytes_out),
+        status.parts.len()
     );
-    line("attempts", attempts(status));
-    line(
-        "resources",
-        format!(
-            "{} of slot CPU, worker peak {}, {} spill(s) of {}",
-            Span(totals.cpu_ns),
-            Bytes(totals.worker_memory_peak_bytes),
-            totals.spills,
-            Bytes(totals.spilled_bytes)
-        ),
+    lines.push(("output", output));
+    lines
+}
+
+/// What it took of the workers.
+fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
+    let totals = &status.totals;
+    let resources = format!(
+        "{} of slot CPU, worker peak {}, {} spill(s) of {}",
+        Span(totals.cpu_ns),
+        Bytes(totals.worker_memory_peak_bytes),
+        totals.spills,
+        Bytes(totals.spilled_bytes)
     );
-    line("slots", slots(totals));
+    let mut lines = vec![("attempts", attempts(status)), ("resources", resources), ("slots", slots(totals))];
     if 0 < totals.suspensions {
-        line("suspended", format!("{} time(s), {} in all", totals.suspensions, Span(totals.suspended_ns)));
+        let suspended = format!("{} time(s), {} in all", totals.suspensions, Span(totals.suspended_ns));
+        lines.push(("suspended", suspended));
     }
     if let Some((cores, busy)) = cores.and_then(|cores| Some((cores, crowded(status, cores)?))) {
-        line("remark", format!("not comparable: {busy:.1} busy slots on {cores} cores"));
+        lines.push(("remark", format!("not comparable: {busy:.1} busy slots on {cores} cores")));
     }
-    line(
-        "memory",
-        format!(
-            "budget {} a worker, at most {} of it kept between tasks",
-            Bytes(totals.worker_memory_budget_bytes),
-            Bytes(totals.worker_kept_peak_bytes)
-        ),
+    let memory = format!(
+        "budget {} a worker, at most {} of it kept between tasks",
+        Bytes(totals.worker_memory_budget_bytes),
+        Bytes(totals.worker_kept_peak_bytes)
     );
-    for (name, count) in &status.counters {
-        line("counter", format!("{name} = {}", grouped(*count)));
-    }
-    for remark in &status.remarks {
-        line("remark", remark.clone());
-    }
-    for incident in status.incidents.iter().take(INCIDENTS_SHOWN) {
-        line("incident", incident.clone());
-    }
+    lines.push(("memory", memory));
+    lines
+}
+
+/// Its counters, and what people should know of.
+fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
+    let counters =
+        status.counters.iter().map(|(name, count)| ("counter", format!("{name} = {}", grouped(*count))));
+    let remarks = status.remarks.iter().map(|remark| ("remark", remark.clone()));
+    let incidents =
+        status.incidents.iter().take(INCIDENTS_SHOWN).map(|incident| ("incident", incident.clone()));
+    let mut lines: Vec<SummaryLine> = counters.chain(remarks).chain(incidents).collect();
     let more = status.incidents.len().saturating_sub(INCIDENTS_SHOWN) as u64 + status.incidents_omitted;
     if 0 < more {
-        line("incident", format!("{more} more; --json lists the last {}", status.incidents.len()));
+        let words = format!("{more} more; --json lists the last {}", status.incidents.len());
+        lines.push(("incident", words));
     }
-    format!("{} {} {state}\n{out}", status.job, status.name)
+    lines
 }
 
 /// Flow time and its parts.

@@ -1,6 +1,4 @@
 //! Plain tables on stdout: no lines, columns aligned, numbers to the right.
-//!
-//! Not here: what stands in them.
 
 use comfy_table::{CellAlignment, Table};
 

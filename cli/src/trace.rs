@@ -3,7 +3,7 @@
 //! Times are microseconds of the master's clock since the job arrived. Rows are assigned by first fit: an attempt
 //! sits in the lowest row of its worker that is free for its whole length, which on real slots is the slot.
 
-use gristmill_runtime::api::{AttemptEnd, JobTrace};
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTrace};
 use gristmill_scheduler::ids::WorkerId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -13,75 +13,12 @@ const LANES_FROM: usize = 1000;
 
 /// The trace as JSON.
 pub fn chrome(trace: &JobTrace) -> Value {
-    let arrived = trace.status.arrived_ns;
-    let end = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
-    let us = |ns: u64| ns.saturating_sub(arrived) as f64 / 1e3;
+    let clock = Clock { arrived_ns: trace.status.arrived_ns };
+    let end_ns = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
     let mut rows = Rows::default();
-    let mut events = Vec::new();
-    for record in &trace.attempts {
-        let from = record.started_ns.unwrap_or(record.launched_ns);
-        let to = record.ended_ns.unwrap_or(end).max(from);
-        let slot = rows.place(record.worker, 0, from, to);
-        let (state, words) = match &record.end {
-            AttemptEnd::Running => ("running", String::new()),
-            AttemptEnd::Succeeded => ("succeeded", String::new()),
-            end @ (AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. }) => {
-                let (class, message) = end.shown().unwrap_or_default();
-                ("failed", format!("{class}: {message}"))
-            }
-            AttemptEnd::Lost => ("lost", "its worker was lost".to_owned()),
-        };
-        let mut event = json!({
-            "name": record.attempt.file_name(),
-            "cat": record.attempt.task.kind.to_string(),
-            "ph": "X",
-            "ts": us(from),
-            "dur": (to - from) as f64 / 1e3,
-            "pid": record.worker.0,
-            "tid": slot,
-            "args": {
-                "attempt": record.attempt.to_string(),
-                "state": state,
-                "words": words,
-                "launched_us": us(record.launched_ns),
-                "reason": record.reason,
-                "bytes_in": record.report.as_ref().map(|report| report.bytes_in),
-                "records_in": record.report.as_ref().map(|report| report.records_in),
-                "bytes_out": record.report.as_ref().map(|report| report.bytes_out),
-                "cpu_us": record.report.as_ref().map(|report| report.cpu_ns as f64 / 1e3),
-                "paced_us": record.report.as_ref().map(|report| report.paced_ns as f64 / 1e3),
-                "suspended_us": record.report.as_ref().map(|report| report.suspended_ns as f64 / 1e3),
-            },
-        });
-        // Reserved colour names of the trace viewer.
-        match record.end {
-            AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } => {
-                event["cname"] = json!("terrible");
-            }
-            AttemptEnd::Lost => event["cname"] = json!("black"),
-            AttemptEnd::Running | AttemptEnd::Succeeded => {}
-        }
-        events.push(event);
-    }
-    for fetch in &trace.fetches {
-        let to = fetch.ended_ns.max(fetch.started_ns);
-        let lane = rows.place(fetch.to, LANES_FROM, fetch.started_ns, to);
-        events.push(json!({
-            "name": format!("map-{} from {}", fetch.map.task.index, fetch.from),
-            "cat": if fetch.bytes == 0 { "in place" } else { "fetch" },
-            "ph": "X",
-            "ts": us(fetch.started_ns),
-            "dur": (to - fetch.started_ns) as f64 / 1e3,
-            "pid": fetch.to.0,
-            "tid": lane,
-            "args": {
-                "map": fetch.map.to_string(),
-                "from": fetch.from.to_string(),
-                "partitions": fetch.partitions,
-                "bytes": fetch.bytes,
-            },
-        }));
-    }
+    let mut events: Vec<Value> =
+        trace.attempts.iter().map(|record| attempt_event(record, end_ns, clock, &mut rows)).collect();
+    events.extend(trace.fetches.iter().map(|fetch| fetch_event(fetch, clock, &mut rows)));
     events.extend(rows.names());
     json!({
         "displayTimeUnit": "ms",
@@ -89,10 +26,99 @@ pub fn chrome(trace: &JobTrace) -> Value {
             "job": trace.status.job.to_string(),
             "name": trace.status.name,
             "omitted": trace.omitted,
-            "maps_done_us": trace.status.maps_done_ns.map(us),
-            "ended_us": trace.status.ended_ns.map(us),
+            "maps_done_us": trace.status.maps_done_ns.map(|ns| clock.us(ns)),
+            "ended_us": trace.status.ended_ns.map(|ns| clock.us(ns)),
         },
         "traceEvents": events,
+    })
+}
+
+/// The trace's clock, which starts when the job arrives.
+#[derive(Clone, Copy)]
+struct Clock {
+    arrived_ns: u64,
+}
+
+impl Clock {
+    /// An instant of the master's clock, microseconds.
+    fn us(self, ns: u64) -> f64 {
+        ns.saturating_sub(self.arrived_ns) as f64 / 1e3
+    }
+}
+
+/// An attempt on its slot; one that runs still goes on to `end_ns`.
+fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut Rows) -> Value {
+    let from = record.started_ns.unwrap_or(record.launched_ns);
+    let to = record.ended_ns.unwrap_or(end_ns).max(from);
+    let (state, words) = end_words(&record.end);
+    let report = record.report.as_ref();
+    let mut event = json!({
+        "name": record.attempt.file_name(),
+        "cat": record.attempt.task.kind.to_string(),
+        "ph": "X",
+        "ts": clock.us(from),
+        "dur": (to - from) as f64 / 1e3,
+        "pid": record.worker.0,
+        "tid": rows.place(record.worker, 0, from, to),
+        "args": {
+            "attempt": record.attempt.to_string(),
+            "state": state,
+            "words": words,
+            "launched_us": clock.us(record.launched_ns),
+            "reason": record.reason,
+            "bytes_in": report.map(|report| report.bytes_in),
+            "records_in": report.map(|report| report.records_in),
+            "bytes_out": report.map(|report| report.bytes_out),
+            "cpu_us": report.map(|report| report.cpu_ns as f64 / 1e3),
+            "paced_us": report.map(|report| report.paced_ns as f64 / 1e3),
+            "suspended_us": report.map(|report| report.suspended_ns as f64 / 1e3),
+        },
+    });
+    if let Some(colour) = colour(&record.end) {
+        event["cname"] = json!(colour);
+    }
+    event
+}
+
+/// Reserved colour names of the trace viewer.
+fn colour(end: &AttemptEnd) -> Option<&'static str> {
+    match end {
+        AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } => Some("terrible"),
+        AttemptEnd::Lost => Some("black"),
+        AttemptEnd::Running | AttemptEnd::Succeeded => None,
+    }
+}
+
+/// How an attempt ended: in one word, and what was said of it.
+fn end_words(end: &AttemptEnd) -> (&'static str, String) {
+    match end {
+        AttemptEnd::Running => ("running", String::new()),
+        AttemptEnd::Succeeded => ("succeeded", String::new()),
+        AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } => {
+            let (class, message) = end.shown().unwrap_or_default();
+            ("failed", format!("{class}: {message}"))
+        }
+        AttemptEnd::Lost => ("lost", "its worker was lost".to_owned()),
+    }
+}
+
+/// A fetch on a lane of the worker that fetches.
+fn fetch_event(fetch: &FetchRecord, clock: Clock, rows: &mut Rows) -> Value {
+    let to = fetch.ended_ns.max(fetch.started_ns);
+    json!({
+        "name": format!("map-{} from {}", fetch.map.task.index, fetch.from),
+        "cat": if fetch.bytes == 0 { "in place" } else { "fetch" },
+        "ph": "X",
+        "ts": clock.us(fetch.started_ns),
+        "dur": (to - fetch.started_ns) as f64 / 1e3,
+        "pid": fetch.to.0,
+        "tid": rows.place(fetch.to, LANES_FROM, fetch.started_ns, to),
+        "args": {
+            "map": fetch.map.to_string(),
+            "from": fetch.from.to_string(),
+            "partitions": fetch.partitions,
+            "bytes": fetch.bytes,
+        },
     })
 }
 

@@ -1,7 +1,5 @@
 //! Files whose word is taken: settings and join lines. Whoever can write one decides what this program does, and
 //! whoever can read a join line is as good as its user.
-//!
-//! Not here: the secret and the key in the state folder, which the program writes itself (`http::private_file`).
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -31,7 +31,7 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.is::<paper::Interrupted>() {
         return (exit::INTERRUPTED, None);
     }
-    if error.is::<files::InputError>() {
+    if error.is::<files::InputFileError>() {
         return (exit::INPUT, None);
     }
     if let Some(judged) = judge_comparison(error) {
@@ -43,7 +43,19 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room) {
         return (exit::RESOURCES, None);
     }
-    let environment = error.is::<trusted::TrustError>()
+    match error.downcast_ref::<WorkerError>() {
+        Some(WorkerError::Unreachable { .. }) => {
+            (exit::CLUSTER, Some("check the master's address, or start one with `gristmill master`"))
+        }
+        Some(_) => (exit::ENVIRONMENT, None),
+        None if is_environment(error) => (exit::ENVIRONMENT, None),
+        None => (exit::FAILED, None),
+    }
+}
+
+/// Whether the machine or its user's files keep the command from doing its work.
+fn is_environment(error: &anyhow::Error) -> bool {
+    error.is::<trusted::TrustError>()
         || error.is::<ClusterError>()
         || error.is::<BindError>()
         || error.is::<MasterError>()
@@ -52,18 +64,7 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
         || error.is::<PrivateFileError>()
         || error.is::<TokensError>()
         || error.is::<IdentityError>()
-        || error.is::<std::io::Error>();
-    if environment {
-        return (exit::ENVIRONMENT, None);
-    }
-    match error.downcast_ref::<WorkerError>() {
-        Some(WorkerError::Unreachable { .. }) => {
-            return (exit::CLUSTER, Some("check the master's address, or start one with `gristmill master`"));
-        }
-        Some(_) => return (exit::ENVIRONMENT, None),
-        None => {}
-    }
-    (exit::FAILED, None)
+        || error.is::<std::io::Error>()
 }
 
 /// Whether a disk has no more room, or none for this user or this file.
@@ -72,56 +73,10 @@ fn is_out_of_room(error: &std::io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-pub(crate) fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
+fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
     match error {
-        ClientError::Submit { source } => match &**source {
-            SubmitError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
-                (exit::RESOURCES, Some("free some space, or choose another directory"))
-            }
-            // This machine lacks the means, such as descriptors, or does not reach the worker that has it.
-            SubmitError::Input { source } if !source.is_input_fault() => (exit::ENVIRONMENT, None),
-            SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => {
-                (exit::INPUT, None)
-            }
-            SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
-            SubmitError::Panicked => (exit::FAILED, None),
-            SubmitError::Sample { source } => match source.class() {
-                Fault::Input => (exit::INPUT, None),
-                Fault::User => (exit::FAILED, None),
-                Fault::Config => (exit::USAGE, None),
-                _ => (exit::ENVIRONMENT, None),
-            },
-            SubmitError::Output { source: OutputError::Protected { .. } } => (exit::USAGE, None),
-            SubmitError::Output { source: OutputError::NotEmpty { .. } } => {
-                (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
-            }
-            SubmitError::Output { source: OutputError::Busy { .. } } => (
-                exit::ENVIRONMENT,
-                Some(
-                    "if no job runs there any more, bring back what is in a _replaced folder there, and \
-                     remove _temporary",
-                ),
-            ),
-            _ => (exit::ENVIRONMENT, None),
-        },
-        ClientError::Master { source, .. } if matches!(**source, HttpError::Unauthorized { .. }) => (
-            exit::UNAUTHORISED,
-            Some(
-                "use the master's join line: --join FILE; if it is that one, its token was revoked or replaced, or another program has the port",
-            ),
-        ),
-        ClientError::Master { source, .. } if matches!(**source, HttpError::Forbidden { .. }) => (
-            exit::UNAUTHORISED,
-            Some(
-                "use a join line with a token that may: `gristmill token new ROLE` makes one where the master runs",
-            ),
-        ),
-        ClientError::Master { source, .. }
-            if matches!(**source, HttpError::Plaintext { .. } | HttpError::Forwarded { .. }) =>
-        {
-            (exit::ENVIRONMENT, None)
-        }
-        ClientError::Master { .. } => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
+        ClientError::Submit { source } => judge_submit(source),
+        ClientError::Master { source, .. } => judge_request(source),
         ClientError::Job { status } => match &status.failure {
             Some(failure) => judge_failure(&failure.code),
             None => (exit::CANCELLED, None),
@@ -139,6 +94,68 @@ pub(crate) fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ),
         ClientError::NotShared { .. } | ClientError::Serve { .. } => (exit::ENVIRONMENT, None),
         _ => (exit::ENVIRONMENT, None),
+    }
+}
+
+/// A job that did not come as far as the master.
+fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
+    match error {
+        SubmitError::Output { source } => judge_output(source),
+        // This machine lacks the means, such as descriptors, or does not reach the worker that has it.
+        SubmitError::Input { source } if !source.is_input_fault() => (exit::ENVIRONMENT, None),
+        SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => {
+            (exit::INPUT, None)
+        }
+        SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
+        SubmitError::Panicked => (exit::FAILED, None),
+        SubmitError::Sample { source } => match source.class() {
+            Fault::Input => (exit::INPUT, None),
+            Fault::User => (exit::FAILED, None),
+            Fault::Config => (exit::USAGE, None),
+            _ => (exit::ENVIRONMENT, None),
+        },
+        _ => (exit::ENVIRONMENT, None),
+    }
+}
+
+/// An output directory that cannot be claimed.
+fn judge_output(error: &OutputError) -> (u8, Option<&'static str>) {
+    match error {
+        OutputError::Io { source, .. } if is_out_of_room(source) => {
+            (exit::RESOURCES, Some("free some space, or choose another directory"))
+        }
+        OutputError::Protected { .. } => (exit::USAGE, None),
+        OutputError::NotEmpty { .. } => {
+            (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
+        }
+        OutputError::Busy { .. } => (
+            exit::ENVIRONMENT,
+            Some(
+                "if no job runs there any more, bring back what is in a _replaced folder there, and \
+                 remove _temporary",
+            ),
+        ),
+        _ => (exit::ENVIRONMENT, None),
+    }
+}
+
+/// A request that the master did not answer.
+fn judge_request(error: &HttpError) -> (u8, Option<&'static str>) {
+    match error {
+        HttpError::Unauthorized { .. } => (
+            exit::UNAUTHORISED,
+            Some(
+                "use the master's join line: --join FILE; if it is that one, its token was revoked or replaced, or another program has the port",
+            ),
+        ),
+        HttpError::Forbidden { .. } => (
+            exit::UNAUTHORISED,
+            Some(
+                "use a join line with a token that may: `gristmill token new ROLE` makes one where the master runs",
+            ),
+        ),
+        HttpError::Plaintext { .. } | HttpError::Forwarded { .. } => (exit::ENVIRONMENT, None),
+        _ => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
     }
 }
 
@@ -252,5 +269,148 @@ fn judge_store(error: &StoreError) -> (u8, Option<&'static str>) {
     }
 }
 
+/// Which exit code each kind of error has: those that the README promises. That commands end with them `tests/it` shows.
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::usage::usage;
+    use gristmill_runtime::api::JobStatus;
+    use gristmill_scheduler::ids::JobId;
+    use gristmill_worker::api::TaskError;
+    use gristmill_worker::http::Endpoint;
+    use gristmill_worker::input::{FilePath, InputError};
+    use gristmill_worker::task::TaskFailure;
+    use hyper::Method;
+    use serde_json::json;
+    use std::io;
+
+    /// A job that ended without success; `None`: it was cancelled.
+    fn job(code: Option<&str>) -> anyhow::Error {
+        let counts = json!({"total": 1, "running": 0, "done": 1});
+        let attempts = json!({
+            "launched": 1, "failed_user": 0, "failed_other": 0, "lost": 0, "cancelled": 0, "maps_rerun": 0
+        });
+        let status = json!({
+            "schema": 1, "job": 1, "name": "test", "parameters": "{}", "state": "failed", "maps": counts,
+            "reduces": counts, "segments_total": 1, "input_bytes": 0, "input_bytes_read": 0, "arrived_ns": 0,
+            "started_ns": 0, "maps_done_ns": 0, "shuffle_done_ns": 0, "ended_ns": 1, "now_ns": 1,
+            "totals": gristmill_runtime::api::JobTotals::default(), "attempts": attempts, "counters": {}, "parts": [],
+            "incidents": [], "incidents_omitted": 0, "remarks": [], "workers": 1, "slots": 4, "output": "/out",
+            "failure": code.map(|code| json!({"code": code, "message": "", "detail": null})),
+        });
+        let status: JobStatus = serde_json::from_value(status).unwrap();
+        ClientError::Job { status: Box::new(status) }.into()
+    }
+
+    fn submit(source: SubmitError) -> anyhow::Error {
+        ClientError::Submit { source: Box::new(source) }.into()
+    }
+
+    fn sample(source: TaskFailure) -> anyhow::Error {
+        submit(SubmitError::Sample { source })
+    }
+
+    fn disk(kind: io::ErrorKind) -> OutputError {
+        OutputError::Io { action: "create", path: "/out".into(), source: kind.into() }
+    }
+
+    fn refused(code: &str) -> anyhow::Error {
+        ClientError::Refused { error: serde_json::from_value(json!({"code": code, "message": ""})).unwrap() }
+            .into()
+    }
+
+    fn master(source: HttpError) -> anyhow::Error {
+        let master = Endpoint { host: "127.0.0.1".to_owned(), port: 1, pin: None };
+        ClientError::Master { master, source: Box::new(source) }.into()
+    }
+
+    #[track_caller]
+    fn check(expected: u8, errors: impl IntoIterator<Item = anyhow::Error>) {
+        for error in errors {
+            assert_eq!(judge(&error).0, expected, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn failed_job_ends_with_the_code_of_whose_trouble_it_was() {
+        for (code, expected) in [
+            (Some("user_code"), exit::FAILED),
+            (Some("config"), exit::USAGE),
+            (Some("input"), exit::INPUT),
+            (Some("no_workers"), exit::CLUSTER),
+            (Some("workers_lost"), exit::CLUSTER),
+            (Some("client_lost"), exit::CLUSTER),
+            (Some("master_lost"), exit::CLUSTER),
+            (Some("output_unreadable"), exit::CLUSTER),
+            (Some("output"), exit::RESOURCES),
+            (Some("output_corrupt"), exit::RESOURCES),
+            (Some("workers_unfit"), exit::RESOURCES),
+            (Some("memory"), exit::RESOURCES),
+            (Some("limit"), exit::CANCELLED),
+            (None, exit::CANCELLED),
+            (Some("engine"), exit::ENGINE),
+            (Some("internal"), exit::ENGINE),
+            (Some("a word that nobody knows"), exit::ENGINE),
+        ] {
+            assert_eq!(judge(&job(code)).0, expected, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn job_that_cannot_be_planned_ends_with_the_code_of_what_is_in_the_way() {
+        let path = || FilePath::new(*b"input");
+        let plan = |source| submit(SubmitError::Plan { source });
+        let parameter =
+            || PlanError::Parameter { parameter: String::new(), value: String::new(), reason: String::new() };
+        check(exit::USAGE, [plan(parameter()), submit(SubmitError::Settings { reason: TaskError::new("") })]);
+        check(
+            exit::INPUT,
+            [
+                plan(PlanError::Input { path: String::new(), reason: String::new() }),
+                submit(SubmitError::Input { source: InputError::Missing { path: path() } }),
+                sample(InputError::Missing { path: path() }.into()),
+            ],
+        );
+        // A lack of descriptors, say: nothing is wrong with the input.
+        let lacking = || InputError::Unavailable { path: path(), source: io::ErrorKind::Other.into() };
+        check(
+            exit::ENVIRONMENT,
+            [submit(SubmitError::Input { source: lacking() }), sample(lacking().into())],
+        );
+        check(
+            exit::FAILED,
+            [submit(SubmitError::Panicked), sample(TaskFailure::User { message: "no".to_owned() })],
+        );
+        check(exit::USAGE, [sample(TaskFailure::Config { message: "no".to_owned() })]);
+    }
+
+    #[test]
+    fn output_that_cannot_be_had_ends_with_the_code_of_why() {
+        let output = |source| submit(SubmitError::Output { source });
+        let finish = |source| anyhow::Error::from(ClientError::Output { source });
+        let refusals = [
+            OutputError::NotEmpty { path: "/out".into() },
+            OutputError::NotADirectory { path: "/out".into() },
+            disk(io::ErrorKind::PermissionDenied),
+        ];
+        check(exit::ENVIRONMENT, refusals.map(output));
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+            check(exit::RESOURCES, [output(disk(kind)), finish(disk(kind)), io::Error::from(kind).into()]);
+        }
+    }
+
+    #[test]
+    fn other_errors_end_with_their_documented_codes() {
+        check(exit::USAGE, [usage(String::new()), refused("policy"), refused("job")]);
+        check(exit::ENVIRONMENT, [refused("build"), io::Error::from(io::ErrorKind::PermissionDenied).into()]);
+        let connect =
+            HttpError::Connect { peer: String::new(), source: io::ErrorKind::ConnectionRefused.into() };
+        check(exit::CLUSTER, [master(connect)]);
+        let unauthorised =
+            HttpError::Unauthorized { peer: String::new(), method: Method::GET, path: String::new() };
+        check(exit::UNAUTHORISED, [master(unauthorised)]);
+        let plain = HttpError::Plaintext { peer: String::new() };
+        check(exit::ENVIRONMENT, [master(plain), master(HttpError::Forwarded { peer: String::new() })]);
+        check(exit::INTERRUPTED, [ClientError::Interrupted { job: JobId(1) }.into()]);
+    }
+}

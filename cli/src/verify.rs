@@ -2,7 +2,7 @@
 //!
 //! Not here: what the kinds of cases compute (the scheduler's `verify`).
 
-use crate::files::{InputError, read_text};
+use crate::files::{InputFileError, read_text};
 use crate::terminal::stdout_line;
 use clap::Args;
 use gristmill_lab::paper;
@@ -21,7 +21,7 @@ const DIFFERENCES_SHOWN: usize = 20;
 #[derive(Args)]
 #[command(after_help = "Example:\n  gristmill verify --cases asrpt.json overlap.json")]
 pub struct VerifyCommand {
-    /// Files of cases
+    /// CheckedFiles of cases
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     cases: Vec<PathBuf>,
     /// Print only what differs
@@ -34,10 +34,10 @@ pub struct VerifyCommand {
 
 /// `gristmill verify`.
 pub fn verify(flags: &VerifyCommand) -> anyhow::Result<u8> {
-    let checked = paper::each(&flags.cases, |path| -> Result<Vec<CaseReport>, InputError> {
-        let reports = check_file(&read_text(path)?).map_err(|words| InputError::new(path, words))?;
+    let checked = paper::each(&flags.cases, |path| -> Result<Vec<CaseReport>, InputFileError> {
+        let reports = check_file(&read_text(path)?).map_err(|words| InputFileError::new(path, words))?;
         match reports.is_empty() {
-            true => Err(InputError::new(path, "there is no case in it")),
+            true => Err(InputFileError::new(path, "there is no case in it")),
             false => Ok(reports),
         }
     });
@@ -58,9 +58,9 @@ pub fn verify(flags: &VerifyCommand) -> anyhow::Result<u8> {
     Ok(if passed == count { exit::OK } else { exit::FAILED })
 }
 
-type Files = [(String, Vec<CaseReport>)];
+type CheckedFiles = [(String, Vec<CaseReport>)];
 
-fn print_words(files: &Files, quiet: bool) -> anyhow::Result<()> {
+fn print_words(files: &CheckedFiles, quiet: bool) -> anyhow::Result<()> {
     for (path, reports) in files {
         for report in reports {
             let mut name = format!("{path} {} ({})", report.id, report.kind);
@@ -87,7 +87,7 @@ fn print_words(files: &Files, quiet: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_json(files: &Files) -> anyhow::Result<()> {
+fn print_json(files: &CheckedFiles) -> anyhow::Result<()> {
     let case = |report: &CaseReport| {
         let differences: Vec<_> = report
             .differences

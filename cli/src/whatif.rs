@@ -1,8 +1,8 @@
 //! `whatif`: the jobs of a journal under other policies, by the cluster simulator.
 //!
-//! Not here: measurement and prediction (`crate::replay`).
+//! Not here: measurement and prediction (`gristmill_lab::predict`).
 
-use crate::files::{InputError, write_whole};
+use crate::files::{InputFileError, write_whole};
 use crate::replay::say_torn;
 use crate::terminal::{stdout_line, stdout_text};
 use crate::text_table::{aligned, plain};
@@ -63,7 +63,7 @@ const COLUMNS: [Metric; 8] = [
 ];
 
 /// What was recorded, or what somebody would have made of it.
-struct Row {
+struct WhatifRow {
     policy: String,
     placement: String,
     estimator: String,
@@ -74,7 +74,7 @@ struct Row {
 
 /// `gristmill whatif`.
 pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
-    let unusable = |words: String| InputError::new(&flags.journal, words);
+    let unusable = |words: String| InputFileError::new(&flags.journal, words);
     let mut journal =
         Reader::open(&flags.journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
     let measured =
@@ -99,7 +99,7 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
 }
 
 /// The recorded run, its own policy in simulation, and all combinations that were asked for.
-fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyhow::Result<Vec<Row>> {
+fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyhow::Result<Vec<WhatifRow>> {
     let estimator = flags.estimator.as_deref().unwrap_or(&measured.estimator);
     let placements = flags.placement.as_deref().map_or_else(|| vec![measured.placement.clone()], split_list);
     let mut wanted = vec![(measured.policy.clone(), measured.placement.clone(), measured.estimator.as_str())];
@@ -112,7 +112,7 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
             }
         }
     }
-    let row = |[policy, placement, estimator]: [&str; 3], simulated, jobs: Vec<PredictedJob>| Row {
+    let row = |[policy, placement, estimator]: [&str; 3], simulated, jobs: Vec<PredictedJob>| WhatifRow {
         policy: policy.to_owned(),
         placement: placement.to_owned(),
         estimator: estimator.to_owned(),
@@ -134,7 +134,7 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
 fn judge(path: &Path, error: PredictError) -> anyhow::Error {
     match error {
         PredictError::Name { reason } => usage(reason),
-        PredictError::NoWorkers | PredictError::NoJobs => InputError::new(path, error).into(),
+        PredictError::NoWorkers | PredictError::NoJobs => InputFileError::new(path, error).into(),
         other => anyhow!(other),
     }
 }
@@ -159,12 +159,12 @@ fn outcome(measured: &Measured, jobs: &[PredictedJob]) -> RunMetrics {
 }
 
 /// The relative difference of the mean flow time to that of another row.
-fn against(row: &Row, other: &Row) -> Option<f64> {
+fn against(row: &WhatifRow, other: &WhatifRow) -> Option<f64> {
     let (flow, base) = (row.outcome.value(Metric::Flow)?, other.outcome.value(Metric::Flow)?);
     (0.0 < base).then_some(flow / base - 1.0)
 }
 
-fn as_text(rows: &[Row]) -> String {
+fn as_text(rows: &[WhatifRow]) -> String {
     let means_something = |metric: &Metric| rows.iter().any(|row| row.outcome.value(*metric).is_some());
     let metrics: Vec<Metric> = COLUMNS.into_iter().filter(means_something).collect();
     let titles = metrics.iter().map(|metric| {
@@ -197,8 +197,8 @@ fn as_text(rows: &[Row]) -> String {
     text
 }
 
-fn as_json(measured: &Measured, rows: &[Row]) -> Value {
-    let metrics = |row: &Row| -> Map<String, Value> {
+fn as_json(measured: &Measured, rows: &[WhatifRow]) -> Value {
+    let metrics = |row: &WhatifRow| -> Map<String, Value> {
         let known = Metric::ALL.iter().filter_map(|&metric| Some((metric, row.outcome.value(metric)?)));
         known.map(|(metric, value)| (metric.name().to_owned(), json!(value))).collect()
     };
@@ -226,7 +226,7 @@ fn as_json(measured: &Measured, rows: &[Row]) -> Value {
     })
 }
 
-fn as_csv(measured: &Measured, rows: &[Row]) -> String {
+fn as_csv(measured: &Measured, rows: &[WhatifRow]) -> String {
     let quoted = |text: &str| match text.contains([',', '"']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),

@@ -118,10 +118,10 @@ fn master_process(registry: &Registry, settings: &Settings) -> anyhow::Result<u8
     let pools = pools(None, settings)?;
     let Stoppable { runtime, stop, stopping, orphaned, .. } = Stoppable::start()?;
     log_to(None, "warn");
-    let ChildConfig::Master(told) = child::settings(stop, orphaned)? else {
+    let ChildConfig::Master(child) = child::settings(stop, orphaned)? else {
         return Err(usage("the parent started a master with the settings of a worker".to_owned()));
     };
-    let secret = told.secret.parse().map_err(|_| usage("the parent's secret cannot be read".to_owned()))?;
+    let secret = child.secret.parse().map_err(|_| usage("the parent's secret cannot be read".to_owned()))?;
     let bind = Bind::loopback();
     let listener = runtime.block_on(bind.listen())?;
     let port = listener.local_addr()?.port();
@@ -130,10 +130,10 @@ fn master_process(registry: &Registry, settings: &Settings) -> anyhow::Result<u8
         host_names: Vec::new(),
         tokens: Arc::new(Tokens::of_secret(secret)),
         build: gristmill_worker::build_id(),
-        deciders: told.deciders.make(registry).map_err(usage)?,
+        deciders: child.deciders.make(registry).map_err(usage)?,
         registry: registry.clone(),
         pools,
-        journal: told.journal.map(|journal| journal.to_path().to_path_buf()),
+        journal: child.journal.map(|journal| journal.to_path().to_path_buf()),
         history: None,
         register: None,
     })?;
@@ -141,7 +141,7 @@ fn master_process(registry: &Registry, settings: &Settings) -> anyhow::Result<u8
     io::stdout().flush()?;
     runtime.block_on(prepared.run(listener, stopping));
     // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
-    remove_folders(&told.remove_at_end);
+    remove_folders(&child.remove_at_end);
     Ok(exit::OK)
 }
 

@@ -2,13 +2,12 @@
 
 use super::{Stoppable, log_to};
 use crate::child;
-use crate::flags::{ListenFlags, MasterFlags, memory};
+use crate::flags::{ListenFlags, MasterFlags, WorkerFlags, memory};
 use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
 use crate::usage::usage;
-use crate::worker_flags::WorkerFlags;
 use clap::Args;
-use gristmill_runtime::cluster::{ChildConfig, leave_folders};
+use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_folders};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::work_token_of;
 use gristmill_runtime::registry::Registry;
@@ -90,14 +89,13 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     gristmill_runtime::out_of_memory::offer_this_process_first();
     keep_memory_private();
     let Stoppable { runtime, stop, stopping, signalled, orphaned } = Stoppable::start()?;
-    let ChildConfig::Worker(told) = child::settings(stop, orphaned.clone())? else {
+    let ChildConfig::Worker(child) = child::settings(stop, orphaned.clone())? else {
         return Err(usage("the parent started a worker with the settings of a master".to_owned()));
     };
-    let token = told.token.parse().map_err(|_| usage("the parent's token cannot be read".to_owned()))?;
-    let ended_proof =
-        told.ended_proof.parse().map_err(|_| usage("the parent's proof cannot be read".to_owned()))?;
-    let first = told.folders.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
-    let parents = told.folders.iter().filter_map(|folder| folder.parent());
+    let mut config = worker_config(&runtime, child)?;
+    let folders = config.spill_dirs.clone();
+    let first = folders.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
+    let parents = folders.iter().filter_map(|folder| folder.parent());
     let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
@@ -106,19 +104,7 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
     }
-    let config = WorkerConfig {
-        bind: worker_bind(&runtime, &told.settings, &told.master)?,
-        master: told.master,
-        token,
-        ended_proof,
-        settings: told.settings,
-        spill_dirs: told.folders.clone(),
-        host: gristmill_worker::host_name(),
-        build: gristmill_worker::build_id(),
-        join_patience: JOIN_PATIENCE,
-        fetch: FetchLimits::default(),
-        capture: Some(capture),
-    };
+    config.capture = Some(capture);
     let running = || runtime.block_on(agent::run(config, Arc::new(registry), stopping));
     let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
         // The hook has said what. Left to itself, it would look like an exit code of user code.
@@ -132,34 +118,62 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
             tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
             exit::worker::TERMINATED
         }
-        Ok(WorkerExit::Shutdown) => exit::worker::ASKED,
-        // Another process tries to join again; only one that cannot for a while gives up.
-        Ok(WorkerExit::MasterGone) => {
-            tracing::warn!("the connection to the master is gone");
-            exit::worker::RENEW
-        }
-        Ok(WorkerExit::Stuck(attempt)) => {
-            tracing::warn!(%attempt, "user code does not stop; ending this process");
-            exit::worker::RENEW
-        }
-        Ok(WorkerExit::Broken) => exit::worker::BROKEN,
-        Err(error) => {
-            // The error cannot go to stderr as usual: that is where user output goes.
-            tracing::error!("{}", gristmill_runtime::chain(&error));
-            match error {
-                WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,
-                WorkerError::Unauthorised { .. } => exit::worker::UNAUTHORISED,
-                WorkerError::Start { .. } | WorkerError::Listen { .. } => exit::worker::LACKING,
-                _ => exit::worker::REFUSED,
-            }
-        }
+        Ok(exited) => code_of_exit(&exited),
+        Err(error) => code_of_error(&error),
     };
     if code == exit::worker::ASKED {
         // The parent does this too, unless it was killed.
-        leave_folders(&told.folders, holds, orphaned.load(Ordering::Relaxed));
+        leave_folders(&folders, holds, orphaned.load(Ordering::Relaxed));
     }
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(code)
+}
+
+/// What the parent has said, and what a process knows of itself. User output is not captured yet.
+fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyhow::Result<WorkerConfig> {
+    let unreadable = |what: &str| usage(format!("the parent's {what} cannot be read"));
+    Ok(WorkerConfig {
+        token: child.token.parse().map_err(|_| unreadable("token"))?,
+        ended_proof: child.ended_proof.parse().map_err(|_| unreadable("proof"))?,
+        bind: worker_bind(runtime, &child.settings, &child.master)?,
+        master: child.master,
+        settings: child.settings,
+        spill_dirs: child.folders,
+        host: gristmill_worker::host_name(),
+        build: gristmill_worker::build_id(),
+        join_patience: JOIN_PATIENCE,
+        fetch: FetchLimits::default(),
+        capture: None,
+    })
+}
+
+/// The exit code of a worker process that has ended in order, which tells its parent what to do.
+fn code_of_exit(exited: &WorkerExit) -> i32 {
+    match exited {
+        WorkerExit::Shutdown => exit::worker::ASKED,
+        // Another process tries to join again; only one that cannot for a while gives up.
+        WorkerExit::MasterGone => {
+            tracing::warn!("the connection to the master is gone");
+            exit::worker::RENEW
+        }
+        WorkerExit::Stuck(attempt) => {
+            tracing::warn!(%attempt, "user code does not stop; ending this process");
+            exit::worker::RENEW
+        }
+        WorkerExit::Broken => exit::worker::BROKEN,
+    }
+}
+
+/// The exit code of a worker process that failed.
+fn code_of_error(error: &WorkerError) -> i32 {
+    // The error cannot go to stderr as usual: that is where user output goes.
+    tracing::error!("{}", gristmill_runtime::chain(error));
+    match error {
+        WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,
+        WorkerError::Unauthorised { .. } => exit::worker::UNAUTHORISED,
+        WorkerError::Start { .. } | WorkerError::Listen { .. } => exit::worker::LACKING,
+        _ => exit::worker::REFUSED,
+    }
 }
 
 /// The shuffle server listens on the address from which the master is reached, with the master's transport.

@@ -1,6 +1,4 @@
 //! What the simulated jobs run on: machines, workers, slots, network.
-//!
-//! Not here: the jobs (`source`).
 
 use crate::number_table::NumberTable;
 use crate::usage::usage;

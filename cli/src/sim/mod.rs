@@ -21,7 +21,7 @@ use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::metrics::{Metric, RunMetrics, SLOWDOWN_EDGES};
 use model::System;
-use source::Source;
+use source::SimulatedJobs;
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ use std::path::PathBuf;
 pub struct SimCommand {
     /// What is simulated
     #[arg(long, value_enum, default_value_t)]
-    model: Model,
+    model: SimModel,
     /// Policies: NAME or NAME:PARAMETER=VALUE,..., with commas between
     #[arg(long, value_name = "LIST", default_value = "fifo")]
     policy: String,
@@ -70,7 +70,7 @@ Examples:
 
 /// What is simulated.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Model {
+enum SimModel {
     /// Map and shuffle as fluids that overlap, one job after another or side by side
     #[default]
     Fluid,
@@ -111,7 +111,7 @@ struct OutputFlags {
 }
 
 /// All runs of one policy.
-struct Runs {
+struct PolicyRuns {
     /// As typed.
     policy: String,
     /// By seed, from the first on.
@@ -129,7 +129,7 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     let metrics = metrics(flags.output.metrics.as_deref())?;
     // Clap requires it unless `--list` was given.
     let workload = flags.workload.as_deref().unwrap_or_default();
-    let source = Source::open(workload, &flags.jobs, &flags.machines)?;
+    let source = SimulatedJobs::open(workload, &flags.jobs, &flags.machines)?;
     let system = System::new(registry, flags, &source)?;
     for policy in &policies {
         system.policy(policy)?;
@@ -162,10 +162,10 @@ fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
     if flags.seeds == 0 || SEEDS_MAX < flags.seeds {
         return Err(usage(format!("--seeds {} must be from 1 to {SEEDS_MAX}", flags.seeds)));
     }
-    if output.trace.is_some() && (flags.model != Model::Cluster || policies.len() != 1) {
+    if output.trace.is_some() && (flags.model != SimModel::Cluster || policies.len() != 1) {
         return refuse("--trace needs --model cluster and one policy");
     }
-    if output.bound && flags.model == Model::Cluster {
+    if output.bound && flags.model == SimModel::Cluster {
         return refuse("--bound is for the fluid and slotted models; nobody knows one for the cluster");
     }
     let rising = output.buckets.windows(2).all(|pair| pair[0] < pair[1]);
@@ -197,7 +197,7 @@ fn run_all(
     flags: &SimCommand,
     policies: &[String],
     seeds: &[u64],
-) -> anyhow::Result<Vec<Runs>> {
+) -> anyhow::Result<Vec<PolicyRuns>> {
     let tasks: Vec<(&String, u64)> =
         policies.iter().flat_map(|policy| seeds.iter().map(move |&seed| (policy, seed))).collect();
     let mut outcomes = Vec::new();
@@ -223,7 +223,7 @@ fn run_all(
         })?,
     }
     let mut outcomes = outcomes.into_iter();
-    let runs = policies.iter().map(|policy| Runs {
+    let runs = policies.iter().map(|policy| PolicyRuns {
         policy: policy.clone(),
         outcomes: outcomes.by_ref().take(seeds.len()).collect(),
     });

@@ -2,12 +2,11 @@
 //!
 //! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
 //! reduces, the slotted one whole units and no shuffle, the cluster takes jobs as they are.
-//! Not here: what is made of the outcomes (`output`).
 
 use super::perfetto::Recorder;
-use super::source::Source;
-use super::{Model, SimCommand};
-use crate::files::InputError;
+use super::source::SimulatedJobs;
+use super::{SimCommand, SimModel};
+use crate::files::InputFileError;
 use crate::usage::usage;
 use anyhow::anyhow;
 use gristmill_runtime::registry::Registry;
@@ -25,13 +24,13 @@ use std::path::Path;
 /// The simulated system, ready to run.
 pub struct System<'a> {
     registry: &'a Registry,
-    source: &'a Source,
-    machine: Machine,
+    source: &'a SimulatedJobs,
+    machine: SimulatedMachine,
     slowdown_edges: Vec<f64>,
     bound: bool,
 }
 
-enum Machine {
+enum SimulatedMachine {
     Fluid { slots: f64 },
     Slotted { machines: u32, preemptive: bool, slot_seconds: f64 },
     Cluster { config: Box<cluster::Config>, network: f64, placement: String, estimator: String },
@@ -42,11 +41,15 @@ const MACHINES_MAX: u32 = 10_000_000;
 
 impl<'a> System<'a> {
     /// Checks the machines, and the load if a steady state is asked for.
-    pub fn new(registry: &'a Registry, flags: &SimCommand, source: &'a Source) -> anyhow::Result<Self> {
+    pub fn new(
+        registry: &'a Registry,
+        flags: &SimCommand,
+        source: &'a SimulatedJobs,
+    ) -> anyhow::Result<Self> {
         let machines = &flags.machines;
         let machine = match flags.model {
-            Model::Fluid => Machine::Fluid { slots: machines.fluid_slots()? },
-            Model::Slotted => {
+            SimModel::Fluid => SimulatedMachine::Fluid { slots: machines.fluid_slots()? },
+            SimModel::Slotted => {
                 let count = machines.machines;
                 if count == 0 || MACHINES_MAX < count {
                     return Err(usage(format!("--machines {count} must be from 1 to {MACHINES_MAX}")));
@@ -55,13 +58,13 @@ impl<'a> System<'a> {
                 if !(slot_seconds.is_finite() && 0.0 < slot_seconds) {
                     return Err(usage(format!("--slot-length {slot_seconds} must be a number above 0")));
                 }
-                Machine::Slotted { machines: count, preemptive: machines.preemptive, slot_seconds }
+                SimulatedMachine::Slotted { machines: count, preemptive: machines.preemptive, slot_seconds }
             }
-            Model::Cluster => {
+            SimModel::Cluster => {
                 let network = machines.network()?.unwrap_or(Costs::default().network);
                 registry.make_placement(&machines.placement).map_err(usage)?;
                 registry.make_estimator(&machines.estimator).map_err(usage)?;
-                Machine::Cluster {
+                SimulatedMachine::Cluster {
                     config: Box::new(machines.cluster(network)?),
                     network,
                     placement: machines.placement.clone(),
@@ -79,11 +82,13 @@ impl<'a> System<'a> {
     pub fn policy(&self, text: &str) -> anyhow::Result<Box<dyn Policy>> {
         let made = match self.machine {
             // It is the live master's core.
-            Machine::Cluster { .. } => self.registry.make_policy(text),
-            Machine::Fluid { .. } | Machine::Slotted { .. } => self.registry.simulated_policy(text),
+            SimulatedMachine::Cluster { .. } => self.registry.make_policy(text),
+            SimulatedMachine::Fluid { .. } | SimulatedMachine::Slotted { .. } => {
+                self.registry.simulated_policy(text)
+            }
         };
         let policy = made.map_err(usage)?;
-        if matches!(self.machine, Machine::Fluid { .. }) && policy.counts_slots() {
+        if matches!(self.machine, SimulatedMachine::Fluid { .. }) && policy.counts_slots() {
             return Err(usage(format!(
                 "policy `{text}` counts whole slots, which the fluid model does not have; try --model slotted or \
                  --model cluster, or `ps` for `fair`"
@@ -95,11 +100,11 @@ impl<'a> System<'a> {
     /// Capacity of each station in the unit of the jobs' work.
     pub fn capacity(&self) -> PerStation<f64> {
         match &self.machine {
-            Machine::Fluid { .. } => PerStation::new(1.0, 1.0, f64::INFINITY),
-            Machine::Slotted { machines, .. } => {
+            SimulatedMachine::Fluid { .. } => PerStation::new(1.0, 1.0, f64::INFINITY),
+            SimulatedMachine::Slotted { machines, .. } => {
                 PerStation::new(f64::from(*machines), f64::INFINITY, f64::from(*machines))
             }
-            Machine::Cluster { config, .. } => {
+            SimulatedMachine::Cluster { config, .. } => {
                 let sum = |slots: fn(Slots) -> u32| {
                     config.workers.iter().map(|worker| f64::from(slots(worker.slots)) * worker.speed).sum()
                 };
@@ -119,7 +124,7 @@ impl<'a> System<'a> {
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         let jobs = self.source.jobs(seed);
         match &self.machine {
-            Machine::Fluid { slots } => {
+            SimulatedMachine::Fluid { slots } => {
                 let slots = *slots;
                 Box::new(jobs.map(move |mut job| {
                     job.work =
@@ -127,11 +132,11 @@ impl<'a> System<'a> {
                     job
                 }))
             }
-            Machine::Slotted { slot_seconds, .. } => {
+            SimulatedMachine::Slotted { slot_seconds, .. } => {
                 let slot = *slot_seconds;
                 Box::new(jobs.map(move |job| in_units(job, slot)))
             }
-            Machine::Cluster { network, .. } => {
+            SimulatedMachine::Cluster { network, .. } => {
                 let network = *network;
                 Box::new(jobs.map(move |mut job| {
                     if job.shuffle_bytes == 0.0 {
@@ -167,7 +172,6 @@ impl<'a> System<'a> {
         sink: &mut dyn FnMut(&JobRecord),
         observer: &mut dyn Observer,
     ) -> anyhow::Result<RunMetrics> {
-        let mut policy = self.policy(policy_name)?;
         let settings =
             CollectSettings { capacity: self.capacity(), slowdown_edges: self.slowdown_edges.clone() };
         let mut collector = Collector::new(settings);
@@ -175,34 +179,10 @@ impl<'a> System<'a> {
             collector.push(record);
             sink(record);
         };
-        let failed = |error: SimError| self.judge(policy_name, seed, &error);
-        let mut utilisation = None;
-        match &self.machine {
-            Machine::Fluid { .. } => {
-                fluid::run(&mut *policy, self.jobs(seed), &mut take).map_err(failed)?;
-            }
-            Machine::Slotted { machines, preemptive, .. } => {
-                let config = slotted::Config::of(&*policy, *machines, *preemptive);
-                // The bound ignores both rules of the model; any other policy would win by ignoring one alone.
-                if config.preemptive && config.precedence && !preemptive {
-                    return Err(usage(format!("{policy_name} interrupts reduces; add --preemptive")));
-                }
-                let jobs: Vec<Job> = self.jobs(seed).collect();
-                slotted::run(&mut *policy, &config, &jobs, &mut take, &mut |_, _| {}).map_err(failed)?;
-            }
-            Machine::Cluster { config, placement, estimator, .. } => {
-                let config = cluster::Config { seed, ..(**config).clone() };
-                let placement = self.registry.make_placement(placement).map_err(usage)?;
-                let estimator = self.registry.make_estimator(estimator).map_err(usage)?;
-                let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };
-                let jobs = self.jobs(seed);
-                let summary = cluster::run(&config, deciders, jobs, observer, &mut take).map_err(failed)?;
-                utilisation = Some(summary.utilisation);
-            }
-        }
+        let utilisation = self.simulate(policy_name, seed, &mut take, observer)?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
-            return Err(InputError::new(Path::new(self.source.name()), "there is no job in it").into());
+            return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
         }
         if let Some(used) = utilisation {
             outcome.set_utilisation(used);
@@ -213,28 +193,65 @@ impl<'a> System<'a> {
         Ok(outcome)
     }
 
+    /// Runs the machine. Answers how busy the stations were, if the model measures that itself.
+    fn simulate(
+        &self,
+        policy_name: &str,
+        seed: u64,
+        sink: &mut dyn FnMut(&JobRecord),
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<Option<PerStation<f64>>> {
+        let mut policy = self.policy(policy_name)?;
+        let failed = |error: SimError| self.judge(policy_name, seed, &error);
+        match &self.machine {
+            SimulatedMachine::Fluid { .. } => {
+                fluid::run(&mut *policy, self.jobs(seed), sink).map_err(failed)?;
+                Ok(None)
+            }
+            SimulatedMachine::Slotted { machines, preemptive, .. } => {
+                let config = slotted::Config::of(&*policy, *machines, *preemptive);
+                // The bound ignores both rules of the model; any other policy would win by ignoring one alone.
+                if config.preemptive && config.precedence && !preemptive {
+                    return Err(usage(format!("{policy_name} interrupts reduces; add --preemptive")));
+                }
+                let jobs: Vec<Job> = self.jobs(seed).collect();
+                slotted::run(&mut *policy, &config, &jobs, sink, &mut |_, _| {}).map_err(failed)?;
+                Ok(None)
+            }
+            SimulatedMachine::Cluster { config, placement, estimator, .. } => {
+                let config = cluster::Config { seed, ..(**config).clone() };
+                let placement = self.registry.make_placement(placement).map_err(usage)?;
+                let estimator = self.registry.make_estimator(estimator).map_err(usage)?;
+                let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };
+                let jobs = self.jobs(seed);
+                let summary = cluster::run(&config, deciders, jobs, observer, sink).map_err(failed)?;
+                Ok(Some(summary.utilisation))
+            }
+        }
+    }
+
     /// A total flow time that no schedule can beat.
     fn lowest_total(&self, seed: u64) -> anyhow::Result<f64> {
         match &self.machine {
-            Machine::Fluid { .. } => {
+            SimulatedMachine::Fluid { .. } => {
                 let mut bound = bound::overlap::LowerBound::new();
                 for job in self.jobs(seed) {
                     bound.push([job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]);
                 }
                 Ok(bound.finish().1)
             }
-            Machine::Slotted { machines, .. } => {
+            SimulatedMachine::Slotted { machines, .. } => {
                 let jobs: Vec<Job> = self.jobs(seed).collect();
                 slotted::lower_bound::total_flow(*machines, &jobs)
                     .map_err(|error| anyhow!("the bound: {error}"))
             }
-            Machine::Cluster { .. } => Err(anyhow!("nobody knows a bound for the cluster")),
+            SimulatedMachine::Cluster { .. } => Err(anyhow!("nobody knows a bound for the cluster")),
         }
     }
 
     /// Says on stderr what the model leaves out of these jobs, and refuses a load that has no steady state.
     fn remark(&self, flags: &SimCommand) -> anyhow::Result<()> {
-        if self.source.is_fixed() && 1 < flags.seeds && flags.model != Model::Cluster {
+        if self.source.is_fixed() && 1 < flags.seeds && flags.model != SimModel::Cluster {
             say!("the jobs and this model are the same for every seed; --seeds 1 tells as much");
         }
         if !self.source.is_fixed() && !flags.output.steady {
@@ -242,15 +259,15 @@ impl<'a> System<'a> {
         }
         let jobs: Vec<Job> = self.jobs(flags.seed).collect();
         let left_out = match self.machine {
-            Machine::Fluid { .. } => {
+            SimulatedMachine::Fluid { .. } => {
                 let reduces = self.source.jobs(flags.seed).map(|job| job.work[Station::Reduce]).sum::<f64>();
                 (0.0 < reduces).then(|| format!("{reduces:.1} slot-seconds of reduces"))
             }
-            Machine::Slotted { .. } => {
+            SimulatedMachine::Slotted { .. } => {
                 let shuffle = jobs.iter().map(|job| job.work[Station::Shuffle]).sum::<f64>();
                 (0.0 < shuffle).then(|| format!("{shuffle:.1} s of shuffle"))
             }
-            Machine::Cluster { .. } => None,
+            SimulatedMachine::Cluster { .. } => None,
         };
         if let Some(what) = left_out {
             say!("this model leaves out {what}");
@@ -260,7 +277,7 @@ impl<'a> System<'a> {
         let too_much = load.iter().zip(names).find(|(load, _)| 1.0 <= **load);
         match (too_much, flags.output.steady) {
             (None, _) => Ok(()),
-            (Some((load, station)), true) => Err(InputError::new(
+            (Some((load, station)), true) => Err(InputFileError::new(
                 Path::new(self.source.name()),
                 format!("its load at the {station} station is {load:.3}, so there is no steady state"),
             )
@@ -275,7 +292,7 @@ impl<'a> System<'a> {
     /// Who is to blame: the jobs, the flags, or the policy.
     fn judge(&self, policy: &str, seed: u64, error: &SimError) -> anyhow::Error {
         match error {
-            SimError::Job { .. } => InputError::new(Path::new(self.source.name()), error).into(),
+            SimError::Job { .. } => InputFileError::new(Path::new(self.source.name()), error).into(),
             SimError::Setting { .. } => usage(format!("{policy}: {error}")),
             _ => anyhow!("{policy}, seed {seed}: {error}"),
         }

@@ -1,9 +1,7 @@
 //! What came out, as a table, as JSON, and as lines of jobs.
-//!
-//! Not here: charts (`plot`).
 
 use super::model::System;
-use super::{Model, Runs, SimCommand};
+use super::{PolicyRuns, SimCommand, SimModel};
 use crate::text_table::aligned;
 use gristmill_lab::report::number;
 use gristmill_scheduler::metrics::{Bucket, Interval, JobRecord, Metric, SKETCH_ERROR, Sketch};
@@ -35,7 +33,7 @@ pub fn csv_line(file: &mut dyn Write, policy: &str, seed: u64, record: &JobRecor
 }
 
 /// The mean over the seeds; `None` where the metric means nothing in one of them.
-pub fn interval(runs: &Runs, metric: Metric) -> Option<Interval> {
+pub fn interval(runs: &PolicyRuns, metric: Metric) -> Option<Interval> {
     let values: Option<Vec<f64>> = runs.outcomes.iter().map(|outcome| outcome.value(metric)).collect();
     Interval::of(&values?)
 }
@@ -54,7 +52,7 @@ const COLUMNS: [Metric; 9] = [
 ];
 
 /// A row for each policy and a column for each metric.
-pub fn table(metrics: Option<&[Metric]>, runs: &[Runs]) -> String {
+pub fn table(metrics: Option<&[Metric]>, runs: &[PolicyRuns]) -> String {
     let known = |metric: &Metric| runs.iter().any(|runs| interval(runs, *metric).is_some());
     let default = || COLUMNS.into_iter().filter(known).collect();
     let metrics: Vec<Metric> = metrics.map_or_else(default, <[Metric]>::to_vec);
@@ -76,7 +74,12 @@ pub fn table(metrics: Option<&[Metric]>, runs: &[Runs]) -> String {
 }
 
 /// All metrics of all runs, their distributions, and what was simulated.
-pub fn json(flags: &SimCommand, system: &System<'_>, seeds: &[u64], runs: &[Runs]) -> anyhow::Result<String> {
+pub fn json(
+    flags: &SimCommand,
+    system: &System<'_>,
+    seeds: &[u64],
+    runs: &[PolicyRuns],
+) -> anyhow::Result<String> {
     let declared: Map<String, Value> = Metric::ALL
         .iter()
         .map(|metric| {
@@ -100,15 +103,15 @@ pub fn json(flags: &SimCommand, system: &System<'_>, seeds: &[u64], runs: &[Runs
 }
 
 /// As on the command line.
-pub fn model_name(model: Model) -> &'static str {
+pub fn model_name(model: SimModel) -> &'static str {
     match model {
-        Model::Fluid => "fluid",
-        Model::Slotted => "slotted",
-        Model::Cluster => "cluster",
+        SimModel::Fluid => "fluid",
+        SimModel::Slotted => "slotted",
+        SimModel::Cluster => "cluster",
     }
 }
 
-fn policy_json(runs: &Runs, seeds: &[u64]) -> Value {
+fn policy_json(runs: &PolicyRuns, seeds: &[u64]) -> Value {
     let means: Map<String, Value> = Metric::ALL
         .iter()
         .filter_map(|&metric| {
@@ -149,7 +152,7 @@ fn policy_json(runs: &Runs, seeds: &[u64]) -> Value {
 }
 
 /// Flow times over all seeds together.
-pub fn flow_times(runs: &Runs) -> Sketch {
+pub fn flow_times(runs: &PolicyRuns) -> Sketch {
     let mut all = Sketch::new();
     for outcome in &runs.outcomes {
         all.merge(&outcome.flow);
@@ -158,7 +161,7 @@ pub fn flow_times(runs: &Runs) -> Sketch {
 }
 
 /// Slowdown by size over all seeds together.
-pub fn slowdowns(runs: &Runs) -> Vec<Bucket> {
+pub fn slowdowns(runs: &PolicyRuns) -> Vec<Bucket> {
     let Some(first) = runs.outcomes.first() else { return Vec::new() };
     let mut buckets = first.slowdown.clone();
     for (place, bucket) in buckets.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
 //! A simulated run in the format of Chrome and Perfetto: a row for each slot, and one for each transfer of a worker at
 //! a time.
 //!
-//! Times are microseconds of virtual time. Not here: traces of live jobs (`cli::trace`).
+//! Times are microseconds of virtual time.
 
 use gristmill_scheduler::sim::cluster::{Observer, TaskRun, TransferRun};
 use serde_json::{Value, json};

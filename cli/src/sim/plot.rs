@@ -1,10 +1,8 @@
 //! Charts of a simulation: distribution of flow times, slowdown by size, use of the stations.
-//!
-//! Not here: how charts look (`report`).
 
 use super::model::System;
 use super::output::{self, interval, model_name, slowdowns};
-use super::{Runs, SimCommand};
+use super::{PolicyRuns, SimCommand};
 use gristmill_lab::report;
 use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table};
 use gristmill_scheduler::metrics::Metric;
@@ -16,7 +14,7 @@ pub fn is_known(path: &Path) -> bool {
 }
 
 /// The file: one chart as SVG, or all of them on a page.
-pub fn file(path: &Path, flags: &SimCommand, system: &System<'_>, runs: &[Runs]) -> String {
+pub fn file(path: &Path, flags: &SimCommand, system: &System<'_>, runs: &[PolicyRuns]) -> String {
     match path.extension().is_some_and(|ending| ending == "svg") {
         true => report::svg::chart(&flow_times(runs)),
         false => {
@@ -29,7 +27,7 @@ pub fn file(path: &Path, flags: &SimCommand, system: &System<'_>, runs: &[Runs])
     }
 }
 
-fn sections(flags: &SimCommand, system: &System<'_>, runs: &[Runs]) -> Vec<Section> {
+fn sections(flags: &SimCommand, system: &System<'_>, runs: &[PolicyRuns]) -> Vec<Section> {
     let section = |id: &str, title: &str, text: String, block: Block| Section {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -74,7 +72,7 @@ fn sections(flags: &SimCommand, system: &System<'_>, runs: &[Runs]) -> Vec<Secti
     ]
 }
 
-fn metrics_table(runs: &[Runs]) -> Table {
+fn metrics_table(runs: &[PolicyRuns]) -> Table {
     let known = |metric: &&Metric| runs.iter().any(|runs| interval(runs, **metric).is_some());
     let mut columns = vec![Column::new("metric", ""), Column::new("unit", "")];
     columns.extend(runs.iter().map(|runs| Column::new(&runs.policy, "")));
@@ -90,7 +88,7 @@ fn metrics_table(runs: &[Runs]) -> Table {
     Table { id: "metrics".to_owned(), caption: "All metrics".to_owned(), columns, rows: rows.collect() }
 }
 
-fn flow_times(runs: &[Runs]) -> Chart {
+fn flow_times(runs: &[PolicyRuns]) -> Chart {
     let series = runs.iter().map(|runs| {
         // A logarithmic axis has no 0.
         let points =
@@ -107,7 +105,7 @@ fn flow_times(runs: &[Runs]) -> Chart {
     }
 }
 
-fn slowdown_chart(runs: &[Runs]) -> Chart {
+fn slowdown_chart(runs: &[PolicyRuns]) -> Chart {
     let name = |from: f64, to: f64| match to.is_finite() {
         true => format!("{from}–{to}"),
         false => format!("from {from}"),
@@ -132,7 +130,7 @@ fn slowdown_chart(runs: &[Runs]) -> Chart {
     }
 }
 
-fn stations_chart(runs: &[Runs]) -> Chart {
+fn stations_chart(runs: &[PolicyRuns]) -> Chart {
     let stations = [Metric::MapUtilisation, Metric::ShuffleUtilisation, Metric::ReduceUtilisation];
     let known: Vec<(&str, Metric)> = ["map", "shuffle", "reduce"]
         .into_iter()

@@ -1,9 +1,7 @@
 //! Where simulated jobs come from: a file, read once, or a generator.
-//!
-//! Not here: formats and generators (the scheduler's `workload`).
 
 use super::machines::MachineFlags;
-use crate::files::{InputError, read_text};
+use crate::files::{InputFileError, read_text};
 use crate::usage::usage;
 use clap::{Args, ValueEnum};
 use gristmill_runtime::size::parse_bytes;
@@ -71,27 +69,27 @@ impl From<FormatName> for Format {
 }
 
 /// Jobs for any number of runs.
-pub struct Source {
+pub struct SimulatedJobs {
     name: String,
-    kind: Kind,
+    kind: Origin,
     scale: Scale,
     jobs_max: usize,
 }
 
-enum Kind {
+enum Origin {
     File(Vec<Job>),
     Generator(Box<dyn Generator>),
 }
 
-impl Source {
+impl SimulatedJobs {
     /// Reads the file of this name, or makes the generator. What was skipped is told on stderr.
-    pub fn open(name: &str, flags: &JobsFlags, machines: &MachineFlags) -> anyhow::Result<Source> {
+    pub fn open(name: &str, flags: &JobsFlags, machines: &MachineFlags) -> anyhow::Result<SimulatedJobs> {
         let scale = Scale { load: flags.scale_load, time: flags.scale_time, bytes: flags.scale_bytes };
         scale.validate().map_err(|error| usage(format!("--{error}").replace('`', "")))?;
         if flags.jobs == Some(0) {
             return Err(usage("--jobs must be at least 1".to_owned()));
         }
-        let source = |kind: Kind| Source {
+        let source = |kind: Origin| SimulatedJobs {
             name: name.to_owned(),
             kind,
             scale,
@@ -104,15 +102,15 @@ impl Source {
                 return Err(usage(format!("{name}: its ending tells no format; name one with --format")));
             }
             let generator = workload::by_name(name).map_err(|error| usage(error.to_string()))?;
-            return Ok(source(Kind::Generator(generator)));
+            return Ok(source(Origin::Generator(generator)));
         };
         let reading = Reading { costs: flags.costs(machines)?, scale, skipped_max: flags.skip };
         let trace = workload::read(format, &read_text(path)?, &reading)
-            .map_err(|error| InputError::new(path, error))?;
+            .map_err(|error| InputFileError::new(path, error))?;
         if let Some(first) = trace.first_skipped {
             say!("{name}: skipped {} line(s) that could not be read, the first: {first}", trace.skipped);
         }
-        Ok(source(Kind::File(trace.jobs)))
+        Ok(source(Origin::File(trace.jobs)))
     }
 
     /// As typed.
@@ -122,15 +120,15 @@ impl Source {
 
     /// Whether every seed gives the same jobs.
     pub fn is_fixed(&self) -> bool {
-        matches!(self.kind, Kind::File(_))
+        matches!(self.kind, Origin::File(_))
     }
 
     /// The jobs of a run.
     pub fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         match &self.kind {
             // Scaled when it was read.
-            Kind::File(jobs) => Box::new(jobs.iter().take(self.jobs_max).cloned()),
-            Kind::Generator(generator) => {
+            Origin::File(jobs) => Box::new(jobs.iter().take(self.jobs_max).cloned()),
+            Origin::Generator(generator) => {
                 let jobs = generator.jobs(seed).take(self.jobs_max);
                 if self.scale == Scale::default() {
                     return Box::new(jobs);

@@ -1,6 +1,4 @@
 //! Outputs whose job, client, master or disk fails them: taken over, finished, tried again, or given up with a word.
-//!
-//! Deliberately not here: what is refused before a job starts (`output`), workers that are killed (`crash`).
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, oracle, process, until};

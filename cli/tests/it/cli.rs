@@ -1,6 +1,4 @@
 //! The command line itself: usage, help, exit codes, JSON, pipes, settings.
-//!
-//! Deliberately not here: commands that talk to a master that stays (`cluster`).
 
 use crate::support::Sandbox;
 use crate::support::data::Random;

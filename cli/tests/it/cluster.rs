@@ -1,6 +1,4 @@
 //! A master and workers that a person starts, and the commands that talk to them.
-//!
-//! Deliberately not here: several machines (`network`), strangers (`security`).
 
 use crate::support::sandbox::{ORPHAN_PATIENCE, PROGRAM};
 use crate::support::standing::{JoinLine, Standing, await_join_line};

@@ -1,6 +1,4 @@
 //! `gristmill compare`: real clusters, one after the other, and the page about them.
-//!
-//! Deliberately not here: statistics and mistakes of workload files, which are tested beside their code.
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, until};

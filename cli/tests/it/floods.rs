@@ -1,6 +1,4 @@
 //! Strangers who connect and say little: a flood of them costs a running job nothing but time.
-//!
-//! Deliberately not here: what strangers ask for and do not get (`security`).
 
 use crate::support::sandbox::{PROGRAM, Running};
 use crate::support::standing::{Standing, await_join_line};

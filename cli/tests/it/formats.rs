@@ -1,6 +1,4 @@
 //! What files can look like: compressed, with other line ends, without a last line end, empty, binary.
-//!
-//! Deliberately not here: files that cannot be used at all (`input`).
 
 use crate::support::data::{Random, tool};
 use crate::support::oracle::{self, counts_of_parts, word_counts};
@@ -44,11 +42,16 @@ fn what_follows_the_data_of_a_gzip_file_is_left_out_and_told() {
     let sandbox = Sandbox::new();
     let plain = sandbox.write("plain", "b\na\n");
     let packed = oracle::shell(r#"gzip -c "$1""#, &[&plain]);
-    for (behind, told) in [(&b"\0\0\0"[..], false), (b"a signature", true)] {
+    for (behind, reported) in [(&b"\0\0\0"[..], false), (b"a signature", true)] {
         let input = sandbox.write("text.gz", [&packed[..], behind].concat());
         let finished = sandbox.run_well(["run", "grep", "", &input]);
         assert_eq!(finished.stdout_text(), "b\na\n");
-        assert_eq!(finished.stderr.contains("bytes behind gzip data, left out"), told, "{}", finished.stderr);
+        assert_eq!(
+            finished.stderr.contains("bytes behind gzip data, left out"),
+            reported,
+            "{}",
+            finished.stderr
+        );
     }
 }
 

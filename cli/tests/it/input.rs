@@ -1,6 +1,4 @@
 //! Input that cannot be used: refused with its name, before a task starts where that can be known.
-//!
-//! Deliberately not here: odd input that is fine (`formats`).
 
 use crate::support::oracle::{self, counts_of_parts, word_counts};
 use crate::support::{Sandbox, data::Random, say_skipped};

@@ -1,7 +1,6 @@
 //! The network as a station: what a policy decides about the shuffle is what the bytes do, on a network that is paced.
 //!
-//! All is read from the traces of two jobs, which have the master's clock. Deliberately not here: how lanes choose
-//! (the worker's tests), and what each policy wants (the scheduler's).
+//! All is read from the traces of two jobs, which have the master's clock.
 
 use crate::support::http::request;
 use crate::support::sandbox::Running;

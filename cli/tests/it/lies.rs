@@ -1,8 +1,7 @@
 //! Workers that lie, to a whole process: each lie is given up, and takes no more memory than the budget and 64 MiB.
 //!
-//! The test plays the liar, with the product's own frames and auth: to a worker also the master, which is honest, to
-//! a master a worker that has joined. Deliberately not here: what else becomes of each lie, which is tested beside the
-//! code that sees it; strangers (`floods`).
+//! The test plays the liar, with the product's own frames and auth: to a worker also the master, which is honest, to a
+//! master a worker that has joined.
 
 use crate::support::standing::Standing;
 use crate::support::{PATIENCE, Sandbox};

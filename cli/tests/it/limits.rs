@@ -1,6 +1,4 @@
 //! Small limits of the operating system: of the address space and of open files.
-//!
-//! Deliberately not here: full disks (`disk`) and the program's own limits.
 
 use crate::support::{Finished, Sandbox, oracle};
 use std::path::Path;

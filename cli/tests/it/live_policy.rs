@@ -1,7 +1,5 @@
 //! The scheduler on a running master: other policies take over, everything is journalled, history is kept, and the
 //! master says why.
-//!
-//! Deliberately not here: what each policy decides (the scheduler's tests), flags (`cluster_flags`).
 
 use crate::support::data::Random;
 use crate::support::standing::Standing;

@@ -1,6 +1,4 @@
 //! The output directory: what is refused before a task starts, what is published, what comes back after a failure.
-//!
-//! Deliberately not here: directories of jobs that are killed (`crash`).
 
 use crate::support::{Finished, Sandbox, oracle};
 use std::fs;

@@ -1,6 +1,4 @@
 //! `gristmill paper` as a person calls it: mistakes, folders that are in the way, and the same bytes twice.
-//!
-//! Deliberately not here: what the experiments find (`paper` in the library), and how pages look (`report`).
 
 use crate::support::{Sandbox, until};
 use rustix::process::Signal;

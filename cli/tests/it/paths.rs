@@ -1,8 +1,7 @@
 //! Submitters that reach beyond their files: what a submission names must never make a master or a worker write, move
 //! or remove anything outside the output directory of its job, nor through a link, nor in what is somebody else's.
 //!
-//! The submissions are written by hand, as no client of ours would write them. Deliberately not here: strangers, who have
-//! no token (`security`).
+//! The submissions are written by hand, as no client of ours would write them.
 
 use crate::support::http::{Answer, request_with};
 use crate::support::standing::Standing;

@@ -1,6 +1,4 @@
 //! Journals of real runs: they replay to identical orders whatever happened, and the simulator predicts from them.
-//!
-//! Deliberately not here: journals whose truth is known to the last digit, which are tested beside the code.
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, data::Random};
@@ -104,9 +102,9 @@ fn journal_that_was_changed_cut_off_or_is_none_is_told_from_a_good_one() {
     let line = text.lines().position(|line| line.contains("\"launch\"")).unwrap() + 1;
     let elsewhere = text.replacen("{\"launch\":{\"attempt\"", "{\"kill\":{\"attempt\"", 1);
     let changed = sandbox.write("changed", &elsewhere);
-    let told = sandbox.gristmill(["replay", &changed]).finish().expect_code(1).stdout_text();
+    let said = sandbox.gristmill(["replay", &changed]).finish().expect_code(1).stdout_text();
     for words in [&format!("of line {line},"), "recorded  {\"kill\"", "replayed  {\"launch\""] {
-        assert!(told.contains(words), "nothing of {words:?} in {told}");
+        assert!(said.contains(words), "nothing of {words:?} in {said}");
     }
 
     let torn = sandbox.write("torn", &text[..text.len() - 3]);

@@ -1,6 +1,4 @@
 //! A master that ends and is started anew in the same state folder: what is known of jobs, and who comes back.
-//!
-//! Deliberately not here: workers that end (`crash`), clients that do (`cluster`).
 
 use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Finished, Sandbox};
@@ -94,8 +92,8 @@ fn second_master_in_a_state_folder_is_refused_naming_the_first() {
         let refused = sandbox.gristmill(flags).finish();
         refused.expect_code(3).expect_words(&[&holder, &address, &sandbox.text("state")]);
     }
-    let told = std::fs::read_to_string(sandbox.path("state/join")).unwrap();
-    assert_eq!(told, standing.join.text, "the first master's address");
+    let line = std::fs::read_to_string(sandbox.path("state/join")).unwrap();
+    assert_eq!(line, standing.join.text, "the first master's address");
     standing.end();
 }
 

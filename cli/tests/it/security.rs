@@ -1,6 +1,4 @@
 //! Strangers at the doors: without the secret nothing is told and nothing done, and the secret is nowhere to be seen.
-//!
-//! Deliberately not here: the gate's own rules, one by one, which are tested beside its code.
 
 use crate::support::http::request;
 use crate::support::sandbox::PROGRAM;

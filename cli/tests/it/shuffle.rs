@@ -1,6 +1,4 @@
 //! The shuffle overlaps with the maps: what a trace shows of when bytes arrived.
-//!
-//! Deliberately not here: how fast it is, which is measured on release builds.
 
 use crate::support::{Sandbox, data::Random};
 use serde_json::Value;

@@ -1,6 +1,4 @@
 //! `sim`, `order`, `place`, `size`, `fit`: simulations and computations on the command line.
-//!
-//! Deliberately not here: what the simulators and policies compute, which is tested beside them.
 
 use crate::support::Sandbox;
 use serde_json::Value;
@@ -219,8 +217,8 @@ fn a_load_without_steady_state_is_refused_if_one_is_asked_for() {
         .run(["sim", "--workload", &jobs, "--steady"])
         .expect_code(4)
         .expect_words(&["load at the shuffle station is 1.500", "no steady state"]);
-    let told = sandbox.run_well(["sim", "--workload", &jobs]);
-    assert!(told.stderr.contains("queues grow"), "{}", told.stderr);
+    let run = sandbox.run_well(["sim", "--workload", &jobs]);
+    assert!(run.stderr.contains("queues grow"), "{}", run.stderr);
     sandbox.run_well(["sim", "--workload", &jobs, "--steady", "--scale-load", "0.5"]);
 }
 

@@ -1,8 +1,5 @@
 //! Reduces that a policy suspends: short jobs go first, nothing of the output changes, and a worker that dies with a
 //! suspended reduce costs no more than its work.
-//!
-//! Deliberately not here: which reduce is suspended (the scheduler's tests), and at which groups it stops (the
-//! worker's).
 
 use crate::support::data::Random;
 use crate::support::sandbox::{Running, Sandbox};

@@ -1,6 +1,4 @@
 //! Tokens with roles: what each opens, and that what was revoked or renewed opens nothing any more.
-//!
-//! Deliberately not here: strangers without any token (`security`).
 
 use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing};
@@ -204,9 +202,9 @@ fn end_of_a_process_is_believed_of_whoever_started_it_only() {
         "pid": worker["pid"], "host": worker["host"], "key": line.key, "signal": 9, "code": null,
         "last_words": "", "begun": [], "culprit": null,
     });
-    let told =
+    let answer =
         request_with(line.address, "POST", "/api/v1/workers/ended", &headers, end.to_string().as_bytes());
-    assert_eq!(told.status, 404);
+    assert_eq!(answer.status, 404);
     standing.end();
 }
 

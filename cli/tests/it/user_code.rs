@@ -1,7 +1,6 @@
 //! User code that panics, aborts, hangs, exits or talks too much: what its user is told, and what the others notice.
 //!
-//! The jobs are those of the example program `faulty`. Deliberately not here: workers that are killed from outside
-//! (`crash`).
+//! The jobs are those of the example program `faulty`.
 
 use crate::support::{Finished, Sandbox, oracle, process, until};
 use rustix::process::Signal;

@@ -1,6 +1,4 @@
 //! `verify`: worked cases on the command line, and that all cases that lie beside the project pass.
-//!
-//! Deliberately not here: what each kind computes, which is tested beside it.
 
 use crate::support::Sandbox;
 use std::path::Path;

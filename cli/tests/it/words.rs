@@ -1,6 +1,4 @@
 //! What a user is told when the machine's own limits end something: the right words, and the documented exit code.
-//!
-//! Deliberately not here: full disks as such (`disk`), user code that misbehaves (`user_code`).
 
 use crate::support::data::{Random, tool};
 use crate::support::standing::Standing;

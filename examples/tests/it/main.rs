@@ -1,6 +1,6 @@
 //! The examples as a user runs them: real processes on generated input, against plain single-threaded answers.
 //!
-//! The answers share no code with the examples or the engine. Not here: the engine's own tests.
+//! The answers share no code with the examples or the engine.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is test code, helpers included")]
 

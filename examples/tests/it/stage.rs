@@ -1,6 +1,4 @@
 //! A private place for one test: input files, output directories, temporary files, and programs run there.
-//!
-//! Not here: what the output should be.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -1,6 +1,4 @@
 //! Fault places: a worker that reaches one stops there, until the test has killed it or lets it go on.
-//!
-//! Deliberately not here: the other side, which is in the worker's `fault` module and in debug builds only.
 
 use super::sandbox::Sandbox;
 use super::{process, until};

@@ -1,7 +1,6 @@
 //! Network namespaces as separate machines: each has an address of its own on a common switch, and mounts of its own.
 //!
-//! Needs root and the `ip` program. Names are unique to the process and go when the network is dropped. Deliberately
-//! not here: what runs on the hosts.
+//! Needs root and the `ip` program. Names are unique to the process and go when the network is dropped.
 
 use super::sandbox::{Invocation, PROGRAM, Sandbox};
 use std::fs::File;

@@ -1,6 +1,4 @@
 //! Oracles and readers of outputs: simple, single-threaded, in memory, and no code shared with the product.
-//!
-//! Deliberately not here: comparisons with other programs, which each test spells out.
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,4 @@
 //! Processes as the kernel shows them: whose they are, what they listen on, what others can read of them.
-//!
-//! Deliberately not here: starting them (`sandbox`).
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;

@@ -1,6 +1,4 @@
 //! A master and workers that were started by hand and stay, as opposed to those of `run`.
-//!
-//! Deliberately not here: several machines (`namespace`).
 
 use super::sandbox::{Running, Sandbox};
 use super::until;

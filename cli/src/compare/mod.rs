@@ -1,30 +1,29 @@
 //! `gristmill compare`: a workload under several policies on real processes, and the page about it.
 //!
-//! Flags and the terminal here; runs, statistics and the page are [`crate::compare`]'s.
+//! Flags and the terminal here; runs, statistics and the page are the laboratory's (`gristmill_lab::compare`).
 
-use crate::files::InputError;
+mod options;
+
+use crate::files::InputFileError;
 use crate::flags::{ClusterFlags, MasterFlags};
-use crate::run::watch_interruptions;
+use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{stdout_line, stdout_text};
 use crate::usage::usage;
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_lab::compare::file::{WorkloadFile, read};
 use gristmill_lab::compare::store::Store;
 use gristmill_lab::compare::summary::metrics;
 use gristmill_lab::compare::{
-    CompareError, Comparison, Contender, Options, Progress, Site, Workload, check, report, run,
+    CompareError, Comparison, Options, Progress, Site, Workload, check, report, run,
 };
 use gristmill_lab::report::Circumstances;
 use gristmill_lab::report::number;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
-use gristmill_scheduler::catalogue::split_list;
-use gristmill_scheduler::units::Span;
+use options::options;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -142,9 +141,9 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
     }
     let interrupted = watch_interruptions()?;
     let begun = Instant::now();
-    let mut teller = Teller::new(&options, flags.quiet);
+    let mut printer = RunPrinter::new(&options, flags.quiet);
     let comparison =
-        run(registry, &file.workload, &options, Some(interrupted), &mut |progress| teller.tell(&progress))?;
+        run(registry, &file.workload, &options, Some(interrupted), &mut |progress| printer.print(&progress))?;
     finish(&flags, &options, &comparison, begun.elapsed())
 }
 
@@ -160,23 +159,7 @@ fn finish(
         let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
         let store = Store::open(&options.folder, &comparison.setting, true)?;
         let page = report::write(comparison, &circumstances, &store)?;
-        if flags.json {
-            let value = json!({
-                "schema": report::SCHEMA,
-                "summaries": comparison.summaries(),
-                "differences": comparison.differences(),
-                "verdicts": report::verdicts(comparison),
-                "reservations": comparison.reservations(),
-                "interrupted": comparison.interrupted,
-                "report": page,
-            });
-            stdout_line(&serde_json::to_string_pretty(&value)?)?;
-        } else {
-            stdout_line(&report::table(comparison))?;
-            for words in report::verdicts(comparison).into_iter().chain(comparison.reservations()) {
-                stdout_line(&words)?;
-            }
-        }
+        print_results(flags.json, comparison, &page)?;
         if !flags.quiet {
             say!("{}", page.display());
         }
@@ -191,115 +174,37 @@ fn finish(
     Ok(exit::OK)
 }
 
+fn print_results(as_json: bool, comparison: &Comparison, page: &Path) -> anyhow::Result<()> {
+    if as_json {
+        let value = json!({
+            "schema": report::SCHEMA,
+            "summaries": comparison.summaries(),
+            "differences": comparison.differences(),
+            "verdicts": report::verdicts(comparison),
+            "reservations": comparison.reservations(),
+            "interrupted": comparison.interrupted,
+            "report": page,
+        });
+        return stdout_line(&serde_json::to_string_pretty(&value)?);
+    }
+    stdout_line(&report::table(comparison))?;
+    for words in report::verdicts(comparison).into_iter().chain(comparison.reservations()) {
+        stdout_line(&words)?;
+    }
+    Ok(())
+}
+
 /// Refuses a workload whose inputs are not there.
-fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputError> {
+fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     // A path on a worker has a colon.
     let local = file.inputs.iter().filter(|(path, _)| !path.contains(':'));
     match local.into_iter().find(|(path, _)| !Path::new(path).exists()) {
         None => Ok(()),
         Some((path, line)) => {
             let words = format!("is not there; the job on line {line} of {} reads it", workload.display());
-            Err(InputError::new(Path::new(path), words))
+            Err(InputFileError::new(Path::new(path), words))
         }
     }
-}
-
-fn options(
-    flags: &CompareFlags,
-    settings: &Settings,
-    typed: &ArgMatches,
-    file: &WorkloadFile,
-) -> anyhow::Result<Options> {
-    let master = MasterFlags::from_arg_matches(typed)?;
-    let given = master.master.is_some() || master.join.is_some();
-    // The journal of each run goes into its folder.
-    let settings = Settings { journal: None, ..settings.clone() };
-    let typed_cluster = ClusterFlags::from_arg_matches(typed)?;
-    if typed_cluster.journal.is_some() {
-        return Err(usage("--journal: every run writes its journal into its own folder".to_owned()));
-    }
-    let site = match given {
-        true => {
-            if let Some(flag) = shape_flags(typed).into_keys().next() {
-                return Err(usage(format!("--{flag} is for fresh clusters; the given one has its shape")));
-            }
-            Site::Given(master.join_line(&settings)?)
-        }
-        false => Site::Embedded(merged(typed, file)?.config(&settings)?),
-    };
-    let list = |text: Option<&String>| text.map(|text| split_list(text)).unwrap_or_default();
-    let policies = list(typed_cluster.policy.as_ref().or(settings.policy.as_ref()));
-    if policies.is_empty() {
-        return Err(usage("name the policies to compare, such as --policy fifo,fair".to_owned()));
-    }
-    let mut placements = list(typed_cluster.placement.as_ref().or(settings.placement.as_ref()));
-    if placements.is_empty() {
-        placements.push("pull".to_owned());
-    }
-    let several = 1 < placements.len();
-    let contenders = policies.iter().flat_map(|policy| {
-        placements.iter().map(move |placement| Contender {
-            name: if several { format!("{policy} on {placement}") } else { policy.clone() },
-            policy: policy.clone(),
-            placement: placement.clone(),
-        })
-    });
-    let limit: Span =
-        flags.limit.parse().map_err(|error| usage(format!("--limit {}: {error}", flags.limit)))?;
-    let folder =
-        || PathBuf::from(format!("compare-{}", gristmill_lab::report::names::slug(&file.workload.name)));
-    Ok(Options {
-        contenders: contenders.collect(),
-        repetitions: flags.repeat,
-        site,
-        folder: flags.out.clone().unwrap_or_else(folder),
-        resume: flags.resume,
-        warm_up: !flags.no_warm_up,
-        isolated: flags.isolated,
-        sync: flags.sync,
-        run_limit: Duration::from_nanos(limit.0),
-    })
-}
-
-/// Flags about the shape of the cluster that were typed: names and values.
-fn shape_flags(typed: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
-    let known = ClusterFlags::augment_args(Command::new("cluster"));
-    let shape = known
-        .get_arguments()
-        .filter(|flag| !["policy", "placement", "journal"].contains(&flag.get_id().as_str()));
-    let mut found = BTreeMap::new();
-    for flag in shape {
-        let id = flag.get_id().as_str();
-        let given = typed.value_source(id) == Some(ValueSource::CommandLine);
-        if let (true, Some(long), Some(values)) = (given, flag.get_long(), typed.get_raw(id)) {
-            found.insert(long.to_owned(), values.map(OsString::from).collect());
-        }
-    }
-    found
-}
-
-/// The workload's cluster with what was typed in its place.
-fn merged(typed: &ArgMatches, file: &WorkloadFile) -> anyhow::Result<ClusterFlags> {
-    let mut flags: BTreeMap<String, Vec<OsString>> = BTreeMap::new();
-    let typed = shape_flags(typed);
-    // Slots by kind and slots for both exclude each other, so the typed ones replace all.
-    let slots = ["slots", "map-slots", "reduce-slots"];
-    let new_slots = slots.iter().any(|flag| typed.contains_key(*flag));
-    for (key, value) in &file.cluster {
-        if !(new_slots && slots.contains(key)) {
-            flags.insert((*key).to_owned(), vec![value.into()]);
-        }
-    }
-    flags.extend(typed);
-    let arguments = flags.into_iter().flat_map(|(flag, values)| {
-        values.into_iter().map(move |value| {
-            let mut argument = OsString::from(format!("--{flag}="));
-            argument.push(value);
-            argument
-        })
-    });
-    let command = ClusterFlags::augment_args(Command::new("[cluster]").no_binary_name(true));
-    Ok(ClusterFlags::from_arg_matches(&command.try_get_matches_from(arguments)?)?)
 }
 
 /// When which job arrives.
@@ -321,17 +226,17 @@ fn arrivals(workload: &Workload) -> anyhow::Result<String> {
 }
 
 /// Says on stderr how far it is.
-struct Teller {
+struct RunPrinter {
     quiet: bool,
     runs: u32,
 }
 
-impl Teller {
+impl RunPrinter {
     fn new(options: &Options, quiet: bool) -> Self {
         Self { quiet, runs: options.repetitions * options.contenders.len() as u32 }
     }
 
-    fn tell(&mut self, progress: &Progress<'_>) {
+    fn print(&mut self, progress: &Progress<'_>) {
         if self.quiet {
             return;
         }

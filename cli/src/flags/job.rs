@@ -1,0 +1,179 @@
+//! Flags of a job, and the options that they make together with the settings file.
+
+use crate::settings::Settings;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_runtime::api::ExactWork;
+use gristmill_runtime::size::parse_bytes;
+use gristmill_runtime::submit::JobOptions;
+use gristmill_scheduler::units::Span;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Parts of one job.
+const REDUCES_MAX: u32 = 100_000;
+
+/// How a job is run.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Job")]
+pub struct JobFlags {
+    /// Output directory; it must not exist or be empty
+    #[arg(long, global = true, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace an output directory that has something in it
+    #[arg(long, global = true)]
+    pub overwrite: bool,
+    /// Number of parts [default: one for each slot]
+    #[arg(long, global = true, value_name = "N")]
+    pub reduces: Option<u32>,
+    /// Bytes of input of one map task [default: 64MiB]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub split_size: Option<String>,
+    #[command(flatten)]
+    pub rank: RankFlags,
+    /// Tries of a task before the job fails
+    #[arg(long, global = true, value_name = "N", default_value_t = 4)]
+    pub attempts: u32,
+    /// Do not wait until the output is on disk
+    #[arg(long, global = true)]
+    pub no_sync: bool,
+    /// Longest record
+    #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB")]
+    pub max_record: String,
+    /// Bytes that may come out of a compressed input for each byte of it
+    #[arg(long, global = true, value_name = "N", default_value_t = 200)]
+    pub max_expansion: u32,
+    /// Seconds without a record after which user code counts as hanging
+    #[arg(long, global = true, value_name = "S", default_value_t = 600.0)]
+    pub hang_after: f64,
+    #[command(flatten)]
+    pub report: ReportFlags,
+    /// Address on which inputs are offered to workers that do not see them
+    #[arg(long, global = true, value_name = "IP")]
+    pub serve: Option<std::net::IpAddr>,
+}
+
+/// What policies and estimators go by.
+#[derive(Args, Clone, Debug)]
+pub struct RankFlags {
+    /// Weight beside other jobs, for policies that share or order by it: `fair`, `gristmill`, `ps`, `k-lps`
+    #[arg(long, global = true, value_name = "W", default_value_t = 1.0)]
+    pub weight: f64,
+    /// Pool under the policy `fair` [default: one of its own]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub pool: Option<String>,
+    /// What to call the job: history takes jobs of one label to be alike [default: the job's name]
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub label: Option<String>,
+    /// Urgency, for the policy `fifo`; the higher the sooner
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// Time from its arrival within which the job should end, such as 30s or 5min: a wish that reports judge
+    /// by, and that `min-scheduler` and `max-scheduler` plan by
+    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
+    pub deadline: Option<String>,
+    /// For experiments: the job's work as measured before, for the estimator `oracle`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub exact: Option<PathBuf>,
+}
+
+/// What is said about the job.
+#[derive(Args, Clone, Debug)]
+pub struct ReportFlags {
+    /// Print the report as JSON on stdout
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Write a trace for ui.perfetto.dev or chrome://tracing
+    #[arg(long, global = true, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Print nothing on stderr but errors
+    #[arg(long, global = true)]
+    pub quiet: bool,
+}
+
+impl JobFlags {
+    /// The options of a job that writes to `output`.
+    ///
+    /// # Errors
+    /// Values that make no sense.
+    pub fn options(&self, settings: &Settings, output: PathBuf) -> anyhow::Result<JobOptions> {
+        let reduces = self.reduces.or(settings.reduces);
+        self.check_numbers(reduces)?;
+        let mut options = JobOptions::new(output);
+        if let Some(text) = self.split_size.as_ref().or(settings.split_size.as_ref()) {
+            options.split_bytes = size("--split-size", text)?;
+        }
+        options.overwrite = self.overwrite;
+        options.reduces = reduces;
+        options.weight = self.rank.weight;
+        options.pool = self.rank.pool.clone();
+        options.label = self.rank.label.clone();
+        options.priority = self.rank.priority;
+        options.deadline = self.rank.deadline.as_deref().map(deadline).transpose()?;
+        options.exact = self.rank.exact.as_deref().map(exact).transpose()?;
+        options.attempts_max = self.attempts;
+        options.sync = !(self.no_sync || settings.no_sync.unwrap_or(false));
+        options.record_bytes_max = size("--max-record", &self.max_record)?;
+        options.expansion_max = self.max_expansion;
+        options.hang = Duration::from_secs_f64(self.hang_after);
+        options.serve = self.serve;
+        Ok(options)
+    }
+
+    /// Refuses numbers that make no job.
+    fn check_numbers(&self, reduces: Option<u32>) -> anyhow::Result<()> {
+        if reduces == Some(0) {
+            return Err(usage(
+                "--reduces must be at least 1; a job without a reduce says so itself".to_owned(),
+            ));
+        }
+        if reduces.is_some_and(|reduces| REDUCES_MAX < reduces) {
+            return Err(usage(format!("--reduces is more than {REDUCES_MAX}")));
+        }
+        if self.attempts == 0 {
+            return Err(usage("--attempts must be at least 1".to_owned()));
+        }
+        let weight = self.rank.weight;
+        if !(weight.is_finite() && 0.0 < weight) {
+            return Err(usage(format!("--weight {weight} is not a number above 0")));
+        }
+        if !(0.1..=1e6).contains(&self.hang_after) {
+            return Err(usage(format!(
+                "--hang-after {} must be from 0.1 to 1000000 seconds",
+                self.hang_after
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A number of bytes, at least 1.
+fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
+    match parse_bytes(text) {
+        Ok(0) => Err(usage(format!("{flag} must be at least 1"))),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(usage(format!("{flag}: {error}"))),
+    }
+}
+
+/// A time from the job's arrival.
+fn deadline(text: &str) -> anyhow::Result<Duration> {
+    let wrong = |reason: &str| usage(format!("--deadline {text}: {reason}"));
+    if text.starts_with('-') {
+        return Err(wrong("a deadline cannot lie in the past"));
+    }
+    let span: Span = text.parse().map_err(|error| wrong(&format!("{error}")))?;
+    match span {
+        Span(0) => Err(wrong("no job ends in no time")),
+        Span(ns) => Ok(Duration::from_nanos(ns)),
+    }
+}
+
+/// The work of a job, measured before.
+fn exact(path: &Path) -> anyhow::Result<ExactWork> {
+    let wrong = |reason: String| usage(format!("--exact {}: {reason}", path.display()));
+    let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let work: ExactWork = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    work.validate().map_err(wrong)?;
+    Ok(work)
+}

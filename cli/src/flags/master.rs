@@ -1,0 +1,113 @@
+//! Flags that say which master is meant and how it is reached, and those of a listener beyond this machine.
+
+use crate::settings::Settings;
+use crate::trusted::{self, Closed, TrustError};
+use crate::usage::usage;
+use clap::Args;
+use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Name of the file with the join line in the state folder.
+pub const JOIN_FILE: &str = "join";
+
+/// Which master.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Master")]
+pub struct MasterFlags {
+    /// Address of the master [default: the one that was started here last]
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    pub master: Option<Endpoint>,
+    /// File with the master's join line, 0600; `-` for standard input [default: the one in the state folder]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub join: Option<PathBuf>,
+    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, global = true, value_name = "DIR", env = "GRISTMILL_STATE")]
+    pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub plaintext: PlaintextFlag,
+}
+
+/// Leave to speak without TLS.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PlaintextFlag {
+    /// Speak plain HTTP on the network: everyone on the way can read all data
+    #[arg(long, global = true)]
+    pub insecure_plaintext: bool,
+}
+
+impl MasterFlags {
+    /// The state folder.
+    ///
+    /// # Errors
+    /// No folder given and no home to put one.
+    pub fn state_dir(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
+        if let Some(dir) = self.state.clone().or_else(|| settings.state.clone()) {
+            return Ok(dir);
+        }
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+        state
+            .map(|state| state.join("gristmill"))
+            .ok_or_else(|| usage("no home folder: name one with --state".into()))
+    }
+
+    /// The master's address and secret.
+    ///
+    /// # Errors
+    /// No join line where one is expected.
+    pub fn join_line(&self, settings: &Settings) -> anyhow::Result<JoinLine> {
+        let text = match &self.join {
+            Some(path) if path.as_os_str() == "-" => {
+                let mut text = String::new();
+                std::io::stdin().take(4096).read_to_string(&mut text)?;
+                text
+            }
+            Some(path) => read_join(path)?,
+            None => read_join(&self.state_dir(settings)?.join(JOIN_FILE))?,
+        };
+        let mut line: JoinLine = text.parse().map_err(|error| usage(format!("{error}")))?;
+        if let Some(master) = &self.master {
+            line.endpoint.host = master.host.clone();
+            line.endpoint.port = master.port;
+        }
+        if self.plaintext.insecure_plaintext {
+            line.plaintext = Plaintext::Everywhere;
+        }
+        Ok(line)
+    }
+}
+
+fn read_join(path: &Path) -> anyhow::Result<String> {
+    trusted::read(path, Closed::Altogether).map_err(|error| match error {
+        TrustError::Io { path, source } => usage(format!(
+            "no master is known: could not read the join line in {} ({source}); start one with `gristmill master`, or \
+             name the file with its join line with --join FILE",
+            path.display()
+        )),
+        untrusted => untrusted.into(),
+    })
+}
+
+/// What a listener beyond this machine needs.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Listening")]
+pub struct ListenFlags {
+    /// Listen on every network this machine is in
+    #[arg(long)]
+    pub listen_everywhere: bool,
+    /// Run as root although whoever holds the secret then runs code as root
+    #[arg(long)]
+    pub allow_root: bool,
+}
+
+impl ListenFlags {
+    /// As permissions.
+    pub fn permissions(&self, plaintext: &PlaintextFlag) -> Permissions {
+        Permissions {
+            insecure_plaintext: plaintext.insecure_plaintext,
+            listen_everywhere: self.listen_everywhere,
+            allow_root: self.allow_root,
+        }
+    }
+}

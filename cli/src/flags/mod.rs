@@ -1,0 +1,121 @@
+//! Flags that several commands share, and what they mean together with the settings file.
+//!
+//! Two steps: what was typed (the structs), then what it means (their methods). Of an embedded cluster here; of
+//! workers, jobs and masters in files of their own.
+
+mod job;
+mod master;
+mod worker;
+
+pub use job::JobFlags;
+pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag};
+pub use worker::WorkerFlags;
+
+use crate::settings::Settings;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::size::parse_bytes;
+use gristmill_scheduler::units::Bytes;
+use std::path::{Path, PathBuf};
+
+/// Share of the machine's memory that an embedded cluster or a worker takes unless told otherwise: a quarter, so
+/// that the page cache and the user's other programs keep the rest.
+const MEMORY_SHARE: u64 = 4;
+
+/// Size of an embedded cluster.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterFlags {
+    #[command(flatten)]
+    pub workers: WorkerFlags,
+    /// Memory of all workers together, such as 2GiB [default: a quarter of the machine's]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: gristmill]
+    #[arg(long, global = true, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
+    #[arg(long, global = true, value_name = "PLACEMENT")]
+    pub placement: Option<String>,
+    /// How policies learn how large jobs are; `gristmill sim --list` shows them [default: history]
+    #[arg(long, global = true, value_name = "ESTIMATOR")]
+    pub estimator: Option<String>,
+    /// Write down every decision of the master, for `replay` and `whatif`; the file must not exist
+    #[arg(long, global = true, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+}
+
+impl ClusterFlags {
+    /// The size of the cluster.
+    ///
+    /// # Errors
+    /// Numbers that make no cluster.
+    pub fn config(&self, settings: &Settings) -> anyhow::Result<ClusterConfig> {
+        let count = self.workers.count(settings)?;
+        let memory = memory(self.memory.as_ref().or(settings.memory.as_ref()))?;
+        Ok(ClusterConfig {
+            workers: self.workers.workers(settings, Bytes(memory / u64::from(count)))?,
+            deciders: DeciderNames {
+                policy: policy(self.policy.as_ref(), settings, false),
+                placement: placement(self.placement.as_ref(), settings),
+                estimator: estimator(self.estimator.as_ref(), settings),
+            },
+            journal: journal(self.journal.as_ref(), settings)?,
+        })
+    }
+}
+
+/// Who decides if nobody says otherwise. `benches/results` has the comparison that speaks for it.
+const DEFAULT_POLICY: &str = "gristmill";
+
+/// Who decides where pools were named, if nobody says otherwise: it shares by them.
+const DEFAULT_POLICY_OF_POOLS: &str = "fair";
+
+/// The policy of a flag or the settings, or the default of a master with or without `pools`.
+pub fn policy(flag: Option<&String>, settings: &Settings, pools: bool) -> String {
+    let default = if pools { DEFAULT_POLICY_OF_POOLS } else { DEFAULT_POLICY };
+    flag.or(settings.policy.as_ref()).cloned().unwrap_or_else(|| default.to_owned())
+}
+
+/// The placement of a flag or the settings, or the default.
+pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
+    flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
+}
+
+/// The estimator of a flag or the settings, or the default.
+pub fn estimator(flag: Option<&String>, settings: &Settings) -> String {
+    flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| "history".to_owned())
+}
+
+/// Where the journal goes, if anywhere.
+///
+/// # Errors
+/// A file that is there already, or a folder that is not.
+pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Option<PathBuf>> {
+    let path = flag.or(settings.journal.as_ref()).cloned();
+    let wrong = |path: &Path, reason: &str| Err(usage(format!("--journal {}: {reason}", path.display())));
+    match path.as_deref() {
+        Some(path) if path.exists() => wrong(path, "that file exists already"),
+        Some(path) if !std::path::absolute(path)?.parent().is_some_and(Path::is_dir) => {
+            wrong(path, "its folder does not exist")
+        }
+        _ => Ok(path),
+    }
+}
+
+/// Bytes of memory as named, or a quarter of the machine's.
+///
+/// # Errors
+/// A text that is no size, or less than 16 MiB.
+pub fn memory(text: Option<&String>) -> anyhow::Result<u64> {
+    const LEAST: u64 = 16 << 20;
+    match text {
+        Some(text) => match parse_bytes(text).map_err(|error| usage(format!("--memory: {error}")))? {
+            bytes if bytes < LEAST => Err(usage(format!("--memory {text} is less than 16MiB"))),
+            bytes => Ok(bytes),
+        },
+        None => Ok((gristmill_worker::machine_memory_bytes() / MEMORY_SHARE).max(LEAST)),
+    }
+}

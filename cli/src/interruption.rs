@@ -1,0 +1,31 @@
+//! Ctrl-C and its like, for commands that end what they have started in order.
+
+use gristmill_runtime::exit;
+use std::io;
+use tokio::sync::watch;
+
+/// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
+/// On a thread of its own, so that it works whatever this process is doing.
+pub fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (sender, receiver) = watch::channel(0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let watching = async move {
+        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            sender.send_modify(|count| *count += 1);
+            if 1 < *sender.borrow() {
+                // Children notice that this process is gone and end in order.
+                std::process::exit(i32::from(exit::INTERRUPTED));
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watching))?;
+    Ok(receiver)
+}
