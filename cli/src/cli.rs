@@ -164,7 +164,8 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
         );
     }
     let named = matches.get_one::<PathBuf>("settings").map(PathBuf::as_path);
-    let settings = settings::load(named)?;
+    // A child gets all it needs from its parent, which may have read another file than the child would find.
+    let settings = if child { settings::Settings::default() } else { settings::load(named)? };
     match matches.subcommand() {
         Some(("run", flags)) => run::run(&registry, &settings, flags),
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),

@@ -18,6 +18,7 @@ use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::units::Bytes;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Share of the machine's memory that an embedded cluster or a worker takes unless told otherwise: a quarter, so
@@ -62,6 +63,7 @@ impl ClusterFlags {
                 placement: placement(self.placement.as_ref(), settings),
                 estimator: estimator(self.estimator.as_ref(), settings),
             },
+            pools: pools(None, settings)?,
             journal: journal(self.journal.as_ref(), settings)?,
         })
     }
@@ -87,6 +89,34 @@ pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
 /// The estimator of a flag or the settings, or the default.
 pub fn estimator(flag: Option<&String>, settings: &Settings) -> String {
     flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| "history".to_owned())
+}
+
+/// Pools and their weights, of the flag or the settings; none: any pool is welcome.
+///
+/// # Errors
+/// Words that name no pool, or weights that are none.
+pub fn pools(flag: Option<&str>, settings: &Settings) -> anyhow::Result<BTreeMap<String, f64>> {
+    let Some(text) = flag else { return check_pools(settings.pools.clone().unwrap_or_default()) };
+    let mut pools = BTreeMap::new();
+    for piece in text.split(',') {
+        let pool = piece.split_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
+        let Some((name, weight)) = pool else {
+            return Err(usage(format!("--pools: `{piece}` is not NAME=WEIGHT, such as reports=2")));
+        };
+        if pools.insert(name.to_owned(), weight).is_some() {
+            return Err(usage(format!("--pools names `{name}` twice")));
+        }
+    }
+    check_pools(pools)
+}
+
+fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, f64>> {
+    for (name, weight) in &pools {
+        if name.is_empty() || !(weight.is_finite() && 0.0 < *weight) {
+            return Err(usage(format!("--pools: `{name}={weight}` needs a name and a weight above 0")));
+        }
+    }
+    Ok(pools)
 }
 
 /// Where the journal goes, if anywhere.
@@ -117,5 +147,28 @@ pub fn memory(text: Option<&String>) -> anyhow::Result<u64> {
             bytes => Ok(bytes),
         },
         None => Ok((gristmill_worker::machine_memory_bytes() / MEMORY_SHARE).max(LEAST)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_come_from_the_flag_or_else_from_the_settings() {
+        let settings: Settings = toml::from_str("[pools]\nnightly = 0.5").unwrap();
+        let weights = |flag: Option<&str>| pools(flag, &settings).map_err(|error| error.to_string());
+        assert_eq!(
+            weights(Some("a=2,b=1.5")).unwrap(),
+            [("a".to_owned(), 2.0), ("b".to_owned(), 1.5)].into()
+        );
+        assert_eq!(weights(None).unwrap(), [("nightly".to_owned(), 0.5)].into());
+        assert!(pools(None, &Settings::default()).unwrap().is_empty(), "any pool is welcome");
+        for (flag, words) in
+            [("", "NAME=WEIGHT"), ("=1", "needs a name"), ("a=-1", "weight above 0"), ("a=nan", "above 0")]
+        {
+            let error = weights(Some(flag)).unwrap_err();
+            assert!(error.contains(words), "{flag}: {error}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Stoppable, log_to};
 use crate::child;
 use crate::flags::{
-    JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, estimator, journal, placement, policy,
+    JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, estimator, journal, placement, policy, pools,
 };
 use crate::settings::Settings;
 use crate::state::StateFolder;
@@ -17,7 +17,6 @@ use gristmill_runtime::master::tokens::Tokens;
 use gristmill_runtime::master::{MasterConfig, Prepared};
 use gristmill_runtime::registry::Registry;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -76,7 +75,7 @@ pub struct MasterCommand {
 /// `gristmill master`.
 pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
     if flags.from_parent {
-        return master_process(registry, settings);
+        return master_process(registry);
     }
     let pools = pools(flags.pools.as_deref(), settings)?;
     let names = DeciderNames {
@@ -114,8 +113,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
 }
 
 /// The master of an embedded cluster, a child of `run`. It keeps nothing: it may be one of many.
-fn master_process(registry: &Registry, settings: &Settings) -> anyhow::Result<u8> {
-    let pools = pools(None, settings)?;
+fn master_process(registry: &Registry) -> anyhow::Result<u8> {
     let Stoppable { runtime, stop, stopping, orphaned, .. } = Stoppable::start()?;
     log_to(None, "warn");
     let ChildConfig::Master(child) = child::settings(stop, orphaned)? else {
@@ -132,7 +130,7 @@ fn master_process(registry: &Registry, settings: &Settings) -> anyhow::Result<u8
         build: gristmill_worker::build_id(),
         deciders: child.deciders.make(registry).map_err(usage)?,
         registry: registry.clone(),
-        pools,
+        pools: child.pools,
         journal: child.journal.map(|journal| journal.to_path().to_path_buf()),
         history: None,
         register: None,
@@ -161,31 +159,6 @@ impl MasterCommand {
         let named = self.history.clone().or_else(|| settings.history.clone());
         named.unwrap_or_else(|| state.join(HISTORY_FILE))
     }
-}
-
-/// Pools and their weights; none: any pool is welcome.
-fn pools(flag: Option<&str>, settings: &Settings) -> anyhow::Result<BTreeMap<String, f64>> {
-    let Some(text) = flag else { return check_pools(settings.pools.clone().unwrap_or_default()) };
-    let mut pools = BTreeMap::new();
-    for piece in text.split(',') {
-        let pool = piece.split_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
-        let Some((name, weight)) = pool else {
-            return Err(usage(format!("--pools: `{piece}` is not NAME=WEIGHT, such as reports=2")));
-        };
-        if pools.insert(name.to_owned(), weight).is_some() {
-            return Err(usage(format!("--pools names `{name}` twice")));
-        }
-    }
-    check_pools(pools)
-}
-
-fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, f64>> {
-    for (name, weight) in &pools {
-        if name.is_empty() || !(weight.is_finite() && 0.0 < *weight) {
-            return Err(usage(format!("--pools: `{name}={weight}` needs a name and a weight above 0")));
-        }
-    }
-    Ok(pools)
 }
 
 fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
@@ -238,27 +211,4 @@ fn announce(
          - for stdin)"
     );
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pools_come_from_the_flag_or_else_from_the_settings() {
-        let settings: Settings = toml::from_str("[pools]\nnightly = 0.5").unwrap();
-        let weights = |flag: Option<&str>| pools(flag, &settings).map_err(|error| error.to_string());
-        assert_eq!(
-            weights(Some("a=2,b=1.5")).unwrap(),
-            [("a".to_owned(), 2.0), ("b".to_owned(), 1.5)].into()
-        );
-        assert_eq!(weights(None).unwrap(), [("nightly".to_owned(), 0.5)].into());
-        assert!(pools(None, &Settings::default()).unwrap().is_empty(), "any pool is welcome");
-        for (flag, words) in
-            [("", "NAME=WEIGHT"), ("=1", "needs a name"), ("a=-1", "weight above 0"), ("a=nan", "above 0")]
-        {
-            let error = weights(Some(flag)).unwrap_err();
-            assert!(error.contains(words), "{flag}: {error}");
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! What the flags of a cluster and of a job do to processes: slots in pools, slower slots, slower networks, deadlines.
 //!
-//! All is read from traces and reports, whose times are those of the attempts themselves. Deliberately not here: who
-//! gets a slot when there are too few, which is the policies' business.
+//! All is read from traces and reports, whose times are those of the attempts themselves.
 
 use crate::support::sandbox::Finished;
 use crate::support::standing::{Standing, await_join_line};
@@ -266,6 +265,21 @@ fn workers_and_jobs_are_listed_with_what_they_were_made_to_be() {
     master.signal(Signal::TERM);
     master.finish().expect_code(0);
     worker.finish();
+}
+
+#[test]
+fn pools_of_the_settings_that_were_named_hold_on_an_embedded_cluster() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let settings = sandbox.write("elsewhere.toml", "[pools]\nreports = 2.0\n");
+    // The master would find this one where it runs; it has to go by what its parent has read.
+    sandbox.write("gristmill.toml", "a mistake");
+    let run = |pool: &str| {
+        let job = ["run", "wordcount", &input, "--workers", "1", "--policy", "fair", "--pool", pool];
+        sandbox.run([&job[..], &["--settings", &settings]].concat())
+    };
+    run("report").expect_code(2).expect_words(&["there is no pool `report`", "did you mean `reports`"]);
+    run("reports").expect_code(0);
 }
 
 #[test]

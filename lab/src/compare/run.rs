@@ -146,6 +146,7 @@ impl Runner<'_> {
                 placement: order.contender.placement.clone(),
                 estimator: config.deciders.estimator.clone(),
             },
+            pools: config.pools.clone(),
             journal: Some(order.folder.join(JOURNAL)),
         };
         self.runtime.clone().block_on(async {

@@ -8,6 +8,7 @@ use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -39,6 +40,8 @@ pub struct MasterChild {
     pub secret: String,
     /// Who decides; whoever starts the child has looked whether there are such.
     pub deciders: DeciderNames,
+    /// The pools that jobs may name, with their weights; empty: any.
+    pub pools: BTreeMap<String, f64>,
     /// Where it writes its journal; `None`: nowhere.
     pub journal: Option<FilePath>,
     /// Folders that it removes when its parent has died and cannot.

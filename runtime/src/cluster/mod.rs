@@ -23,6 +23,7 @@ use gristmill_worker::http::{
 };
 use gristmill_worker::input::FilePath;
 use hyper::Method;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -41,6 +42,8 @@ pub struct ClusterConfig {
     pub workers: Workers,
     /// Who decides.
     pub deciders: DeciderNames,
+    /// The pools that jobs may name, with their weights; empty: any.
+    pub pools: BTreeMap<String, f64>,
     /// Where the master writes its journal; `None`: nowhere.
     pub journal: Option<PathBuf>,
 }
@@ -117,6 +120,7 @@ impl Cluster {
         let told = ChildConfig::Master(MasterChild {
             secret: secret.to_text().to_string(),
             deciders: config.deciders.clone(),
+            pools: config.pools.clone(),
             journal: config.journal.as_deref().map(FilePath::from),
             remove_at_end: folders.clone(),
         });

@@ -15,6 +15,7 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_scheduler::workload::Job;
 use gristmill_worker::protocol::SlotCounts;
 use gristmill_worker::settings::{Shuffle, WorkerSettings};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 /// Memory of a worker whose tasks hold next to nothing.
@@ -34,6 +35,7 @@ pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
             placement: "pull".to_owned(),
             estimator: "oracle".to_owned(),
         },
+        pools: BTreeMap::new(),
         journal: None,
     }
 }
