@@ -9,7 +9,7 @@ use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::report::number::number;
 use gristmill_runtime::exit;
-use gristmill_scheduler::policy::pairs::{JobOrder, OrderError, order};
+use gristmill_scheduler::policy::pairs::{OrderError, OrderedJobs, order};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{self, Format, Job, Reading};
 use serde_json::json;
@@ -58,7 +58,7 @@ fn name_of(jobs: &[Job], index: usize) -> String {
     jobs[index].name.clone().unwrap_or_else(|| (index + 1).to_string())
 }
 
-fn as_text(jobs: &[Job], ordered: &JobOrder) -> String {
+fn as_text(jobs: &[Job], ordered: &OrderedJobs) -> String {
     let block_of = |index: &usize| ordered.blocks.iter().position(|block| block.contains(index));
     let rows = ordered.order.iter().enumerate().map(|(place, index)| {
         let (job, times) = (&jobs[*index], ordered.times[*index]);
@@ -87,7 +87,7 @@ fn as_text(jobs: &[Job], ordered: &JobOrder) -> String {
     text
 }
 
-fn as_json(jobs: &[Job], ordered: &JobOrder) -> anyhow::Result<String> {
+fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> anyhow::Result<String> {
     let names = |indices: &[usize]| indices.iter().map(|&index| name_of(jobs, index)).collect::<Vec<_>>();
     let rows: Vec<_> = ordered
         .order

@@ -13,7 +13,9 @@ use gristmill_lab::report::number::number;
 use gristmill_runtime::exit;
 use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::placement::{PlaceError, Placed, place};
-use gristmill_scheduler::queueing::sizing::{Law, Mix, Offer, Size, Spend, best_count, best_mix};
+use gristmill_scheduler::queueing::sizing::{
+    ClusterSize, Law, Spend, WorkerMix, WorkerPrice, best_count, best_mix,
+};
 use gristmill_scheduler::queueing::{QueueError, Server, WORKERS_MAX};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -187,7 +189,7 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
     let table = NumberTable::read(&flags.menu, &["mu", "price"])?;
     let mut menu = Vec::new();
     for row in table.rows() {
-        menu.push(Offer { mu: row.above_zero("mu", None)?, price: row.above_zero("price", None)? });
+        menu.push(WorkerPrice { mu: row.above_zero("mu", None)?, price: row.above_zero("price", None)? });
     }
     let refuse = |error: QueueError| InputFileError::new(&flags.menu, error);
     let spend = if flags.exactly { Spend::Exactly } else { Spend::AtMost };
@@ -215,9 +217,9 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
 /// Workers of one kind that are tried.
 const COUNT_MAX: u32 = 100_000;
 
-fn size_text(menu: &[Offer], mix: &Mix, alone: &[Option<Size>]) -> String {
+fn size_text(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>]) -> String {
     let rows = menu.iter().zip(&mix.counts).zip(alone).map(|((offer, count), alone)| {
-        let size = |text: fn(&Size) -> String| alone.as_ref().map_or("none".to_owned(), text);
+        let size = |text: fn(&ClusterSize) -> String| alone.as_ref().map_or("none".to_owned(), text);
         vec![
             number(offer.mu),
             number(offer.price),
@@ -236,7 +238,7 @@ fn size_text(menu: &[Offer], mix: &Mix, alone: &[Option<Size>]) -> String {
     text
 }
 
-fn size_json(menu: &[Offer], mix: &Mix, alone: &[Option<Size>]) -> Value {
+fn size_json(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>]) -> Value {
     let kinds: Vec<Value> = menu
         .iter()
         .zip(&mix.counts)

@@ -8,7 +8,7 @@ use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
 use crate::output_dir::{OutputDirectory, OutputError, refuse_inputs};
 use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
-use gristmill_worker::api::{JobPlan, Order, PlanError, TaskError};
+use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::plan::{SplitRules, plan_side, plan_splits};
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
@@ -170,7 +170,7 @@ pub(crate) fn plan(
         check_exact(exact, splits.len(), reduces).map_err(|reason| SubmitError::Settings { reason })?;
     }
     let cuts = match plan.order() {
-        Order::Total if 1 < reduces => cut_ranges(&plan, &splits, &side, cluster, &limits, reduces)
+        KeyOrder::Total if 1 < reduces => cut_ranges(&plan, &splits, &side, cluster, &limits, reduces)
             .map_err(|source| SubmitError::Sample { source })?,
         _ => Vec::new(),
     };

@@ -13,7 +13,7 @@
 )]
 
 use gristmill_scheduler::job::Size;
-use gristmill_scheduler::policy::pairs::{Groups, Pairs, Rule, Schedule, matched};
+use gristmill_scheduler::policy::pairs::{OnlineGroups, Pairs, Rule, Schedule, matched};
 use gristmill_scheduler::sim::fluid;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::Job;
@@ -78,7 +78,7 @@ fn main() {
         }
     }
     for sizes in [Sizes::Uniform, Sizes::Google] {
-        let mut groups = Groups::new(0.5, 20);
+        let mut groups = OnlineGroups::new(0.5, 20);
         let times = arrivals(sizes, |id, size| {
             groups.arrive(id, size, 0.999);
         });

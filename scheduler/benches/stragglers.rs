@@ -12,7 +12,7 @@
 )]
 
 use gristmill_scheduler::placement::place;
-use gristmill_scheduler::queueing::sizing::{Law, Offer, Spend, best_count, best_mix};
+use gristmill_scheduler::queueing::sizing::{Law, Spend, WorkerPrice, best_count, best_mix};
 use gristmill_scheduler::queueing::{Dtd, Server, mean_sojourn};
 use std::hint::black_box;
 use std::time::Instant;
@@ -78,7 +78,7 @@ fn main() {
         measure(|| drop(black_box(best_count(1.0, 10.0, Law::Lemma11, 1..=10_000)))),
         "",
     );
-    let menu = [Offer { mu: 1.0, price: 400.0 }, Offer { mu: 1.25, price: 800.0 }];
+    let menu = [WorkerPrice { mu: 1.0, price: 400.0 }, WorkerPrice { mu: 1.25, price: 800.0 }];
     report(
         "best mix of two kinds for 40,000",
         measure(|| drop(black_box(best_mix(&menu, 25.0, 40_000.0, Spend::Exactly)))),

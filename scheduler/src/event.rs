@@ -28,7 +28,7 @@ pub enum Failure {
     Fetch,
     /// A segment's checksum was wrong. Not charged.
     Corrupt,
-    /// The attempt was told to die, or the worker gave it up. Not charged.
+    /// The attempt was killed, or the worker gave it up. Not charged.
     Cancelled,
     /// The worker was lost while the attempt ran. Not charged.
     Lost,
@@ -238,8 +238,8 @@ pub enum Event {
     /// A reduce attempt stopped at a border between groups of keys, as it was asked to, and has released its slot.
     /// It keeps what it has.
     AttemptSuspended { attempt: AttemptId },
-    /// A running reduce attempt cannot be suspended, though it was asked to: its worker has no room to keep what it holds
-    /// beside the task that would get its slot, or keeps too many already. It is not asked again.
+    /// A running reduce attempt cannot be suspended, though it was asked to: its worker has no room to keep what it
+    /// holds beside the task that would get its slot, or keeps too many already. It is not asked again.
     SuspensionRefused { attempt: AttemptId },
     /// A suspended attempt has written down where it stands and ended, so that the next attempt of its task can go
     /// on from there, on any worker.

@@ -1,7 +1,5 @@
 //! What a job is when it arrives: its maps with their input places, its reduces, its weight and limits, and what is
 //! known of its work.
-//!
-//! Not here: what the job does (the worker knows its code) and how far it has come (`ledger`).
 
 use crate::ids::WorkerId;
 use crate::units::{Bytes, Time};
@@ -22,8 +20,8 @@ pub struct MapSpec {
     pub bytes: Bytes,
     /// Workers that have the input on their own disk; empty when all workers are equally far.
     pub preferred: Vec<WorkerId>,
-    /// The map must run on a preferred worker, because no other can read the input. When all of them are gone, others on
-    /// their hosts take over: a worker that was started anew there finds the same files under the same paths.
+    /// The map must run on a preferred worker, because no other can read the input. When all of them are gone, others
+    /// on their hosts take over: a worker that was started anew there finds the same files under the same paths.
     pub pinned: bool,
 }
 

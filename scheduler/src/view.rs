@@ -49,8 +49,8 @@ pub struct Row {
     /// whose home has no idle slot is not counted), but for workers that many jobs wait for; else an upper bound,
     /// since retries avoid some workers.
     pub can: PerStation<f64>,
-    /// Slots held by its attempts, with those queued for one; 0 at the shuffle. A policy that preempts deals the slots
-    /// of reduces that could be suspended anew in every plan: it sees these in `can` and not here.
+    /// Slots held by its attempts, with those queued for one; 0 at the shuffle. A policy that preempts distributes the
+    /// slots of reduces that could be suspended anew in every plan: it sees these in `can` and not here.
     pub held: PerStation<f64>,
     /// Whether any such reduce of it runs. Among equals these go first, or slots would go back and forth.
     pub yields: bool,
@@ -113,7 +113,7 @@ impl View<'_> {
     }
 }
 
-/// What a policy is told; the rows that changed stand in [`View::touched`].
+/// What a policy is informed of; the rows that changed stand in [`View::touched`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// A job is new.

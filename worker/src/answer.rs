@@ -1,6 +1,4 @@
 //! Answers of our servers in one line each: a status, a JSON value, bytes.
-//!
-//! Not here: who may ask (the gate in `http`).
 
 use crate::http::{self, Body};
 use bytes::Bytes;

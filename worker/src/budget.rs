@@ -40,10 +40,10 @@ impl Shares {
 
 /// Memory for what a worker keeps between tasks. Cloning shares it.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Books>);
+pub struct Budget(Arc<BudgetState>);
 
 #[derive(Debug)]
-struct Books {
+struct BudgetState {
     limit_bytes: usize,
     used_bytes: AtomicUsize,
     peak_bytes: AtomicUsize,
@@ -53,7 +53,7 @@ impl Budget {
     /// A budget of this many bytes; with 0 everything is refused.
     #[must_use]
     pub fn new(limit_bytes: usize) -> Self {
-        Self(Arc::new(Books {
+        Self(Arc::new(BudgetState {
             limit_bytes,
             used_bytes: AtomicUsize::new(0),
             peak_bytes: AtomicUsize::new(0),
@@ -62,14 +62,15 @@ impl Budget {
 
     /// Sets `bytes` aside until the reservation is dropped; `None` if they are not there.
     #[must_use]
-    pub fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
+    pub(crate) fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
         let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
         reservation.try_grow(bytes).then_some(reservation)
     }
 
     /// Bytes reserved at this moment.
     #[must_use]
-    pub fn used_bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn used_bytes(&self) -> usize {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
@@ -77,12 +78,6 @@ impl Budget {
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.0.peak_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Bytes that may be reserved in all.
-    #[must_use]
-    pub fn limit_bytes(&self) -> usize {
-        self.0.limit_bytes
     }
 }
 
@@ -96,7 +91,7 @@ pub struct Reservation {
 impl Reservation {
     /// Adds `more` bytes. Answers false, and changes nothing, if they are not there.
     #[must_use]
-    pub fn try_grow(&mut self, more: usize) -> bool {
+    pub(crate) fn try_grow(&mut self, more: usize) -> bool {
         let books = &self.budget.0;
         let grown = books.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(more).filter(|sum| *sum <= books.limit_bytes)
@@ -108,7 +103,7 @@ impl Reservation {
     }
 
     /// Gives back what is over `bytes`.
-    pub fn shrink_to(&mut self, bytes: usize) {
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
         if bytes < self.bytes {
             self.budget.0.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
             self.bytes = bytes;

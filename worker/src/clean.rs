@@ -16,11 +16,11 @@ pub const MESSAGE_BYTES_MAX: usize = 4 << 10;
 /// A name that is not taken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum NameError {
     /// Nothing, or too much.
     #[error("{what} has {bytes} bytes; a name has 1 to {NAME_BYTES_MAX}")]
     Length {
-        /// Of what.
         what: &'static str,
         /// Its length.
         bytes: usize,
@@ -28,7 +28,6 @@ pub enum NameError {
     /// Something that a name does not have.
     #[error("{what} `{name}` holds characters that control a terminal or cannot be seen")]
     Unclean {
-        /// Of what.
         what: &'static str,
         /// The name, cleaned.
         name: String,

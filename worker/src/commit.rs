@@ -1,8 +1,7 @@
 //! Names of parts, built and published.
 //!
 //! Every attempt builds its part in a file of its own in `DIR/_temporary`. Whoever closes the output publishes those
-//! files that hold the parts of the job, and no worker ever touches what is published. Not here: whose parts those are
-//! (the master's commit permit), what is checked before (the submitter), and the rename (`folder`).
+//! files that hold the parts of the job, and no worker ever touches what is published.
 
 use crate::folder::PlainName;
 use gristmill_scheduler::ids::AttemptId;

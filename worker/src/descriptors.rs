@@ -94,7 +94,7 @@ impl Drop for KeptOpen {
 
 /// Whether this process, or its machine, had no descriptor left.
 #[must_use]
-pub fn are_used_up(error: &io::Error) -> bool {
+pub(crate) fn are_used_up(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn caused(error: &(dyn Error + 'static)) -> bool {
 /// Opens something, again and again for a while if no descriptor is left. Blocks.
 ///
 /// # Errors
-/// What the last try said.
+/// The error of the last try.
 pub(crate) fn open_patiently<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let begun = Instant::now();
     loop {

@@ -1,13 +1,11 @@
-//! Why a file system takes no more, in words that its error code does not have.
-//!
-//! Not here: whose fault that is (`task::failure`).
+//! Why a file system takes no more, where its error code does not explain it.
 
 use rustix::fs::statvfs;
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
 
-/// What is to be said beside the error of a write to this path, or to a file to be made there; `None` if the error says
+/// What to add to the error of a write to this path, or to a file to be made there; `None` if the error says
 /// it all.
 #[must_use]
 pub fn remark(path: &Path, error: &io::Error) -> Option<&'static str> {
@@ -25,7 +23,7 @@ pub fn remark(path: &Path, error: &io::Error) -> Option<&'static str> {
 /// Whether more files can be made where this path is, or would be.
 fn has_inodes(path: &Path) -> bool {
     let Some(stat) = path.ancestors().find_map(|part| statvfs(part).ok()) else { return true };
-    // File systems that make inodes as they need them tell of none at all.
+    // File systems that make inodes as they need them report none at all.
     stat.f_files == 0 || 0 < stat.f_favail
 }
 

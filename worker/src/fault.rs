@@ -3,7 +3,7 @@
 //! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
 //! after the place, such as `commit.before`. Whoever reaches the place takes the token (so a fault fires exactly as
 //! often as there are tokens, over all processes), leaves `PLACE.hit` with its process id in it, and waits until
-//! that file is gone. A token that says `panic` makes it panic instead. In release builds this is nothing. Not here: what tests do with it.
+//! that file is gone. A token that says `panic` makes it panic instead. In release builds this is nothing.
 
 /// Where tokens lie.
 #[cfg(debug_assertions)]
@@ -71,8 +71,8 @@ pub fn place(name: &str) {
     }
     assert!(!panics, "a test wants the engine to panic at {name}");
     let (built, hit) = (directory.join(format!("{name}.new")), directory.join(format!("{name}.hit")));
-    let told = fs::write(&built, std::process::id().to_string()).and_then(|()| fs::rename(&built, &hit));
-    while told.is_ok() && hit.exists() {
+    let written = fs::write(&built, std::process::id().to_string()).and_then(|()| fs::rename(&built, &hit));
+    while written.is_ok() && hit.exists() {
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,6 +1,4 @@
 //! What this process is and where it runs: the program's build id, the host's name, its memory.
-//!
-//! Not here: measuring load over time (`agent`).
 
 use std::fs::File;
 use std::io::Read;
@@ -68,7 +66,7 @@ fn gnu_build_id(head: &[u8]) -> Option<&[u8]> {
 }
 
 /// Name of this machine, and of its network namespace if that is not the one the system started with: workers
-/// with the same name share a disk and an address. Where the system does not say which it started with, the
+/// with the same name share a disk and an address. Where the system does not report which it started with, the
 /// namespace is part of the name.
 #[must_use]
 pub fn host_name() -> String {
@@ -84,9 +82,9 @@ pub fn host_name() -> String {
 }
 
 /// What two processes have in common that find the same files under the same paths: the boot of the machine, the mounts
-/// and the root directory. `None` where the system does not tell.
+/// and the root directory. `None` where the system does not report it.
 #[must_use]
-pub fn files_seen() -> Option<String> {
+pub(crate) fn files_seen() -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let boot = boot_id().ok()?;
     let mounts = std::fs::metadata("/proc/self/ns/mnt").ok()?.ino();
@@ -102,11 +100,11 @@ pub fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Longer than what the system says of a process, bytes.
+/// Longer than what the system reports of a process, bytes.
 const STATUS_BYTES: usize = 4096;
 
-/// Sum of these fields of what the system says of this process, in bytes; 0 where it does not tell. Read in one go: it
-/// is asked for after every reduce.
+/// Sum of these fields of what the system reports of this process, in bytes; 0 where it does not tell. Read in one go:
+/// it is asked for after every reduce.
 fn status_bytes(fields: &[&str]) -> u64 {
     let mut text = [0; STATUS_BYTES];
     let Ok(read) = File::open("/proc/self/status").and_then(|mut status| status.read(&mut text)) else {
@@ -120,17 +118,17 @@ fn status_bytes(fields: &[&str]) -> u64 {
     fields.iter().filter_map(field).sum::<u64>() << 10
 }
 
-/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not tell.
+/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not report it.
 pub(crate) fn resident_bytes() -> u64 {
     status_bytes(&["RssAnon:", "RssShmem:"])
 }
 
-/// Most memory of this process that was resident at once, bytes; 0 where the system does not tell.
+/// Most memory of this process that was resident at once, bytes; 0 where the system does not report it.
 pub(crate) fn resident_peak_bytes() -> u64 {
     status_bytes(&["VmHWM:"])
 }
 
-/// What is assumed where the system does not tell its memory.
+/// What is assumed where the system does not report it its memory.
 const MEMORY_BYTES_UNKNOWN: u64 = 2 << 30;
 
 /// Memory of this machine, or of the control group that limits this process, in bytes.

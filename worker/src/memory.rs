@@ -1,8 +1,8 @@
 //! Large pages for large buffers: fewer page faults when they are first touched, fewer misses when they are
 //! read all over.
 //!
-//! Only an advice to the kernel: where it has no large pages, or is told not to give any, nothing changes but
-//! time. Not here: how much memory a worker may use (`budget`).
+//! Only an advice to the kernel: where it has no large pages, or is set to give none, nothing changes but
+//! time.
 
 use rustix::mm::{Advice, madvise};
 

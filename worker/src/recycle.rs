@@ -3,8 +3,6 @@
 //! Memory that was just used is far cheaper than fresh memory, which the kernel has to clear page by page. A
 //! task holds at most one such buffer, within what its slot may collect, and takes over or frees one when it
 //! begins, so that running tasks and kept buffers together never exceed the worker's slots.
-//!
-//! Not here: how large a buffer may be (`task::TaskSettings`).
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

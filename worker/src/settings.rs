@@ -58,8 +58,8 @@ impl WorkerSettings {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shuffle {
-    /// Those of another worker over HTTP; a worker's own, and those whose pairs lie in a file that it sees too, are read
-    /// where they lie.
+    /// Those of another worker over HTTP; a worker's own, and those whose pairs lie in a file that it sees too, are
+    /// read where they lie.
     #[default]
     Auto,
     /// All over HTTP, also a worker's own.

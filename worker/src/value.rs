@@ -1,7 +1,7 @@
 //! Values: what is carried along with a key.
 //!
 //! Every type that serde can write and read is a value. [`ByteString`] is a value without any encoding: its
-//! bytes travel as they are and are handed out without a copy. Not here: the encoding itself (`codec`).
+//! bytes travel as they are and are handed out without a copy.
 
 use crate::codec::{self, CodecError};
 use crate::key::ByteString;

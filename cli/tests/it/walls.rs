@@ -84,10 +84,10 @@ fn worker_sees_only_ids_and_units_of_the_scheduler() {
 fn bincode_is_named_in_one_file_and_pinned() {
     let all =
         ["worker", "runtime", "lab", "cli", "scheduler", "examples", "benches"].into_iter().flat_map(sources);
-    let others = all.filter(|path| !path.ends_with(file!()) && !path.ends_with("worker/src/codec.rs"));
+    let others = all.filter(|path| !path.ends_with(file!()) && !path.ends_with("worker/src/codec/mod.rs"));
     let named: Vec<PathBuf> = others.filter(|path| read(path).contains("bincode")).collect();
     assert!(named.is_empty(), "{named:?}");
-    assert!(read(&root().join("worker/src/codec.rs")).contains("bincode::"));
+    assert!(read(&root().join("worker/src/codec/mod.rs")).contains("bincode::"));
     for folder in ["runtime", "lab", "cli", "scheduler", "examples", "benches"] {
         assert!(!read(&root().join(folder).join("Cargo.toml")).contains("bincode"), "{folder} depends on it");
     }

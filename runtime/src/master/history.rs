@@ -159,7 +159,7 @@ fn write(path: &Path, kept: &Kept) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_scheduler::estimate::{self, Facts};
+    use gristmill_scheduler::estimate::{self, Facts, ReduceFacts};
     use gristmill_scheduler::ids::JobId;
     use std::os::unix::fs::PermissionsExt;
 
@@ -176,9 +176,7 @@ mod tests {
             running_since: &[],
             output_bytes: 5.0,
             fetched_bytes: 5.0,
-            reduces: 1,
-            reduces_done: 1,
-            reduce_time: 3.0,
+            reduces: ReduceFacts { count: 1, done: 1, time: 3.0 },
             network: f64::INFINITY,
             exact: None,
         }

@@ -35,7 +35,7 @@ pub fn one_order(jobs: &[Size]) -> Optimum {
         order.sort_by(|&a, &b| size(&jobs[a]).total_cmp(&size(&jobs[b])));
         order
     };
-    let mut search = Search {
+    let mut search = OrderSearch {
         jobs,
         by_map: sorted(|job| job.map),
         by_shuffle: sorted(|job| job.shuffle),
@@ -47,7 +47,7 @@ pub fn one_order(jobs: &[Size]) -> Optimum {
     search.best
 }
 
-struct Search<'a> {
+struct OrderSearch<'a> {
     jobs: &'a [Size],
     by_map: Vec<usize>,
     by_shuffle: Vec<usize>,
@@ -56,7 +56,7 @@ struct Search<'a> {
     best: Optimum,
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     /// Tries all orders that begin with `order`, whose maps and shuffles end at these times and whose completion times
     /// have this sum.
     fn extend(&mut self, maps_end: f64, end: f64, total: f64) {
@@ -150,7 +150,7 @@ pub fn orders(n: usize) -> Vec<Vec<usize>> {
 
 /// A job on its way through both stations.
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct JobProgress {
     /// Shuffle work that its maps have put out and nobody has moved.
     buffer: f64,
     /// What its maps put out in a second now.
@@ -168,7 +168,7 @@ struct Way {
 #[must_use]
 pub fn completions(jobs: &[Size], maps: &[usize], shuffles: &[usize]) -> Vec<f64> {
     assert!(maps.len() == jobs.len() && shuffles.len() == jobs.len(), "orders of {} jobs", jobs.len());
-    let mut ways = vec![Way::default(); jobs.len()];
+    let mut ways = vec![JobProgress::default(); jobs.len()];
     let (mut now, mut place, mut maps_end) = (0.0, 0, 0.0);
     loop {
         // Begins maps, those of no length at once.
@@ -192,7 +192,7 @@ pub fn completions(jobs: &[Size], maps: &[usize], shuffles: &[usize]) -> Vec<f64
         }
         let rates = rates(&ways, shuffles);
         let mut step = if place < maps.len() { maps_end - now } else { f64::INFINITY };
-        let drains = |way: &Way, rate: f64| way.buffer / (rate - way.inflow);
+        let drains = |way: &JobProgress, rate: f64| way.buffer / (rate - way.inflow);
         for (way, &rate) in ways.iter().zip(&rates) {
             if 0.0 < way.buffer && way.inflow < rate {
                 step = step.min(drains(way, rate));
@@ -214,7 +214,7 @@ pub fn completions(jobs: &[Size], maps: &[usize], shuffles: &[usize]) -> Vec<f64
     }
 }
 
-fn rates(ways: &[Way], shuffles: &[usize]) -> Vec<f64> {
+fn rates(ways: &[JobProgress], shuffles: &[usize]) -> Vec<f64> {
     let mut rates = vec![0.0; ways.len()];
     let mut left = 1.0_f64;
     for &index in shuffles {
@@ -226,4 +226,53 @@ fn rates(ways: &[Way], shuffles: &[usize]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{completions, one_order, orders, two_orders};
+    use crate::job::Size;
+    use crate::policy::pairs::{times, total};
+    use proptest::prelude::*;
+
+    fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {
+        jobs.iter().copied().map(Size::from).collect()
+    }
+
+    fn few(count: usize) -> impl Strategy<Value = Vec<Size>> {
+        prop::collection::vec((0_u8..12, 0_u8..12), 0..=count).prop_map(|jobs| {
+            jobs.into_iter().map(|(map, shuffle)| Size::from((map.into(), shuffle.into()))).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn optimum_of_one_order_is_the_first_of_the_best_of_all(jobs in few(6)) {
+            let all = orders(jobs.len());
+            let best = all.iter().min_by(|a, b| total(&jobs, a).total_cmp(&total(&jobs, b))).unwrap();
+            let found = one_order(&jobs);
+            prop_assert_eq!(found.total, total(&jobs, best));
+            prop_assert_eq!(&found.order, best);
+        }
+
+        #[test]
+        fn one_order_at_both_stations_is_the_closed_form(jobs in few(6)) {
+            // A job without shuffle waits for nobody in the fluid model, and for those before it in the closed form.
+            let jobs: Vec<Size> = jobs.into_iter().filter(|job| 0.0 < job.shuffle).collect();
+            let order: Vec<usize> = (0..jobs.len()).rev().collect();
+            let fluid = completions(&jobs, &order, &order);
+            for (fluid, times) in fluid.iter().zip(times(&jobs, &order)) {
+                prop_assert!((fluid - times.end).abs() < 1e-9, "{fluid} against {}", times.end);
+            }
+        }
+
+        #[test]
+        fn two_orders_are_never_worse_than_one(jobs in few(4)) {
+            prop_assert!(two_orders(&jobs).total <= one_order(&jobs).total + 1e-9);
+        }
+    }
+
+    #[test]
+    fn two_orders_can_be_better_than_one() {
+        let jobs = sizes(&[(2.0, 7.0), (12.0, 8.0), (9.0, 2.0), (4.0, 1.0)]);
+        assert_eq!(one_order(&jobs).total, 57.0);
+        assert_eq!(two_orders(&jobs).total, 56.0);
+    }
+}

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
-use crate::ledger::ends::TaskResult;
+use crate::ledger::ends::TaskEnd;
 use crate::ledger::{Job, Ledger};
 use crate::placement::{AssignmentRequest, HomeRequest};
 use crate::units::Time;
@@ -28,11 +28,11 @@ impl Ledger {
                 self.give_up(*job, Outcome::Failed { cause }, out);
             }
             Event::MapFinished { attempt, output_bytes, took, print } => {
-                let result = TaskResult { output: *output_bytes, took: *took, print: *print };
+                let result = TaskEnd { output: *output_bytes, took: *took, print: *print };
                 self.finished(*attempt, TaskKind::Map, result, out);
             }
             Event::ReduceFinished { attempt, output_bytes, took } => {
-                let result = TaskResult { output: *output_bytes, took: *took, print: None };
+                let result = TaskEnd { output: *output_bytes, took: *took, print: None };
                 self.finished(*attempt, TaskKind::Reduce, result, out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
@@ -88,9 +88,9 @@ impl Ledger {
         }
     }
 
-    /// A new worker: homes that cost nothing to move are shared with it, maps that were assigned and have not begun are
-    /// assigned again, and jobs that had to make do with excluded workers leave those. The one place that looks at all live
-    /// jobs; workers join rarely.
+    /// A new worker: homes that cost nothing to move are shared with it, maps that were assigned and have not begun
+    /// are assigned again, and jobs that had to make do with excluded workers leave those. The one place that looks at
+    /// all live jobs; workers join rarely.
     fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
         for (&id, job) in &mut self.jobs {
             job.leave_excluded(&mut self.workers, out);
@@ -128,7 +128,7 @@ impl Ledger {
                 true => self.stopped(attempt, id, Failure::User, out),
                 false if known && !queued => self.stopped_by_another(attempt, out),
                 false if queued => {
-                    // It may have begun after all, and the worker have died of it before it could say so.
+                    // It may have begun after all, and the worker have died of it before it could report that.
                     if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
                         job.tries_mut(attempt.task).alone = true;
                     }
@@ -183,7 +183,7 @@ impl Ledger {
         self.waits.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
     }
 
-    /// Notes which of the jobs that something happened to have maps pinned to where nobody is.
+    /// Notes which of the jobs that something happened to have maps pinned to hosts without a worker.
     fn look_at_orphans(&mut self) {
         for id in &self.unseen.dirty {
             let job = self.jobs.get_mut(id).expect("jobs that ended are not dirty");

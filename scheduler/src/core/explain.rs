@@ -1,7 +1,7 @@
 //! Why a job waits, in words: what it lacks, who holds the slots, and who comes before it by the policy.
 //!
 //! The line is found by letting the policy plan on slots without end: the order of its grants is the order in which
-//! jobs would get slots now. Not here: what is known of single attempts (the driver keeps their reasons).
+//! jobs would get slots now.
 
 use crate::core::Core;
 use crate::estimate::Sizes;
@@ -12,7 +12,7 @@ use crate::station::PerStation;
 use crate::view::{Handle, Row, Station, View};
 use std::collections::BTreeMap;
 
-/// Slots given away to find a line; who would come later is not told apart.
+/// Slots given away to find a line; who would come later is not distinguished.
 const SLOTS_MAX: u32 = 10_000;
 
 /// Jobs that are named in one sentence.
@@ -91,7 +91,8 @@ impl Core {
             }
         }
         let rows = &rows[..];
-        let mut listing = Listing { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() };
+        let mut listing =
+            UnlimitedSlots { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() };
         let view = View { now: self.ledger.now, rows, touched: &[], cap, unified, runs: &self.runs };
         let mut plan = Plan::new(&mut listing);
         self.policy.plan(view, &mut plan);
@@ -245,7 +246,7 @@ struct Stretch {
 }
 
 /// Slots without end, given away on paper.
-struct Listing<'a> {
+struct UnlimitedSlots<'a> {
     rows: &'a [Row],
     unified: bool,
     given: BTreeMap<(Handle, Station), u32>,
@@ -253,7 +254,7 @@ struct Listing<'a> {
     turns: Vec<Stretch>,
 }
 
-impl SlotFloor for Listing<'_> {
+impl SlotFloor for UnlimitedSlots<'_> {
     fn unified(&self) -> bool {
         self.unified
     }

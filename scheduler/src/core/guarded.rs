@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub struct PolicyPanics {
     /// Times it panicked.
     pub count: u64,
-    /// What it said the last time.
+    /// The message of the last panic.
     pub last: String,
 }
 
@@ -90,7 +90,7 @@ impl Guarded {
     }
 }
 
-/// What was said in a panic.
+/// The message of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -22,8 +22,10 @@ use crate::command::Command;
 use crate::estimate::Estimator;
 use crate::event::Event;
 use crate::ids::{JobId, TaskKind};
-pub use crate::ledger::{AheadConfig, CoreConfig};
-pub use crate::ledger::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
+pub use crate::ledger::{AheadConfig, CoreConfig, MoveLimits, SuspendLimits};
+pub use crate::ledger::{
+    AttemptSnapshot, AttemptTotals, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot,
+};
 use crate::ledger::{Ledger, Violation};
 use crate::placement::Placement;
 use crate::plan::{Plan, Share};
@@ -61,7 +63,7 @@ pub struct Core {
     runs: Vec<Vec<Time>>,
     /// The job of each handle.
     handles: Vec<Option<JobId>>,
-    /// Handles that nobody has.
+    /// Handles that are free.
     spare: Vec<u32>,
     next_seq: u64,
     /// The tick that was asked for last.
@@ -98,9 +100,10 @@ impl Core {
         }
     }
 
-    /// From now on another policy and another placement decide. The policy sees all live jobs as if they arrived now, in
-    /// the order of their arrival; the placement assigns anew what has not begun. Attempts go on, the standing order of the
-    /// shuffle, lines and a wake that was asked for are dropped, and the next call of [`Core::handle`] plans.
+    /// From now on another policy and another placement decide. The policy sees all live jobs as if they arrived now,
+    /// in the order of their arrival; the placement assigns anew what has not begun. Attempts go on, the standing
+    /// order of the shuffle, lines and a wake that was asked for are dropped, and the next call of [`Core::handle`]
+    /// plans.
     ///
     /// # Panics
     /// If the policy suspends maps, which no worker can.

@@ -69,7 +69,7 @@ impl Core {
     /// Slots of all live workers, of both pools together, and how many of them are free.
     #[must_use]
     pub fn slots(&self) -> (u32, u32) {
-        (self.ledger.workers.slots.iter().sum(), self.ledger.workers.free.iter().sum())
+        (self.ledger.workers.sums.slots.iter().sum(), self.ledger.workers.sums.free.iter().sum())
     }
 
     /// This job, live or among the last that ended.
@@ -114,7 +114,7 @@ impl Core {
     }
 
     /// The maps of this live job whose output is empty, one bit each, 64 to a word, the lowest first; maps
-    /// beyond the last word are not among them. Homes fetch nothing of them and must be told before a reduce.
+    /// beyond the last word are not among them. Homes fetch nothing of them and must be informed before a reduce.
     #[must_use]
     pub fn empty_maps(&self, job: JobId) -> &[u64] {
         self.ledger.jobs.get(&job).map_or(&[], |job| job.outputs.empty.words())

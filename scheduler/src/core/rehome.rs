@@ -22,7 +22,7 @@ impl Core {
             ledger.waits.idle_since = None;
             return None;
         }
-        let due = *ledger.waits.idle_since.get_or_insert(ledger.now) + ledger.config.move_after;
+        let due = *ledger.waits.idle_since.get_or_insert(ledger.now) + ledger.config.moving.move_after;
         if ledger.now < due {
             return Some(due);
         }
@@ -83,6 +83,6 @@ impl Ledger {
         let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
         !job.reduce_queue.ready.at.is_empty()
             && kept + job.outputs.empty.count() as usize == job.maps.len()
-            && small() <= self.config.move_bytes_max.0
+            && small() <= self.config.moving.move_bytes_max.0
     }
 }

@@ -1,7 +1,7 @@
-//! Keeps the rows that policies see and tells the policy what changed.
+//! Keeps the rows that policies see and informs the policy of what changed.
 
 use crate::core::Core;
-use crate::estimate::{Facts, Sizes};
+use crate::estimate::{Facts, ReduceFacts, Sizes};
 use crate::ids::JobId;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::workers::KINDS;
@@ -174,9 +174,11 @@ pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger, running_since: &'a [Time]
         running_since,
         output_bytes,
         fetched_bytes: output_bytes * fetched.min(1.0),
-        reduces,
-        reduces_done: job.counts.reduces[ReduceState::Done as usize],
-        reduce_time: job.tally.reduce_time.seconds(),
+        reduces: ReduceFacts {
+            count: reduces,
+            done: job.counts.reduces[ReduceState::Done as usize],
+            time: job.tally.reduce_time.seconds(),
+        },
         network,
         exact: exact_sizes(job, network),
     }

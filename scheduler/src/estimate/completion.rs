@@ -85,8 +85,9 @@ impl Remaining {
         self.running_left + self.pending * self.mean
     }
 
-    /// Slots to add so that the work is done when the deadline is reached, in `seconds` above 0; below 0 there are more
-    /// than it needs. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) - running`.
+    /// Slots to add so that the work is done when the deadline is reached, in `seconds` above 0; below 0 there are
+    /// more than it needs. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) -
+    /// running`.
     #[must_use]
     pub fn required_slots(&self, seconds: f64) -> f64 {
         self.work() / seconds - f64::from(self.running)

@@ -1,9 +1,9 @@
 //! Fit of a delayed tailed distribution to measured times, by maximum likelihood.
 //!
-//! Stragglers thesis, section 3-2. The offset is the shortest time. For `x_i`, the times less the offset, the logarithm
-//! of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is concave in `a, b >= 0`, and
-//! at its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. That leaves one unknown, found by bisection with a look at
-//! both ends (a purely exponential, a purely Pareto tail).
+//! Stragglers thesis, section 3-2. The offset is the shortest time. For `x_i`, the times less the offset, the
+//! logarithm of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is concave in
+//! `a, b >= 0`, and at its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. That leaves one unknown, found by
+//! bisection with a look at both ends (a purely exponential, a purely Pareto tail).
 //! The error is the mean of `(F(t_(i)) - i / n)^2` over the sorted times.
 
 use crate::queueing::Dtd;

@@ -1,9 +1,9 @@
 //! Remembers jobs by name: until a job's own maps have finished, it is as its predecessors were on the mean.
 //!
-//! Paper: overlap, 4.3 (historical data of similar jobs). The rates of all earlier jobs of a name are pooled: slot-seconds
-//! of map and bytes of output for each byte of input (for each map, where inputs have no size), and seconds of a reduce.
-//! From its first finished map on, a job is judged by its own maps (`linear`); its reduces by its own once one has
-//! finished.
+//! Paper: overlap, 4.3 (historical data of similar jobs). The rates of all earlier jobs of a name are pooled:
+//! slot-seconds of map and bytes of output for each byte of input (for each map, where inputs have no size), and
+//! seconds of a reduce. From its first finished map on, a job is judged by its own maps (`linear`); its reduces by its
+//! own once one has finished.
 //! Must know: names, and that jobs of one name are alike. Its memory can be kept over restarts of the master.
 
 use crate::catalogue::Entry;
@@ -90,8 +90,8 @@ impl History {
     fn observed(&self, facts: &Facts<'_>) -> Sizes {
         let mut sizes = Linear.sizes(facts);
         let past = facts.name.and_then(|name| self.past.get(name)).filter(|past| 0.0 < past.reduces);
-        if let Some(past) = past.filter(|_| facts.reduces_done == 0) {
-            let whole = past.reduce_seconds / past.reduces * f64::from(facts.reduces);
+        if let Some(past) = past.filter(|_| facts.reduces.done == 0) {
+            let whole = past.reduce_seconds / past.reduces * f64::from(facts.reduces.count);
             sizes.whole[Station::Reduce] = whole;
             sizes.left[Station::Reduce] = whole;
         }
@@ -170,7 +170,7 @@ impl Estimator for History {
         past.map_seconds += facts.map_time;
         past.input_bytes += facts.input_bytes_done;
         past.output_bytes += facts.output_bytes;
-        past.reduces += f64::from(facts.reduces_done);
-        past.reduce_seconds += facts.reduce_time;
+        past.reduces += f64::from(facts.reduces.done);
+        past.reduce_seconds += facts.reduces.time;
     }
 }

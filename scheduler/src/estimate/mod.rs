@@ -1,6 +1,6 @@
 //! Estimators: what is known of sizes, rates and completion times before the fact.
 //!
-//! An estimator is told facts and asked for numbers.
+//! An estimator is given facts and asked for numbers.
 
 pub mod completion;
 pub mod dtd;
@@ -61,16 +61,22 @@ pub struct Facts<'a> {
     pub output_bytes: f64,
     /// What the homes have of it, in bytes.
     pub fetched_bytes: f64,
-    /// Number of reduces.
-    pub reduces: u32,
-    /// Reduces that finished.
-    pub reduces_done: u32,
-    /// Sum of the running times of finished reduces, in slot-seconds.
-    pub reduce_time: f64,
+    pub reduces: ReduceFacts,
     /// Bytes that the whole network moves in a second; infinite if nothing limits it.
     pub network: f64,
     /// The job's work exactly, where the driver knows it: in simulations and experiments.
     pub exact: Option<Sizes>,
+}
+
+/// What is known of a job's reduces.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ReduceFacts {
+    /// How many there are.
+    pub count: u32,
+    /// How many have finished.
+    pub done: u32,
+    /// Sum of the running times of those, in slot-seconds.
+    pub time: f64,
 }
 
 /// Sizes of a job: slot-seconds of maps and reduces, seconds of the whole network at the shuffle.
@@ -126,9 +132,9 @@ struct Unit {
 
 /// Sizes from the work of the maps (slot-seconds), the shuffle (seconds of the network) and one reduce (seconds).
 fn assemble(facts: &Facts<'_>, map: Unit, shuffle: Unit, reduce: f64) -> Sizes {
-    let reduces_left = facts.reduces.saturating_sub(facts.reduces_done);
+    let reduces_left = facts.reduces.count.saturating_sub(facts.reduces.done);
     Sizes {
-        whole: PerStation::new(map.whole, shuffle.whole, reduce * f64::from(facts.reduces)),
+        whole: PerStation::new(map.whole, shuffle.whole, reduce * f64::from(facts.reduces.count)),
         left: PerStation::new(
             (map.whole - map.done).max(0.0),
             (shuffle.whole - shuffle.done).max(0.0),
@@ -139,7 +145,7 @@ fn assemble(facts: &Facts<'_>, map: Unit, shuffle: Unit, reduce: f64) -> Sizes {
 
 /// What the whole network needs to move so many bytes, and has moved of them. Without reduces nothing is moved.
 fn shuffle_seconds(facts: &Facts<'_>, output_bytes: f64) -> Unit {
-    if facts.reduces == 0 || facts.network <= 0.0 {
+    if facts.reduces.count == 0 || facts.network <= 0.0 {
         return Unit { whole: 0.0, done: 0.0 };
     }
     // What is unfinished cannot be less than what has come out and was not fetched.

@@ -52,5 +52,5 @@ pub(super) fn mean_map(facts: &Facts<'_>) -> Option<f64> {
 
 /// Mean length of finished reduces, in seconds.
 pub(super) fn mean_reduce(facts: &Facts<'_>) -> Option<f64> {
-    (0 < facts.reduces_done).then(|| facts.reduce_time / f64::from(facts.reduces_done))
+    (0 < facts.reduces.done).then(|| facts.reduces.time / f64::from(facts.reduces.done))
 }

@@ -32,9 +32,11 @@ impl Alike {
             running_since: &[],
             output_bytes: self.bytes * self.selectivity * done,
             fetched_bytes: self.bytes * self.selectivity * done / 2.0,
-            reduces: self.reduces,
-            reduces_done,
-            reduce_time: self.reduce * f64::from(reduces_done),
+            reduces: ReduceFacts {
+                count: self.reduces,
+                done: reduces_done,
+                time: self.reduce * f64::from(reduces_done),
+            },
             network: NETWORK,
             exact: None,
         }
@@ -172,7 +174,7 @@ fn oracle_says_what_the_driver_knows_and_predicts_where_it_knows_nothing() {
 #[test]
 fn nothing_is_moved_on_an_infinite_network_or_without_reduces() {
     let infinite = Facts { network: f64::INFINITY, ..JOB.facts(None, 3, 0) };
-    let without = Facts { reduces: 0, ..JOB.facts(None, 3, 0) };
+    let without = Facts { reduces: ReduceFacts::default(), ..JOB.facts(None, 3, 0) };
     for entry in catalogue() {
         let mut estimator = by_name(entry.name).unwrap();
         assert_eq!(estimator.sizes(&infinite).whole[Station::Shuffle], 0.0, "{}", entry.name);

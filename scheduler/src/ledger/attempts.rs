@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::Ledger;
-use crate::ledger::suspensions::Hold;
+use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::plan::Line;
 use crate::units::{Span, Time};
@@ -27,7 +27,7 @@ pub(crate) struct Attempt {
     pub(crate) dying: bool,
     /// Of a map attempt that holds a slot: its place in [`Job::runs`].
     pub(crate) place: u32,
-    pub(crate) hold: Hold,
+    pub(crate) hold: SlotHold,
     /// When it got its slot the last time.
     pub(crate) since: Time,
     /// How long it held a slot before it was suspended the last time.
@@ -93,12 +93,12 @@ impl Ledger {
             self.lines[station_of(task.kind)].take(line);
         }
         let quick = quick && !queued;
-        let (started, hold, ran) = (self.now, Hold::Firm, Span::default());
+        let (started, hold, ran) = (self.now, SlotHold::Firm, Span::default());
         let record =
             Attempt { worker, started, queued, quick, line, dying: false, place, hold, since: started, ran };
         self.attempts.insert(attempt, record);
         if task.kind == TaskKind::Reduce {
-            self.set_hold(attempt, Hold::Suspendable);
+            self.set_hold(attempt, SlotHold::Suspendable);
         }
         self.unseen.dirty.insert(task.job);
         attempt
@@ -107,8 +107,8 @@ impl Ledger {
     /// Takes an attempt out of the table and gives its slot back, if it has one and its worker is live.
     pub(crate) fn release(&mut self, attempt: AttemptId) -> Option<Attempt> {
         let hold = self.attempts.get(&attempt)?.hold;
-        if hold != Hold::Firm {
-            self.set_hold(attempt, Hold::Firm);
+        if hold != SlotHold::Firm {
+            self.set_hold(attempt, SlotHold::Firm);
         }
         let record = self.attempts.remove(&attempt)?;
         if record.queued {
@@ -181,8 +181,8 @@ impl Ledger {
         if *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch {
             out.push(Command::GrantCommit { attempt, worker });
             // It was faster than an order to suspend, and ends in its slot.
-            if hold != Hold::Firm {
-                self.set_hold(attempt, Hold::Firm);
+            if hold != SlotHold::Firm {
+                self.set_hold(attempt, SlotHold::Firm);
             }
         } else {
             out.push(Command::RefuseCommit { attempt, worker });

@@ -20,12 +20,12 @@ pub struct CoreConfig {
     pub worker_failures_max: u32,
     /// Times that a map is made again because a home could not read its output; 8.
     pub rereads_max: u32,
-    /// Workers that one task may lose while it runs, those not counted that another attempt is known to have brought down;
-    /// 8.
+    /// Workers that one task may lose while it runs, those not counted that another attempt is known to have brought
+    /// down; 8.
     pub losses_max: u32,
     /// Workers that one job may lose while its attempts run there, beyond as many as it has tasks that are done; 64.
     pub deaths_max: u32,
-    /// Failures of one task by nobody's fault, lost workers not counted; 16.
+    /// Failures of one task without anybody's fault, lost workers not counted; 16.
     pub uncharged_max: u32,
     /// How long a task waits after it failed by a worker's fault (disk full, I/O error); 1 s.
     #[serde(rename = "trouble_pause")]
@@ -37,18 +37,12 @@ pub struct CoreConfig {
     /// What each worker can take in from others, in bytes per second, for estimates of the shuffle; `None`, the
     /// default, counts as no limit.
     pub network: Option<Bytes>,
-    /// How long a reduce keeps a slot at least before a policy that preempts may suspend it; 200 ms. A suspension costs
-    /// tens of milliseconds, and slots that go back and forth would be nothing but cost.
-    pub suspend_after_min: Span,
-    /// Suspended attempts that a worker keeps at most, since each keeps its memory and its thread; 64.
-    pub suspended_per_worker_max: u32,
-    /// How long a suspended attempt waits for a slot of its worker while one elsewhere stays idle before it is handed
-    /// over; 2 s. Its segments are then fetched anew.
-    pub hand_over_after: Span,
-    /// How long slots stay idle while ready reduces wait for busy homes before these move; 200 ms.
-    pub move_after: Span,
-    /// Input of a reduce, in the mean of its job, up to which it moves; 32 MiB, a third of a second on a common network.
-    pub move_bytes_max: Bytes,
+    /// When running reduces are suspended and handed over.
+    #[serde(flatten)]
+    pub suspending: SuspendLimits,
+    /// When ready reduces move to another home.
+    #[serde(flatten)]
+    pub moving: MoveLimits,
 }
 
 impl Default for CoreConfig {
@@ -66,11 +60,8 @@ impl Default for CoreConfig {
             ended_jobs_max: 1000,
             ahead: AheadConfig::default(),
             network: None,
-            suspend_after_min: Span::milliseconds(200),
-            suspended_per_worker_max: 64,
-            hand_over_after: Span::whole_seconds(2),
-            move_after: Span::milliseconds(200),
-            move_bytes_max: Bytes(32 << 20),
+            suspending: SuspendLimits::default(),
+            moving: MoveLimits::default(),
         }
     }
 }
@@ -78,5 +69,46 @@ impl Default for CoreConfig {
 impl CoreConfig {
     pub(crate) fn worker_failures(&self) -> (u32, u32) {
         (self.worker_failures_tolerated, self.worker_failures_max)
+    }
+}
+
+/// Limits of suspending reduces under a policy that preempts.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct SuspendLimits {
+    /// How long a reduce keeps a slot at least before a policy that preempts may suspend it; 200 ms. A suspension costs
+    /// tens of milliseconds, and slots that go back and forth would be nothing but cost.
+    pub suspend_after_min: Span,
+    /// Suspended attempts that a worker keeps at most, since each keeps its memory and its thread; 64.
+    pub suspended_per_worker_max: u32,
+    /// How long a suspended attempt waits for a slot of its worker while one elsewhere stays idle before it is handed
+    /// over; 2 s. Its segments are then fetched anew.
+    pub hand_over_after: Span,
+}
+
+impl Default for SuspendLimits {
+    fn default() -> Self {
+        Self {
+            suspend_after_min: Span::milliseconds(200),
+            suspended_per_worker_max: 64,
+            hand_over_after: Span::whole_seconds(2),
+        }
+    }
+}
+
+/// Limits of moving ready reduces whose homes are busy.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct MoveLimits {
+    /// How long slots stay idle while ready reduces wait for busy homes before these move; 200 ms.
+    pub move_after: Span,
+    /// Input of a reduce, in the mean of its job, up to which it moves; 32 MiB, a third of a second on a common
+    /// network.
+    pub move_bytes_max: Bytes,
+}
+
+impl Default for MoveLimits {
+    fn default() -> Self {
+        Self { move_after: Span::milliseconds(200), move_bytes_max: Bytes(32 << 20) }
     }
 }

@@ -9,8 +9,8 @@ use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
 use crate::units::{Bytes, Span};
 
-/// What an attempt says that ended well.
-pub(crate) struct TaskResult {
+/// The report of an attempt that ended well.
+pub(crate) struct TaskEnd {
     pub(crate) output: Bytes,
     pub(crate) took: Span,
     /// Of a map whose output others read.
@@ -32,12 +32,12 @@ impl Ledger {
         let Some(record) = self.release(attempt).filter(|record| !record.dying) else { return self.late() };
         match attempt.task.kind {
             TaskKind::Map => self.map_again(attempt, out),
-            // Reduces are not queued; a worker that says otherwise has it run again.
+            // Reduces are not queued; if a worker reports it all the same, it runs again.
             TaskKind::Reduce => self.stopped(attempt, record.worker, Failure::Cancelled, out),
         }
     }
 
-    /// A queued map lost its place: it waits again, at nobody's cost.
+    /// A queued map lost its place: it waits again, and no failure is counted.
     pub(crate) fn map_again(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         if let Err(cause) = job.map_waits(attempt.task.index, &mut self.workers) {
@@ -50,7 +50,7 @@ impl Ledger {
         &mut self,
         attempt: AttemptId,
         kind: TaskKind,
-        TaskResult { output, took, print }: TaskResult,
+        TaskEnd { output, took, print }: TaskEnd,
         out: &mut Vec<Command>,
     ) {
         assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");

@@ -63,7 +63,7 @@ impl Job {
         Ok(())
     }
 
-    /// Takes a partition from its home, with all that was gathered; a live home is told.
+    /// Takes a partition from its home, with all that was gathered; a live home is informed.
     pub(crate) fn unhome(&mut self, partition: u32, workers: &mut Workers, out: &mut Vec<Command>) {
         let reduce = &mut self.reduces[partition as usize];
         assert!(reduce.state != ReduceState::Done, "{}: finished partition {partition} moved", self.id);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers of a job that only grow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct JobTally {
     pub(crate) launched: u32,
     pub(crate) failed: [u32; Failure::ALL.len()],
     pub(crate) localities: [u32; 4],
@@ -40,7 +40,7 @@ pub(crate) enum RunChange {
 
 /// Tasks and segments by state.
 #[derive(Debug)]
-pub(crate) struct TaskCounts {
+pub(crate) struct TaskStateCounts {
     pub(crate) maps_waiting: u32,
     /// With those that are queued.
     pub(crate) maps_running: u32,
@@ -48,13 +48,13 @@ pub(crate) struct TaskCounts {
     pub(crate) maps_done: u32,
     /// By [`ReduceState`](crate::ledger::tasks::ReduceState).
     pub(crate) reduces: [u32; 5],
-    /// Reduce attempts whose slot can be taken back, those that were told to leave it included.
+    /// Reduce attempts whose slot can be taken back, those that were ordered to leave it included.
     pub(crate) yielding: u32,
     /// Segments at their homes or used by finished reduces.
     pub(crate) segments_fetched: u64,
 }
 
-impl TaskCounts {
+impl TaskStateCounts {
     pub(crate) fn new(maps: u32, reduces: u32) -> Self {
         Self {
             maps_waiting: maps,
@@ -136,7 +136,7 @@ impl JobAttempts {
         (self.runs.len() - 1) as u32
     }
 
-    /// The map attempt at this place gave its slot back; says who took the place.
+    /// The map attempt at this place gave its slot back; answers who took the place.
     pub(crate) fn end_run(&mut self, place: u32) -> Option<AttemptId> {
         self.runs.swap_remove(place as usize);
         self.run_changes.push(RunChange::Ended(place));
@@ -197,10 +197,10 @@ pub(crate) struct JobWorkers {
     pub(crate) excluded: BTreeSet<WorkerId>,
     /// Workers that were lost while attempts of the job ran there, unless an attempt of another job brought them down.
     pub(crate) deaths: u32,
-    /// Since when there have been maps that are pinned to where nobody is.
+    /// Since when there have been maps that are pinned to hosts without a worker.
     pub(crate) orphaned_since: Option<Time>,
     /// Workers that maps were assigned to.
     pub(crate) assigned_ever: BTreeSet<WorkerId>,
-    /// Workers that were told of the job, lost ones removed.
+    /// Workers that were informed of the job, lost ones removed.
     pub(crate) informed: BTreeSet<WorkerId>,
 }

@@ -7,7 +7,7 @@ use crate::command::{Cause, Command};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::job_parts::{
-    Homes, JobAttempts, JobWorkers, MapOutputs, ReduceQueue, Tally, TaskCounts, WorkLeft,
+    Homes, JobAttempts, JobTally, JobWorkers, MapOutputs, ReduceQueue, TaskStateCounts, WorkLeft,
 };
 use crate::ledger::queue::{Queue, places};
 use crate::ledger::tasks::{MapState, MapTask, ReduceState, ReduceTask, Tries};
@@ -27,7 +27,7 @@ pub struct Job {
     pub(crate) handle: Option<Handle>,
     pub(crate) maps: Vec<MapTask>,
     pub(crate) reduces: Vec<ReduceTask>,
-    pub(crate) counts: TaskCounts,
+    pub(crate) counts: TaskStateCounts,
     pub(crate) work: WorkLeft,
     pub(crate) attempts: JobAttempts,
     /// Maps that wait.
@@ -36,7 +36,7 @@ pub struct Job {
     pub(crate) homes: Homes,
     pub(crate) outputs: MapOutputs,
     pub(crate) workers: JobWorkers,
-    pub(crate) tally: Tally,
+    pub(crate) tally: JobTally,
 }
 
 impl Job {
@@ -49,7 +49,7 @@ impl Job {
             handle: None,
             maps: spec.maps.iter().map(|_| MapTask::new(reduces)).collect(),
             reduces: (0..reduces).map(|_| ReduceTask::new()).collect(),
-            counts: TaskCounts::new(spec.maps.len() as u32, reduces),
+            counts: TaskStateCounts::new(spec.maps.len() as u32, reduces),
             work: WorkLeft::new(&spec),
             attempts: JobAttempts::default(),
             queue: Queue::new(),
@@ -57,7 +57,7 @@ impl Job {
             homes: Homes::new(reduces),
             outputs: MapOutputs::default(),
             workers: JobWorkers::default(),
-            tally: Tally::default(),
+            tally: JobTally::default(),
             spec,
         }
     }

@@ -14,14 +14,14 @@ const ROUNDING: f64 = 1e-9;
 
 /// The lines of one station.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineCredits {
     wanted: Vec<f64>,
     pub(crate) held: Vec<u32>,
     /// Slot-seconds that the line was due and did not hold.
     credit: Vec<f64>,
 }
 
-impl Lines {
+impl LineCredits {
     /// Sets the fractions in force; lines not named get nothing.
     pub(crate) fn split(&mut self, fractions: &[f64]) {
         let lines = self.held.len().max(fractions.len());

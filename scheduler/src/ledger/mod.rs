@@ -1,6 +1,6 @@
 //! The ledger: jobs, tasks, attempts, workers and outputs, with the legal changes of their state.
 //!
-//! Not here: decisions. The ledger says what is the case and what follows from a fact by rule; which job and
+//! Not here: decisions. The ledger holds what is the case and what follows from a fact by rule; which job and
 //! which worker come next is asked of policy and placement by [`core`](crate::core).
 //!
 //! Read `jobs` first, then `outputs` and `attempts`; `audit` holds every invariant in one place.
@@ -27,11 +27,13 @@ pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
 pub use audit::Violation;
-pub use config::CoreConfig;
+pub use config::{CoreConfig, MoveLimits, SuspendLimits};
 pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
 pub(crate) use queue::{Bound, places};
-pub use snapshot::{AttemptSnapshot, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot};
+pub use snapshot::{
+    AttemptSnapshot, AttemptTotals, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot,
+};
 pub use workers::{Worker, Workers};
 
 use crate::command::{Command, Outcome};
@@ -40,9 +42,9 @@ use crate::station::PerStation;
 use crate::units::Time;
 use ahead::Ahead;
 use attempts::Attempt;
-use lines::Lines;
+use lines::LineCredits;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use suspensions::{Hold, Suspensions};
+use suspensions::{SlotHold, Suspensions};
 
 /// Everything the core knows.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ pub(crate) struct Ledger {
     pub(crate) last_job: Option<JobId>,
     pub(crate) waits: Waits,
     /// Lines by station.
-    pub(crate) lines: PerStation<Lines>,
+    pub(crate) lines: PerStation<LineCredits>,
     pub(crate) unseen: Unseen,
     /// Facts that came too late to matter.
     pub(crate) late: u64,
@@ -87,7 +89,7 @@ pub(crate) struct Unseen {
 pub(crate) struct Waits {
     /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
     pub(crate) backing_off: BTreeSet<(Time, TaskId)>,
-    /// Jobs with maps that are pinned to where nobody is, and since when.
+    /// Jobs with maps that are pinned to hosts without a worker, and since when.
     pub(crate) orphaned: BTreeSet<(Time, JobId)>,
     /// Since when, but for looks in between, slots have been idle while reduces waited for busy homes.
     pub(crate) idle_since: Option<Time>,
@@ -184,7 +186,7 @@ impl Ledger {
         self.late += 1;
     }
 
-    /// A job is over: its attempts are told to die, its workers to forget it.
+    /// A job is over: its attempts are killed and its workers informed.
     pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, out: &mut Vec<Command>) {
         let job = self.jobs.remove(&id).expect("only live jobs end");
         for &attempt in &job.attempts.live {
@@ -192,7 +194,7 @@ impl Ledger {
             record.dying = true;
             out.push(Command::Kill { attempt, worker: record.worker });
             match record.hold {
-                Hold::Suspendable => self.set_hold(attempt, Hold::Firm),
+                SlotHold::Suspendable => self.set_hold(attempt, SlotHold::Firm),
                 _ => drop(self.suspensions.stranded.remove(&attempt)),
             }
         }

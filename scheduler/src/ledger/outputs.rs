@@ -1,7 +1,5 @@
 //! Map outputs and segments: who keeps what, who lacks what, what must be made again.
 //!
-//! Not here: bytes; they never pass the master.
-//!
 //! Invariant: `lacking` of a map is the number of partitions without its segment; a lost output that somebody
 //! lacks is waiting, running, or lacked by unassigned partitions only.
 
@@ -13,7 +11,7 @@ use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
 
 impl Job {
-    /// A map's output is kept at this worker from now on; homes that lack it are told.
+    /// A map's output is kept at this worker from now on; homes that lack it are informed.
     pub(crate) fn gain_output(&mut self, map: u32, worker: WorkerId, out: &mut Vec<Command>) {
         self.set_map(map, MapState::Done { output: Some(worker) });
         self.outputs.kept.entry(worker).or_default().insert(map);
@@ -132,7 +130,7 @@ impl Job {
         Ok(())
     }
 
-    /// A home has these segments; says whether any of them was news. Segments of an earlier attempt of the map count
+    /// A home has these segments; answers whether any of them was new. Segments of an earlier attempt of the map count
     /// as well: the home has verified bytes, and every attempt of a map makes the same, or else the job cannot go on.
     ///
     /// # Errors
@@ -182,8 +180,8 @@ impl Job {
         Ok(news)
     }
 
-    /// A home could not read an output. Where others can, and the home can read nowhere, that is the home's fault, as its
-    /// own disk is. `None` when the news is too old to matter; else whether the home is
+    /// A home could not read an output. Where others can, and the home can read nowhere, that is the home's fault, as
+    /// its own disk is. `None` when the news is too old to matter; else whether the home is
     /// to blame, or the output was given up.
     pub(crate) fn fetch_failed(
         &mut self,

@@ -1,7 +1,8 @@
 //! Where waiting tasks stand in line, indexed so that a fitting task for an idle worker is found at once.
 //!
-//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `retrying`, `backing_off`, `orphans`, in `assigned`
-//! under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host` index `preferring`.
+//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `retrying`, `backing_off`, `orphans`,
+//! in `assigned` under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host`
+//! index `preferring`.
 
 use crate::ids::{HostId, JobId, TaskKind, WorkerId};
 use crate::job::MapSpec;
@@ -57,7 +58,7 @@ impl Bound {
         found
     }
 
-    /// The job is over: nobody waits any more.
+    /// The job is over: none of its tasks waits any more.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         for (&worker, line) in &self.at {
             self.await_slot(worker, -(line.len() as i32), workers);
@@ -99,7 +100,7 @@ pub(crate) struct Queue {
     pub(crate) near_host: BTreeMap<HostId, BTreeSet<u32>>,
     /// Must run where their input is.
     pub(crate) pinned: Bound,
-    /// Must, but nobody is there.
+    /// Must, but no worker is there.
     pub(crate) orphans: BTreeSet<u32>,
     /// Workers that were taken for those that maps are pinned to, and have marks of the job.
     pub(crate) heirs: BTreeSet<WorkerId>,
@@ -142,7 +143,7 @@ impl Queue {
         self.open.iter().chain(&self.preferring).copied()
     }
 
-    /// The job is over: nobody waits any more.
+    /// The job is over: none of its tasks waits any more.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         self.pinned.disperse(workers);
         self.assigned.disperse(workers);

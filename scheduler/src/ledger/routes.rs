@@ -1,5 +1,5 @@
-//! Which worker has read from which others in a job, and which it could not read from: tells a home that has no way to
-//! others from outputs that nobody can read.
+//! Which worker has read from which others in a job, and which it could not read from: distinguishes a home that has
+//! no way to others from outputs that nobody can read.
 
 use crate::ids::WorkerId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,8 @@ impl Routes {
     }
 
     /// A home could not read from a source after several tries. Says whether the home is to blame: others have read
-    /// there, no other that can read at all has failed there, and this one has either read nothing from anybody or fails
-    /// at one source after the other.
+    /// there, no other that can read at all has failed there, and this one has either read nothing from anybody or
+    /// fails at one source after the other.
     pub(crate) fn fails(&mut self, home: WorkerId, from: WorkerId) -> bool {
         if home == from {
             return false;

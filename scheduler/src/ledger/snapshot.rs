@@ -1,6 +1,4 @@
-//! Copies of what the ledger says, for faces: command line, API, dashboard.
-//!
-//! Not here: names, paths, text; whoever submitted the job knows those.
+//! Copies of the state of the ledger, for the command line, the API and the dashboard.
 
 use crate::command::Outcome;
 use crate::event::Failure;
@@ -72,19 +70,25 @@ pub struct JobSnapshot {
     pub maps_done: Option<Time>,
     /// When it ended; `None` while it is live.
     pub ended: Option<Time>,
-    /// Attempts launched.
-    pub attempts_launched: u32,
-    /// Attempts that failed, by [`Failure::index`]; lost ones included.
-    pub attempts_failed: [u32; Failure::ALL.len()],
-    /// Attempts launched, by [`Locality`] in the order of its declaration.
-    pub localities: [u32; 4],
+    pub attempts: AttemptTotals,
     /// Bytes of map outputs, repeated maps included.
     pub map_output: Bytes,
     /// Bytes of parts written by reduces.
     pub reduce_output: Bytes,
-    /// Times that an attempt was suspended.
+}
+
+/// What became of a job's attempts so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AttemptTotals {
+    /// How many were launched.
+    pub launched: u32,
+    /// How many failed, by [`Failure::index`]; lost ones included.
+    pub failed: [u32; Failure::ALL.len()],
+    /// How many were launched, by [`Locality`] in the order of its declaration.
+    pub localities: [u32; 4],
+    /// Times that one was suspended.
     pub suspended: u32,
-    /// Times that a suspended attempt was handed over to go on elsewhere.
+    /// Times that a suspended one was handed over to go on elsewhere.
     pub handed_over: u32,
 }
 
@@ -92,13 +96,13 @@ impl JobSnapshot {
     /// Attempts that were lost with their worker, culprits not included.
     #[must_use]
     pub fn attempts_lost(&self) -> u32 {
-        self.attempts_failed[Failure::Lost.index()]
+        self.attempts.failed[Failure::Lost.index()]
     }
 
     /// Attempts launched with this locality.
     #[must_use]
     pub fn launched(&self, locality: Locality) -> u32 {
-        self.localities[locality as usize]
+        self.attempts.localities[locality as usize]
     }
 
     pub(crate) fn of(job: &Job, end: Option<(Time, Outcome)>) -> Self {
@@ -132,13 +136,15 @@ impl JobSnapshot {
             first_launch: job.tally.first_launch,
             maps_done: job.tally.maps_done_at,
             ended: end.map(|(time, _)| time),
-            attempts_launched: job.tally.launched,
-            attempts_failed: job.tally.failed,
-            localities: job.tally.localities,
+            attempts: AttemptTotals {
+                launched: job.tally.launched,
+                failed: job.tally.failed,
+                localities: job.tally.localities,
+                suspended: job.tally.suspended,
+                handed_over: job.tally.handed_over,
+            },
             map_output: job.tally.map_bytes,
             reduce_output: job.tally.reduce_bytes,
-            suspended: job.tally.suspended,
-            handed_over: job.tally.handed_over,
         }
     }
 }
@@ -196,7 +202,7 @@ pub struct AttemptSnapshot {
     pub queued: bool,
     /// It left its slot and keeps what it has.
     pub suspended: bool,
-    /// It was told to die.
+    /// It was killed.
     pub dying: bool,
 }
 

@@ -3,8 +3,9 @@
 //! A suspended attempt keeps what it has at its worker and holds no slot; it goes on there, or it writes down where it
 //! stands and the next attempt of its task goes on from there on another worker.
 //!
-//! Invariants: an attempt that may publish keeps its slot; a partition stands in [`ReduceQueue::parked`](crate::ledger::ReduceQueue::parked) exactly while its
-//! attempt is suspended and not handing over.
+//! Invariants: an attempt that may publish keeps its slot; a partition stands in
+//! [`ReduceQueue::parked`](crate::ledger::ReduceQueue::parked) exactly while its attempt is suspended and not handing
+//! over.
 
 use crate::command::Command;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
@@ -19,40 +20,40 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Attempts by what can be done with their slots.
 #[derive(Debug, Default)]
 pub(crate) struct Suspensions {
-    /// Live attempts that could be told to suspend.
+    /// Live attempts that could be ordered to suspend.
     pub(crate) suspendable: BTreeSet<AttemptId>,
     /// Suspended attempts that can be handed over, and since when each could only go on elsewhere.
     pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
-    /// Reduces that were told to go on elsewhere; some may do so already.
+    /// Reduces that were ordered to go on elsewhere; some may do so already.
     pub(crate) moving: BTreeSet<TaskId>,
 }
 
 /// How an attempt has its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hold {
-    /// To its end: maps, and reduces that may publish or were told to die.
+pub(crate) enum SlotHold {
+    /// To its end: maps, and reduces that may publish or were killed.
     Firm,
-    /// A running reduce that can be told to suspend.
+    /// A running reduce that can be ordered to suspend.
     Suspendable,
-    /// A running reduce that was told to.
+    /// A running reduce that was ordered to.
     Leaving,
-    /// A running reduce that was told to and cannot.
+    /// A running reduce that was ordered to and cannot.
     Staying,
     /// Not any more. With `stays` it cannot be handed over.
     Suspended { stays: bool },
-    /// Not any more, and it was told to hand over.
+    /// Not any more, and it was ordered to hand over.
     HandingOver,
 }
 
-impl Hold {
+impl SlotHold {
     /// It has a slot that can be taken back, or that it is about to give back.
     pub(crate) fn yields(self) -> bool {
-        matches!(self, Hold::Suspendable | Hold::Leaving)
+        matches!(self, SlotHold::Suspendable | SlotHold::Leaving)
     }
 
     /// It has no slot.
     pub(crate) fn is_parked(self) -> bool {
-        matches!(self, Hold::Suspended { .. } | Hold::HandingOver)
+        matches!(self, SlotHold::Suspended { .. } | SlotHold::HandingOver)
     }
 }
 
@@ -66,16 +67,16 @@ pub(crate) struct Continued {
 }
 
 impl Ledger {
-    pub(crate) fn set_hold(&mut self, attempt: AttemptId, hold: Hold) {
+    pub(crate) fn set_hold(&mut self, attempt: AttemptId, hold: SlotHold) {
         let record = self.attempts.get_mut(&attempt).expect("only attempts of the table hold slots");
         let before = std::mem::replace(&mut record.hold, hold);
         let worker = record.worker;
-        let movable = hold == Hold::Suspended { stays: false } && !record.dying;
+        let movable = hold == SlotHold::Suspended { stays: false } && !record.dying;
         self.workers.count_hold(worker, before, hold);
-        if before == Hold::Suspendable {
+        if before == SlotHold::Suspendable {
             self.suspensions.suspendable.remove(&attempt);
         }
-        if hold == Hold::Suspendable {
+        if hold == SlotHold::Suspendable {
             self.suspensions.suspendable.insert(attempt);
         }
         self.suspensions.stranded.remove(&attempt);
@@ -90,12 +91,12 @@ impl Ledger {
         }
     }
 
-    /// An attempt has left its slot, or says again that it is suspended because it cannot be handed over.
+    /// An attempt has left its slot, or reports again that it is suspended because it cannot be handed over.
     pub(crate) fn suspended(&mut self, attempt: AttemptId) {
         match self.attempts.get(&attempt).map(|record| record.hold) {
-            Some(Hold::Leaving) => self.park(attempt),
-            Some(Hold::HandingOver) => {
-                self.set_hold(attempt, Hold::Suspended { stays: true });
+            Some(SlotHold::Leaving) => self.park(attempt),
+            Some(SlotHold::HandingOver) => {
+                self.set_hold(attempt, SlotHold::Suspended { stays: true });
                 self.wait_for_slot(attempt);
             }
             // It ended first, or this is old news.
@@ -103,17 +104,17 @@ impl Ledger {
         }
     }
 
-    /// An attempt that was told to leave its slot keeps it.
+    /// An attempt that was ordered to leave its slot keeps it.
     pub(crate) fn suspension_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get(&attempt).map(|record| record.hold) {
-            Some(Hold::Leaving) => self.set_hold(attempt, Hold::Staying),
+            Some(SlotHold::Leaving) => self.set_hold(attempt, SlotHold::Staying),
             // It ended first, or this is old news.
             _ => self.late(),
         }
     }
 
     fn park(&mut self, attempt: AttemptId) {
-        self.set_hold(attempt, Hold::Suspended { stays: false });
+        self.set_hold(attempt, SlotHold::Suspended { stays: false });
         let now = self.now;
         let record = self.attempts.get_mut(&attempt).expect("it was found in the table");
         record.ran += now.since(record.since);
@@ -145,7 +146,10 @@ impl Ledger {
     pub(crate) fn resume(&mut self, attempt: AttemptId, line: Option<Line>) -> WorkerId {
         let now = self.now;
         let record = self.attempts.get_mut(&attempt).expect("suspended attempts are in the table");
-        assert!(matches!(record.hold, Hold::Suspended { .. }), "{attempt} resumed, which is not suspended");
+        assert!(
+            matches!(record.hold, SlotHold::Suspended { .. }),
+            "{attempt} resumed, which is not suspended"
+        );
         record.since = now;
         record.line = line;
         let worker = record.worker;
@@ -156,13 +160,13 @@ impl Ledger {
         job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);
         job.set_reduce(attempt.task.index, ReduceState::Running);
         self.workers.unpark(worker, attempt);
-        self.set_hold(attempt, Hold::Suspendable);
+        self.set_hold(attempt, SlotHold::Suspendable);
         worker
     }
 
-    /// A suspended attempt is told to hand over.
+    /// A suspended attempt is ordered to hand over.
     pub(crate) fn ask_to_hand_over(&mut self, attempt: AttemptId) -> WorkerId {
-        self.set_hold(attempt, Hold::HandingOver);
+        self.set_hold(attempt, SlotHold::HandingOver);
         let worker = self.attempts[&attempt].worker;
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of live jobs are handed over");
         job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);
@@ -173,7 +177,7 @@ impl Ledger {
 
     /// A suspended attempt has written down where it stands: its partition gets another home.
     pub(crate) fn handed_over(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
-        let handing = |record: &crate::ledger::attempts::Attempt| record.hold == Hold::HandingOver;
+        let handing = |record: &crate::ledger::attempts::Attempt| record.hold == SlotHold::HandingOver;
         if !self.attempts.get(&attempt).is_some_and(handing) {
             return self.late();
         }
@@ -204,7 +208,7 @@ impl Ledger {
         match reduce.state {
             ReduceState::Suspended => {
                 let attempt = self.attempts.get(&job.current_reduce(task.index));
-                attempt.is_some_and(|record| record.hold == Hold::HandingOver)
+                attempt.is_some_and(|record| record.hold == SlotHold::HandingOver)
             }
             ReduceState::Gathering | ReduceState::Ready => reduce.continues.is_some(),
             ReduceState::Running | ReduceState::Done => false,

@@ -12,15 +12,15 @@ pub(crate) enum MapState {
     /// An attempt has a slot, or is queued behind one.
     Running,
     /// `output` is the worker that keeps it; `None` when it was published (map-only), is empty, or is lost and
-    /// lacked by nobody.
+    /// lacked by no home.
     Done {
         output: Option<WorkerId>,
     },
 }
 
 /// Where a reduce stands. Legal: `Gathering -> Ready -> Running -> Done`; `Running -> Suspended` and back; from
-/// `Running` or `Suspended` to `Ready` when the attempt failed; from these three to `Gathering` when it moves to another
-/// home.
+/// `Running` or `Suspended` to `Ready` when the attempt failed; from these three to `Gathering` when it moves to
+/// another home.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum ReduceState {
     /// Segments are missing, or there is no home.
@@ -39,7 +39,7 @@ pub(crate) struct Tries {
     pub(crate) launched: u32,
     /// Failures by user code.
     pub(crate) charged: u32,
-    /// Failures by nobody's or a worker's fault, lost workers not counted.
+    /// Failures by a worker's fault or without fault, lost workers not counted.
     pub(crate) uncharged: u32,
     /// Attempts whose worker was lost, culprits not counted.
     pub(crate) lost: u32,
@@ -169,7 +169,7 @@ impl Bits {
         self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// Adds; says whether it was new.
+    /// Adds; answers whether it was new.
     pub(crate) fn set(&mut self, index: u32) -> bool {
         let word = index as usize / 64;
         if self.words.len() <= word {

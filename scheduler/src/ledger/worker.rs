@@ -13,7 +13,7 @@ pub struct Worker {
     pub(crate) id: WorkerId,
     pub(crate) host: HostId,
     pub(crate) slots: Slots,
-    /// Attempts that hold a slot, those told to die included.
+    /// Attempts that hold a slot, killed ones included.
     pub(crate) running: BTreeSet<AttemptId>,
     /// How many of them are in each pool.
     pub(crate) used: [u32; 2],
@@ -21,7 +21,7 @@ pub struct Worker {
     pub(crate) quick: u32,
     /// Attempts that left their slot and keep what they have.
     pub(crate) suspended: BTreeSet<AttemptId>,
-    /// Running reduces that can be told to leave their slot, and those that were told.
+    /// Running reduces that can be ordered to leave their slot, and those that were.
     pub(crate) suspendable: u32,
     pub(crate) leaving: u32,
     /// Maps that wait for a slot here, in the order in which they will get it.
@@ -40,7 +40,7 @@ pub struct Worker {
 /// Which live jobs have something to do with a worker.
 #[derive(Debug, Default)]
 pub(crate) struct JobMarks {
-    /// Those that the worker was told of: it runs, keeps or gathers something of them.
+    /// Those that the worker was informed of: it runs, keeps or gathers something of them.
     pub(crate) jobs: BTreeSet<JobId>,
     /// Those that may have tasks bound to it (pinned and assigned maps, ready reduces). A superset.
     pub(crate) bound: BTreeSet<JobId>,

@@ -82,12 +82,12 @@ fn utilisation(station: Station) -> Metric {
 
 /// A mean in the making. Plain sums: there are six of them for each of 10^7 jobs, whose times all have one sign.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct RunningSum {
     count: u64,
     sum: f64,
 }
 
-impl Sum {
+impl RunningSum {
     fn push(&mut self, sample: f64) {
         self.count += 1;
         self.sum += sample;
@@ -104,15 +104,15 @@ pub struct Collector {
     settings: CollectSettings,
     flow: Sketch,
     flow_total: f64,
-    waiting: Sum,
-    execution: Sum,
-    map_sojourn: Sum,
-    tardiness: Sum,
+    waiting: RunningSum,
+    execution: RunningSum,
+    map_sojourn: RunningSum,
+    tardiness: RunningSum,
     tardiness_largest: f64,
     deadlines_met: u64,
-    slowdown: Sum,
+    slowdown: RunningSum,
     slowdown_squares: f64,
-    by_size: Vec<Sum>,
+    by_size: Vec<RunningSum>,
     work: PerStation<f64>,
     first_arrival: f64,
     last_end: f64,
@@ -127,18 +127,18 @@ impl Collector {
     pub fn new(settings: CollectSettings) -> Self {
         assert!(settings.capacity.iter().all(|&capacity| 0.0 < capacity), "capacity {:?}", settings.capacity);
         assert!(settings.slowdown_edges.is_sorted(), "borders {:?}", settings.slowdown_edges);
-        let by_size = vec![Sum::default(); settings.slowdown_edges.len() + 1];
+        let by_size = vec![RunningSum::default(); settings.slowdown_edges.len() + 1];
         Self {
             settings,
             flow: Sketch::new(),
             flow_total: 0.0,
-            waiting: Sum::default(),
-            execution: Sum::default(),
-            map_sojourn: Sum::default(),
-            tardiness: Sum::default(),
+            waiting: RunningSum::default(),
+            execution: RunningSum::default(),
+            map_sojourn: RunningSum::default(),
+            tardiness: RunningSum::default(),
             tardiness_largest: 0.0,
             deadlines_met: 0,
-            slowdown: Sum::default(),
+            slowdown: RunningSum::default(),
             slowdown_squares: 0.0,
             by_size,
             work: PerStation::default(),
@@ -216,7 +216,7 @@ impl Collector {
 
     fn buckets(&self) -> Vec<Bucket> {
         let edges = &self.settings.slowdown_edges;
-        let bucket = |(class, sum): (usize, &Sum)| Bucket {
+        let bucket = |(class, sum): (usize, &RunningSum)| Bucket {
             from: if class == 0 { 0.0 } else { edges[class - 1] },
             to: edges.get(class).copied().unwrap_or(f64::INFINITY),
             jobs: sum.count,

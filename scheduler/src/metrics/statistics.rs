@@ -58,8 +58,8 @@ impl FromIterator<f64> for Moments {
 
 /// A mean and how far it may be off.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Interval {
-    /// The mean.
     pub mean: f64,
     /// Half width of the 95 % interval (Student's t); `None` of a single sample.
     pub half_width: Option<f64>,

@@ -5,7 +5,7 @@ use crate::placement::{
     Placement, Pull, Split, SplitPlacement, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
     pure_stochastic,
 };
-use crate::queueing::{Bounds, Dtd, QueueError, Server, Setting, mean_sojourn, sojourn_bounds};
+use crate::queueing::{Bounds, Dtd, QueueError, QueueSetting, Server, mean_sojourn, sojourn_bounds};
 use std::fmt;
 
 const PULL: Entry<dyn Placement> = Entry {
@@ -143,7 +143,7 @@ pub fn place(text: &str, servers: &[Server], lambda: f64) -> Result<Placed, Plac
 /// # Errors
 /// Workers or a rate out of range.
 pub fn place_by(split: &dyn Split, servers: &[Server], lambda: f64) -> Result<Placed, QueueError> {
-    let setting = Setting::new(servers, lambda, split.delay())?;
+    let setting = QueueSetting::new(servers, lambda, split.delay())?;
     let division = split.split(&setting)?;
     let (means, mean): (Vec<f64>, f64) = match &division.times {
         Some(times) => (times.iter().map(Dtd::mean).collect(), mean_sojourn(times)?),

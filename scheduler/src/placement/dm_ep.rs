@@ -1,14 +1,14 @@
 //! DM-EP split: the same derivative of the mean completion time by the arrival rate at every worker.
 //!
-//! Thesis, Lemma 9, equation 38, for the model of equation 39: `D / mu_i + 1 / (mu_i - lambda_i)^2 = alpha`. This makes
-//! the sum of the means least, which is the upper bound of the mean sojourn time, and far from it where D is large.
-//! It must know `mu_i`. It favours fast workers more than all others do. Parameters: `rates` (nonneg, or raw as printed),
-//! `d`. Deviations: bisection; none else.
+//! Thesis, Lemma 9, equation 38, for the model of equation 39: `D / mu_i + 1 / (mu_i - lambda_i)^2 = alpha`. This
+//! makes the sum of the means least, which is the upper bound of the mean sojourn time, and far from it where D is
+//! large. It must know `mu_i`. It favours fast workers more than all others do. Parameters: `rates` (nonneg, or raw as
+//! printed), `d`. Deviations: bisection; none else.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
 use crate::queueing::level::positive_root;
-use crate::queueing::{QueueError, Server, Setting, sum};
+use crate::queueing::{QueueError, QueueSetting, Server, sum};
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
     name: "dm-ep",
@@ -37,7 +37,7 @@ impl Split for DmEp {
     }
 
     /// The level is the derivative: seconds for one more task per second.
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let spare = |server: &Server, level: f64| {
             let excess = level - setting.delay() / server.mu;
             let spare = if excess <= 0.0 { f64::INFINITY } else { 1.0 / excess.sqrt() };

@@ -6,7 +6,7 @@
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, Split, read_delay};
-use crate::queueing::{QueueError, Server, Setting};
+use crate::queueing::{QueueError, QueueSetting, Server};
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
     name: "fair-split",
@@ -33,7 +33,7 @@ impl Split for FairSplit {
         self.delay
     }
 
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let count = setting.servers().len();
         let rates = vec![setting.lambda() / count as f64; count];
         Ok(Division { times: setting.completions(&rates), rates, level: None })

@@ -1,7 +1,7 @@
 //! G/M/1 split: the same completion times at every worker where tasks do not arrive at random.
 //!
-//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. A G/M/1 queue takes exponentially long with the rate
-//! `mu (1 - r)`, where `r` in (0, 1) solves `r = A*(mu (1 - r))` and `A*` is the Laplace-Stieltjes transform of the time
+//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. A G/M/1 queue takes exponentially long with the rate `mu (1 -
+//! r)`, where `r` in (0, 1) solves `r = A*(mu (1 - r))` and `A*` is the Laplace-Stieltjes transform of the time
 //! between arrivals. All of these rates shall be `alpha`: then `A_i*(alpha) = 1 - alpha / mu_i`, and for every law of
 //! arrivals here that can be solved for the arrival rate `lambda_i`.
 //! It must know `mu_i` and the law. For `arrivals=m` it is pure-stochastic. Parameters: `arrivals`; `d` must be 0 here.
@@ -11,7 +11,7 @@
 use crate::catalogue::{Entry, Parameter};
 use crate::placement::split::{Division, Split};
 use crate::queueing::level::positive_root;
-use crate::queueing::{Dtd, QueueError, Setting, sum};
+use crate::queueing::{Dtd, QueueError, QueueSetting, sum};
 use std::str::FromStr;
 
 /// Erlang laws of more stages than this are as good as constant.
@@ -138,7 +138,7 @@ impl Split for GM1 {
     }
 
     /// The level is `alpha`, in tasks per second.
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { self.arrivals.rate(alpha, mu) };
         let rates = |alpha: f64| setting.servers().iter().map(move |server| rate(server.mu, alpha));
         let alpha = positive_root(|alpha| setting.lambda() < sum(rates(alpha)));

@@ -8,15 +8,15 @@
 //!
 //! It must know `mu_i`, and in the last two the variability of service. It favours fast workers while the load is low.
 //! Parameters: `model`, `rates` (of the first model: nonneg, or raw as printed), `d`, `ca2`, `cs2`.
-//! Deviations: bisection instead of the secant method. The printed equation 40 is 0/0 at `D = 0`; here it is solved for
-//! the spare rate, which has no such place. Equation 43 lacks the factor `1 / mu_i` that equation 44 has: 44 is Kingman's
-//! formula and is what stands here. In the last two models workers with `1 / mu_i >= alpha` get nothing, and the
-//! largest time is that of exponential times with the models' means.
+//! Deviations: bisection instead of the secant method. The printed equation 40 is 0/0 at `D = 0`; here it is solved
+//! for the spare rate, which has no such place. Equation 43 lacks the factor `1 / mu_i` that equation 44 has: 44 is
+//! Kingman's formula and is what stands here. In the last two models workers with `1 / mu_i >= alpha` get nothing, and
+//! the largest time is that of exponential times with the models' means.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
 use crate::queueing::level::positive_root;
-use crate::queueing::{Dtd, QueueError, Server, Setting, sum};
+use crate::queueing::{Dtd, QueueError, QueueSetting, Server, sum};
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
     name: "m-ep",
@@ -45,14 +45,14 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
         let fits = |value: f64| value.is_finite() && 0.0 <= value;
         let ca2 = arguments.value("ca2", 1.0, "a finite number of at least 0", fits)?;
         let cs2 = arguments.value("cs2", f64::NAN, "a finite number of at least 0", fits)?;
-        let model = [Model::Dtd { sign, delay }, Model::MG1, Model::GG1 { ca2 }][model];
+        let model = [WorkerModel::Dtd { sign, delay }, WorkerModel::MG1, WorkerModel::GG1 { ca2 }][model];
         Ok(Box::new(MEp { model, variability: fits(cs2).then_some(cs2) }))
     },
 };
 
 /// What a worker is taken for.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Model {
+enum WorkerModel {
     Dtd { sign: Sign, delay: f64 },
     MG1,
     GG1 { ca2: f64 },
@@ -61,7 +61,7 @@ enum Model {
 /// The same mean completion time at every worker.
 #[derive(Clone, Copy, Debug)]
 pub struct MEp {
-    model: Model,
+    model: WorkerModel,
     /// For all workers, instead of their own.
     variability: Option<f64>,
 }
@@ -73,26 +73,26 @@ impl Split for MEp {
 
     fn delay(&self) -> f64 {
         match self.model {
-            Model::Dtd { delay, .. } => delay,
-            Model::MG1 | Model::GG1 { .. } => 0.0,
+            WorkerModel::Dtd { delay, .. } => delay,
+            WorkerModel::MG1 | WorkerModel::GG1 { .. } => 0.0,
         }
     }
 
     /// The level is the mean completion time, in seconds.
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         match self.model {
-            Model::Dtd { sign, .. } => {
+            WorkerModel::Dtd { sign, .. } => {
                 let (rates, level) = delayed(setting, sign);
                 Ok(Division { times: setting.completions(&rates), rates, level: Some(level) })
             }
-            Model::MG1 | Model::GG1 { .. } => self.general(setting),
+            WorkerModel::MG1 | WorkerModel::GG1 { .. } => self.general(setting),
         }
     }
 }
 
 /// Algorithm 2: the rates and the mean completion time in seconds. It is solved for the spare rate `s_i = mu_i -
 /// lambda_i`, for which `D s^2 / mu + (alpha - D) s = 1`.
-pub(super) fn delayed(setting: &Setting<'_>, sign: Sign) -> (Vec<f64>, f64) {
+pub(super) fn delayed(setting: &QueueSetting<'_>, sign: Sign) -> (Vec<f64>, f64) {
     let delay = setting.delay();
     let spare = |server: &Server, alpha: f64| {
         let (linear, square) = (alpha - server.offset - delay, delay / server.mu);
@@ -106,12 +106,13 @@ pub(super) fn delayed(setting: &Setting<'_>, sign: Sign) -> (Vec<f64>, f64) {
 }
 
 impl MEp {
-    /// Algorithms 3 and 4. In both a worker takes `1 / mu + c lambda / (2 mu (mu - lambda))`, with `c = 1 + s2` and with
-    /// `c = ca2 + s2`, so its spare rate at the level `alpha` is `c mu / (mu x + c)` with `x = 2 (alpha - 1 / mu)`.
-    fn general(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    /// Algorithms 3 and 4. In both a worker takes `1 / mu + c lambda / (2 mu (mu - lambda))`, with `c = 1 + s2` and
+    /// with `c = ca2 + s2`, so its spare rate at the level `alpha` is `c mu / (mu x + c)` with `x = 2 (alpha - 1 /
+    /// mu)`.
+    fn general(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let factor = |server: &Server| {
             let service = self.variability.unwrap_or(server.variability);
-            service + if let Model::GG1 { ca2 } = self.model { ca2 } else { 1.0 }
+            service + if let WorkerModel::GG1 { ca2 } = self.model { ca2 } else { 1.0 }
         };
         let servers = setting.servers();
         if let Some(worker) = servers.iter().position(|server| factor(server) <= 0.0) {

@@ -24,12 +24,12 @@ use crate::ledger::{Job, Worker, Workers};
 
 /// A slot for one task of this job.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Offer<'a> {
     /// The job that was granted the slot.
     pub job: &'a Job,
     /// Which kind of task.
     pub kind: TaskKind,
-    /// The workers.
     pub workers: &'a Workers,
 }
 
@@ -48,7 +48,6 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct HomeRequest<'a> {
-    /// Its job.
     pub job: &'a Job,
     pub partition: u32,
     /// Its reduce has begun elsewhere and goes on where it gets a slot: workers with a free one come first.
@@ -94,8 +93,9 @@ pub trait Placement: Send {
         None
     }
 
-    /// Deals maps to the queues of workers, one of [`AssignmentRequest::usable`] for each; there they wait for that worker
-    /// and no other. `None`, the default, leaves them waiting for any. Maps that have failed once are not assigned.
+    /// Deals maps to the queues of workers, one of [`AssignmentRequest::usable`] for each; there they wait for that
+    /// worker and no other. `None`, the default, leaves them waiting for any. Maps that have failed once are not
+    /// assigned.
     fn assign(&mut self, _request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         None
     }

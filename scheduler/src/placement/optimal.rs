@@ -10,7 +10,7 @@ use crate::catalogue::Entry;
 use crate::placement::m_ep;
 use crate::placement::pure_stochastic::water_filling;
 use crate::placement::split::{DELAY, Division, Sign, Split, read_delay};
-use crate::queueing::{QueueError, Setting, least_sojourn};
+use crate::queueing::{QueueError, QueueSetting, least_sojourn};
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
     name: "optimal",
@@ -37,7 +37,7 @@ impl Split for Optimal {
         self.delay
     }
 
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let plain = setting.delay() == 0.0 && setting.servers().iter().all(|server| server.offset == 0.0);
         let rates = if plain {
             water_filling(setting).0

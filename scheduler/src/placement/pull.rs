@@ -2,7 +2,8 @@
 //!
 //! It favours locality over order: among the maps of a job the one near an idle worker goes first. It harms
 //! nobody, as it never leaves a slot idle for a better place (that would be delay scheduling, which it is
-//! not). Maps that a placement assigned go to their worker. A retry goes where the task has not failed yet, and waits for such a worker if one is live.
+//! not). Maps that a placement assigned go to their worker. A retry goes where the task has not failed yet, and waits
+//! for such a worker if one is live.
 
 use crate::ids::{HostId, TaskKind, WorkerId};
 use crate::job::Locality;

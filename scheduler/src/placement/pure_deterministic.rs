@@ -1,12 +1,12 @@
 //! Pure-deterministic split: in proportion to service rates, so that all workers are equally loaded.
 //!
-//! Thesis, section 6-2, Lemma 4, equations 17 and 18: `lambda_i = lambda mu_i / sum of mu_j`. It must know `mu_i`. Optimal
-//! where nothing is random. It harms where much is: a slow worker at the same load has the longer queue, in time.
-//! Parameters: `d`, which only moves the predicted times. Deviations: none.
+//! Thesis, section 6-2, Lemma 4, equations 17 and 18: `lambda_i = lambda mu_i / sum of mu_j`. It must know `mu_i`.
+//! Optimal where nothing is random. It harms where much is: a slow worker at the same load has the longer queue, in
+//! time. Parameters: `d`, which only moves the predicted times. Deviations: none.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, Split, read_delay};
-use crate::queueing::{QueueError, Setting};
+use crate::queueing::{QueueError, QueueSetting};
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
     name: "pure-deterministic",
@@ -34,7 +34,7 @@ impl Split for PureDeterministic {
     }
 
     /// The level is what is equal for all: `lambda_i / mu_i`, a part of 1.
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let load = setting.lambda() / (setting.lambda() + setting.spare());
         let rates: Vec<f64> = setting.servers().iter().map(|server| load * server.mu).collect();
         Ok(Division { times: setting.completions(&rates), rates, level: Some(load) })

@@ -1,16 +1,16 @@
 //! Pure-stochastic split: the same spare rate at every worker, so that all M/M/1 queues take equally long.
 //!
-//! Thesis, section 6-3, Lemma 5, equations 22 and 23: `lambda_i = mu_i + (lambda - sum of mu_j) / N`. It must know `mu_i`.
-//! Optimal for exponential times without offset. It harms where tasks take a fixed time that grows with the load.
-//! Parameters: `rates` (nonneg, or raw as printed), `d`, which only moves the predicted times.
+//! Thesis, section 6-3, Lemma 5, equations 22 and 23: `lambda_i = mu_i + (lambda - sum of mu_j) / N`. It must know
+//! `mu_i`. Optimal for exponential times without offset. It harms where tasks take a fixed time that grows with the
+//! load. Parameters: `rates` (nonneg, or raw as printed), `d`, which only moves the predicted times.
 //! Deviations: equation 23 gives slow workers negative rates at low load (equation 24 says when not), which means that
-//! they hand on work that they never got. `rates=nonneg` is the optimum without that: `lambda_i = max(0, mu_i - c)` with
-//! the `c` that sums up to lambda, as water fills a vessel. Who gets nothing still counts in the largest time.
+//! they hand on work that they never got. `rates=nonneg` is the optimum without that: `lambda_i = max(0, mu_i - c)`
+//! with the `c` that sums up to lambda, as water fills a vessel. Who gets nothing still counts in the largest time.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
 use crate::queueing::level::positive_root;
-use crate::queueing::{QueueError, Setting, sum};
+use crate::queueing::{QueueError, QueueSetting, sum};
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
     name: "pure-stochastic",
@@ -41,7 +41,7 @@ impl Split for PureStochastic {
     }
 
     /// The level is the spare rate, in tasks per second.
-    fn split(&self, setting: &Setting<'_>) -> Result<Division, QueueError> {
+    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let (rates, spare) = match self.sign {
             Sign::Raw => {
                 let spare = setting.spare() / setting.servers().len() as f64;
@@ -54,7 +54,7 @@ impl Split for PureStochastic {
 }
 
 /// The rates without negative ones, and the spare rate of those that get any.
-pub(super) fn water_filling(setting: &Setting<'_>) -> (Vec<f64>, f64) {
+pub(super) fn water_filling(setting: &QueueSetting<'_>) -> (Vec<f64>, f64) {
     let servers = setting.servers();
     let spare = positive_root(|c| sum(servers.iter().map(|server| server.mu.min(c))) < setting.spare());
     (servers.iter().map(|server| (server.mu - spare).max(0.0)).collect(), spare)

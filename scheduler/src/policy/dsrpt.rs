@@ -35,12 +35,12 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 #[derive(Debug)]
 pub struct Dsrpt {
     srpt: VirtualRun,
-    slot: Slot,
+    slot: QueueSlot,
 }
 
 /// What is done in the present slot, and what waits.
 #[derive(Debug, Default)]
-struct Slot {
+struct QueueSlot {
     /// Reduce units in the order in which SRPT served them: seq and number.
     waiting: VecDeque<(u64, u64)>,
     /// Machines for maps in this slot: seq and number.
@@ -49,7 +49,7 @@ struct Slot {
     reduces: Vec<(u64, u64)>,
 }
 
-impl Slot {
+impl QueueSlot {
     /// Goes on by one slot; says whether anything waits.
     fn pass(&mut self, served: &[VirtuallyServed], machines: u64) -> bool {
         self.maps.clear();
@@ -82,7 +82,7 @@ impl Dsrpt {
     /// If the slot has no length.
     #[must_use]
     pub fn new(slot: Span) -> Self {
-        Self { srpt: VirtualRun::new(slot), slot: Slot::default() }
+        Self { srpt: VirtualRun::new(slot), slot: QueueSlot::default() }
     }
 }
 
@@ -131,4 +131,33 @@ impl Policy for Dsrpt {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn served(seq: u64, maps: u64, reduces: u64) -> VirtuallyServed {
+        VirtuallyServed { seq, maps, reduces, ends: false }
+    }
+
+    #[test]
+    fn reduces_follow_a_slot_later_in_their_order_on_machines_without_a_map() {
+        let mut slot = QueueSlot::default();
+        assert!(slot.pass(&[served(0, 1, 2), served(1, 0, 1)], 4));
+        assert_eq!((&slot.maps[..], &slot.reduces[..]), (&[(0, 1)][..], &[][..]));
+        // Three maps leave one machine: one of two units is done, the other stays first in the queue.
+        assert!(slot.pass(&[served(2, 3, 1)], 4));
+        assert_eq!((&slot.maps[..], &slot.reduces[..]), (&[(2, 3)][..], &[(0, 1)][..]));
+        assert!(!slot.pass(&[], 4));
+        assert_eq!((&slot.maps[..], &slot.reduces[..]), (&[][..], &[(0, 1), (1, 1), (2, 1)][..]));
+    }
+
+    #[test]
+    fn units_of_one_job_from_two_slots_are_one_target() {
+        let mut slot = QueueSlot::default();
+        assert!(slot.pass(&[served(0, 0, 3), served(1, 1, 0)], 4));
+        assert!(slot.pass(&[served(1, 4, 0)], 4));
+        assert!(slot.pass(&[served(0, 0, 2), served(1, 2, 0)], 4));
+        assert_eq!(slot.reduces, [(0, 2)]);
+        assert!(!slot.pass(&[], 4));
+        assert_eq!(slot.reduces, [(0, 3)]);
+    }
+}

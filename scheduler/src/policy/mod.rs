@@ -78,9 +78,9 @@ pub trait Policy: Send {
     /// Its name, as in `--policy`.
     fn name(&self) -> &'static str;
 
-    /// Whether running reduces beyond the grants are to be suspended. Such a policy deals the slots of reduces anew in
-    /// every plan: it sees those that could be suspended as startable ([`Row::can`](crate::view::Row::can)), and is asked
-    /// for two plans in one instant.
+    /// Whether running reduces beyond the grants are to be suspended. Such a policy distributes the slots of reduces
+    /// anew in every plan: it sees those that could be suspended as startable ([`Row::can`](crate::view::Row::can)),
+    /// and is asked for two plans in one instant.
     fn preempts(&self) -> bool {
         false
     }

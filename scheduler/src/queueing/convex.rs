@@ -6,16 +6,17 @@
 //! The method: projected gradients, each rate scaled by its own curvature, and halved steps where they overshoot.
 
 use crate::queueing::level::positive_root;
-use crate::queueing::quadrature::Point;
+use crate::queueing::quadrature::Node;
 use crate::queueing::sojourn::{Largest, log_below};
-use crate::queueing::{Dtd, QueueError, Setting, sum};
+use crate::queueing::{Dtd, QueueError, QueueSetting, sum};
 
 /// It stops when the mean exceeds the minimum by less than this part of itself.
 const GAP: f64 = 1e-10;
-/// Means that differ by less than this part may hide behind the rounding of their integrals; then what derivatives promise
-/// of the next step may judge this one: it shrinks towards the minimum.
+/// Means that differ by less than this part may hide behind the rounding of their integrals; then what derivatives
+/// promise of the next step may judge this one: it shrinks towards the minimum.
 const HIDDEN: f64 = 1e-9;
-/// Below this part they are nothing but rounding, and the promise alone judges: steps that overshoot would go to and fro.
+/// Below this part they are nothing but rounding, and the promise alone judges: steps that overshoot would go to and
+/// fro.
 const ROUNDING: f64 = 1e-13;
 /// It stops after this many steps; then the gap says how good the answer is.
 const STEPS_MAX: u32 = 1000;
@@ -40,7 +41,7 @@ pub struct Least {
 ///
 /// # Errors
 /// `start` is no such split.
-pub fn least_sojourn(setting: &Setting<'_>, start: &[f64]) -> Result<Least, QueueError> {
+pub fn least_sojourn(setting: &QueueSetting<'_>, start: &[f64]) -> Result<Least, QueueError> {
     let servers = setting.servers();
     if start.len() != servers.len() {
         return Err(QueueError::Workers { count: start.len() });
@@ -69,7 +70,7 @@ pub fn least_sojourn(setting: &Setting<'_>, start: &[f64]) -> Result<Least, Queu
 }
 
 /// Workers that are alike.
-struct Kind {
+struct CurveKind {
     mu: f64,
     offset: f64,
     count: f64,
@@ -78,18 +79,18 @@ struct Kind {
 }
 
 /// The kinds, and which of them each worker is.
-fn kinds(setting: &Setting<'_>, start: &[f64]) -> (Vec<Kind>, Vec<usize>) {
+fn kinds(setting: &QueueSetting<'_>, start: &[f64]) -> (Vec<CurveKind>, Vec<usize>) {
     let servers = setting.servers();
     let mut order: Vec<usize> = (0..servers.len()).collect();
     let key = |i: usize| (servers[i].mu.to_bits(), (servers[i].offset + 0.0).to_bits());
     order.sort_by_key(|&i| key(i));
-    let mut kinds: Vec<Kind> = Vec::new();
+    let mut kinds: Vec<CurveKind> = Vec::new();
     let mut kind_of = vec![0; servers.len()];
     let mut last = None;
     for i in order {
         if last != Some(key(i)) {
             last = Some(key(i));
-            kinds.push(Kind { mu: servers[i].mu, offset: servers[i].offset, count: 0.0, start: 0.0 });
+            kinds.push(CurveKind { mu: servers[i].mu, offset: servers[i].offset, count: 0.0, start: 0.0 });
         }
         let place = kinds.len() - 1;
         kinds[place].count += 1.0;
@@ -111,7 +112,7 @@ struct Slope {
 }
 
 struct Descent {
-    kinds: Vec<Kind>,
+    kinds: Vec<CurveKind>,
     lambda: f64,
     delay: f64,
 }
@@ -119,7 +120,7 @@ struct Descent {
 impl Descent {
     fn times(&self, rates: &[f64]) -> Vec<(Dtd, f64)> {
         let pairs = self.kinds.iter().zip(rates);
-        let time = |(kind, rate): (&Kind, &f64)| {
+        let time = |(kind, rate): (&CurveKind, &f64)| {
             let offset = kind.offset + self.delay * rate / kind.mu;
             (Dtd { a: kind.mu - rate, b: 0.0, offset }, kind.count)
         };
@@ -133,7 +134,7 @@ impl Descent {
         let mean = largest.mean(&mut |point| points.push(point));
         let mut slope = Slope { mean, first: vec![0.0; times.len()], second: vec![0.0; times.len()] };
         let mut logs = vec![0.0; times.len()];
-        for Point { at, weight } in points {
+        for Node { at, weight } in points {
             let mut all = 0.0;
             for (log, (time, count)) in logs.iter_mut().zip(&times) {
                 *log = log_below(time.a * (largest.floor() - time.offset + at));
@@ -185,8 +186,8 @@ impl Descent {
         None
     }
 
-    /// How far the mean falls towards the next split by its derivatives. As the rates of both sum up to the same, what the
-    /// derivatives have in common does not count, and is left out before it hides the rest.
+    /// How far the mean falls towards the next split by its derivatives. As the rates of both sum up to the same, what
+    /// the derivatives have in common does not count, and is left out before it hides the rest.
     fn promise(&self, rates: &[f64], slope: &Slope, next: &[f64]) -> f64 {
         let common = slope.first.iter().copied().fold(f64::INFINITY, f64::min);
         let of = |i: usize| self.kinds[i].count * (slope.first[i] - common) * (rates[i] - next[i]);

@@ -3,7 +3,7 @@
 //! `F(t) = 1 - exp(-a x - b ln(1 + x))` with `x = t - T` for `t >= T`, else 0: a shifted exponential where `b = 0`, a
 //! shifted Pareto distribution where `a = 0`. Times are in seconds; since `1 + x` has no unit, a `b` above 0 holds for
 //! seconds only.
-//! Not here: fitting (`estimate::dtd`).
+//! Fitting is in `estimate::dtd`.
 //! The thesis calls `1 / integral of exp(-Lambda)` the rate of X; it is that of `X - T`.
 
 use crate::queueing::QueueError;

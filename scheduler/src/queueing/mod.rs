@@ -2,9 +2,8 @@
 //!
 //! Stochastic modelling of stragglers (Farhat, thesis, Pennsylvania State University, 2015): delayed tailed
 //! distributions (`dtd`), the mean of their maximum (`sojourn`), the levels at which equilibria settle (`level`), its
-//! minimum over all splits (`convex`), and the best number and mix of workers (`sizing`).
-//! Not here: the splits themselves, which are placements (`placement`), and fitting to measured times (`estimate`).
-//! Pure mathematics: no policy is decided here.
+//! minimum over all splits (`convex`), and the best number and mix of workers (`sizing`). Pure mathematics: the splits
+//! themselves are placements (`placement`), and fitting to measured times is in `estimate`.
 
 mod convex;
 mod dtd;
@@ -44,14 +43,14 @@ impl Server {
 /// What is to be split: workers and the tasks that arrive for all of them. Valid by construction: at least one worker,
 /// and fewer tasks than they can serve.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Setting<'a> {
+pub struct QueueSetting<'a> {
     servers: &'a [Server],
     lambda: f64,
     delay: f64,
     spare: f64,
 }
 
-impl<'a> Setting<'a> {
+impl<'a> QueueSetting<'a> {
     /// `lambda` tasks arrive per second. `delay` is the thesis' D in seconds: what the tasks of a fully loaded worker
     /// take at least, so that worker `i` has the offset `offset_i + delay lambda_i / mu_i`.
     ///

@@ -6,7 +6,7 @@
 //! has `C(n, i) / i`, whose alternating sum is the harmonic number. The alternating sums of equation 47 cancel beyond
 //! some thirty workers; here stands an integral that is the same.
 
-use crate::queueing::quadrature::{Point, integrate};
+use crate::queueing::quadrature::{Node, integrate};
 use crate::queueing::{QueueError, finite_above_zero};
 use std::ops::RangeInclusive;
 
@@ -32,7 +32,7 @@ pub enum Law {
 
 /// A number of workers and what it gives.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Size {
+pub struct ClusterSize {
     /// How many.
     pub count: u32,
     /// Mean sojourn time, in seconds.
@@ -44,7 +44,12 @@ pub struct Size {
 ///
 /// # Errors
 /// Rates or D out of range, and a range beyond the limits.
-pub fn curve(mu: f64, lambda: f64, law: Law, range: RangeInclusive<u32>) -> Result<Vec<Size>, QueueError> {
+pub fn curve(
+    mu: f64,
+    lambda: f64,
+    law: Law,
+    range: RangeInclusive<u32>,
+) -> Result<Vec<ClusterSize>, QueueError> {
     finite_above_zero("mu", mu)?;
     finite_above_zero("lambda", lambda)?;
     if let Law::Delayed(delay) = law
@@ -83,7 +88,7 @@ pub fn curve(mu: f64, lambda: f64, law: Law, range: RangeInclusive<u32>) -> Resu
                 (harmonic + (joined[count as usize - 1] - harmonic) * load) / spare
             }
         };
-        points.push(Size { count, mean });
+        points.push(ClusterSize { count, mean });
     }
     Ok(points)
 }
@@ -98,7 +103,7 @@ pub fn best_count(
     lambda: f64,
     law: Law,
     range: RangeInclusive<u32>,
-) -> Result<Option<Size>, QueueError> {
+) -> Result<Option<ClusterSize>, QueueError> {
     Ok(curve(mu, lambda, law, range)?
         .into_iter()
         .reduce(|best, point| if point.mean < best.mean { point } else { best }))
@@ -111,7 +116,7 @@ pub fn best_count(
 pub fn fork_join(count: u32) -> Vec<f64> {
     // The terms end where `n e^-u` does; they are smooth at unit scale, so a fixed rule is exact.
     let end = 45.0 + f64::from(count).ln().max(0.0);
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<Node> = Vec::new();
     let mut low = 0.0;
     while low < end {
         integrate(&|_| 0.0, low, low + 0.5, 1.0, &mut |point| points.push(point));
@@ -119,7 +124,7 @@ pub fn fork_join(count: u32) -> Vec<f64> {
     }
     let mut powers: Vec<[f64; 4]> = points
         .iter()
-        .map(|Point { at: u, weight }| {
+        .map(|Node { at: u, weight }| {
             let (full, part) = (-(-u).exp_m1(), below_erlang(*u));
             [full, part, full * weight / u, part * weight / u]
         })
@@ -146,7 +151,7 @@ fn below_erlang(u: f64) -> f64 {
 
 /// A kind of worker that can be bought.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Offer {
+pub struct WorkerPrice {
     /// Tasks per second that it serves.
     pub mu: f64,
     /// Its price, in the unit of the budget.
@@ -164,7 +169,7 @@ pub enum Spend {
 
 /// A mix of workers.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Mix {
+pub struct WorkerMix {
     /// How many of each kind, in the order of the menu.
     pub counts: Vec<u32>,
     /// Mean sojourn time (equation 48), in seconds.
@@ -179,7 +184,12 @@ pub struct Mix {
 ///
 /// # Errors
 /// No kind, rates, prices or a budget out of range, and more combinations than [`COMBINATIONS_MAX`].
-pub fn best_mix(menu: &[Offer], lambda: f64, budget: f64, spend: Spend) -> Result<Option<Mix>, QueueError> {
+pub fn best_mix(
+    menu: &[WorkerPrice],
+    lambda: f64,
+    budget: f64,
+    spend: Spend,
+) -> Result<Option<WorkerMix>, QueueError> {
     if menu.is_empty() {
         return Err(QueueError::Workers { count: 0 });
     }
@@ -198,22 +208,22 @@ pub fn best_mix(menu: &[Offer], lambda: f64, budget: f64, spend: Spend) -> Resul
     }
     let mut harmonic = vec![0.0];
     let mut search =
-        Search { menu, lambda, budget, spend, tried: 0, counts: vec![0; menu.len()], best: None };
+        MixSearch { menu, lambda, budget, spend, tried: 0, counts: vec![0; menu.len()], best: None };
     search.buy(0, 0.0, 0.0, 0, &mut harmonic)?;
     Ok(search.best)
 }
 
-struct Search<'a> {
-    menu: &'a [Offer],
+struct MixSearch<'a> {
+    menu: &'a [WorkerPrice],
     lambda: f64,
     budget: f64,
     spend: Spend,
     tried: u64,
     counts: Vec<u32>,
-    best: Option<Mix>,
+    best: Option<WorkerMix>,
 }
 
-impl Search<'_> {
+impl MixSearch<'_> {
     /// Tries all numbers of the kinds from `kind` on, after so much was spent on so many workers of this total rate.
     fn buy(
         &mut self,
@@ -257,7 +267,7 @@ impl Search<'_> {
         }
         let mean = count as f64 * harmonic[count] / (rate - self.lambda);
         if self.best.as_ref().is_none_or(|best| mean < best.mean) {
-            self.best = Some(Mix { counts: self.counts.clone(), mean, cost: spent });
+            self.best = Some(WorkerMix { counts: self.counts.clone(), mean, cost: spent });
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Thesis, equations 4 to 10. The sum over all subsets (equations 6 and 10) overflows and cancels beyond some thirty
 //! workers; here stands the integral of `1 - product of F_i`, for any number of them.
 
-use crate::queueing::quadrature::{Point, integrate};
+use crate::queueing::quadrature::{Node, integrate};
 use crate::queueing::{Dtd, QueueError, WORKERS_MAX, sum};
 
 /// Panels below the scale of the integrand; each is a quarter of the next, so the first is 4^-24 of it.
@@ -84,7 +84,7 @@ impl Largest {
 
     /// Its mean in seconds. The points of the integral are told to `points`, as times since the largest offset; behind
     /// the last of them the survival functions sum up to less than 1e-11.
-    pub(crate) fn mean(&self, points: &mut impl FnMut(Point)) -> f64 {
+    pub(crate) fn mean(&self, points: &mut impl FnMut(Node)) -> f64 {
         if self.groups.iter().any(|(time, _)| time.a == 0.0 && time.b <= 1.0) {
             return f64::INFINITY;
         }

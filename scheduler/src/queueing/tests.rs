@@ -1,7 +1,7 @@
 //! Sojourn times and rates against closed forms, inclusion and exclusion, and numbers of the thesis.
 
 use super::quadrature::integrate;
-use super::sizing::{Law, Offer, Spend, best_count, best_mix, curve, fork_join};
+use super::sizing::{Law, Spend, WorkerPrice, best_count, best_mix, curve, fork_join};
 use super::*;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -201,8 +201,9 @@ fn drawn_values_have_the_mean_of_their_distribution() {
 #[test]
 fn bad_input_is_refused_with_the_field() {
     let servers = [Server::exponential(1.0), Server::exponential(0.0)];
-    let refused =
-        |servers: &[Server], lambda, delay| Setting::new(servers, lambda, delay).unwrap_err().to_string();
+    let refused = |servers: &[Server], lambda, delay| {
+        QueueSetting::new(servers, lambda, delay).unwrap_err().to_string()
+    };
     assert_eq!(refused(&[], 1.0, 0.0), "there is no worker");
     assert_eq!(refused(&servers, 1.0, 0.0), "worker 1: `mu` is 0, which is not a finite rate above 0");
     assert_eq!(
@@ -271,7 +272,8 @@ fn worked_fig71() {
     }
 }
 
-const MENU: [Offer; 2] = [Offer { mu: 1.0, price: 400.0 }, Offer { mu: 1.25, price: 800.0 }];
+const MENU: [WorkerPrice; 2] =
+    [WorkerPrice { mu: 1.0, price: 400.0 }, WorkerPrice { mu: 1.25, price: 800.0 }];
 const BUDGETS: [f64; 14] = [
     2000.0, 4000.0, 6000.0, 8000.0, 10000.0, 12000.0, 14000.0, 16000.0, 18000.0, 20000.0, 25000.0, 30000.0,
     35000.0, 40000.0,
@@ -400,15 +402,15 @@ fn worked_budget_spent_at_most() {
 
 #[test]
 fn sizes_that_cannot_be_are_refused() {
-    let error = |menu: &[Offer], lambda, budget| {
+    let error = |menu: &[WorkerPrice], lambda, budget| {
         best_mix(menu, lambda, budget, Spend::AtMost).unwrap_err().to_string()
     };
     assert_eq!(error(&[], 1.0, 1.0), "there is no worker");
     assert_eq!(error(&MENU, 0.0, 1.0), "`lambda` is 0, which is not a finite number above 0");
     assert_eq!(error(&MENU, 1.0, f64::INFINITY), "`budget` is inf, which is not a finite number above 0");
-    let free = [Offer { mu: 1.0, price: 0.0 }];
+    let free = [WorkerPrice { mu: 1.0, price: 0.0 }];
     assert_eq!(error(&free, 1.0, 1.0), "worker 0: `price` is 0, which is not a finite number above 0");
-    let many = [Offer { mu: 1.0, price: 1.0 }; 4];
+    let many = [WorkerPrice { mu: 1.0, price: 1.0 }; 4];
     assert!(error(&many, 1.0, 1000.0).contains("more than 20000000 ways"));
     assert_eq!(best_count(1.0, 10.0, Law::Lemma10, 1..=10), Ok(None));
     assert!(curve(-1.0, 1.0, Law::Lemma10, 1..=10).is_err());

@@ -1,6 +1,6 @@
 //! Simulators: drivers of the same policies and placements that decide on real clusters, in virtual time.
 //!
-//! Every simulator takes the jobs in the order of their arrival, tells a sink the record of each job when it ends, and
+//! Every simulator takes the jobs in the order of their arrival, gives a sink the record of each job when it ends, and
 //! gives the same bytes for the same seed.
 
 pub mod cluster;

@@ -5,14 +5,14 @@ use std::fmt;
 
 /// One field that is not as expected.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Difference {
+pub struct CaseDifference {
     /// Where: `completion.FCFS[2]`; empty if the case could not be computed at all.
     pub place: String,
     /// What is wrong, in words.
     pub what: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for CaseDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.place.is_empty() {
             f.write_str(&self.what)
@@ -26,7 +26,7 @@ impl fmt::Display for Difference {
 #[derive(Debug)]
 pub struct Checker {
     tolerance: f64,
-    differences: Vec<Difference>,
+    differences: Vec<CaseDifference>,
     compared: usize,
 }
 
@@ -39,13 +39,13 @@ impl Checker {
 
     /// The case cannot be computed.
     pub fn refuse(&mut self, why: String) {
-        self.differences.push(Difference { place: String::new(), what: why });
+        self.differences.push(CaseDifference { place: String::new(), what: why });
     }
 
     /// Something is not as expected.
     pub fn differ(&mut self, place: &str, what: String) {
         self.compared += 1;
-        self.differences.push(Difference { place: place.to_owned(), what });
+        self.differences.push(CaseDifference { place: place.to_owned(), what });
     }
 
     /// Compares a computed value with the expected one: numbers within the tolerance (`"inf"` is infinity, `"-inf"`
@@ -87,13 +87,13 @@ impl Checker {
             expected == computed || (expected - computed).abs() <= self.tolerance * expected.abs().max(1.0);
         if !same {
             let what = format!("expected {expected}, computed {computed}");
-            self.differences.push(Difference { place: place.to_owned(), what });
+            self.differences.push(CaseDifference { place: place.to_owned(), what });
         }
     }
 
     /// The differences; a case that compared nothing at all is one.
     #[must_use]
-    pub fn into_differences(mut self) -> Vec<Difference> {
+    pub fn into_differences(mut self) -> Vec<CaseDifference> {
         if self.compared == 0 && self.differences.is_empty() {
             self.refuse("nothing is expected of it that could be compared".to_owned());
         }

@@ -13,7 +13,7 @@ mod order;
 mod slotted;
 mod stragglers;
 
-pub use compare::{Checker, Difference};
+pub use compare::{CaseDifference, Checker};
 
 use serde_json::Value;
 
@@ -22,20 +22,19 @@ use serde_json::Value;
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct CaseReport {
     pub id: String,
-    /// Its kind.
     pub kind: String,
     /// What it is, in words.
     pub description: String,
     /// Everything that differs, and why it could not be computed; empty if it passed.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<CaseDifference>,
 }
 
 /// What a kind of case computes: reads `input`, compares with `expect` through the checker.
 /// An error is an input that cannot be computed, in words that name the field.
-pub(crate) type Kind = fn(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String>;
+pub(crate) type CaseKind = fn(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String>;
 
 /// The kinds by name.
-const KINDS: &[(&str, Kind)] = &[
+const KINDS: &[(&str, CaseKind)] = &[
     ("fluid", fluid::check),
     ("slotted", slotted::slotted),
     ("deadline-plan", deadline_plan::check),

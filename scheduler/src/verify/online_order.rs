@@ -7,14 +7,14 @@
 use super::Checker;
 use super::compare::number_of;
 use super::order::{parameters_of, size_of};
-use crate::policy::pairs::{Branch, Groups, Schedule};
+use crate::policy::pairs::{Branch, OnlineGroups, Schedule};
 use serde_json::Value;
 
 /// The most steps of a case, and the most groups.
 const STEPS_MAX: usize = 1_000;
 
 enum OrderState {
-    Groups(Groups),
+    OnlineGroups(OnlineGroups),
     Schedule(Schedule),
 }
 
@@ -28,7 +28,7 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     }
     let shows = |field: &str| steps.iter().any(|step| step.get(field).is_some());
     let mut state = match (shows("groups"), shows("S")) {
-        (true, false) => OrderState::Groups(Groups::new(alpha, k)),
+        (true, false) => OrderState::OnlineGroups(OnlineGroups::new(alpha, k)),
         (false, true) => OrderState::Schedule(Schedule::new(alpha)),
         _ => {
             return Err(
@@ -40,7 +40,7 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
         let place = format!("steps[{index}]");
         state.step(step, &place, checker)?;
         let (field, computed) = match &state {
-            OrderState::Groups(groups) => ("groups", Value::from(groups.blocks())),
+            OrderState::OnlineGroups(groups) => ("groups", Value::from(groups.blocks())),
             OrderState::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
         };
         if let Some(expected) = step.get(field) {
@@ -54,13 +54,13 @@ impl OrderState {
     fn step(&mut self, step: &Value, place: &str, checker: &mut Checker) -> Result<(), String> {
         if let Some(popped) = step.get("pop") {
             let first = match self {
-                OrderState::Groups(groups) => groups.order().next(),
+                OrderState::OnlineGroups(groups) => groups.order().next(),
                 OrderState::Schedule(schedule) => schedule.order().next(),
             };
             let Some(first) = first else { return Err(format!("`{place}.pop`: no job waits")) };
             checker.value(&format!("{place}.pop"), popped, &Value::from(first));
             match self {
-                OrderState::Groups(groups) => groups.leave(first),
+                OrderState::OnlineGroups(groups) => groups.leave(first),
                 OrderState::Schedule(schedule) => schedule.leave(first),
             }
             return Ok(());
@@ -68,7 +68,7 @@ impl OrderState {
         let id = step.get("arrive").and_then(Value::as_u64);
         let id = id.ok_or_else(|| format!("`{place}` has neither `arrive` nor `pop`"))?;
         let waits = match self {
-            OrderState::Groups(groups) => groups.order().any(|other| other == id),
+            OrderState::OnlineGroups(groups) => groups.order().any(|other| other == id),
             OrderState::Schedule(schedule) => schedule.order().any(|other| other == id),
         };
         if waits {
@@ -78,7 +78,7 @@ impl OrderState {
         let drawn = step.get("u").and_then(number_of).filter(|drawn| (0.0..=1.0).contains(drawn));
         let drawn = drawn.ok_or_else(|| format!("`{place}.u` is missing, or not from 0 to 1"))?;
         let branch = match self {
-            OrderState::Groups(groups) => match groups.arrive(id, size, drawn) {
+            OrderState::OnlineGroups(groups) => match groups.arrive(id, size, drawn) {
                 Branch::Reschedule => "reschedule".to_owned(),
                 Branch::NewGroup => "new group".to_owned(),
                 Branch::Joined(group) => format!("joined {group}"),
@@ -96,4 +96,55 @@ impl OrderState {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use crate::verify::check_file;
+    use serde_json::{Value, json};
+
+    fn differences(input: &Value, steps: &Value) -> Vec<String> {
+        let case = json!({"id": "a", "kind": "online-order", "input": input, "expect": {"steps": steps}});
+        let reports = check_file(&json!({"cases": [case]}).to_string()).unwrap();
+        reports[0].differences.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn algorithm_5_is_followed_step_by_step() {
+        let input = json!({"alpha": 0.5, "k": 2});
+        let mut steps = json!([
+            {"arrive": 0, "job": [1, 2], "u": 0.9, "branch": "new group", "groups": [[0]]},
+            {"arrive": 1, "job": [8, 2], "u": 0.9, "branch": "new group", "groups": [[0], [1]]},
+            {"arrive": 2, "job": [2, 9], "u": 0.9, "branch": "joined 1", "groups": [[0], [2, 1]]},
+            {"pop": 0, "groups": [[2, 1]]},
+            {"arrive": 4, "job": [1, 1], "u": 1e-9, "branch": "reschedule", "groups": [[4], [2, 1]]},
+        ]);
+        assert_eq!(differences(&input, &steps), [""; 0]);
+        steps[2]["branch"] = json!("joined 0");
+        steps[3]["pop"] = json!(2);
+        let found = differences(&input, &steps);
+        assert!(found[0].starts_with("steps[2].branch: expected \"joined 0\""), "{found:?}");
+        assert!(found[1].starts_with("steps[3].pop: expected 2"), "{found:?}");
+    }
+
+    #[test]
+    fn algorithm_8_is_followed_step_by_step() {
+        let steps = json!([
+            {"arrive": 0, "job": [1, 2], "u": 0.9, "branch": "reschedule", "S": [0]},
+            {"arrive": 1, "job": [2, 1], "u": 0.9, "branch": "insert", "S": [0, 1]},
+            {"arrive": 2, "job": [1, 3], "u": 0.9, "branch": "insert", "S": [0, 2, 1]},
+            {"pop": 0},
+            {"arrive": 4, "job": [1, 1], "u": 1e-9, "branch": "reschedule", "S": [2, 4, 1]},
+        ]);
+        assert_eq!(differences(&json!({}), &steps), [""; 0]);
+    }
+
+    #[test]
+    fn steps_that_cannot_be_taken_say_which_field() {
+        let refused = |steps: Value| differences(&json!({}), &steps).join("; ");
+        assert!(refused(json!([{"arrive": 0, "job": [1, 2], "u": 0.9}])).contains("neither `groups`"));
+        assert!(refused(json!([{"S": []}])).contains("`steps[0]` has neither `arrive` nor `pop`"));
+        assert!(refused(json!([{"pop": 0, "S": []}])).contains("no job waits"));
+        assert!(refused(json!([{"arrive": 0, "job": [1], "u": 0.9, "S": []}])).contains("`steps[0].job`"));
+        assert!(refused(json!([{"arrive": 0, "job": [1, 2], "u": 2, "S": []}])).contains("`steps[0].u`"));
+        let twice = json!({"arrive": 0, "job": [1, 2], "u": 0.9, "S": [0]});
+        assert!(refused(json!([twice, twice])).contains("job 0 waits already"));
+    }
+}

@@ -102,7 +102,7 @@ fn compute(
         finish[listed[record.seq as usize].0] = record.completion as u64;
         flow += record.flow() as u64;
     };
-    let mut observer = |slot: u64, served: &[slotted::Served]| {
+    let mut observer = |slot: u64, served: &[slotted::SlotService]| {
         if with_slots {
             slots.resize(slot as usize - 1, json!({}));
             let by_index: BTreeMap<usize, Value> = served

@@ -63,38 +63,37 @@ impl Units {
 
 /// Sizes of jobs.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Setting {
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub struct AsrptSetting {
     /// Its name, as in `asrpt:setting=exp-large`.
     pub name: &'static str,
     /// As the paper writes it.
     pub title: &'static str,
-    /// Units of maps.
     pub maps: Units,
-    /// Units of reduces.
     pub reduces: Units,
 }
 
 /// The four settings, in the order of figures 5 to 8.
-pub const SETTINGS: [Setting; 4] = [
-    Setting {
+pub const SETTINGS: [AsrptSetting; 4] = [
+    AsrptSetting {
         name: "exp-large",
         title: "Exp(5) map, Exp(40) reduce",
         maps: Units::Exponential(5.0),
         reduces: Units::Exponential(40.0),
     },
-    Setting {
+    AsrptSetting {
         name: "exp-small",
         title: "Exp(30) map, Exp(15) reduce",
         maps: Units::Exponential(30.0),
         reduces: Units::Exponential(15.0),
     },
-    Setting {
+    AsrptSetting {
         name: "uniform-large",
         title: "U[1,9] map, U[10,70] reduce",
         maps: Units::Uniform(1, 9),
         reduces: Units::Uniform(10, 70),
     },
-    Setting {
+    AsrptSetting {
         name: "uniform-small",
         title: "U[10,50] map, U[10,20] reduce",
         maps: Units::Uniform(10, 50),
@@ -148,7 +147,7 @@ impl Cut {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrivals {
     /// Sizes.
-    pub setting: Setting,
+    pub setting: AsrptSetting,
     /// How reduces are cut.
     pub cut: Cut,
     /// Jobs in a slot, on average; above 0 and at most a million.
@@ -160,7 +159,7 @@ pub struct Arrivals {
 impl Arrivals {
     /// As in the paper.
     #[must_use]
-    pub fn of(setting: Setting, cut: Cut) -> Self {
+    pub fn of(setting: AsrptSetting, cut: Cut) -> Self {
         Self { setting, cut, rate: RATE, slots: SLOTS }
     }
 

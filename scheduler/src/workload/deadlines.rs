@@ -1,8 +1,8 @@
 //! A stand-in for the scenario of the deadlines paper: Simulator, WordCount and two Joins on 60 map slots.
 //!
 //! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It prints the
-//! numbers of tasks, the deadlines, the weights and how long each job takes by itself (3549, 1264 and 101 s), and shows the
-//! lengths of tasks in figures without numbers; it does not print when the jobs were submitted.
+//! numbers of tasks, the deadlines, the weights and how long each job takes by itself (3549, 1264 and 101 s), and
+//! shows the lengths of tasks in figures without numbers; it does not print when the jobs were submitted.
 //! So lengths are drawn such that each job by itself takes about as long as printed: Simulator in four phases, each
 //! longer than the one before; WordCount around 91 s but for a slower first wave and a few stragglers; Join
 //! as [`Joins`] says. Jobs come 1000 s apart.
@@ -152,16 +152,16 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     make: |arguments| {
         let joins = Joins::ALL[arguments.choice("joins", &Joins::ALL.map(Joins::name))?];
         let weights = [[1.0; 4], WEIGHTS][arguments.choice("weights", &["equal", "paper"])?];
-        Ok(Box::new(Scenario { joins, weights }))
+        Ok(Box::new(DeadlineScenario { joins, weights }))
     },
 }];
 
-struct Scenario {
+struct DeadlineScenario {
     joins: Joins,
     weights: [f64; 4],
 }
 
-impl Generator for Scenario {
+impl Generator for DeadlineScenario {
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         Box::new(scenario(self.joins, self.weights, seed).into_iter())
     }

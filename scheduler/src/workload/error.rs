@@ -101,7 +101,6 @@ pub enum WorkloadError {
     TooManyBad {
         /// How many may be.
         limit: u64,
-        /// The first.
         first: BadLine,
     },
     /// A column that means nothing here, or stands twice.

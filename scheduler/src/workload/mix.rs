@@ -1,10 +1,11 @@
-//! Mixes of jobs as a small cluster sees them: programs of different kinds, many short jobs and a few long ones, cut into
-//! tasks whose lengths vary, in a Poisson stream.
+//! Mixes of jobs as a small cluster sees them: programs of different kinds, many short jobs and a few long ones, cut
+//! into tasks whose lengths vary, in a Poisson stream.
 //!
-//! No paper prints such a mix, so it is one by assumption: inputs are log-normal numbers of splits; a program has its own
-//! seconds and output for each split, a job differs from others of its program by a log-normal factor, and its maps from
-//! each other by another. Programs with a history have a name; programs that nobody has seen come under a name of their
-//! own each time. The arrivals are spread such that the busiest of slots and network is loaded as asked, exactly.
+//! No paper prints such a mix, so it is one by assumption: inputs are log-normal numbers of splits; a program has its
+//! own seconds and output for each split, a job differs from others of its program by a log-normal factor, and its
+//! maps from each other by another. Programs with a history have a name; programs that nobody has seen come under a
+//! name of their own each time. The arrivals are spread such that the busiest of slots and network is loaded as asked,
+//! exactly.
 
 use super::{Generator, Job};
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};

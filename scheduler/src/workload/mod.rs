@@ -1,6 +1,6 @@
 //! Workloads: jobs with their arrivals and sizes, from generators and from traces.
 //!
-//! Not here: reading files; texts and bytes are arguments.
+//! No file is read here; texts and bytes are arguments.
 
 pub mod asrpt;
 pub mod catalogue;
@@ -30,7 +30,8 @@ pub struct Job {
     pub arrival: f64,
     /// Slot-seconds of all maps, seconds of the whole network at the shuffle, slot-seconds of all reduces.
     pub work: PerStation<f64>,
-    /// Length of each map on a worker of speed 1; their sum is `work[Station::Map]`. Empty: the job is not cut into tasks.
+    /// Length of each map on a worker of speed 1; their sum is `work[Station::Map]`. Empty: the job is not cut into
+    /// tasks.
     pub maps: Vec<f64>,
     /// Length of each reduce, as for maps.
     pub reduces: Vec<f64>,

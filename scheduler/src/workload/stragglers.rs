@@ -2,8 +2,8 @@
 //!
 //! Thesis, sections 2-3 and 3-1: jobs arrive at random and each brings a number of map tasks, so that tasks arrive at
 //! the rate `lambda` = jobs per second times tasks per job; a task takes a delayed tailed time on a worker of speed 1.
-//! The defaults lie in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis ends at the barrier.
-//! Not here: the thesis' own traces, which it only names.
+//! The defaults lie in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis ends at the
+//! barrier. Not here: the thesis' own traces, which it only names.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};

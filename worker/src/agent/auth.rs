@@ -1,6 +1,4 @@
 //! What a worker answers to other workers and submitters: segments, files, listings, what was handed over.
-//!
-//! Not here: the segments themselves (`shuffle::serve`), files (`files`) and outputs of attempts (`handed_over`).
 
 use super::handed_over::{self, HandoverStore};
 use super::{WorkerConfig, files};

@@ -1,6 +1,6 @@
 //! Which attempts a worker's slots have begun, in a file that outlives the process.
 //!
-//! Attempts are queued behind others, and a process that user code brings down cannot say any more which of them
+//! Attempts are queued behind others, and a process that user code brings down can no longer report which of them
 //! it had begun: whoever started it reads it here, so that the right one is charged. Not here: attempts that have
 //! ended; their place is kept until the slot begins the next one.
 

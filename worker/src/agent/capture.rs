@@ -1,8 +1,8 @@
 //! What user code writes to stdout and stderr: caught in a file, handed out by attempt.
 //!
-//! Both descriptors of the process point to one file in the spill directory (a pipe would lose the last words
+//! Both descriptors of the process point to one file in the spill directory (a pipe would lose the last output
 //! of a process that aborts; the supervisor reads them from the file). The worker's own log goes to the
-//! descriptor that stderr was before. Not here: storing logs (the master does, capped).
+//! descriptor that stderr was before.
 //!
 //! Invariant: the file never grows much beyond [`FILE_BYTES_MAX`].
 
@@ -28,13 +28,14 @@ pub struct Capture {
 
 /// Tells how much has been written so far. Cloning shares the file.
 #[derive(Clone)]
-pub struct Mark(Arc<File>);
+pub struct CaptureMark(Arc<File>);
 
-impl Mark {
+impl CaptureMark {
     /// Bytes in the file now.
     #[must_use]
     pub fn now(&self) -> u64 {
-        // The position is nobody's: writers append, readers say where. Seeking is the cheapest way to ask.
+        // The position of the file is not used otherwise: writers append, readers give an offset. Seeking is the
+        // cheapest way to ask.
         (&*self.0).seek(SeekFrom::End(0)).unwrap_or(0)
     }
 }
@@ -54,13 +55,13 @@ impl Capture {
         Ok((Self { file: Arc::new(File::from(file)), read: 0 }, before))
     }
 
-    /// What tells others how much has been written.
+    /// A handle by which others see how much has been written.
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark(self.file.clone())
+    pub fn mark(&self) -> CaptureMark {
+        CaptureMark(self.file.clone())
     }
 
-    /// What has been written since the last call up to this byte of the file (as a [`Mark`] told), at most
+    /// What has been written since the last call up to this byte of the file (as a [`CaptureMark`] gave it), at most
     /// `limit` bytes; the rest comes with the next calls.
     ///
     /// # Errors

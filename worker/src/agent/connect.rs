@@ -1,6 +1,4 @@
 //! The control connection of a worker: found, kept up to the greeting, written to.
-//!
-//! Not here: what the frames mean (`control`).
 
 use super::{WorkerConfig, WorkerError, chain};
 use crate::http::{Connection, Duplex, HttpError, Timeouts};

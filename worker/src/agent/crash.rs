@@ -1,8 +1,8 @@
 //! Which attempt was running on the thread that brings its process down, in a file that outlives the process.
 //!
 //! With several slots the process cannot be asked any more whose code ended it: so the signals of a crash, and `exit`,
-//! are caught on the thread where they happen, which knows its attempt. What they do otherwise stays as it is. Not here:
-//! kills from outside (no thread's doing), and threads that user code starts (nobody's).
+//! are caught on the thread where they happen, which knows its attempt. What they do otherwise stays as it is. Not
+//! here: kills from outside (no thread's doing), and threads that user code starts (nobody's).
 //!
 //! Invariant: what runs in a signal handler touches atomics, thread locals without destructors, and system calls that
 //! may be used there.
@@ -35,7 +35,7 @@ thread_local! {
 static NOTE: AtomicI32 = AtomicI32::new(-1);
 /// Only the first crash counts: what comes after it follows from it.
 static NOTED: AtomicBool = AtomicBool::new(false);
-/// What signals did before, in the order of [`SIGNALS`]. The standard library tells there of a stack that overflowed.
+/// What signals did before, in the order of [`SIGNALS`]. The standard library reports an overflow of the stack there.
 static BEFORE: [OnceLock<libc::sigaction>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
 /// This thread runs that attempt from now on, or none.
@@ -50,7 +50,7 @@ pub fn read(directory: &Path) -> Option<AttemptId> {
     begun::parse(bytes.first_chunk()?)
 }
 
-/// From now on the process leaves word if it is brought down from within. Once in a process.
+/// From now on the process notes the attempt if it is brought down from within. Once in a process.
 ///
 /// # Errors
 /// A file that cannot be made.

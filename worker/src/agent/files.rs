@@ -2,7 +2,7 @@
 //!
 //! A worker that sees the submitter's files reads them directly; one that does not asks the attached
 //! submitter. Files named on a worker are served by that worker. Both sides use the same two routes,
-//! `POST /files/JOB` for a range and `POST /list` for names. Not here: planning splits (`input`).
+//! `POST /files/JOB` for a range and `POST /list` for names.
 
 use crate::answer;
 use crate::codec;
@@ -23,14 +23,14 @@ use std::os::unix::fs::FileExt;
 pub const RANGE_BYTES_MAX: u64 = 8 << 20;
 
 /// Longest request for a range or a listing.
-pub const REQUEST_BYTES_MAX: usize = 1 << 20;
+pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// Where a worker serves its files to a submitter that has no job yet: to look at headers and to sample keys.
 pub const SAMPLE_ROUTE: &str = "/files/sample";
 
 /// The route on which the files of a job are served.
 #[must_use]
-pub fn job_route(job: JobId) -> String {
+pub(crate) fn job_route(job: JobId) -> String {
     format!("/files/{job}")
 }
 
@@ -172,7 +172,7 @@ impl FileAccess for JobFiles {
             },
             Place::Submitter => match (LocalFiles.open(piece), &self.submitter) {
                 (Ok(file), _) => Ok(file),
-                // Not the same file here: the submitter's word decides, and it checks the stamp too.
+                // Not the same file here: the submitter's copy counts, and it checks the stamp too.
                 (Err(_), Some(endpoint)) => Ok(self.remote(endpoint, piece)),
                 (Err(error), None) => Err(error),
             },

@@ -57,7 +57,7 @@ pub struct WorkerConfig {
     pub master: Endpoint,
     /// What lets it join.
     pub token: Token,
-    /// Says who may tell that this process has ended ([`crate::protocol::ended_proof`]).
+    /// Proves who may report that this process has ended ([`crate::protocol::ended_proof`]).
     pub ended_proof: Secret,
     /// What it is made to be.
     pub settings: WorkerSettings,
@@ -79,10 +79,10 @@ pub struct WorkerConfig {
 
 /// Why a worker's process ends.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkerExit {
-    /// The master said so, or the shutdown signal came.
+    /// The master asked for it, or the shutdown signal came.
     Shutdown,
-    /// The master is gone.
     MasterGone,
     /// User code hangs in a thread that nothing can stop: the process must be replaced.
     Stuck(AttemptId),
@@ -93,52 +93,44 @@ pub enum WorkerExit {
 /// Why a worker could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkerError {
     /// The shuffle server cannot listen.
     #[error("the shuffle server cannot listen")]
     Listen {
-        /// Why.
         #[source]
         source: http::BindError,
     },
     /// The master could not be reached in time.
     #[error("could not reach the master at {master} within {seconds} s")]
     Unreachable {
-        /// Where.
         master: Endpoint,
         /// How long it was tried.
         seconds: u64,
-        /// What the last try said.
+        /// The error of the last try.
         #[source]
         source: Box<HttpError>,
     },
     /// The master does not want this worker.
     #[error("the master at {master} refused this worker: {reason}")]
     Refused {
-        /// Where.
         master: Endpoint,
         /// Its words.
         reason: String,
     },
     /// The token is not the master's, or may not join.
     #[error("the master at {master} refused the token")]
-    Unauthorised {
-        /// Where.
-        master: Endpoint,
-    },
+    Unauthorised { master: Endpoint },
     /// The first frames went wrong.
     #[error("the master at {master} did not greet as expected")]
     Greeting {
-        /// Where.
         master: Endpoint,
-        /// How.
         #[source]
         source: Box<FrameError>,
     },
     /// A thread or file of the worker itself.
     #[error("could not start the worker")]
     Start {
-        /// Why.
         #[source]
         source: std::io::Error,
     },
@@ -211,7 +203,7 @@ pub async fn run(
     let mut agent = Agent::new(config, jobs, JoinedWorker { worker, store, handovers, epoch, frames })?;
     let exit = agent.drive(&mut incoming, shutdown, heartbeat_ms).await;
     agent.leave();
-    // The last words, such as which attempt hangs, must be out before the process ends.
+    // The last frames, such as the one that names an attempt that hangs, must be sent before the process ends.
     let _ = tokio::time::timeout(Duration::from_secs(1), written).await;
     Ok(exit)
 }

@@ -1,7 +1,7 @@
 //! What becomes of a part: built under `_temporary`, or here and sent there once the master allows it.
 //!
 //! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file of its own
-//! that nobody looks at. Not here: what is in a part (`task`), publishing (whoever closes the output).
+//! that nobody looks at.
 
 use super::slots::{Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting};
 use crate::clean::message as clean;
@@ -118,10 +118,10 @@ pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Res
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
-    let own_trouble = descriptors::are_used_up(source);
+    let out_of_descriptors = descriptors::are_used_up(source);
     let remark = disk::remark(path, source).map_or_else(String::new, |remark| format!("; {remark}"));
     Failed {
-        class: if own_trouble { FailureClass::Worker } else { FailureClass::Output },
+        class: if out_of_descriptors { FailureClass::Worker } else { FailureClass::Output },
         message: clean(&format!("could not write {}: {source}{remark}", path.display())),
     }
 }

@@ -105,10 +105,10 @@ impl JobSource for Source {
 }
 
 /// A worker and the master's end of its connection.
-struct Hand {
+struct TestMaster {
     orders: Sender<Vec<MasterFrame>>,
     said: UnboundedReceiver<Vec<u8>>,
-    heard: VecDeque<WorkerFrame>,
+    received: VecDeque<WorkerFrame>,
     endpoint: Endpoint,
     gate: Arc<Gate>,
     arrivals: UnboundedReceiver<u32>,
@@ -121,7 +121,7 @@ struct Hand {
     _spill: tempfile::TempDir,
 }
 
-impl Hand {
+impl TestMaster {
     async fn start(slots: SlotCounts, speed: f64, output: &std::path::Path) -> Self {
         let spill = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -159,11 +159,11 @@ impl Hand {
             agent.drive(&mut incoming, stopped, 20).await;
             agent.leave();
         });
-        let (output, heard) = (output.to_owned(), VecDeque::new());
+        let (output, received) = (output.to_owned(), VecDeque::new());
         Self {
             orders,
             said,
-            heard,
+            received,
             endpoint,
             gate,
             arrivals,
@@ -180,10 +180,10 @@ impl Hand {
     }
 
     /// The next frame for which `pick` has an answer; those before are forgotten.
-    async fn hears<T>(&mut self, what: &str, pick: impl Fn(&WorkerFrame) -> Option<T>) -> T {
+    async fn waits_for<T>(&mut self, what: &str, pick: impl Fn(&WorkerFrame) -> Option<T>) -> T {
         let hearing = async {
             loop {
-                while let Some(frame) = self.heard.pop_front() {
+                while let Some(frame) = self.received.pop_front() {
                     if let Some(found) = pick(&frame) {
                         return found;
                     }
@@ -195,7 +195,7 @@ impl Hand {
                 let bytes = self.said.recv().await.unwrap();
                 let mut reader = FrameReader::new(Cursor::new(bytes), 1 << 20);
                 while let Some(frame) = reader.next().await.unwrap() {
-                    self.heard.push_back(frame);
+                    self.received.push_back(frame);
                 }
             }
         };
@@ -203,9 +203,9 @@ impl Hand {
     }
 
     /// Comes back when the worker has obeyed all orders so far.
-    async fn obeyed(&mut self) {
+    async fn has_handled_all(&mut self) {
         self.order(vec![MasterFrame::Ping { master_ns: 5 }]).await;
-        self.hears("a pong", |frame| matches!(frame, WorkerFrame::Pong { .. }).then_some(())).await;
+        self.waits_for("a pong", |frame| matches!(frame, WorkerFrame::Pong { .. }).then_some(())).await;
     }
 
     fn job(&self, job: JobId) -> MasterFrame {
@@ -233,7 +233,7 @@ impl Hand {
         let map = TaskId::map(job, 0).attempt(0);
         let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
         self.order(vec![self.job(job), MasterFrame::LaunchMap { attempt: map, split }]).await;
-        self.hears("a map", |frame| matches!(frame, WorkerFrame::MapFinished { .. }).then_some(())).await;
+        self.waits_for("a map", |frame| matches!(frame, WorkerFrame::MapFinished { .. }).then_some(())).await;
         self.gathers(job, WORKER, self.endpoint.clone()).await;
     }
 
@@ -244,7 +244,7 @@ impl Hand {
         let maps = vec![TaskId::map(job, 0).attempt(0)];
         orders.push(MasterFrame::Announce { maps, from, endpoint });
         self.order(orders).await;
-        self.hears("segments", |frame| matches!(frame, WorkerFrame::Fetched { .. }).then_some(())).await;
+        self.waits_for("segments", |frame| matches!(frame, WorkerFrame::Fetched { .. }).then_some(())).await;
     }
 
     async fn launches(&mut self, attempt: AttemptId, resume: Option<Continuation>) {
@@ -257,10 +257,10 @@ impl Hand {
             matches!(frame, WorkerFrame::CommitRequest { attempt: asking } if *asking == attempt)
                 .then_some(())
         };
-        self.hears("a built part", asks).await;
+        self.waits_for("a built part", asks).await;
         self.order(vec![MasterFrame::CommitGranted { attempt, permit: Secret::from_bytes([8; 32]) }]).await;
         let (part, stamp, report) = self
-            .hears("a part", |frame| match frame {
+            .waits_for("a part", |frame| match frame {
                 WorkerFrame::PartFinished { part, stamp, report, .. } => {
                     Some((part.clone(), *stamp, report.clone()))
                 }
@@ -279,17 +279,17 @@ impl Hand {
     /// Suspends an attempt that has begun a group and is held up in it.
     async fn suspends(&mut self, attempt: AttemptId) {
         self.order(vec![MasterFrame::Suspend { attempt }]).await;
-        self.obeyed().await;
+        self.has_handled_all().await;
         self.gate.let_in(attempt.task.index, 1);
         let is_it = |frame: &WorkerFrame| {
             matches!(frame, WorkerFrame::Suspended { attempt: stopped } if *stopped == attempt).then_some(())
         };
-        self.hears("a suspension", is_it).await;
+        self.waits_for("a suspension", is_it).await;
     }
 
     /// The report and message of the attempt that fails next.
     async fn fails(&mut self, attempt: AttemptId) -> (FailureClass, String) {
-        self.hears("a failure", |frame| match frame {
+        self.waits_for("a failure", |frame| match frame {
             WorkerFrame::AttemptFailed { attempt: failed, class, message, .. } if *failed == attempt => {
                 Some((*class, message.clone()))
             }
@@ -300,7 +300,7 @@ impl Hand {
 
     async fn hands_over(&mut self, attempt: AttemptId) -> HandOver {
         self.order(vec![MasterFrame::HandOver { attempt }]).await;
-        self.hears("a handing over", |frame| match frame {
+        self.waits_for("a handing over", |frame| match frame {
             WorkerFrame::HandedOver { attempt: left, state, .. } if *left == attempt => Some(state.clone()),
             _ => None,
         })
@@ -329,62 +329,62 @@ fn counter(report: &AttemptReport) -> &[(String, u64)] {
 #[tokio::test]
 async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     let (job, [long, short]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
-    hand.maps(job).await;
-    hand.gate.let_in(0, 3);
-    hand.launches(long, None).await;
+    master.maps(job).await;
+    master.gate.let_in(0, 3);
+    master.launches(long, None).await;
     for _ in 0..4 {
-        assert_eq!(hand.arrivals.recv().await, Some(0));
+        assert_eq!(master.arrivals.recv().await, Some(0));
     }
-    hand.suspends(long).await;
-    let running = hand
-        .hears("a sign of life", |frame| match frame {
+    master.suspends(long).await;
+    let running = master
+        .waits_for("a sign of life", |frame| match frame {
             WorkerFrame::Heartbeat(heartbeat) => Some(heartbeat.running.len()),
             _ => None,
         })
         .await;
     assert_eq!(running, 0, "a suspended attempt does not run");
-    hand.gate.let_in(1, u32::MAX);
-    hand.launches(short, None).await;
-    let (part, report) = hand.publishes(short).await;
+    master.gate.let_in(1, u32::MAX);
+    master.launches(short, None).await;
+    let (part, report) = master.publishes(short).await;
     assert_eq!(part.lines().next(), Some("begin"));
     assert_eq!(report.suspensions, 0);
 
-    hand.gate.let_in(0, u32::MAX);
-    hand.order(vec![MasterFrame::Resume { attempt: long }]).await;
-    let (part, report) = hand.publishes(long).await;
+    master.gate.let_in(0, u32::MAX);
+    master.order(vec![MasterFrame::Resume { attempt: long }]).await;
+    let (part, report) = master.publishes(long).await;
     assert_eq!(report.suspensions, 1);
     assert!(0 < report.suspended_ns && report.suspended_ns < report.ended_ns - report.started_ns);
     assert_eq!(counter(&report), [("parts".to_owned(), 1)]);
 
     let again = JobId(2);
-    hand.maps(again).await;
-    hand.launches(reduce(again, 0), None).await;
-    let (undisturbed, _) = hand.publishes(reduce(again, 0)).await;
+    master.maps(again).await;
+    master.launches(reduce(again, 0), None).await;
+    let (undisturbed, _) = master.publishes(reduce(again, 0)).await;
     assert_eq!(part, undisturbed);
 }
 
 #[tokio::test]
 async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
-    let mut other = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut other = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
-    hand.maps(job).await;
-    hand.gate.let_in(0, 6);
-    hand.launches(attempt, None).await;
+    master.maps(job).await;
+    master.gate.let_in(0, 6);
+    master.launches(attempt, None).await;
     for _ in 0..7 {
-        hand.arrivals.recv().await;
+        master.arrivals.recv().await;
     }
-    hand.suspends(attempt).await;
-    let state = hand.hands_over(attempt).await;
+    master.suspends(attempt).await;
+    let state = master.hands_over(attempt).await;
     assert_eq!((state.groups, state.records), (7, 8));
 
     other.order(vec![other.job(job)]).await;
-    other.gathers(job, WorkerId(4), hand.endpoint.clone()).await;
+    other.gathers(job, WorkerId(4), master.endpoint.clone()).await;
     other.gate.let_in(0, u32::MAX);
-    let endpoint = hand.endpoint.clone();
+    let endpoint = master.endpoint.clone();
     let wrong = HandOver { crc32c: !state.crc32c, ..state.clone() };
     let from = |state| Some(Continuation { attempt, endpoint: endpoint.clone(), state });
     let next = |epoch| attempt.task.attempt(epoch);
@@ -396,15 +396,15 @@ async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written()
     assert_eq!(counter(&report), [("parts".to_owned(), 1)], "counted once, as undisturbed");
 
     let again = JobId(2);
-    hand.gate.let_in(0, u32::MAX);
-    hand.maps(again).await;
-    hand.launches(reduce(again, 0), None).await;
-    assert_eq!(part, hand.publishes(reduce(again, 0)).await.0);
+    master.gate.let_in(0, u32::MAX);
+    master.maps(again).await;
+    master.launches(reduce(again, 0), None).await;
+    assert_eq!(part, master.publishes(reduce(again, 0)).await.0);
 
     // What was handed over is kept as long as the job is known, and no longer.
     let built = output.path().join("_temporary").join(format!("probe-{job}-{}", attempt.file_name()));
     assert!(built.exists());
-    hand.order(vec![MasterFrame::Forget { job }]).await;
+    master.order(vec![MasterFrame::Forget { job }]).await;
     let gone = async {
         while built.exists() {
             tokio::task::yield_now().await;
@@ -416,52 +416,54 @@ async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written()
 #[tokio::test]
 async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
+    let mut master = TestMaster::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
     let (job, [first, second]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
-    hand.maps(job).await;
-    hand.launches(first, None).await;
-    hand.arrivals.recv().await;
-    hand.suspends(first).await;
-    hand.gate.let_in(1, 0);
-    hand.launches(second, None).await;
-    assert_eq!(hand.arrivals.recv().await, Some(1), "the slot was free for it");
+    master.maps(job).await;
+    master.launches(first, None).await;
+    master.arrivals.recv().await;
+    master.suspends(first).await;
+    master.gate.let_in(1, 0);
+    master.launches(second, None).await;
+    assert_eq!(master.arrivals.recv().await, Some(1), "the slot was free for it");
     // Asked to go on, it waits for the slot, and is suspended again without having had it.
-    hand.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Suspend { attempt: first }]).await;
-    hand.hears("a suspension", |frame| matches!(frame, WorkerFrame::Suspended { .. }).then_some(())).await;
-    hand.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Kill { attempt: first }]).await;
-    assert_eq!(hand.fails(first).await.0, FailureClass::Cancelled);
-    hand.gate.let_in(1, u32::MAX);
-    hand.publishes(second).await;
-    hand.gate.let_in(0, u32::MAX);
+    master.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Suspend { attempt: first }]).await;
+    master
+        .waits_for("a suspension", |frame| matches!(frame, WorkerFrame::Suspended { .. }).then_some(()))
+        .await;
+    master.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Kill { attempt: first }]).await;
+    assert_eq!(master.fails(first).await.0, FailureClass::Cancelled);
+    master.gate.let_in(1, u32::MAX);
+    master.publishes(second).await;
+    master.gate.let_in(0, u32::MAX);
     let next = first.task.attempt(1);
-    hand.launches(next, None).await;
-    hand.publishes(next).await;
+    master.launches(next, None).await;
+    master.publishes(next).await;
 }
 
 #[tokio::test]
 async fn maps_run_beside_reduces_that_hold_all_slots_of_their_pool() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
-    hand.maps(JobId(1)).await;
-    hand.launches(reduce(JobId(1), 0), None).await;
-    hand.launches(reduce(JobId(1), 1), None).await;
-    assert_eq!(hand.arrivals.recv().await, Some(0));
-    hand.maps(JobId(2)).await;
-    assert!(hand.arrivals.try_recv().is_err(), "the second reduce does not take the slot for maps");
-    hand.gate.let_in(0, u32::MAX);
-    hand.gate.let_in(1, u32::MAX);
-    hand.publishes(reduce(JobId(1), 0)).await;
-    hand.publishes(reduce(JobId(1), 1)).await;
+    let mut master = TestMaster::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
+    master.maps(JobId(1)).await;
+    master.launches(reduce(JobId(1), 0), None).await;
+    master.launches(reduce(JobId(1), 1), None).await;
+    assert_eq!(master.arrivals.recv().await, Some(0));
+    master.maps(JobId(2)).await;
+    assert!(master.arrivals.try_recv().is_err(), "the second reduce does not take the slot for maps");
+    master.gate.let_in(0, u32::MAX);
+    master.gate.let_in(1, u32::MAX);
+    master.publishes(reduce(JobId(1), 0)).await;
+    master.publishes(reduce(JobId(1), 1)).await;
 }
 
 #[tokio::test]
 async fn a_worker_of_half_the_speed_says_how_much_its_slots_waited() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 0.5, output.path()).await;
-    hand.gate.let_in(0, u32::MAX);
-    hand.maps(JobId(1)).await;
-    hand.launches(reduce(JobId(1), 0), None).await;
-    let (_, report) = hand.publishes(reduce(JobId(1), 0)).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 0.5, output.path()).await;
+    master.gate.let_in(0, u32::MAX);
+    master.maps(JobId(1)).await;
+    master.launches(reduce(JobId(1), 0), None).await;
+    let (_, report) = master.publishes(reduce(JobId(1), 0)).await;
     let took = report.ended_ns - report.started_ns;
     assert!(0 < report.paced_ns && report.paced_ns < took, "{} of {took} ns", report.paced_ns);
 }
@@ -469,14 +471,14 @@ async fn a_worker_of_half_the_speed_says_how_much_its_slots_waited() {
 #[tokio::test]
 async fn a_map_is_not_suspended() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     let map = TaskId::map(JobId(1), 0).attempt(0);
     assert_eq!(map.task.kind, TaskKind::Map);
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
     let launch = MasterFrame::LaunchMap { attempt: map, split };
-    hand.order(vec![hand.job(JobId(1)), launch, MasterFrame::Suspend { attempt: map }]).await;
-    let report = hand
-        .hears("a map", |frame| match frame {
+    master.order(vec![master.job(JobId(1)), launch, MasterFrame::Suspend { attempt: map }]).await;
+    let report = master
+        .waits_for("a map", |frame| match frame {
             WorkerFrame::MapFinished { report, .. } => Some(report.clone()),
             WorkerFrame::Suspended { .. } => panic!("a map was suspended"),
             _ => None,
@@ -488,48 +490,49 @@ async fn a_map_is_not_suspended() {
 #[tokio::test]
 async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digits() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
-    hand.parts = 100_001;
-    assert_eq!(part_name(0, hand.parts), "part-000000");
-    hand.maps(JobId(1)).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    master.parts = 100_001;
+    assert_eq!(part_name(0, master.parts), "part-000000");
+    master.maps(JobId(1)).await;
     for partition in 0..PARTITIONS {
-        hand.gate.let_in(partition, u32::MAX);
-        hand.launches(reduce(JobId(1), partition), None).await;
-        hand.publishes(reduce(JobId(1), partition)).await;
+        master.gate.let_in(partition, u32::MAX);
+        master.launches(reduce(JobId(1), partition), None).await;
+        master.publishes(reduce(JobId(1), partition)).await;
     }
 }
 
 #[tokio::test]
 async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_was_allowed() {
     let output = output();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     let late = reduce(JobId(1), 0);
-    hand.maps(JobId(1)).await;
-    hand.gate.let_in(0, u32::MAX);
-    hand.launches(late, None).await;
+    master.maps(JobId(1)).await;
+    master.gate.let_in(0, u32::MAX);
+    master.launches(late, None).await;
     let published = output.path().join("part-00000");
     std::fs::write(&published, "of its successor").unwrap();
     // It has its permit, and is told nothing of what others do.
-    hand.publishes(late).await;
+    master.publishes(late).await;
     assert_eq!(std::fs::read_to_string(&published).unwrap(), "of its successor");
 }
 
 #[tokio::test]
 async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
     let nowhere = tempfile::tempdir().unwrap();
-    let mut hand = Hand::start(SlotCounts::Unified(1), 1.0, &nowhere.path().join("out")).await;
+    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, &nowhere.path().join("out")).await;
     // A port at which nobody listens any more.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    hand.submitter = Some(Endpoint::of_address(listener.local_addr().unwrap(), None));
+    master.submitter = Some(Endpoint::of_address(listener.local_addr().unwrap(), None));
     drop(listener);
     let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
-    hand.maps(job).await;
-    hand.gate.let_in(0, u32::MAX);
-    hand.launches(attempt, None).await;
-    hand.hears("a built part", |frame| matches!(frame, WorkerFrame::CommitRequest { .. }).then_some(()))
+    master.maps(job).await;
+    master.gate.let_in(0, u32::MAX);
+    master.launches(attempt, None).await;
+    master
+        .waits_for("a built part", |frame| matches!(frame, WorkerFrame::CommitRequest { .. }).then_some(()))
         .await;
-    hand.order(vec![MasterFrame::CommitGranted { attempt, permit: Secret::from_bytes([8; 32]) }]).await;
-    let (class, message) = hand.fails(attempt).await;
+    master.order(vec![MasterFrame::CommitGranted { attempt, permit: Secret::from_bytes([8; 32]) }]).await;
+    let (class, message) = master.fails(attempt).await;
     assert_eq!(class, FailureClass::Unreachable, "{message}");
     assert!(message.contains("to the submitter at 127.0.0.1"), "{message}");
 }
@@ -541,6 +544,6 @@ fn a_fetch_that_was_given_up_is_blamed_on_the_way_only_if_nobody_answered() {
     let endpoint = || "worker.example:1".to_owned();
     let missing = FetchError::Missing { endpoint: endpoint(), map };
     let broken = FetchError::Request { source: Arc::new(RequestError::Short { endpoint: endpoint() }) };
-    assert_eq!(control::fetch_class(&missing), FailureClass::Missing);
-    assert_eq!(control::fetch_class(&broken), FailureClass::Fetch);
+    assert_eq!(control::fetches::fetch_class(&missing), FailureClass::Missing);
+    assert_eq!(control::fetches::fetch_class(&broken), FailureClass::Fetch);
 }

@@ -1,8 +1,7 @@
 //! What waits for the slots of a worker, in the order in which it will get one.
 //!
 //! Slots help themselves, so that the next attempt begins without the control loop; the loop may take something out
-//! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own. Not here:
-//! how much may wait (the master decides).
+//! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own.
 
 use super::slots::Assignment;
 use crate::protocol::SlotCounts;
@@ -12,47 +11,47 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a slot can do next.
-pub(super) enum Turn {
+pub(super) enum SlotTurn {
     /// Begin an attempt.
     Begin(Box<Assignment>),
     /// Let a suspended attempt go on, by leaving the slot to its thread.
     GoOn(AttemptId, Arc<Progress>),
 }
 
-impl Turn {
+impl SlotTurn {
     fn attempt(&self) -> AttemptId {
         match self {
-            Turn::Begin(assignment) => assignment.attempt,
-            Turn::GoOn(attempt, _) => *attempt,
+            SlotTurn::Begin(assignment) => assignment.attempt,
+            SlotTurn::GoOn(attempt, _) => *attempt,
         }
     }
 }
 
 /// Lines by pool; unified slots use the first.
 #[derive(Default)]
-struct Lines {
-    waiting: [VecDeque<Turn>; 2],
+struct WorkQueues {
+    waiting: [VecDeque<SlotTurn>; 2],
     closed: bool,
 }
 
 struct Shared {
     slots: SlotCounts,
-    lines: Mutex<Lines>,
+    lines: Mutex<WorkQueues>,
     /// For the slots of each pool.
     changed: [Condvar; 2],
 }
 
 /// The lines in front of the slots, which are numbered from 0, those for maps first. Cloning shares them.
 #[derive(Clone)]
-pub(super) struct Work(Arc<Shared>);
+pub(super) struct SlotWork(Arc<Shared>);
 
-impl Work {
+impl SlotWork {
     /// Nothing waits yet.
     pub(super) fn new(slots: SlotCounts) -> Self {
         Self(Arc::new(Shared { slots, lines: Mutex::default(), changed: Default::default() }))
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, WorkQueues> {
         // Nothing that happens under the lock leaves a line half changed.
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,14 +71,14 @@ impl Work {
     }
 
     /// Appends something.
-    pub(super) fn push(&self, turn: Turn) {
+    pub(super) fn push(&self, turn: SlotTurn) {
         let pool = self.pool_of_kind(turn.attempt().task.kind);
         self.lines().waiting[pool].push_back(turn);
         self.0.changed[pool].notify_one();
     }
 
     /// What this slot does next, when there is something; `None` once the lines are closed.
-    pub(super) fn next(&self, slot: u32) -> Option<Turn> {
+    pub(super) fn next(&self, slot: u32) -> Option<SlotTurn> {
         let pool = self.pool_of_slot(slot);
         let mut lines = self.lines();
         loop {
@@ -93,7 +92,7 @@ impl Work {
         }
     }
 
-    fn remove(&self, wanted: impl Fn(&Turn) -> bool) -> Option<Turn> {
+    fn remove(&self, wanted: impl Fn(&SlotTurn) -> bool) -> Option<SlotTurn> {
         self.lines().waiting.iter_mut().find_map(|line| {
             let place = line.iter().position(&wanted)?;
             line.remove(place)
@@ -102,17 +101,18 @@ impl Work {
 
     /// Takes an attempt out that has not begun. Answers whether it was there.
     pub(super) fn withdraw(&self, attempt: AttemptId) -> bool {
-        self.remove(|turn| matches!(turn, Turn::Begin(assignment) if assignment.attempt == attempt)).is_some()
+        self.remove(|turn| matches!(turn, SlotTurn::Begin(assignment) if assignment.attempt == attempt))
+            .is_some()
     }
 
     /// Takes a suspended attempt out that was to go on. Answers whether it was there.
     pub(super) fn withdraw_suspended(&self, attempt: AttemptId) -> bool {
-        self.remove(|turn| matches!(turn, Turn::GoOn(waiting, _) if *waiting == attempt)).is_some()
+        self.remove(|turn| matches!(turn, SlotTurn::GoOn(waiting, _) if *waiting == attempt)).is_some()
     }
 
     /// The attempts that no slot has taken yet.
     pub(super) fn waiting(&self) -> Vec<AttemptId> {
-        self.lines().waiting.iter().flatten().map(Turn::attempt).collect()
+        self.lines().waiting.iter().flatten().map(SlotTurn::attempt).collect()
     }
 
     /// Slots take nothing more and end.
@@ -129,18 +129,18 @@ mod tests {
     use super::*;
     use gristmill_scheduler::ids::{JobId, TaskId};
 
-    fn go_on(kind: TaskKind, index: u32) -> (AttemptId, Turn) {
+    fn go_on(kind: TaskKind, index: u32) -> (AttemptId, SlotTurn) {
         let task = match kind {
             TaskKind::Map => TaskId::map(JobId(1), index),
             TaskKind::Reduce => TaskId::reduce(JobId(1), index),
         };
         let attempt = task.attempt(0);
-        (attempt, Turn::GoOn(attempt, Arc::default()))
+        (attempt, SlotTurn::GoOn(attempt, Arc::default()))
     }
 
     #[test]
     fn slots_of_a_pool_take_only_what_is_of_their_kind() {
-        let work = Work::new(SlotCounts::Pools { map: 2, reduce: 1 });
+        let work = SlotWork::new(SlotCounts::Pools { map: 2, reduce: 1 });
         let (reduce, turn) = go_on(TaskKind::Reduce, 0);
         work.push(turn);
         let (map, turn) = go_on(TaskKind::Map, 0);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn unified_slots_take_everything_in_the_order_in_which_it_came() {
-        let work = Work::new(SlotCounts::Unified(2));
+        let work = SlotWork::new(SlotCounts::Unified(2));
         let kinds = [TaskKind::Reduce, TaskKind::Map, TaskKind::Reduce];
         let pushed: Vec<AttemptId> = kinds
             .into_iter()
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_suspended_attempt_can_be_taken_out_of_the_line_again() {
-        let work = Work::new(SlotCounts::Unified(1));
+        let work = SlotWork::new(SlotCounts::Unified(1));
         let (attempt, turn) = go_on(TaskKind::Reduce, 3);
         work.push(turn);
         assert!(!work.withdraw(attempt), "it has begun long ago");

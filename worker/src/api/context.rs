@@ -19,7 +19,7 @@ pub struct TaskContext {
     partitions: u32,
     counters: Counters,
     side: Arc<SideInputs>,
-    /// Who is told when the task waits for something that is not its own code.
+    /// Who is informed when the task waits for something that is not its own code.
     progress: Option<Arc<Progress>>,
 }
 

@@ -1,6 +1,4 @@
 //! A job: named parameters that know how to become a plan.
-//!
-//! Not here: the command line's view of a job (the `gristmill` crate's registry adds that).
 
 use super::error::PlanError;
 use super::plan::JobPlan;

@@ -19,10 +19,10 @@ pub use crate::key::GroupPrefix;
 pub use context::{Counter, Counters, TaskContext};
 pub use error::PlanError;
 pub use job::{Job, Submitter};
-pub use plan::{JobPlan, MapReducePlan, Order};
+pub use plan::{JobPlan, KeyOrder, MapReducePlan};
 pub use standard::{Max, Min, Sum, WriteTotal};
 pub use task::{MapOnly, Mapper, Reducer};
 
-pub(crate) use plan::Work;
+pub(crate) use plan::JobFunctions;
 pub use work::MapReduceWork;
 pub(crate) use work::{ErasedMap, ErasedReduce, ErasedSample};

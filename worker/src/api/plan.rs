@@ -3,8 +3,6 @@
 //! A [`JobPlan`] is what both the submitter (which needs inputs, formats and order) and the workers (which
 //! need the functions) read. The types of key and value are erased at the border of a task: inside a task
 //! everything is monomorphic, outside one virtual call per task starts it.
-//!
-//! Not here: splits (`input`), scheduling, anything that depends on a worker.
 
 use super::TaskContext;
 use super::task::{MapOnly, Mapper};
@@ -19,7 +17,7 @@ use std::sync::Arc;
 
 /// In which order keys lie over the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Order {
+pub enum KeyOrder {
     /// Each part is sorted; a key's part is chosen by hash or by the job's partitioner.
     #[default]
     EachPart,
@@ -33,14 +31,14 @@ pub enum Order {
 pub struct JobPlan {
     pub(crate) inputs: Vec<Input>,
     pub(crate) side: Vec<Input>,
-    pub(crate) work: Work,
+    pub(crate) work: JobFunctions,
     pub(crate) reduces: Option<u32>,
-    pub(crate) order: Order,
+    pub(crate) order: KeyOrder,
 }
 
 /// The functions of a job with their types erased.
 #[derive(Clone)]
-pub(crate) enum Work {
+pub(crate) enum JobFunctions {
     MapOnly(Vec<MapOnlyFactory>),
     MapReduce(Arc<dyn MapReduceWork>),
 }
@@ -71,7 +69,7 @@ impl JobPlan {
             combine: None,
             partition: None,
             group: None,
-            order: Order::EachPart,
+            order: KeyOrder::EachPart,
             reduces: None,
             side: Vec::new(),
         }
@@ -84,8 +82,8 @@ impl JobPlan {
         M: MapOnly + 'static,
         F: Fn() -> M + Send + Sync + 'static,
     {
-        struct Run<M>(M);
-        impl<M: MapOnly> MapOnlyRun for Run<M> {
+        struct RunMapOnly<M>(M);
+        impl<M: MapOnly> MapOnlyRun for RunMapOnly<M> {
             fn run(
                 &mut self,
                 context: &TaskContext,
@@ -104,9 +102,9 @@ impl JobPlan {
         Self {
             inputs: vec![input],
             side: Vec::new(),
-            work: Work::MapOnly(vec![Arc::new(move || Box::new(Run(mapper())))]),
+            work: JobFunctions::MapOnly(vec![Arc::new(move || Box::new(RunMapOnly(mapper())))]),
             reduces: Some(0),
-            order: Order::EachPart,
+            order: KeyOrder::EachPart,
         }
     }
 
@@ -138,14 +136,14 @@ impl JobPlan {
 
     /// In which order keys lie over the parts.
     #[must_use]
-    pub fn order(&self) -> Order {
+    pub fn order(&self) -> KeyOrder {
         self.order
     }
 
     /// Whether the job has no reduce.
     #[must_use]
     pub fn is_map_only(&self) -> bool {
-        matches!(self.work, Work::MapOnly(_))
+        matches!(self.work, JobFunctions::MapOnly(_))
     }
 }
 
@@ -156,7 +154,7 @@ pub struct MapReducePlan<K: Key, V: Value> {
     pub(crate) combine: Option<CombineFactory<V>>,
     pub(crate) partition: Option<Arc<dyn Partitioner<Key = K>>>,
     pub(crate) group: Option<GroupPrefix>,
-    pub(crate) order: Order,
+    pub(crate) order: KeyOrder,
     pub(crate) reduces: Option<u32>,
     pub(crate) side: Vec<Input>,
 }
@@ -233,7 +231,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
     /// The parts one after another are sorted: partitions are ranges of keys, from a seeded sample.
     #[must_use]
     pub fn total_order(mut self) -> Self {
-        self.order = Order::Total;
+        self.order = KeyOrder::Total;
         self
     }
 
@@ -269,8 +267,8 @@ impl JobPlan {
     /// A combination of settings that has no meaning.
     pub fn validate(&self) -> TaskResult {
         match &self.work {
-            Work::MapOnly(_) => Ok(()),
-            Work::MapReduce(work) => work.validate(),
+            JobFunctions::MapOnly(_) => Ok(()),
+            JobFunctions::MapReduce(work) => work.validate(),
         }
     }
 }

@@ -1,6 +1,4 @@
 //! The traits of user code: what happens to a record, to two values of a key, to a group.
-//!
-//! Not here: how a job is put together from them ([`JobPlan`](super::JobPlan)).
 
 use super::context::TaskContext;
 use crate::attempt::TaskResult;
@@ -14,10 +12,10 @@ use crate::value::Value;
 /// Turns records into key-value pairs. One object serves one map task; it lives on one thread.
 ///
 /// A mapper must be deterministic: the same records must give the same pairs each time, whatever their order. When a
-/// worker is lost its maps run again, and a reduce may have taken from the first run what another takes from the second.
-/// Random numbers come from a seed in the job's parameters, times and host names from nowhere. When two attempts of a map
-/// put out different pairs after a reduce took some, the job fails and says so. A combiner may round (sums of `f64`):
-/// of what it made the keys alone are compared.
+/// worker is lost its maps run again, and a reduce may have taken from the first run what another takes from the
+/// second. Random numbers come from a seed in the job's parameters, times and host names from nowhere. When two
+/// attempts of a map put out different pairs after a reduce took some, the job fails and says so. A combiner may round
+/// (sums of `f64`): of what it made the keys alone are compared.
 pub trait Mapper {
     /// What the pairs are grouped and ordered by.
     type Key: Key;

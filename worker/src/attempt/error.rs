@@ -11,7 +11,7 @@ pub type TaskResult<T = ()> = Result<T, TaskError>;
 /// Whose fault a failed attempt is; decides whether it is tried again and who is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
-    /// User code said no or panicked: tried again up to the job's limit.
+    /// User code returned an error or panicked: tried again up to the job's limit.
     User,
     /// The input itself is at fault (missing, changed, corrupt, a record over the limit): the job fails at once.
     Input,

@@ -1,6 +1,4 @@
 //! Why an attempt ended badly, and whose fault it is.
-//!
-//! Not here: what follows from it (the scheduler decides by class).
 
 use super::{FailureKind, TaskError};
 use crate::codec::CodecError;
@@ -15,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskFailure {
-    /// User code said no, or did what it must not.
+    /// User code returned an error, or did what it must not.
     #[error("{message}")]
     User {
         /// The error and its causes.
@@ -51,7 +49,7 @@ pub enum TaskFailure {
     Spill {
         /// The file or folder.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
@@ -60,7 +58,7 @@ pub enum TaskFailure {
     Output {
         /// The part as it is built.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },

@@ -1,7 +1,4 @@
 //! Where a suspended attempt waits: its thread parks with all that it has, and its slot goes to another thread.
-//!
-//! Not here: at which places an attempt may stop (`progress`, `reduce`), and who gets its slot
-//! ([`Parking`], which the agent provides).
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,7 +40,7 @@ enum Stage {
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HoldState {
     stage: Stage,
     /// The slot that the attempt's thread serves.
     slot: Option<u32>,
@@ -53,7 +50,7 @@ struct Held {
 /// One attempt's place to wait, shared between its thread, the control loop and the slot that lets it go on.
 #[derive(Default)]
 pub(super) struct Hold {
-    held: Mutex<Held>,
+    held: Mutex<HoldState>,
     changed: Condvar,
     parking: Option<Box<dyn Parking>>,
 }
@@ -63,7 +60,7 @@ impl Hold {
         Self { parking, ..Self::default() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HoldState> {
         // Every change is one assignment after another, none of which can panic.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,7 +87,7 @@ impl Hold {
     }
 
     /// Takes the question back. Answers whether the attempt has not stopped.
-    pub fn unask(&self, taking_back: impl FnOnce()) -> bool {
+    pub(crate) fn unask(&self, taking_back: impl FnOnce()) -> bool {
         let mut held = self.held();
         if matches!(held.stage, Stage::Asked(_)) {
             held.stage = Stage::Runs;
@@ -99,7 +96,7 @@ impl Hold {
         held.stage == Stage::Runs
     }
 
-    /// The attempt cannot stop, though it may have been asked; `taking_back` runs if so, and whoever asked is told.
+    /// The attempt cannot stop, though it may have been asked; `taking_back` runs if so, and whoever asked is informed.
     pub fn refuse(&self, taking_back: impl FnOnce()) {
         {
             let mut held = self.held();
@@ -115,7 +112,7 @@ impl Hold {
     }
 
     /// How long ago it was asked to stop.
-    pub fn asked_for(&self) -> Option<Duration> {
+    pub(crate) fn asked_for(&self) -> Option<Duration> {
         match self.held().stage {
             Stage::Asked(since) => Some(since.elapsed()),
             Stage::Runs | Stage::Parked | Stage::Moves => None,
@@ -159,7 +156,7 @@ impl Hold {
                 return None;
             }
             stopping();
-            // Before anyone hears of it: who resumes it must find it parked.
+            // Before anyone is informed: who resumes it must find it parked.
             held.stage = Stage::Parked;
             held.slot.take()
         };
@@ -181,7 +178,7 @@ impl Hold {
     }
 
     /// Goes on waiting after [`Wake::Moves`], which could not be done.
-    pub fn stay(&self) -> Wake {
+    pub(crate) fn stay(&self) -> Wake {
         self.held().stage = Stage::Parked;
         if let Some(parking) = &self.parking {
             parking.stays();

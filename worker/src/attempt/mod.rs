@@ -1,5 +1,5 @@
-//! One attempt at a task, seen from all that takes part in it: what it is given, how far it is and what is wanted of it,
-//! why it fails, and what it leaves.
+//! One attempt at a task, seen from all that takes part in it: what it is given, how far it is and what is wanted of
+//! it, why it fails, and what it leaves.
 //!
 //! Below whatever does the work: reading and merging ask [`Progress`] whether the attempt goes on, and all answer with
 //! [`TaskFailure`]. [`task`](crate::task) runs one, start to finish.
@@ -18,6 +18,6 @@ pub use ends::{LEFT_OUT_COUNTER, MapDone, PartDone, ReduceEnd, TaskStats};
 pub use error::{FailureKind, TaskError, TaskResult};
 pub use failure::{Fault, TaskFailure};
 pub use hold::Parking;
-pub(crate) use progress::Meter;
 pub use progress::Progress;
+pub(crate) use progress::ReadMeter;
 pub use side::SideInputs;

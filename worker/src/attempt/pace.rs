@@ -1,6 +1,4 @@
 //! How long a slot that plays a slower one must wait: pure, with time as an argument.
-//!
-//! Not here: sleeping, and who looks at the clock (`progress`).
 
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ const STRETCH: Duration = Duration::from_millis(5);
 pub(super) struct Pacer {
     /// Waiting for each unit of work.
     rest: f64,
-    /// Up to here work is in the books.
+    /// Work up to this time has been counted.
     since: Duration,
     debt_seconds: f64,
 }
@@ -27,12 +25,12 @@ impl Pacer {
     }
 
     /// When it is worth looking again.
-    pub fn next_look(&self) -> Duration {
+    pub(crate) fn next_look(&self) -> Duration {
         self.since + STRETCH
     }
 
     /// How long to wait now for the work since the last look.
-    pub fn owes(&mut self, now: Duration) -> Duration {
+    pub(crate) fn owes(&mut self, now: Duration) -> Duration {
         let worked = now.saturating_sub(self.since);
         self.since = self.since.max(now);
         self.debt_seconds += worked.as_secs_f64() * self.rest;
@@ -46,7 +44,7 @@ impl Pacer {
     }
 
     /// The time from the last look until now was neither worked nor waited for work.
-    pub fn pass_over(&mut self, now: Duration) {
+    pub(crate) fn pass_over(&mut self, now: Duration) {
         self.since = self.since.max(now);
     }
 }

@@ -1,8 +1,6 @@
 //! Side inputs: files that every task of a job may read as a whole, such as a lookup table.
 //!
 //! What a task builds of them is kept for the job's other tasks on this worker.
-//!
-//! Not here: sending them to workers; they are read like any other input.
 
 use super::{FailureKind, Progress, TaskError, TaskResult};
 use crate::input::{Block, Blocks, FileAccess, InputError, InputLimits, Source, Split, open_split};
@@ -75,7 +73,7 @@ impl SideInputs {
         let whole = match &*built {
             Some(whole) => whole.clone(),
             None => {
-                let files = Contents::read(&input.files, &**access, &self.limits).map_err(task_error)?;
+                let files = SideContents::read(&input.files, &**access, &self.limits).map_err(task_error)?;
                 drop(engine);
                 let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&files.blocks(&input.files))?);
                 *built = Some(whole.clone());
@@ -91,7 +89,7 @@ impl SideInputs {
 
 /// All files of a side input. Each ends with itself: what a file's last record lacks is not made up by the next.
 #[derive(Default)]
-struct Contents {
+struct SideContents {
     bytes: Vec<u8>,
     files: Vec<SideFile>,
 }
@@ -105,7 +103,7 @@ struct SideFile {
     range: Range<usize>,
 }
 
-impl Contents {
+impl SideContents {
     fn read(side: &Split, access: &dyn FileAccess, limits: &InputLimits) -> Result<Self, InputError> {
         let mut contents = Self::default();
         for piece in &side.pieces {

@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Places that are made in a list before its items have come, at most. Its length is a claim until then, and serde would
-/// take up to 1 MiB at its word. A longer list grows as it comes.
+/// Places that are made in a list before its items have come, at most. Its length is a claim until then, and serde
+/// would reserve up to 1 MiB by its claimed length. A longer list grows as it comes.
 const PLACES_AHEAD_MAX: usize = 64;
 
 /// Decodes a `T` whose lists have places of at most so many bytes together.

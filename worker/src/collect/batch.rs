@@ -1,7 +1,5 @@
 //! Values on their way into a table: the memory of their slots is loaded while more are gathered. Loading all of
 //! it when the batch is full was tried and is a fifth slower: it then overlaps with nothing.
-//!
-//! Not here: when a batch is full and what then happens (`combine`).
 
 use super::table::{Slot, Table};
 use crate::key::hash::{Packed, long_hash};
@@ -13,14 +11,14 @@ pub(super) const BATCH: usize = 32;
 /// Up to [`BATCH`] values with their keys.
 ///
 /// Invariant: the first `count` of `items` are initialised.
-pub(crate) struct Batch<V> {
+pub(crate) struct CombineBatch<V> {
     items: [MaybeUninit<Slot<V>>; BATCH],
     count: usize,
     /// Bytes of long keys, one after another.
     long: Vec<u8>,
 }
 
-impl<V> Batch<V> {
+impl<V> CombineBatch<V> {
     pub fn new() -> Self {
         Self { items: [const { MaybeUninit::uninit() }; BATCH], count: 0, long: Vec::new() }
     }
@@ -31,7 +29,7 @@ impl<V> Batch<V> {
     }
 
     /// Bytes of long keys in it.
-    pub fn long_bytes(&self) -> usize {
+    pub(crate) fn long_bytes(&self) -> usize {
         self.long.len()
     }
 
@@ -50,7 +48,7 @@ impl<V> Batch<V> {
     }
 
     /// Adds a value under a long key, likewise.
-    pub fn push_long(&mut self, key: &[u8], value: V, table: &Table<V>) -> bool {
+    pub(crate) fn push_long(&mut self, key: &[u8], value: V, table: &Table<V>) -> bool {
         let at = self.long.len();
         self.long.extend_from_slice(key);
         self.put(Slot { key: Packed::long(at, key.len()), hash: long_hash(key), value }, table)
@@ -65,7 +63,7 @@ impl<V> Batch<V> {
 
     /// Moves all values into a table, which has room for them.
     #[inline]
-    pub fn empty_into(&mut self, table: &mut Table<V>, mut combine: impl FnMut(&mut V, V)) {
+    pub(crate) fn empty_into(&mut self, table: &mut Table<V>, mut combine: impl FnMut(&mut V, V)) {
         // From here on they belong to this loop: if `combine` panics, the rest is lost and nothing is dropped twice.
         let count = std::mem::take(&mut self.count);
         for item in &self.items[..count] {
@@ -78,7 +76,7 @@ impl<V> Batch<V> {
     }
 }
 
-impl<V> Drop for Batch<V> {
+impl<V> Drop for CombineBatch<V> {
     fn drop(&mut self) {
         for item in &mut self.items[..self.count] {
             #[allow(unsafe_code, reason = "an array that is filled bit by bit")]
@@ -98,7 +96,7 @@ mod tests {
     #[test]
     fn batch_drops_each_value_once_whether_it_was_emptied_or_not() {
         let value = Rc::new(());
-        let mut batch = Batch::new();
+        let mut batch = CombineBatch::new();
         let mut table = Table::new(0, 1);
         batch.push(Packed::short(b"a"), value.clone(), &table);
         batch.push_long(b"a key of more than fifteen bytes", value.clone(), &table);
@@ -116,7 +114,7 @@ mod tests {
     #[test]
     fn batch_survives_a_combiner_that_panics() {
         let value = Rc::new(());
-        let mut batch = Batch::new();
+        let mut batch = CombineBatch::new();
         let mut table = Table::new(0, 1);
         for _ in 0..3 {
             batch.push(Packed::short(b"a"), value.clone(), &table);

@@ -1,10 +1,9 @@
 //! The combining collector: totals of values by key in a table, in batches behind prefetches.
 //!
 //! Used by map tasks of jobs with a combiner and by their reduce tasks. The type of the combiner is known only
-//! behind one virtual call per batch, so that `Emitter` needs no third type. Not here: what happens when the
-//! table is full (`collect`, `task`).
+//! behind one virtual call per batch, so that `Emitter` needs no third type.
 
-use super::batch::Batch;
+use super::batch::CombineBatch;
 use super::table::{Slot, Table, TableMemory};
 use crate::attempt::{Progress, TaskFailure};
 use crate::codec::CodecError;
@@ -53,7 +52,7 @@ impl<V: Value> CombineFactory<V> {
         C: Combiner<Value = V> + 'static,
         F: Fn() -> C + Send + Sync + 'static,
     {
-        Self(Arc::new(move || Box::new(Run(combiner(), PhantomData))))
+        Self(Arc::new(move || Box::new(RunCombiner(combiner(), PhantomData))))
     }
 
     pub(crate) fn make(&self) -> Box<dyn CombineRun<V>> {
@@ -64,16 +63,16 @@ impl<V: Value> CombineFactory<V> {
 /// A combiner behind one virtual call per batch.
 pub(crate) trait CombineRun<V> {
     /// Empties the batch into the table, which has room for it.
-    fn flush(&mut self, table: &mut Table<V>, batch: &mut Batch<V>);
+    fn flush(&mut self, table: &mut Table<V>, batch: &mut CombineBatch<V>);
 
     /// Folds one value.
     fn fold(&mut self, total: &mut V, value: V);
 }
 
-struct Run<C, V>(C, PhantomData<V>);
+struct RunCombiner<C, V>(C, PhantomData<V>);
 
-impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for Run<C, V> {
-    fn flush(&mut self, table: &mut Table<V>, batch: &mut Batch<V>) {
+impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for RunCombiner<C, V> {
+    fn flush(&mut self, table: &mut Table<V>, batch: &mut CombineBatch<V>) {
         batch.empty_into(table, |total, value| self.0.combine(total, value));
     }
 
@@ -118,7 +117,7 @@ pub(crate) fn merge_combining<V: Value>(
 /// to be larger than encoded. That is an estimate; it is taken anew from the totals before it causes a spill.
 pub(crate) struct Combining<V: Value> {
     table: Table<V>,
-    batch: Batch<V>,
+    batch: CombineBatch<V>,
     combiner: Box<dyn CombineRun<V>>,
     limit_bytes: usize,
     /// Bytes of the longest key that came, if it is over the limit of a pair. It was not added.
@@ -135,7 +134,7 @@ pub(crate) struct Combining<V: Value> {
 /// Whether a collector takes more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub(crate) enum Room {
+pub(crate) enum TableRoom {
     /// It does.
     Left,
     /// It must be emptied first.
@@ -159,7 +158,7 @@ impl<V: Value> Combining<V> {
 
     /// A table for the keys of one partition, which come in the order of their hashes. `keys` different ones
     /// are expected; `partitions` is the number of shares of the hash space, or 1 if they come from all of it.
-    pub fn for_partition(
+    pub(crate) fn for_partition(
         combiner: Box<dyn CombineRun<V>>,
         limit_bytes: usize,
         keys: usize,
@@ -187,7 +186,7 @@ impl<V: Value> Combining<V> {
         let memory = if memory.capacity() <= slots_max { memory } else { Vec::new() };
         Self {
             table: Table::with_memory(memory, slots, spread),
-            batch: Batch::new(),
+            batch: CombineBatch::new(),
             combiner,
             limit_bytes,
             too_long: None,
@@ -251,7 +250,7 @@ impl<V: Value> Combining<V> {
     /// # Errors
     /// A value that owns memory and refuses to be encoded; a key that is over the limit of a pair.
     #[inline(never)]
-    pub fn settle(&mut self) -> Result<Room, TaskFailure> {
+    pub fn settle(&mut self) -> Result<TableRoom, TaskFailure> {
         if let Some(length) = self.too_long {
             let limit = super::pair_bytes_max(self.limit_bytes);
             return Err(WriteError::PairTooLong { length, limit }.into());
@@ -274,12 +273,12 @@ impl<V: Value> Combining<V> {
         if full {
             self.table.grow(growth);
         }
-        Ok(Room::Left)
+        Ok(TableRoom::Left)
     }
 
     /// The limit is passed by the estimate of what values own, or because the table would have to grow.
     #[cold]
-    fn over_limit(&mut self, full: bool) -> Result<Room, CodecError> {
+    fn over_limit(&mut self, full: bool) -> Result<TableRoom, CodecError> {
         if std::mem::needs_drop::<V>() && !full {
             let (mut owned, mut scratch) = (0, std::mem::take(&mut self.scratch));
             for value in self.table.values() {
@@ -290,12 +289,12 @@ impl<V: Value> Combining<V> {
             (self.owned_bytes, self.scratch) = (owned, scratch);
             // Less than half full, or the next value would ask again.
             if 2 * (self.table.bytes() + owned) < self.limit_bytes {
-                return Ok(Room::Left);
+                return Ok(TableRoom::Left);
             }
         }
         let enough =
             full || Table::<V>::SLOTS_MIN / 2 <= self.table.len() || self.limit_bytes < self.owned_bytes;
-        Ok(if enough { Room::Full } else { Room::Left })
+        Ok(if enough { TableRoom::Full } else { TableRoom::Left })
     }
 
     /// The table with everything in it, which leaves an empty one here.
@@ -317,7 +316,7 @@ impl<V: Value> Combining<V> {
     }
 
     /// The combiner, for values that meet outside the table.
-    pub fn combiner(&mut self) -> &mut dyn CombineRun<V> {
+    pub(crate) fn combiner(&mut self) -> &mut dyn CombineRun<V> {
         &mut *self.combiner
     }
 }

@@ -24,20 +24,20 @@ pub(crate) enum Partitioning<K: Key> {
     /// By the hash of the group prefix.
     GroupHash(GroupPrefix),
     /// By ranges of keys.
-    Ranges(Ranges),
+    Ranges(KeyRanges),
     /// By the user's rule.
     User(Arc<dyn Partitioner<Key = K>>),
 }
 
 /// Ranges of keys. Partition `i` begins with cut `i - 1`.
-pub(crate) struct Ranges {
+pub(crate) struct KeyRanges {
     /// Ascending; there may be fewer than needed.
     cuts: Arc<Vec<Vec<u8>>>,
     /// Their first bytes, which decide most comparisons.
     prefixes: Vec<u64>,
 }
 
-impl Ranges {
+impl KeyRanges {
     /// Ranges that begin with these keys, which ascend.
     pub fn new(cuts: Arc<Vec<Vec<u8>>>) -> Self {
         let prefixes = cuts.iter().map(|cut| key_prefix(cut)).collect();
@@ -101,7 +101,7 @@ mod tests {
             cuts.sort();
             cuts.dedup();
             let expected = cuts.iter().filter(|cut| **cut <= key).count() as u32;
-            prop_assert_eq!(Ranges::new(Arc::new(cuts)).of(&key), expected);
+            prop_assert_eq!(KeyRanges::new(Arc::new(cuts)).of(&key), expected);
         }
     }
 }

@@ -4,8 +4,6 @@
 //! 32 bytes, half a cache line: emptiness is told by the hash, which is never zero. The home of a key is given
 //! by the top bits of its hash times `spread`, so that a scan of the table meets hashes nearly in order.
 //!
-//! Not here: when the table is too large and what then happens (`combine`).
-//!
 //! Invariant: `used` slots are full, fewer than all; between a key's home and its slot there is no empty one.
 
 use crate::key::hash::{Packed, hash_share};
@@ -35,7 +33,7 @@ pub(crate) struct Table<V> {
 
 impl<V> Table<V> {
     /// Fewest slots, so that a batch always fits behind the fill limit.
-    pub const SLOTS_MIN: usize = 128;
+    pub(crate) const SLOTS_MIN: usize = 128;
 
     /// A table of at least `slots` slots. `spread` is odd or the number of partitions whose share of the hash
     /// space the keys come from: then they spread over the whole table.
@@ -44,7 +42,7 @@ impl<V> Table<V> {
     }
 
     /// The same in the memory of an earlier table, if that suffices.
-    pub fn with_memory(memory: TableMemory<V>, slots: usize, spread: u64) -> Self {
+    pub(crate) fn with_memory(memory: TableMemory<V>, slots: usize, spread: u64) -> Self {
         let slots = slots.max(Self::SLOTS_MIN).next_power_of_two();
         Self {
             slots: empty_slots(memory, slots),
@@ -56,7 +54,7 @@ impl<V> Table<V> {
     }
 
     /// Slots that suffice for `keys` different keys.
-    pub fn slots_for(keys: usize) -> usize {
+    pub(crate) fn slots_for(keys: usize) -> usize {
         (keys.saturating_mul(8) / 5 + 1).max(Self::SLOTS_MIN).checked_next_power_of_two().unwrap_or(1 << 62)
     }
 
@@ -71,12 +69,12 @@ impl<V> Table<V> {
     }
 
     /// Bytes of long keys.
-    pub fn long_bytes(&self) -> usize {
+    pub(crate) fn long_bytes(&self) -> usize {
         self.long.len()
     }
 
     /// Bytes of so many slots.
-    pub fn bytes_of(slots: usize) -> usize {
+    pub(crate) fn bytes_of(slots: usize) -> usize {
         slots.saturating_mul(size_of::<Option<Slot<V>>>())
     }
 
@@ -86,7 +84,7 @@ impl<V> Table<V> {
     }
 
     /// Whether five of eight slots are full: time to grow.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.slots.len() / 8 * 5 <= self.used
     }
 
@@ -151,7 +149,7 @@ impl<V> Table<V> {
     }
 
     /// Makes the table `factor` times as large, a power of two.
-    pub fn grow(&mut self, factor: usize) {
+    pub(crate) fn grow(&mut self, factor: usize) {
         let slots = self.slots.len() * factor;
         let old = std::mem::replace(&mut self.slots, empty_slots(Vec::new(), slots));
         self.shift = 64 - slots.ilog2();
@@ -183,7 +181,7 @@ impl<V> Table<V> {
     /// Visits the slots share by share of the hash space (of `shares` equal ones), which a plain scan does not
     /// do: near a border, a probe run mixes keys of two shares, and the last run goes on at the beginning.
     /// Needs a table whose spread is 1.
-    pub fn for_each_by_share<E>(
+    pub(crate) fn for_each_by_share<E>(
         &self,
         shares: u32,
         mut visit: impl FnMut(u32, &Slot<V>) -> Result<(), E>,
@@ -218,7 +216,7 @@ impl<V> Table<V> {
     }
 
     /// Makes a list of the table, sorted by key.
-    pub fn into_sorted_by_key(self) -> Sorted<V> {
+    pub(crate) fn into_sorted_by_key(self) -> Sorted<V> {
         let mut sorted = Sorted::new(self);
         let long = &sorted.long;
         if long.is_empty() {
@@ -232,7 +230,7 @@ impl<V> Table<V> {
     }
 
     /// Makes a list of the table, sorted by hash and then by key.
-    pub fn into_sorted_by_hash(self) -> Sorted<V> {
+    pub(crate) fn into_sorted_by_hash(self) -> Sorted<V> {
         let mut sorted = Sorted::new(self);
         let long = &sorted.long;
         let compare =
@@ -242,7 +240,7 @@ impl<V> Table<V> {
     }
 
     /// Gives up all slots and keeps their memory for another table.
-    pub fn into_memory(self) -> TableMemory<V> {
+    pub(crate) fn into_memory(self) -> TableMemory<V> {
         let mut slots = self.slots;
         slots.clear();
         slots
@@ -270,12 +268,12 @@ impl<V> Sorted<V> {
     }
 
     /// Takes all slots out, in order. What is left is memory, and the bytes of long keys.
-    pub fn take_slots(&mut self) -> (impl Iterator<Item = Slot<V>>, &[u8]) {
+    pub(crate) fn take_slots(&mut self) -> (impl Iterator<Item = Slot<V>>, &[u8]) {
         (self.slots.drain(..).flatten(), &self.long)
     }
 
     /// Gives up all slots and keeps their memory for another table.
-    pub fn into_memory(self) -> TableMemory<V> {
+    pub(crate) fn into_memory(self) -> TableMemory<V> {
         let mut slots = self.slots;
         slots.clear();
         slots

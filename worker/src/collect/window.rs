@@ -2,8 +2,6 @@
 //!
 //! Reading sixteen bytes at the place of a short key and cutting off what is too much is faster than reading
 //! just its bytes, but one has to know that the bytes behind it may be read, which a slice alone does not tell.
-//!
-//! Not here: what is made of the bytes (`hash`).
 
 /// Bytes read at once.
 const LOAD_BYTES: usize = 16;
@@ -13,12 +11,12 @@ const LOAD_BYTES: usize = 16;
 /// Invariant: from `set` to `clear`, sixteen bytes may be read at each of the `loadable` places from `base` on, and
 /// they do not change hands. Whoever sets
 /// a window clears it before the borrow of the block ends.
-pub(super) struct Window {
+pub(super) struct KeyWindow {
     base: *const u8,
     loadable: usize,
 }
 
-impl Window {
+impl KeyWindow {
     pub fn none() -> Self {
         Self { base: std::ptr::null(), loadable: 0 }
     }
@@ -51,7 +49,7 @@ mod tests {
     #[test]
     fn window_loads_what_lies_in_it_with_sixteen_bytes_and_nothing_else() {
         let block: Vec<u8> = (0..40).collect();
-        let mut window = Window::none();
+        let mut window = KeyWindow::none();
         assert_eq!(window.load(&block[3..5]), None);
         window.set(&block[2..38]);
         assert_eq!(window.load(&block[3..5]).unwrap()[..], block[3..19]);

@@ -1,4 +1,4 @@
-//! Who may listen where: the rules that keep a listener on loopback unless somebody said so.
+//! Who may listen where: the rules that keep a listener on loopback unless a person has asked for more.
 //!
 //! Each rule a request breaks is an error of its own that names the flag which lifts it, so that a
 //! person decides with the risk in front of them. It reads no flags and no configuration itself.
@@ -54,6 +54,7 @@ pub struct Bind {
 /// Why a listener was refused or could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum BindError {
     /// Plain HTTP beyond this machine.
     #[error(
@@ -90,7 +91,6 @@ pub enum BindError {
     Listen {
         /// The address asked for.
         address: SocketAddr,
-        /// What the system said.
         #[source]
         source: io::Error,
     },

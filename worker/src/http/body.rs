@@ -49,16 +49,16 @@ pub fn json<T: serde::Serialize>(value: &T) -> Result<Body, serde_json::Error> {
 #[must_use]
 pub fn pieces(pieces: Vec<Bytes>) -> Body {
     let left = pieces.iter().map(|piece| piece.len() as u64).sum();
-    Pieces { pieces: pieces.into(), left }.boxed()
+    BodyPieces { pieces: pieces.into(), left }.boxed()
 }
 
-struct Pieces {
+struct BodyPieces {
     pieces: VecDeque<Bytes>,
     /// Invariant: the sum of the lengths of `pieces`.
     left: u64,
 }
 
-impl hyper::body::Body for Pieces {
+impl hyper::body::Body for BodyPieces {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -80,7 +80,7 @@ impl hyper::body::Body for Pieces {
     }
 }
 
-enum Part {
+enum BodyPart {
     Data(Bytes),
     End,
 }
@@ -98,14 +98,14 @@ pub fn stream(parts_max: usize) -> (BodySender, Body) {
 /// truncated body and never takes half of one for the whole.
 #[derive(Debug)]
 pub struct BodySender {
-    sender: mpsc::Sender<Part>,
+    sender: mpsc::Sender<BodyPart>,
 }
 
-impl std::fmt::Debug for Part {
+impl std::fmt::Debug for BodyPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Part::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
-            Part::End => f.write_str("End"),
+            BodyPart::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
+            BodyPart::End => f.write_str("End"),
         }
     }
 }
@@ -119,7 +119,7 @@ impl BodySender {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.sender.send(Part::Data(bytes)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.send(BodyPart::Data(bytes)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// As [`BodySender::send`], from a thread that is not the runtime's.
@@ -133,7 +133,7 @@ impl BodySender {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.sender.blocking_send(Part::Data(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.blocking_send(BodyPart::Data(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Ends the body whole.
@@ -141,7 +141,7 @@ impl BodySender {
     /// # Errors
     /// [`io::ErrorKind::BrokenPipe`] if the connection has gone.
     pub async fn finish(self) -> io::Result<()> {
-        self.sender.send(Part::End).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.send(BodyPart::End).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// As [`BodySender::finish`], from a thread that is not the runtime's.
@@ -152,12 +152,12 @@ impl BodySender {
     /// # Panics
     /// On a thread of an asynchronous runtime, which it would block.
     pub fn finish_blocking(self) -> io::Result<()> {
-        self.sender.blocking_send(Part::End).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.blocking_send(BodyPart::End).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
 struct Streamed {
-    receiver: mpsc::Receiver<Part>,
+    receiver: mpsc::Receiver<BodyPart>,
     ended: bool,
 }
 
@@ -173,8 +173,8 @@ impl hyper::body::Body for Streamed {
             return Poll::Ready(None);
         }
         self.receiver.poll_recv(context).map(|part| match part {
-            Some(Part::Data(bytes)) => Some(Ok(Frame::data(bytes))),
-            Some(Part::End) => {
+            Some(BodyPart::Data(bytes)) => Some(Ok(Frame::data(bytes))),
+            Some(BodyPart::End) => {
                 self.ended = true;
                 None
             }
@@ -227,6 +227,7 @@ where
 /// Why a body could not be read whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum BodyError<E: std::error::Error + 'static> {
     /// It is longer than allowed.
     #[error("refused a body of more than {bytes_max} bytes")]
@@ -243,7 +244,6 @@ pub enum BodyError<E: std::error::Error + 'static> {
     /// It broke off.
     #[error("could not read the body")]
     Broken {
-        /// What went wrong.
         #[source]
         source: E,
     },

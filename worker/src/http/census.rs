@@ -2,8 +2,7 @@
 //!
 //! Strangers are held to a number in all, so that they never take the descriptors that work needs. When one more comes,
 //! the one that has been silent longest has to go, of the network that has most of them: whoever knows the secret shows
-//! it in a few milliseconds, and many that wait for nothing keep nobody out. Not here: what a secret is (`gate`), and
-//! how long a connection may take (`watch`).
+//! it in a few milliseconds, and many that wait for nothing keep nobody out.
 //!
 //! Invariant: a connection is counted until its socket closes, upgrades included, and is either known or a stranger, or
 //! was sent away.
@@ -31,11 +30,11 @@ pub(super) fn network(address: IpAddr) -> IpAddr {
 pub(super) struct Census {
     known_max: usize,
     strangers_max: usize,
-    counts: Mutex<Counts>,
+    counts: Mutex<ConnectionCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct ConnectionCounts {
     open: usize,
     known: usize,
     /// Connections so far, which number them.
@@ -45,8 +44,8 @@ struct Counts {
     networks: HashMap<IpAddr, BTreeSet<u64>>,
 }
 
-impl Counts {
-    /// It is no stranger any more; says whether it was one.
+impl ConnectionCounts {
+    /// The peer has shown a secret. Answers whether it had not before.
     fn leave(&mut self, number: u64) -> Option<Arc<Notify>> {
         let (network, leaves) = self.strangers.remove(&number)?;
         if let Some(numbers) = self.networks.get_mut(&network) {
@@ -73,7 +72,7 @@ impl Census {
         Arc::new(Self { known_max, strangers_max: strangers_max.max(1), counts: Mutex::default() })
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, ConnectionCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -23,9 +23,9 @@ pub const RATE_BYTES_MIN: u64 = 1024;
 /// How long a server that stops waits for answers under way.
 pub const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// Pause after the process ran out of file descriptors or memory for another connection.
-pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Least time between two warnings about refused connections.
-pub const WARNING_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Largest request or response head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -41,7 +41,7 @@ const STRANGERS_SHARE: usize = 8;
 /// Longest time for which a connection may be open without having shown a secret: handshake and two heads.
 pub const STRANGER_TIME: Duration = Duration::from_secs(15);
 /// Secrets that one connection may be used with.
-pub const SESSIONS_PER_CONNECTION_MAX: usize = 64;
+pub(crate) const SESSIONS_PER_CONNECTION_MAX: usize = 64;
 /// Wrong secrets from one address, or one machine's network, in one [`GUESS_WINDOW`] before the answer becomes 429.
 pub const GUESSES_MAX: u32 = 10;
 /// The time over which wrong secrets are counted.
@@ -49,22 +49,22 @@ pub const GUESS_WINDOW: Duration = Duration::from_secs(1);
 /// Addresses whose wrong secrets are counted separately; beyond them all others share one count.
 pub const GUESSING_PEERS_MAX: usize = 1024;
 /// Bytes of a refused request's body that are read, so that the refusal is not lost in a reset.
-pub const REFUSED_BODY_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const REFUSED_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Longest time for which a refused request's body is read.
-pub const REFUSED_BODY_TIME: Duration = Duration::from_secs(1);
+pub(crate) const REFUSED_BODY_TIME: Duration = Duration::from_secs(1);
 /// Bytes of an unsuccessful answer's body that are kept for the error message.
-pub const ERROR_BODY_BYTES_MAX: usize = 4 * 1024;
+pub(crate) const ERROR_BODY_BYTES_MAX: usize = 4 * 1024;
 
 /// Longest time to connect, TLS included.
-pub const CONNECT_TIME: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// Longest wait for a response head after the last piece of the request was taken.
-pub const RESPONSE_TIME: Duration = Duration::from_secs(30);
+pub(crate) const RESPONSE_TIME: Duration = Duration::from_secs(30);
 /// New connections that a peer may close, one after another, before a request has left on one: a server that strangers
-/// throng sends connections away that have shown no secret.
-pub const CLOSED_EARLY_MAX: u32 = 20;
+/// overload closes connections that have shown no secret.
+pub(crate) const CLOSED_EARLY_MAX: u32 = 20;
 /// Age at which a client drops an idle connection: half the server's, so that it never sends a
 /// request on a connection the server is just closing.
-pub const POOL_IDLE_TIME: Duration = Duration::from_secs(30);
+pub(crate) const POOL_IDLE_TIME: Duration = Duration::from_secs(30);
 /// Idle connections kept to one peer.
 pub const POOL_IDLE_PER_PEER_MAX: usize = 4;
 

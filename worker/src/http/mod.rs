@@ -10,7 +10,7 @@
 //! a failed request is tried again belong to the callers; they get errors they can tell apart.
 //!
 //! Invariant: a secret leaves this module only in a private file or a binary frame, or through a
-//! function whose name says so (`to_text`, `as_bytes`). To a server it is never sent: both ends
+//! function that is named for it (`to_text`, `as_bytes`). To a server it is never sent: both ends
 //! prove that they know it, the server first (`proof`).
 
 mod bind;

@@ -29,9 +29,9 @@ pub struct Pool {
 
 /// Invariant: no entry is empty, and none has more than [`POOL_IDLE_PER_PEER_MAX`] connections.
 #[derive(Default)]
-struct IdleConnections(Mutex<HashMap<Endpoint, Vec<Idle>>>);
+struct IdleConnections(Mutex<HashMap<Endpoint, Vec<IdleConnection>>>);
 
-struct Idle {
+struct IdleConnection {
     connection: Connection,
     since: Instant,
 }
@@ -71,8 +71,8 @@ impl Pool {
     /// answer whatever the status.
     ///
     /// A request that a connection did not take, because the peer had closed it, goes out on another: an idle one may
-    /// have been closed meanwhile, and one that has shown no secret makes room where strangers throng. Not for ever, and a
-    /// request of which a byte may have left is never repeated.
+    /// have been closed meanwhile, and one that has shown no secret makes room where many unauthenticated peers
+    /// connect. Not for ever, and a request of which a byte may have left is never repeated.
     ///
     /// # Errors
     /// As [`Connection::open`] and [`Connection::send`].
@@ -138,7 +138,7 @@ impl Pool {
 }
 
 impl IdleConnections {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Endpoint, Vec<Idle>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Endpoint, Vec<IdleConnection>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,7 +161,7 @@ impl IdleConnections {
         });
         let connections = all.entry(endpoint).or_default();
         if connections.len() < POOL_IDLE_PER_PEER_MAX {
-            connections.push(Idle { connection, since: Instant::now() });
+            connections.push(IdleConnection { connection, since: Instant::now() });
         }
     }
 }

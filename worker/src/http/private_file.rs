@@ -1,8 +1,8 @@
 //! Small files that only their owner may read: the cluster's secret, a server's key, and what a master keeps with them.
 //!
-//! Created whole or not at all, so that processes which start together agree on one content, and replaced likewise. Read
-//! only if they are regular files of this user that nobody else may read, and never through a link. It is not a general
-//! file store: a content has few kilobytes.
+//! Created whole or not at all, so that processes which start together agree on one content, and replaced likewise.
+//! Read only if they are regular files of this user that nobody else may read, and never through a link. It is not a
+//! general file store: a content has few kilobytes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,6 +19,7 @@ const OTHERS: u32 = 0o077;
 /// Why a private file could not be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum PrivateFileError {
     /// An operation of the file system failed.
     #[error("could not {action} {}", path.display())]
@@ -27,7 +28,6 @@ pub enum PrivateFileError {
         action: &'static str,
         /// On which file or directory.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
@@ -154,7 +154,7 @@ pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<Stri
 /// Writes a private file anew, on disk before this returns, whole or not at all.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub fn replace_private(path: &Path, content: &str) -> Result<(), PrivateFileError> {
     let directory = directory_of(path);
     let draft = draft_in(directory)?;

@@ -1,15 +1,15 @@
 //! How both ends of a connection show that they know a secret without sending it: the server first, then the client
 //! with each request.
 //!
-//! A client opens with `POST /hello` and a random number, its own *nonce*. The server answers with a nonce of its own and
-//! a proof: a MAC, under the secret of the route that the client names, over both nonces and the address at which the
-//! server was reached, or its key inside TLS. Only a server that knows the secret can make it, nobody can use it again,
-//! and one that forwards to another port or server gets a proof for that other one. What both now know, and nobody else, is the key of the connection's
-//! *session*; every request carries a MAC under it over its number, method and target. Between machines all of this
-//! runs inside TLS with a pinned key; beyond that nothing here hides or protects bodies.
+//! A client opens with `POST /hello` and a random number, its own *nonce*. The server answers with a nonce of its own
+//! and a proof: a MAC, under the secret of the route that the client names, over both nonces and the address at which
+//! the server was reached, or its key inside TLS. Only a server that knows the secret can make it, nobody can use it
+//! again, and one that forwards to another port or server gets a proof for that other one. A value that only these two
+//! know is the key of the connection's *session*; every request carries a MAC under it over its number, method and
+//! target. Between machines all of this runs inside TLS with a pinned key; beyond that nothing here hides or protects
+//! bodies.
 //!
-//! The primitives are HMAC-SHA256 and the system's randomness ([`Secret::derive`], [`Secret::generate`]). Not here:
-//! which route needs which secret (`gate`), and when a client says hello (`client`).
+//! The primitives are HMAC-SHA256 and the system's randomness ([`Secret::derive`], [`Secret::generate`]).
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -174,8 +174,8 @@ impl ClientSessions {
 pub(super) struct ServerSessions(Mutex<Vec<Session>>);
 
 impl ServerSessions {
-    /// Answers a hello with the secret of the route it names, or one that nobody knows where there is no such route: the
-    /// two look alike. `None` if the hello cannot be read, there is no randomness, or there are too many.
+    /// Answers a hello with the secret of the route it names, or one that nobody knows where there is no such route:
+    /// the two look alike. `None` if the hello cannot be read, there is no randomness, or there are too many.
     pub(super) fn greet(
         &self,
         headers: &HeaderMap,
@@ -243,8 +243,8 @@ fn signed(headers: &HeaderMap) -> Option<(usize, &str)> {
     Some((index.parse().ok()?, signature))
 }
 
-/// For peers in tests that know the secret and lie about all else: the answer to a request's head if it is a hello, with
-/// the proof of a server that was reached at this address.
+/// For peers in tests that know the secret and lie about all else: the answer to a request's head if it is a hello,
+/// with the proof of a server that was reached at this address.
 #[cfg(test)]
 pub(crate) fn answer_to_hello(head: &str, reached: SocketAddr, secret: &Secret) -> Option<Vec<u8>> {
     let hello = head.lines().find_map(|line| {

@@ -11,11 +11,11 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
+use subtle::ConstantTimeEq;
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use sha2::Sha256;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::private_file::{self, PrivateFileError};
@@ -162,11 +162,11 @@ impl FromStr for Secret {
 /// Why a secret could not be made or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SecretError {
     /// The operating system gave no randomness.
     #[error("could not get randomness from the operating system")]
     Randomness {
-        /// What it said.
         #[source]
         source: getrandom::Error,
     },

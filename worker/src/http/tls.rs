@@ -74,20 +74,19 @@ impl<'de> Deserialize<'de> for Pin {
 /// Why a server's key could not be made or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum IdentityError {
     /// Making the key or its certificate failed.
     #[error("could not make a key for {names:?}")]
     Certificate {
         /// The names it was to carry.
         names: Vec<String>,
-        /// What went wrong.
         #[source]
         source: rcgen::Error,
     },
     /// The TLS library refused the key.
     #[error("could not set up TLS with our own key")]
     Setup {
-        /// What it said.
         #[source]
         source: rustls::Error,
     },

@@ -1,7 +1,8 @@
-//! Tokens: secrets with a name, made from one secret, so that each opens only what its name says.
+//! Tokens: secrets with a name, made from one secret, so that each opens only what its name allows.
 //!
-//! A token is written `NAME:KEY`; its key is derived from the cluster's secret and the name, so a server need keep none
-//! of them to know them all. What a name may do is the server's business ([`super::RouteAuth`]); here a name is only a word.
+//! A token is written `NAME:KEY`; its key is derived from the cluster's secret and the name, so a server need keep
+//! none of them to know them all. What a name may do is the server's business ([`super::RouteAuth`]); here a name is
+//! only text.
 
 use std::fmt;
 use std::str::FromStr;

@@ -5,8 +5,6 @@
 //! literal, as is a quote anywhere else in an unquoted field. Outside quotes a row ends at `\n`, and one `\r`
 //! before it belongs to the line end; any other `\r` is literal. Blank lines are no rows. A quote that is
 //! never closed would run to the end of the file: such a file is refused.
-//!
-//! Not here: reading (`blocks`), cutting files into pieces (`plan`), taking fields apart (`text`).
 
 use super::record::RecordFormat;
 use memchr::{memchr, memchr2, memrchr};
@@ -16,7 +14,7 @@ pub(crate) const QUOTE: u8 = b'"';
 
 /// A record at the beginning of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RecordEnd {
     /// Bytes of the record with its line end.
     pub length: usize,
     /// Bytes of the record without its line end.
@@ -33,13 +31,13 @@ pub(crate) fn whole_records(format: RecordFormat, bytes: &[u8]) -> usize {
 }
 
 /// The first record, if it ends within `bytes`. A blank line of CSV counts as one, with no content.
-pub(crate) fn first_record(format: RecordFormat, bytes: &[u8]) -> Option<Ended> {
+pub(crate) fn first_record(format: RecordFormat, bytes: &[u8]) -> Option<RecordEnd> {
     match format {
-        RecordFormat::Lines => memchr(b'\n', bytes).map(|at| Ended { length: at + 1, content: at }),
+        RecordFormat::Lines => memchr(b'\n', bytes).map(|at| RecordEnd { length: at + 1, content: at }),
         RecordFormat::Csv { delimiter, .. } => first_row(bytes, delimiter),
         RecordFormat::Fixed { length } => {
             let length = length as usize;
-            (length <= bytes.len()).then_some(Ended { length, content: length })
+            (length <= bytes.len()).then_some(RecordEnd { length, content: length })
         }
     }
 }
@@ -72,13 +70,13 @@ fn whole_rows(bytes: &[u8], delimiter: u8) -> usize {
     }
 }
 
-fn first_row(bytes: &[u8], delimiter: u8) -> Option<Ended> {
+fn first_row(bytes: &[u8], delimiter: u8) -> Option<RecordEnd> {
     let mut at = 0;
     loop {
         let found = at + memchr2(b'\n', QUOTE, &bytes[at..])?;
         if bytes[found] == b'\n' {
             let carriage_return = 0 < found && bytes[found - 1] == b'\r';
-            return Some(Ended { length: found + 1, content: found - usize::from(carriage_return) });
+            return Some(RecordEnd { length: found + 1, content: found - usize::from(carriage_return) });
         }
         at = if found == 0 || bytes[found - 1] == delimiter {
             after_quoted(bytes, found + 1)?
@@ -118,7 +116,7 @@ fn after_quoted(bytes: &[u8], inside: usize) -> Option<usize> {
 pub(crate) struct RowCuts {
     delimiter: u8,
     split_bytes: u64,
-    state: State,
+    state: QuoteState,
     /// The last byte outside quotes; decides whether a quote opens a field.
     previous: u8,
     /// Where the last quote that opened a field lies.
@@ -134,7 +132,7 @@ pub(crate) struct RowCuts {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum QuoteState {
     Outside,
     Quoted,
     /// Behind a quote inside quotes: it closed the field unless another quote follows.
@@ -147,7 +145,7 @@ impl RowCuts {
         Self {
             delimiter,
             split_bytes,
-            state: State::Outside,
+            state: QuoteState::Outside,
             previous: b'\n',
             opened: first,
             content: false,
@@ -158,8 +156,8 @@ impl RowCuts {
     }
 
     /// Where a quote opens that is not closed in what was fed.
-    pub fn unclosed(&self) -> Option<u64> {
-        (self.state == State::Quoted).then_some(self.opened)
+    pub(crate) fn unclosed(&self) -> Option<u64> {
+        (self.state == QuoteState::Quoted).then_some(self.opened)
     }
 
     /// Takes the next bytes of the file.
@@ -167,22 +165,22 @@ impl RowCuts {
         let mut at = 0;
         while at < chunk.len() {
             match self.state {
-                State::Quoted => match memchr(QUOTE, &chunk[at..]) {
+                QuoteState::Quoted => match memchr(QUOTE, &chunk[at..]) {
                     Some(quote) => {
-                        self.state = State::AfterQuote;
+                        self.state = QuoteState::AfterQuote;
                         at += quote + 1;
                     }
                     None => at = chunk.len(),
                 },
-                State::AfterQuote if chunk[at] == QUOTE => {
-                    self.state = State::Quoted;
+                QuoteState::AfterQuote if chunk[at] == QUOTE => {
+                    self.state = QuoteState::Quoted;
                     at += 1;
                 }
-                State::AfterQuote => {
-                    self.state = State::Outside;
+                QuoteState::AfterQuote => {
+                    self.state = QuoteState::Outside;
                     self.previous = QUOTE;
                 }
-                State::Outside => at = self.outside(chunk, at),
+                QuoteState::Outside => at = self.outside(chunk, at),
             }
         }
         self.fed += chunk.len() as u64;
@@ -208,7 +206,7 @@ impl RowCuts {
             self.previous = last;
         }
         if open.is_some() {
-            self.state = State::Quoted;
+            self.state = QuoteState::Quoted;
             self.opened = self.fed + end as u64;
             self.content = true;
             end + 1

@@ -2,8 +2,6 @@
 //!
 //! The limit is kept outside the decoders: a small file that claims to hold terabytes is given up as soon as
 //! more has come out than the allowed ratio. Decoders hold a window of at most 32 KiB (gzip) or 128 MiB (zstd).
-//!
-//! Not here: which files are compressed ([`Compression::of_name`](super::Compression::of_name)).
 
 use super::local::LocalFile;
 use super::path::FilePath;
@@ -19,7 +17,7 @@ const FETCH_BYTES: u64 = 1 << 20;
 /// Bytes decoded between two looks at the limit.
 const STEP_BYTES: usize = 256 << 10;
 
-/// Largest window of a zstd frame, as a power of two: what the `zstd` tool accepts without being told.
+/// Largest window of a zstd frame, as a power of two: what the `zstd` tool accepts by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
 /// First bytes of every member of a gzip file.
@@ -49,7 +47,7 @@ impl Decoded {
     }
 
     /// Decodes a Zstandard file of any number of frames.
-    pub fn zstd(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Result<Self, InputError> {
+    pub(crate) fn zstd(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Result<Self, InputError> {
         let unavailable = |source| InputError::Unavailable { path: piece.name.clone(), source };
         let stored = Stored::new(file, piece.stamp.size);
         let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(unavailable)?;

@@ -1,6 +1,4 @@
 //! What can be wrong with input, and whose fault it is.
-//!
-//! Not here: what is done about it (the agent and the scheduler).
 
 use super::path::FilePath;
 use super::split::FileStamp;
@@ -22,7 +20,7 @@ pub enum InputError {
     Unreadable {
         /// As the user named it.
         path: FilePath,
-        /// What the file system said.
+        /// The error of the file system.
         #[source]
         source: std::io::Error,
     },
@@ -31,7 +29,7 @@ pub enum InputError {
     Unavailable {
         /// As the user named it.
         path: FilePath,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -76,7 +74,7 @@ pub enum InputError {
         path: FilePath,
         /// When the job was planned.
         was: FileStamp,
-        /// Now; `None` if it is gone or whoever serves it did not say.
+        /// Now; `None` if it is gone or its server did not report it.
         now: Option<FileStamp>,
     },
     /// A quote that opens a field of CSV and is never closed: all that follows would belong to that field.
@@ -121,7 +119,7 @@ pub enum InputError {
         path: FilePath,
         /// Compressed bytes used until then.
         offset: u64,
-        /// What the decoder said.
+        /// The error of the decoder.
         #[source]
         source: std::io::Error,
     },
@@ -184,7 +182,7 @@ pub enum InputError {
         path: FilePath,
         /// First byte of the range asked for.
         offset: u64,
-        /// What the transport said.
+        /// The error of the transport.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },

@@ -4,9 +4,7 @@
 //! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
 //! next. Directories are not descended into: one inside another is an error. Links are followed. A path given
 //! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
-//! would be left out without a word.
-//!
-//! Not here: cutting files into pieces (`plan`).
+//! would be left out silently.
 
 use super::InputError;
 use super::local::{open_regular, refuse_special};

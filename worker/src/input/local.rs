@@ -3,10 +3,8 @@
 //! Large files are mapped, small ones read, and so are those that cannot be mapped. A mapped file that another program
 //! cuts short while a task reads it kills the process with SIGBUS: the worker's supervisor then replaces it, and the
 //! next attempt finds that the stamp differs. Files that only grow or are replaced by a rename do no such harm.
-//!
-//! Not here: files of other machines (the agent's [`FileAccess`]).
 
-use super::maps::{MAPS, Maps};
+use super::maps::{MAPS, MappedFiles};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::{FileAccess, InputError, OpenFile, RangeRead};
@@ -38,14 +36,14 @@ impl FileAccess for LocalFiles {
 /// A file with its whole contents in the address space, and what it looked like when it was listed.
 pub struct LocalFile {
     place: FilePlace,
-    contents: Contents,
+    contents: FileContents,
     /// Pages up to here have been asked for.
     populated: usize,
     /// Where the piece ends: pages behind it are not asked for ahead of their use.
     piece_end: usize,
 }
 
-enum Contents {
+enum FileContents {
     Read(Vec<u8>),
     Mapped(Arc<MappedFile>),
 }
@@ -80,7 +78,7 @@ impl FilePlace {
     }
 }
 
-/// The one map of a file in this process. Whoever needs it asks [`Maps`].
+/// The one map of a file in this process. Whoever needs it asks [`MappedFiles`].
 pub(super) struct WholeMap(Mmap);
 
 impl WholeMap {
@@ -121,7 +119,7 @@ impl MappedFile {
     }
 
     /// Whether the name still leads to the file that was listed.
-    pub fn verify_unchanged(&self) -> Result<(), InputError> {
+    pub(crate) fn verify_unchanged(&self) -> Result<(), InputError> {
         self.place.verify_unchanged()
     }
 
@@ -166,7 +164,7 @@ impl std::fmt::Debug for MappedFile {
 ///
 /// # Errors
 /// A file that is missing, unreadable, no regular file, or not the one that was listed.
-pub(super) fn open(piece: &Piece, maps: &Maps) -> Result<OpenFile, InputError> {
+pub(super) fn open(piece: &Piece, maps: &MappedFiles) -> Result<OpenFile, InputError> {
     let failed = |source| InputError::from_io(&piece.name, source);
     let file = open_regular(piece.path.to_path()).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
@@ -178,11 +176,11 @@ pub(super) fn open(piece: &Piece, maps: &Maps) -> Result<OpenFile, InputError> {
     let contents = if metadata.len() <= READ_BYTES_MAX {
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
-        Contents::Read(bytes)
+        FileContents::Read(bytes)
     } else {
         match maps.map(&file, place.clone(), piece_start..piece_end) {
-            Ok(mapped) => Contents::Mapped(mapped),
-            // No room in the address space, or a file system without maps: reading says what else is wrong.
+            Ok(mapped) => FileContents::Mapped(mapped),
+            // No room in the address space, or a file system without maps: reading reports whatever else is wrong.
             Err(error) => {
                 tracing::debug!(%error, name = %piece.name, "input is read because it cannot be mapped");
                 return Ok(OpenFile::Read(Box::new(ReadFile { file, place })));
@@ -223,22 +221,22 @@ impl LocalFile {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.contents {
-            Contents::Read(bytes) => bytes,
-            Contents::Mapped(file) => file.bytes(),
+            FileContents::Read(bytes) => bytes,
+            FileContents::Mapped(file) => file.bytes(),
         }
     }
 
     /// The mapped file, if it is large enough to be mapped.
     pub(super) fn mapping(&self) -> Option<&Arc<MappedFile>> {
         match &self.contents {
-            Contents::Mapped(map) => Some(map),
-            Contents::Read(_) => None,
+            FileContents::Mapped(map) => Some(map),
+            FileContents::Read(_) => None,
         }
     }
 
     /// Says that bytes up to `end` will be used now, and more after them.
     pub(super) fn populate(&mut self, end: usize) {
-        if let Contents::Mapped(file) = &self.contents
+        if let FileContents::Mapped(file) = &self.contents
             && self.populated < end
         {
             let map = &file.whole.0;
@@ -255,8 +253,8 @@ impl LocalFile {
     /// Whether the name still leads to the file that was listed.
     ///
     /// # Errors
-    /// [`InputError::Changed`] if not, or what the file system says.
-    pub fn verify_unchanged(&self) -> Result<(), InputError> {
+    /// [`InputError::Changed`] if not, or an error of the file system.
+    pub(crate) fn verify_unchanged(&self) -> Result<(), InputError> {
         self.place.verify_unchanged()
     }
 }

@@ -3,8 +3,6 @@
 //! A sort leaves its pairs in the input, so a file stays mapped as long as any of its outputs; with a map for each
 //! split the address space would end at the square of the number of splits. Where a file cannot be mapped at all,
 //! because the address space is used up or its file system has no maps, it is read.
-//!
-//! Not here: what a mapped file is read for (`local`).
 
 use super::local::{FilePlace, MappedFile, WholeMap};
 use std::collections::BTreeMap;
@@ -20,27 +18,27 @@ const MAP_BYTES_MAX: u64 = 16 << 40;
 const STALE_MAX: usize = 64;
 
 /// The maps of this process.
-pub(super) static MAPS: Maps = Maps::new(MAP_BYTES_MAX);
+pub(super) static MAPS: MappedFiles = MappedFiles::new(MAP_BYTES_MAX);
 
 /// Mapped files by place and stamp.
-pub(super) struct Maps {
-    held: Mutex<Held>,
+pub(super) struct MappedFiles {
+    held: Mutex<HeldMaps>,
     map_bytes_max: u64,
 }
 
-struct Held {
+struct HeldMaps {
     files: BTreeMap<FilePlace, Weak<WholeMap>>,
     /// Entries from which on it is worth while to look for those that are not held any more.
     sweep_at: usize,
 }
 
-impl Maps {
+impl MappedFiles {
     /// Maps of files of up to so many bytes.
     pub const fn new(map_bytes_max: u64) -> Self {
-        Self { held: Mutex::new(Held { files: BTreeMap::new(), sweep_at: STALE_MAX }), map_bytes_max }
+        Self { held: Mutex::new(HeldMaps { files: BTreeMap::new(), sweep_at: STALE_MAX }), map_bytes_max }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldMaps> {
         // Every change is one insert or one removal.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,8 +2,6 @@
 //!
 //! Where a job is submitted, paths become files ([`list`]) and files become splits ([`plan`]). On a worker, a
 //! map task reads its split block by block ([`open_split`]) through whatever [`FileAccess`] reaches the files.
-//!
-//! Not here: how files of another machine are fetched; the agent brings a [`FileAccess`] for them.
 
 mod blocks;
 mod border;
@@ -82,7 +80,8 @@ pub trait RangeRead: Send {
 pub struct InputLimits {
     /// Bytes of a record without its line end; at least 1.
     pub record_max: u64,
-    /// The same of a record that has to be held in memory, because its file is compressed, far away or cannot be mapped.
+    /// The same of a record that has to be held in memory, because its file is compressed, far away or cannot be
+    /// mapped.
     pub buffered_record_max: u64,
     /// Bytes of a block, unless one record needs more.
     pub block_bytes: usize,

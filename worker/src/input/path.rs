@@ -1,6 +1,4 @@
 //! Names of files as bytes: every name a file can have survives the trip through JSON.
-//!
-//! Not here: whether the file exists (`list`).
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsStr;

@@ -1,6 +1,4 @@
 //! Records, blocks of records, and the three ways files fall into records.
-//!
-//! Not here: finding record borders in files and splits (`border`).
 
 use super::local::MappedFile;
 use super::records::Records;

@@ -1,6 +1,4 @@
 //! The records of a block, one after another.
-//!
-//! Not here: blocks themselves (`blocks`) and the rules of the formats (`border`).
 
 use super::border::first_record;
 use super::record::{Block, Record, RecordFormat};

@@ -1,6 +1,4 @@
 //! What a map task reads, as it travels from the submitter to a worker.
-//!
-//! Not here: how files are found and cut (`list`, `plan`) and how the bytes are read (`blocks`).
 
 use super::path::FilePath;
 use super::record::RecordFormat;
@@ -66,7 +64,7 @@ pub enum Place {
     Worker(WorkerId),
 }
 
-/// What tells whether a file is still the one that was listed.
+/// By which a file is recognised as the one that was listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct FileStamp {
     /// Bytes.
@@ -96,7 +94,7 @@ impl FileStamp {
     }
 }
 
-/// How a file is compressed; told by its name.
+/// How a file is compressed; decided by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Compression {
     /// Not at all.

@@ -1,7 +1,5 @@
 //! A window that moves over the bytes of a file: in place where the file is mapped, through a buffer where it
 //! is fetched or decoded.
-//!
-//! Not here: where records end (`border`), what is decoded (`compressed`).
 
 use super::local::LocalFile;
 use super::{InputError, RangeRead};
@@ -104,7 +102,7 @@ impl<F: Fill> Window for Buffered<F> {
 }
 
 /// A file of another process, fetched range by range.
-pub(super) struct Ranges {
+pub(super) struct ByteRanges {
     file: Box<dyn RangeRead>,
     at: u64,
     /// Where the piece ends; behind it fetch little.
@@ -112,14 +110,14 @@ pub(super) struct Ranges {
     size: u64,
 }
 
-impl Ranges {
+impl ByteRanges {
     /// Fetches from `first` on, mostly up to `end`, of a file of `size` bytes.
     pub fn new(file: Box<dyn RangeRead>, first: u64, end: u64, size: u64) -> Self {
         Self { file, at: first, end, size }
     }
 }
 
-impl Fill for Ranges {
+impl Fill for ByteRanges {
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
         let length = if self.at < self.end {
             FETCH_BYTES.min(self.end - self.at)

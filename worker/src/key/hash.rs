@@ -1,7 +1,7 @@
 //! The hash of a key, the same on every machine, and the form of short keys in tables.
 //!
 //! `FORMAT.md` specifies both, because the hash chooses partitions. It spreads well but does not withstand
-//! someone who chooses keys on purpose to collide. Not here: partitioners of users (`partition`).
+//! someone who chooses keys on purpose to collide.
 
 use std::num::NonZeroU64;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -68,7 +68,7 @@ impl Packed {
     /// Packs a key of `length` bytes, at most [`INLINE_BYTES_MAX`], which are the first of `loaded`; what follows
     /// them is cut off. Without a branch: lengths of words are hard to foresee.
     #[inline(always)]
-    pub fn loaded(loaded: [u8; 16], length: usize) -> Self {
+    pub(crate) fn loaded(loaded: [u8; 16], length: usize) -> Self {
         debug_assert!(length <= INLINE_BYTES_MAX);
         let (low, high) = SHORT_MASKS[length & INLINE_BYTES_MAX];
         let both = u128::from_le_bytes(loaded);
@@ -81,19 +81,19 @@ impl Packed {
     }
 
     #[inline]
-    pub fn is_long(self) -> bool {
+    pub(crate) fn is_long(self) -> bool {
         LONG_MARK <= self.high
     }
 
     /// Bytes of a longer key.
     #[inline]
-    pub fn long_length(self) -> usize {
+    pub(crate) fn long_length(self) -> usize {
         (self.high & !LONG_MARK) as usize
     }
 
     /// The bytes of a short key are the first ones of the result, as many as the second tells.
     #[inline]
-    pub fn unpack(self) -> ([u8; 16], usize) {
+    pub(crate) fn unpack(self) -> ([u8; 16], usize) {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.low.to_le_bytes());
         bytes[8..].copy_from_slice(&self.high.to_le_bytes());
@@ -102,12 +102,12 @@ impl Packed {
 
     /// Sorts like short keys do: by bytes, and where one ends, by length, which stands in the last byte.
     #[inline]
-    pub fn short_rank(self) -> u128 {
+    pub(crate) fn short_rank(self) -> u128 {
         u128::from(self.low.swap_bytes()) << 64 | u128::from(self.high.swap_bytes())
     }
 
     #[inline]
-    pub fn short_hash(self) -> NonZeroU64 {
+    pub(crate) fn short_hash(self) -> NonZeroU64 {
         let product = u128::from(self.low ^ MIX_LOW) * u128::from(self.high ^ MIX_HIGH);
         odd(product as u64 ^ (product >> 64) as u64)
     }

@@ -1,6 +1,4 @@
 //! The encodings of the standard key types. `FORMAT.md` is their specification.
-//!
-//! Not here: what the engine does with them.
 
 use super::{ByteString, CompositeKey, DecodeError, Key};
 use std::cmp::Reverse;

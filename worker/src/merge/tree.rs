@@ -128,7 +128,7 @@ impl LoserTree {
 
     /// Whether the key of the current pair is `key`, which has this rank: most that differ do so in their rank.
     #[inline]
-    pub fn stands_at(&self, key: &[u8], rank: u64) -> bool {
+    pub(crate) fn stands_at(&self, key: &[u8], rank: u64) -> bool {
         self.ranks[self.winner] == rank && self.key() == key
     }
 

@@ -1,7 +1,7 @@
 //! The values of one group, read as the reducer asks for them.
 
 use super::tree::LoserTree;
-use crate::attempt::{Meter, TaskError, TaskFailure, TaskResult};
+use crate::attempt::{ReadMeter, TaskError, TaskFailure, TaskResult};
 use crate::key::{GroupPrefix, Key};
 use crate::value::Value;
 use std::marker::PhantomData;
@@ -11,19 +11,19 @@ use std::marker::PhantomData;
 ///
 /// They stream: what was read is gone, and what is not read is skipped when the reducer returns.
 pub struct Values<'a, K: Key, V: Value> {
-    source: Source<'a, V>,
+    source: ValueSource<'a, V>,
     /// The group's first whole key.
     group: &'a [u8],
     /// Bytes of it that all keys of the group have in common; all of them unless the job groups by a part.
     prefix: Option<usize>,
-    place: Place,
-    meter: &'a mut Meter,
+    place: ValuePlace,
+    meter: &'a mut ReadMeter,
     failure: Option<TaskFailure>,
     key: PhantomData<K>,
 }
 
 /// Where values come from.
-pub(crate) enum Source<'a, V> {
+pub(crate) enum ValueSource<'a, V> {
     /// One combined value.
     One(Option<V>),
     /// The merge, which stands at the group's first pair, and the rank of that.
@@ -32,7 +32,7 @@ pub(crate) enum Source<'a, V> {
 
 /// Where the reading of a group is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValuePlace {
     /// The first value is there and was not given out.
     First,
     /// The last value given out is the current pair.
@@ -45,13 +45,13 @@ enum Place {
 
 impl<'a, K: Key, V: Value> Values<'a, K, V> {
     pub(crate) fn new(
-        source: Source<'a, V>,
+        source: ValueSource<'a, V>,
         group: &'a [u8],
         prefix: Option<GroupPrefix>,
-        meter: &'a mut Meter,
+        meter: &'a mut ReadMeter,
     ) -> Self {
         let prefix = prefix.map(|length| length(group));
-        Self { source, group, prefix, place: Place::First, meter, failure: None, key: PhantomData }
+        Self { source, group, prefix, place: ValuePlace::First, meter, failure: None, key: PhantomData }
     }
 
     /// The next value; `None` after the last.
@@ -71,8 +71,8 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
             Err(failure) => return Err(keep(&mut self.failure, failure)),
         }
         match &mut self.source {
-            Source::One(value) => Ok(V::view_of(value)),
-            Source::Tree(tree, _) => match V::decode(tree.value()) {
+            ValueSource::One(value) => Ok(V::view_of(value)),
+            ValueSource::Tree(tree, _) => match V::decode(tree.value()) {
                 Ok(value) => Ok(Some(value)),
                 Err(error) => Err(keep(&mut self.failure, error.into())),
             },
@@ -85,7 +85,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
     /// A key that does not decode.
     pub fn key(&self) -> TaskResult<K::View<'_>> {
         let bytes = match &self.source {
-            Source::Tree(tree, _) if self.place == Place::Within => tree.key(),
+            ValueSource::Tree(tree, _) if self.place == ValuePlace::Within => tree.key(),
             _ => self.group,
         };
         Ok(K::decode(bytes)?)
@@ -103,14 +103,14 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
             return Ok(false);
         }
         match self.place {
-            Place::First => self.place = Place::Within,
-            Place::Within => {
-                let Source::Tree(tree, rank) = &mut self.source else {
-                    self.place = Place::End;
+            ValuePlace::First => self.place = ValuePlace::Within,
+            ValuePlace::Within => {
+                let ValueSource::Tree(tree, rank) = &mut self.source else {
+                    self.place = ValuePlace::End;
                     return Ok(false);
                 };
                 if !tree.advance()? {
-                    self.place = Place::End;
+                    self.place = ValuePlace::End;
                     return Ok(false);
                 }
                 let same = match self.prefix {
@@ -118,14 +118,14 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
                     Some(length) => tree.key().starts_with(&self.group[..length]),
                 };
                 if !same {
-                    self.place = Place::NextGroup;
+                    self.place = ValuePlace::NextGroup;
                     return Ok(false);
                 }
             }
-            Place::NextGroup | Place::End => return Ok(false),
+            ValuePlace::NextGroup | ValuePlace::End => return Ok(false),
         }
         // A combined value was counted when its parts were read.
-        if let Source::Tree(tree, _) = &self.source {
+        if let ValueSource::Tree(tree, _) = &self.source {
             self.meter.pair(tree.key().len() + tree.value().len())?;
         }
         Ok(true)
@@ -137,7 +137,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
             return Err(failure);
         }
         while self.step()? {}
-        Ok(self.place == Place::NextGroup)
+        Ok(self.place == ValuePlace::NextGroup)
     }
 
     /// What failed while the reducer read.

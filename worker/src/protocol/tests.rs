@@ -5,7 +5,7 @@ use gristmill_scheduler::ids::TaskId;
 use proptest::prelude::*;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::ReadBuf;
+use tokio::io::{AsyncRead, ReadBuf};
 
 /// A connection that gives as many bytes at a time as this list says, again and again.
 struct Chopped {

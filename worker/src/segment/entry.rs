@@ -13,9 +13,9 @@ pub(crate) const PREFIX_BYTES: usize = 8;
 /// 12 of its length, and 32 of the place where the pair lies. So one comparison sorts by partition and key as
 /// far as the first bytes tell, then by length, which is right where they are the whole key, then by position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry(u128);
+pub(crate) struct SortEntry(u128);
 
-impl Entry {
+impl SortEntry {
     #[inline]
     pub fn new(partition: u32, key: &[u8], place: u32) -> Self {
         debug_assert!(partition < PARTITIONS_MAX, "partition {partition} has more than 20 bits");
@@ -37,7 +37,7 @@ impl Entry {
 
     /// As it is sent.
     #[inline]
-    pub fn to_bytes(self) -> [u8; 16] {
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
@@ -60,7 +60,7 @@ impl Entry {
     }
 
     /// Bytes of a pair in a file as it would lie in a block: both lengths and the key.
-    pub fn framed_length(self) -> usize {
+    pub(crate) fn framed_length(self) -> usize {
         let length = self.length();
         length + if length < 0x80 { 2 } else { 3 }
     }
@@ -85,7 +85,7 @@ impl Entry {
 
     /// The key of a pair that lies in `file`.
     #[inline]
-    pub fn key_in(self, file: &[u8]) -> &[u8] {
+    pub(crate) fn key_in(self, file: &[u8]) -> &[u8] {
         &file[self.place()..][..self.length()]
     }
 }

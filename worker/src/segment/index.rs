@@ -1,7 +1,6 @@
 //! Where the segments of one map output lie: 12 bytes for each that has pairs, none for the others.
 //!
 //! A worker keeps one for each of its outputs; of a job of many maps and many partitions most segments are empty.
-//! Not here: the bytes themselves.
 //!
 //! Invariant: segments lie one after another without gaps, in the order of their partitions.
 
@@ -36,7 +35,7 @@ impl SegmentIndex {
     }
 
     /// Whether no segment of this partition, or of a later one, has been appended.
-    pub fn may_begin(&self, partition: u32) -> bool {
+    pub(crate) fn may_begin(&self, partition: u32) -> bool {
         self.filled.last().is_none_or(|last| *last < partition)
     }
 

@@ -1,55 +1,57 @@
 //! Segments: the pairs of one partition of one map output, as bytes that carry their own identity and checksums.
 //!
 //! The same bytes lie in memory, in spill files and on the wire; `FORMAT.md` describes them. Runs (sorted
-//! spills) are map outputs too, only short-lived. Not here: merging (`merge`), transport (`shuffle`).
+//! spills) are map outputs too, only short-lived.
 //!
 //! Invariant: no byte of a segment is outside a checksum, and blocks cannot be swapped, because the checksum
 //! of each block continues that of the one before it.
 
 mod entry;
+mod error;
 mod in_file;
 mod index;
+mod output;
 mod print;
 mod read;
 mod spill;
+
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use entry::PARTITIONS_MAX;
-pub(crate) use entry::{Entry, LENGTH_MAX, PREFIX_BYTES};
+pub(crate) use entry::{LENGTH_MAX, PREFIX_BYTES, SortEntry};
+pub use error::SegmentError;
 pub use in_file::{InFileBytes, InFileSegment};
 pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
-pub(crate) use index::INDEX_ENTRY_BYTES;
-use index::SegmentIndex;
-pub(crate) use print::Look;
+pub(crate) use index::{INDEX_ENTRY_BYTES, SegmentIndex};
+pub use output::MapOutput;
+pub(crate) use print::Fingerprinted;
 pub use print::OutputPrint;
 pub(crate) use read::frame_at;
 pub use read::{SegmentReader, verify};
 pub use spill::{SpillDirs, SpillFile, SpillWriter};
-pub use write::{SegmentsWriter, WriteError, WriteSetting, framed_length};
-
-pub(crate) use write::put_frame;
+pub use write::{SegmentsWriter, WriteError, WriteSetting};
+pub(crate) use write::{framed_length, put_frame};
 
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
-use std::io;
-use std::path::PathBuf;
+use output::OutputPlace;
 use std::sync::Arc;
 
 /// First bytes of every segment.
-pub const MAGIC: [u8; 4] = *b"GMSG";
+pub(crate) const MAGIC: [u8; 4] = *b"GMSG";
 /// Version of the bytes; another one is refused.
-pub const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 /// Bytes of a segment's header.
-pub const HEADER_BYTES: usize = 48;
+pub(crate) const HEADER_BYTES: usize = 48;
 /// Bytes in front of each block.
-pub const BLOCK_HEADER_BYTES: usize = 12;
+pub(crate) const BLOCK_HEADER_BYTES: usize = 12;
 /// A block ends with the first pair at which it has this many bytes. Large enough that headers and system calls
 /// do not matter, small enough that a merge of 256 files needs 32 MiB.
-pub const BLOCK_BYTES: usize = 64 << 10;
+pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of a key and its value together.
-pub const PAIR_BYTES_MAX: usize = 1 << 30;
+pub(crate) const PAIR_BYTES_MAX: usize = 1 << 30;
 /// Bytes of the lengths in front of a pair, at most.
 pub(crate) const FRAME_LENGTHS_BYTES_MAX: usize = 10;
 /// Longer blocks, of one large pair, are stored as they are: compressing needs their length once more in memory. So a
@@ -58,14 +60,13 @@ const COMPRESS_BYTES_MAX: usize = 1 << 20;
 
 /// What a segment is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct SegmentId {
-    /// The job.
     pub job: JobId,
     /// Index of the map task.
     pub map: u32,
     /// Which try of it.
     pub epoch: u32,
-    /// The partition.
     pub partition: u32,
 }
 
@@ -104,86 +105,10 @@ pub enum SpillCompression {
     Lz4,
 }
 
-/// A segment that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SegmentError {
-    /// The bytes do not begin with a whole header of a known version, or the header's checksum is wrong.
-    #[error("segment of {length} bytes has no valid header")]
-    Header {
-        /// Bytes there are.
-        length: u64,
-    },
-    /// It is a segment, but another one.
-    #[error("segment is {found:?}, not {expected:?}")]
-    Identity {
-        /// What it should be.
-        expected: SegmentId,
-        /// What its header says.
-        found: SegmentId,
-    },
-    /// The header says another length than there is.
-    #[error("segment has {found} bytes, not {expected}")]
-    Length {
-        /// By its header.
-        expected: u64,
-        /// Bytes there are.
-        found: u64,
-    },
-    /// A block whose checksum is wrong or whose lengths are impossible.
-    #[error("block at byte {offset} of {id:?} is damaged")]
-    Block {
-        /// The segment.
-        id: SegmentId,
-        /// Where its block begins.
-        offset: u64,
-    },
-    /// A block whose checksum is right but whose pairs do not fill it, or a wrong number of pairs: our bug.
-    #[error("pairs of {id:?} do not fill their blocks near byte {offset}")]
-    Pairs {
-        /// The segment.
-        id: SegmentId,
-        /// Where the block begins.
-        offset: u64,
-    },
-    /// Segments that are not in map order, or one twice.
-    #[error("segment of map {found} follows that of map {before}")]
-    Sequence {
-        /// Index of the map before.
-        before: u32,
-        /// Index of the map found.
-        found: u32,
-    },
-    /// Its pairs lie in an input file that has changed since the map read it.
-    #[error("the input that the pairs of {id:?} lie in has changed")]
-    Changed {
-        /// The segment.
-        id: SegmentId,
-        /// How it shows.
-        #[source]
-        source: Box<crate::input::InputError>,
-    },
-    /// A segment in hash order where key order is needed.
-    #[error("segment {id:?} is in hash order, but the job has no combiner")]
-    Order {
-        /// The segment.
-        id: SegmentId,
-    },
-    /// The spill file cannot be read.
-    #[error("could not read {path}")]
-    Read {
-        /// The spill file.
-        path: PathBuf,
-        /// What the file system said.
-        #[source]
-        source: io::Error,
-    },
-}
-
 /// The bytes of one segment, wherever they are. Cloning shares them. An empty segment has no bytes at all.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SegmentData {
-    /// In memory.
     Memory(Bytes),
     /// A range of a spill file.
     File {
@@ -221,82 +146,6 @@ impl SegmentData {
     /// Bytes that are no segment.
     pub(crate) fn buffer_bytes(&self) -> Result<usize, SegmentError> {
         read::buffer_bytes(self)
-    }
-}
-
-/// All segments of one map attempt, one after another without gaps.
-#[derive(Debug)]
-pub struct MapOutput {
-    index: SegmentIndex,
-    print: OutputPrint,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    Memory(Bytes),
-    File(Arc<SpillFile>),
-    InFile(Arc<InFileOutput>),
-}
-
-impl MapOutput {
-    pub(crate) fn in_file(output: InFileOutput, partitions: u32) -> Self {
-        Self {
-            index: output.index(partitions),
-            print: output.print(),
-            place: Place::InFile(Arc::new(output)),
-        }
-    }
-
-    /// The segment of this partition; `None` if there is no such partition.
-    #[must_use]
-    pub fn segment(&self, partition: u32) -> Option<SegmentData> {
-        let (offset, length) = self.index.segment(partition)?;
-        Some(match &self.place {
-            Place::File(file) if 0 < length => SegmentData::File { file: file.clone(), offset, length },
-            Place::Memory(bytes) if 0 < length => {
-                SegmentData::Memory(bytes.slice(offset as usize..(offset + length) as usize))
-            }
-            Place::InFile(output) => match InFileSegment::of(output, partition) {
-                Some(segment) => SegmentData::InFile(segment),
-                None => SegmentData::Memory(Bytes::new()),
-            },
-            _ => SegmentData::Memory(Bytes::new()),
-        })
-    }
-
-    /// The partitions that have pairs, ascending.
-    pub(crate) fn filled(&self) -> &[u32] {
-        self.index.filled()
-    }
-
-    /// Bytes of all segments.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.index.bytes()
-    }
-
-    /// What it takes in memory with its index, or would take.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes() as usize + self.index.memory_bytes()
-    }
-
-    /// Pairs of all segments.
-    #[must_use]
-    pub fn records(&self) -> u64 {
-        self.index.records()
-    }
-
-    /// Its fingerprint; that of runs says nothing.
-    #[must_use]
-    pub fn print(&self) -> OutputPrint {
-        self.print
-    }
-
-    /// Whether it lies in a spill file.
-    #[must_use]
-    pub fn is_on_disk(&self) -> bool {
-        matches!(self.place, Place::File(_))
     }
 }
 

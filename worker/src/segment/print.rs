@@ -1,8 +1,8 @@
 //! The fingerprint of a map output: what two attempts of one map must have in common.
 //!
-//! If they differ, some reduces may hold records of one attempt and others those of another, so that records are lost or
-//! doubled without anything being damaged. The sums do not depend on the order of pairs, nor on where the output lies
-//! and how its blocks are cut and compressed. Not here: who compares (the scheduler).
+//! If they differ, some reduces may hold records of one attempt and others those of another, so that records are lost
+//! or doubled without anything being damaged. The sums do not depend on the order of pairs, nor on where the output
+//! lies and how its blocks are cut and compressed.
 
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
@@ -41,7 +41,7 @@ impl OutputPrint {
 
 /// What is looked at of the pairs of an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Look {
+pub(crate) enum Fingerprinted {
     /// Keys and values.
     Pairs,
     /// Keys alone.
@@ -50,14 +50,14 @@ pub(crate) enum Look {
 
 /// Sums up pairs as they are written.
 pub(crate) struct Printing {
-    look: Look,
+    look: Fingerprinted,
     pairs: u64,
     keys: u64,
     frames: u64,
 }
 
 impl Printing {
-    pub fn new(look: Look) -> Self {
+    pub fn new(look: Fingerprinted) -> Self {
         Self { look, pairs: 0, keys: 0, frames: 0 }
     }
 
@@ -66,7 +66,7 @@ impl Printing {
     pub fn frame(&mut self, partition: u32, frame: &[u8]) {
         let spread = spread(partition);
         self.pairs = self.pairs.wrapping_add(spread);
-        if self.look == Look::Pairs {
+        if self.look == Fingerprinted::Pairs {
             self.frames = self.frames.wrapping_add((xxh3_64(frame) ^ spread).wrapping_mul(MIX_ONE));
         }
     }
@@ -74,7 +74,7 @@ impl Printing {
     /// The key of that pair.
     #[inline]
     pub fn key(&mut self, partition: u32, key: &[u8]) {
-        if self.look == Look::Keys {
+        if self.look == Fingerprinted::Keys {
             self.keys = self.keys.wrapping_add((xxh3_64(key) ^ spread(partition)).wrapping_mul(MIX_ONE));
         }
     }
@@ -82,8 +82,8 @@ impl Printing {
     pub fn print(&self) -> OutputPrint {
         OutputPrint {
             pairs: self.pairs,
-            keys: (self.look == Look::Keys).then(|| some(self.keys)),
-            frames: (self.look == Look::Pairs).then(|| some(self.frames)),
+            keys: (self.look == Fingerprinted::Keys).then(|| some(self.keys)),
+            frames: (self.look == Fingerprinted::Pairs).then(|| some(self.frames)),
             places: None,
         }
     }
@@ -107,7 +107,7 @@ mod tests {
 
     type Pair = (u32, &'static str, &'static str);
 
-    fn print(look: Look, pairs: &[Pair]) -> OutputPrint {
+    fn print(look: Fingerprinted, pairs: &[Pair]) -> OutputPrint {
         let mut printing = Printing::new(look);
         for (partition, key, value) in pairs {
             let mut frame = Vec::new();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn fingerprint_is_the_same_for_the_same_pairs_in_any_order() {
-        for look in [Look::Pairs, Look::Keys] {
+        for look in [Fingerprinted::Pairs, Fingerprinted::Keys] {
             let [first, second, third] = PAIRS;
             assert_eq!(print(look, &PAIRS), print(look, &[third, first, second]));
         }
@@ -137,11 +137,11 @@ mod tests {
             &[(1, "a", "1"), (0, "b", "2"), (0, "c", "1")],
             &[(0, "a", "2"), (0, "b", "1"), (1, "c", "1")],
         ];
-        let frames = |pairs: &[Pair]| print(Look::Pairs, pairs).frames;
+        let frames = |pairs: &[Pair]| print(Fingerprinted::Pairs, pairs).frames;
         for pairs in changed {
             assert_ne!(frames(pairs), frames(&PAIRS), "{pairs:?}");
         }
-        let keys = |pairs: &[Pair]| print(Look::Keys, pairs).keys;
+        let keys = |pairs: &[Pair]| print(Fingerprinted::Keys, pairs).keys;
         assert_eq!(keys(changed[4]), keys(&PAIRS), "values do not count where only keys do");
         assert_ne!(keys(changed[3]), keys(&PAIRS));
     }

@@ -2,8 +2,6 @@
 //!
 //! There may be more of them than a process may have open files: of those that are written only so many stay open, the
 //! others are opened for each read.
-//!
-//! Not here: what is in them (`write`, `read`).
 
 use crate::descriptors::{KeptOpen, open_patiently};
 use rustix::fs::statvfs;
@@ -46,7 +44,7 @@ impl SpillDirs {
     /// # Panics
     /// If there is none.
     #[must_use]
-    pub fn with_reserve(paths: Vec<PathBuf>, reserve_bytes: u64) -> Self {
+    pub(crate) fn with_reserve(paths: Vec<PathBuf>, reserve_bytes: u64) -> Self {
         assert!(!paths.is_empty(), "a worker needs at least one folder for spill files");
         Self(Arc::new(Dirs { paths, created: AtomicUsize::new(0), reserve_bytes }))
     }
@@ -122,7 +120,7 @@ impl SpillWriter {
     /// Appends bytes, without a buffer.
     ///
     /// # Errors
-    /// What the file system says, such as a full disk, or that no more than the reserve is free.
+    /// An error of the file system, such as a full disk, or that no more than the reserve is free.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if LOOK_BYTES <= self.spill.length - self.looked_at {
             self.looked_at = self.spill.length;
@@ -174,8 +172,8 @@ impl SpillFile {
     /// Fills `buffer` from `offset` on. May be called from several threads at once. Blocks.
     ///
     /// # Errors
-    /// What the file system says, or an end of the file before the buffer is full.
-    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    /// An error of the file system, or an end of the file before the buffer is full.
+    pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         match &self.kept {
             Some((file, _)) => file.read_exact_at(buffer, offset),
             None => open_patiently(|| File::open(&self.path))?.read_exact_at(buffer, offset),

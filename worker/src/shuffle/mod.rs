@@ -3,7 +3,6 @@
 //!
 //! [`plan`] decides what to fetch next and [`lanes`] whose turn it is by the master's order (both pure), [`pace`] holds
 //! bytes to the rate of a slower network, [`store`] holds what is there, [`serve`] and [`fetch`] move bytes.
-//! Not here: merging (`merge`) and who is home of what (the master decides).
 
 pub mod fetch;
 pub mod lanes;
@@ -45,10 +44,10 @@ pub struct OutputHead {
 }
 
 /// Longest [`FetchRequest`] in bytes: all partitions that a job can have, of one map.
-pub const FETCH_REQUEST_BYTES_MAX: usize = 8 << 20;
+pub(crate) const FETCH_REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// Segments that one request may ask for, unless they are of one map: each costs either side some bytes of memory.
-pub const FETCH_SEGMENTS_MAX: usize = 1 << 16;
+pub(crate) const FETCH_SEGMENTS_MAX: usize = 1 << 16;
 
 /// Bytes of a length in a [`FetchHead`], at most.
 const LENGTH_BYTES_MAX: usize = 9;
@@ -58,19 +57,19 @@ const OUTPUT_HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// Longest [`FetchHead`] that answers a request of so many maps and partitions, bytes.
 #[must_use]
-pub fn fetch_head_bytes_max(maps: usize, partitions: usize) -> usize {
+pub(crate) fn fetch_head_bytes_max(maps: usize, partitions: usize) -> usize {
     64 + maps * (OUTPUT_HEAD_BYTES_MAX + LENGTH_BYTES_MAX * partitions)
 }
 
 /// Memory that the lists of such a head may take, bytes: what those of a right one take, and no less than it has bytes.
 #[must_use]
-pub fn fetch_head_memory_max(maps: usize, partitions: usize) -> usize {
+pub(crate) fn fetch_head_memory_max(maps: usize, partitions: usize) -> usize {
     fetch_head_bytes_max(maps, partitions) + maps * size_of::<Option<OutputHead>>()
 }
 
 /// Maps that one request may name with so many partitions, at least 1.
 #[must_use]
-pub fn fetch_maps_max(partitions: usize) -> usize {
+pub(crate) fn fetch_maps_max(partitions: usize) -> usize {
     (FETCH_SEGMENTS_MAX / partitions.max(1)).max(1)
 }
 

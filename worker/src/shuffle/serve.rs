@@ -2,7 +2,6 @@
 //!
 //! Segments in memory go out without a copy; those on disk are read, and those whose pairs lie in the input are
 //! made, in chunks off the async thread. Of the latter only the order is sent to who sees the same files.
-//! Not here: who may ask (the gate in `http`), listening (`agent`).
 
 use super::pace::OutPace;
 use super::store::Store;
@@ -58,7 +57,7 @@ pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> 
 }
 
 /// As [`segments`], on a network that is paced: all bytes of the answer wait their turn, in the order of asking.
-pub async fn segments_at(
+pub(crate) async fn segments_at(
     pace: Option<&OutPace>,
     store: &Store,
     job: JobId,
@@ -85,10 +84,14 @@ pub async fn segments_at(
     let length = (front.len() - 4) as u32;
     front[..4].copy_from_slice(&length.to_le_bytes());
     let mut ready = vec![Bytes::from(front)];
-    if pace.is_none() && pieces.iter().all(|piece| matches!(piece, Piece::Whole(SegmentData::Memory(_)))) {
+    if pace.is_none()
+        && pieces.iter().all(|piece| matches!(piece, AnswerPiece::Whole(SegmentData::Memory(_))))
+    {
         ready.extend(pieces.into_iter().filter_map(|piece| match piece {
-            Piece::Whole(SegmentData::Memory(bytes)) => Some(bytes),
-            Piece::Whole(SegmentData::File { .. } | SegmentData::InFile(_)) | Piece::Order(_) => None,
+            AnswerPiece::Whole(SegmentData::Memory(bytes)) => Some(bytes),
+            AnswerPiece::Whole(SegmentData::File { .. } | SegmentData::InFile(_)) | AnswerPiece::Order(_) => {
+                None
+            }
         }));
         return answer::with_body(StatusCode::OK, http::pieces(ready));
     }
@@ -106,7 +109,7 @@ pub async fn segments_at(
 }
 
 /// What is sent of the outputs that are held here: the head, and what follows it. Blocks.
-fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<Piece>) {
+fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<AnswerPiece>) {
     let mut pieces = Vec::new();
     let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()) };
     let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();
@@ -124,8 +127,8 @@ fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<P
             let (mut lengths, mut follow) = (Vec::with_capacity(segments.len()), Vec::new());
             for segment in segments {
                 let piece = match segment {
-                    SegmentData::InFile(segment) if in_file.is_some() => Piece::Order(segment),
-                    segment => Piece::Whole(segment),
+                    SegmentData::InFile(segment) if in_file.is_some() => AnswerPiece::Order(segment),
+                    segment => AnswerPiece::Whole(segment),
                 };
                 lengths.push(piece.len());
                 follow.push(piece);
@@ -138,18 +141,18 @@ fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<P
 }
 
 /// What is sent of one segment.
-enum Piece {
+enum AnswerPiece {
     Whole(SegmentData),
     /// Its pairs lie in a file that the other worker sees.
     Order(InFileSegment),
 }
 
-impl Piece {
+impl AnswerPiece {
     /// Bytes that are sent.
     fn len(&self) -> u64 {
         match self {
-            Piece::Whole(data) => data.len() as u64,
-            Piece::Order(segment) => segment.order_bytes(),
+            AnswerPiece::Whole(data) => data.len() as u64,
+            AnswerPiece::Order(segment) => segment.order_bytes(),
         }
     }
 }
@@ -180,13 +183,13 @@ impl Paced {
 }
 
 /// Sends the head, then segments one after another.
-async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<Piece>) -> io::Result<()> {
+async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<AnswerPiece>) -> io::Result<()> {
     for bytes in head {
         sender.send(bytes).await?;
     }
     for piece in pieces {
         match piece {
-            Piece::Order(segment) => {
+            AnswerPiece::Order(segment) => {
                 let (mut next, mut checksum) = (0, 0);
                 while next < segment.header().records as usize {
                     let _permit = permit().await;
@@ -195,8 +198,8 @@ async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<Piece>) -> io::Resul
                     sender.send(Bytes::from_owner(Chunk { bytes, _permit })).await?;
                 }
             }
-            Piece::Whole(SegmentData::Memory(bytes)) => sender.send(bytes).await?,
-            Piece::Whole(SegmentData::File { file, offset, length }) => {
+            AnswerPiece::Whole(SegmentData::Memory(bytes)) => sender.send(bytes).await?,
+            AnswerPiece::Whole(SegmentData::File { file, offset, length }) => {
                 let mut at = 0;
                 while at < length {
                     let size = (length - at).min(CHUNK_BYTES as u64) as usize;
@@ -210,7 +213,7 @@ async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<Piece>) -> io::Resul
                     at += size as u64;
                 }
             }
-            Piece::Whole(SegmentData::InFile(segment)) => {
+            AnswerPiece::Whole(SegmentData::InFile(segment)) => {
                 let mut left = InFileBytes::new(segment);
                 loop {
                     let _permit = permit().await;

@@ -3,7 +3,7 @@
 //!
 //! Shared between the control loop, the server and the slots, behind one lock that is never held across I/O.
 //! A job may have many maps times many partitions, so a segment costs a bit here, whether it is empty or lies in an
-//! output of this very worker; only what was fetched is listed. Not here: moving bytes (`serve`, `fetch`).
+//! output of this very worker; only what was fetched is listed.
 //!
 //! Invariant: a gather holds at most one segment for each map, the first that came.
 
@@ -27,17 +27,17 @@ struct JobStore {
 
 struct Gather {
     /// Maps whose segment is here.
-    arrived: Bits,
+    arrived: IndexSet,
     /// Those of them whose segment lies in the output of this worker.
-    own: Bits,
+    own: IndexSet,
     /// Segments of the others that have pairs.
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<u32, HeldSegment>,
     missing: u32,
 }
 
 impl Gather {
     fn new(maps: u32) -> Self {
-        Self { arrived: Bits::new(maps), own: Bits::new(maps), held: BTreeMap::new(), missing: maps }
+        Self { arrived: IndexSet::new(maps), own: IndexSet::new(maps), held: BTreeMap::new(), missing: maps }
     }
 
     /// Notes that the segment of a map is here. Answers whether it was still lacking.
@@ -49,12 +49,12 @@ impl Gather {
 }
 
 /// A bit for each of so many numbers.
-struct Bits {
+struct IndexSet {
     words: Vec<u64>,
     count: u32,
 }
 
-impl Bits {
+impl IndexSet {
     fn new(count: u32) -> Self {
         Self { words: vec![0; count.div_ceil(64) as usize], count }
     }
@@ -96,7 +96,7 @@ impl Bits {
 
 /// A segment with the memory it was granted.
 #[derive(Clone)]
-pub struct Held {
+pub struct HeldSegment {
     /// The bytes.
     pub data: SegmentData,
     /// Given back to the budget when the last clone is dropped; `None` for a file or a segment read in place.
@@ -114,7 +114,7 @@ pub struct Gone {
 impl Gone {
     /// Whether there is nothing to delete.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.gather.is_none() && self.output.is_none()
     }
 }
@@ -163,7 +163,7 @@ impl Store {
             if gather.own.clear(index)
                 && let Some(data) = old.segment(*partition).filter(|data| !data.is_empty())
             {
-                gather.held.insert(index, Held { data, reservation: None });
+                gather.held.insert(index, HeldSegment { data, reservation: None });
             }
         }
         gone(old)
@@ -204,7 +204,7 @@ impl Store {
     }
 
     /// Adds a segment. Answers whether it was still lacking.
-    pub fn fill(&self, job: JobId, partition: u32, map: u32, held: Held) -> bool {
+    pub fn fill(&self, job: JobId, partition: u32, map: u32, held: HeldSegment) -> bool {
         let mut jobs = self.jobs();
         let gather = jobs.get_mut(&job).and_then(|job| job.gathers.get_mut(&partition));
         let Some(gather) = gather else { return false };
@@ -218,7 +218,7 @@ impl Store {
     /// Adds the segments of an output of this very worker wherever they are still lacking. Answers where, ascending;
     /// `None` if that attempt's output is not held here.
     #[must_use]
-    pub fn fill_own(&self, map: AttemptId) -> Option<Vec<u32>> {
+    pub(crate) fn fill_own(&self, map: AttemptId) -> Option<Vec<u32>> {
         let mut jobs = self.jobs();
         let job = jobs.get_mut(&map.task.job)?;
         let index = map.task.index;
@@ -235,7 +235,7 @@ impl Store {
 
     /// All segments of a partition in map order, without the empty ones; `None` while some are missing.
     #[must_use]
-    pub fn complete(&self, job: JobId, partition: u32) -> Option<Vec<Held>> {
+    pub fn complete(&self, job: JobId, partition: u32) -> Option<Vec<HeldSegment>> {
         let jobs = self.jobs();
         let job = jobs.get(&job)?;
         let gather = job.gathers.get(&partition)?;
@@ -244,18 +244,12 @@ impl Store {
         }
         let own = gather.own.iter().filter_map(|map| {
             let data = job.outputs.get(&map)?.1.segment(partition)?;
-            Some((map, Held { data, reservation: None }))
+            Some((map, HeldSegment { data, reservation: None }))
         });
-        let mut all: Vec<(u32, Held)> = own.filter(|(_, held)| !held.data.is_empty()).collect();
+        let mut all: Vec<(u32, HeldSegment)> = own.filter(|(_, held)| !held.data.is_empty()).collect();
         all.extend(gather.held.iter().map(|(map, held)| (*map, held.clone())));
         all.sort_unstable_by_key(|(map, _)| *map);
         Some(all.into_iter().map(|(_, held)| held).collect())
-    }
-
-    /// Number of jobs that have anything here.
-    #[must_use]
-    pub fn jobs_held(&self) -> usize {
-        self.jobs().len()
     }
 }
 
@@ -296,7 +290,7 @@ mod tests {
     /// Map and epoch of each segment of a partition.
     fn gathered(store: &Store, partition: u32) -> Option<Vec<(u32, u32)>> {
         let held = store.complete(JOB, partition)?;
-        let id = |held: Held| SegmentReader::open(held.data).unwrap().header().id;
+        let id = |held: HeldSegment| SegmentReader::open(held.data).unwrap().header().id;
         Some(held.into_iter().map(id).map(|id| (id.map, id.epoch)).collect())
     }
 
@@ -316,10 +310,13 @@ mod tests {
             } else {
                 assert_eq!(gathered(&store, 1), None);
                 let data = output(map, 0, &[1]).segment(1).unwrap();
-                assert!(store.fill(JOB, 1, map, Held { data: data.clone(), reservation: None }));
-                assert!(!store.fill(JOB, 1, map, Held { data, reservation: None }), "the first one counts");
+                assert!(store.fill(JOB, 1, map, HeldSegment { data: data.clone(), reservation: None }));
+                assert!(
+                    !store.fill(JOB, 1, map, HeldSegment { data, reservation: None }),
+                    "the first one counts"
+                );
                 let nothing = SegmentData::Memory(Bytes::new());
-                assert!(store.fill(JOB, 2, map, Held { data: nothing, reservation: None }));
+                assert!(store.fill(JOB, 2, map, HeldSegment { data: nothing, reservation: None }));
             }
             assert!(store.lacking(JOB, map).is_empty());
         }

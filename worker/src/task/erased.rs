@@ -2,7 +2,8 @@
 
 use super::{map, reduce, sample};
 use crate::api::{
-    ErasedMap, ErasedReduce, ErasedSample, JobPlan, MapReducePlan, MapReduceWork, Order, Reducer, Work,
+    ErasedMap, ErasedReduce, ErasedSample, JobFunctions, JobPlan, KeyOrder, MapReducePlan, MapReduceWork,
+    Reducer,
 };
 use crate::attempt::{MapDone, ReduceEnd, TaskError, TaskFailure, TaskResult};
 use crate::collect::KeySample;
@@ -28,7 +29,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
             side: self.side.clone(),
             reduces: self.reduces,
             order: self.order,
-            work: Work::MapReduce(Arc::new(Typed { plan: self, reducer })),
+            work: JobFunctions::MapReduce(Arc::new(Typed { plan: self, reducer })),
         }
     }
 }
@@ -47,7 +48,7 @@ where
                 "a combiner cannot be used together with group_by_first: it would merge values before they are sorted",
             ));
         }
-        if plan.partition.is_some() && plan.order == Order::Total {
+        if plan.partition.is_some() && plan.order == KeyOrder::Total {
             return Err(TaskError::config(
                 "a partitioner cannot be used together with total_order, which chooses partitions itself",
             ));

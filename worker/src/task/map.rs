@@ -1,12 +1,10 @@
 //! One map task: from blocks of input to segments, or to a part if the job has no reduce.
-//!
-//! Not here: the loop over blocks, which is written where the mapper's type is known (`api::plan`).
 
-use crate::api::{Counters, ErasedMap, JobPlan, MapReducePlan, Order, TaskContext, Work};
+use crate::api::{Counters, ErasedMap, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext};
 use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure, TaskStats};
 use crate::collect::{
-    Combining, Emitter, EmitterSetting, Partitioning, Ranges, SortMemory, Sorting, TableMemory, Target,
-    segment_order,
+    Combining, EmitTarget, Emitter, EmitterSetting, KeyRanges, Partitioning, SortMemory, Sorting,
+    TableMemory, segment_order,
 };
 use crate::input::{Block, Blocks, InputError, RecordFormat};
 use crate::key::Key;
@@ -27,11 +25,11 @@ pub(super) fn run<K: Key, V: Value>(
         Some(combine) => {
             let memory = settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
             let limit_bytes = settings.collector_bytes;
-            Target::Combine(Combining::new(combine.make(), limit_bytes, input_bytes, memory))
+            EmitTarget::Combine(Combining::new(combine.make(), limit_bytes, input_bytes, memory))
         }
         None => {
             let memory = settings.recycler.take::<SortMemory>().unwrap_or_default();
-            Target::Sort(Sorting::new(settings.collector_bytes, memory))
+            EmitTarget::Sort(Sorting::new(settings.collector_bytes, memory))
         }
     };
     let setting = EmitterSetting {
@@ -78,9 +76,9 @@ pub(super) fn partitioning<K: Key, V: Value>(
 ) -> Partitioning<K> {
     match (&plan.partition, plan.order, plan.group) {
         (Some(partitioner), _, _) => Partitioning::User(partitioner.clone()),
-        (None, Order::Total, _) => Partitioning::Ranges(Ranges::new(cuts.clone())),
-        (None, Order::EachPart, Some(prefix)) => Partitioning::GroupHash(prefix),
-        (None, Order::EachPart, None) => Partitioning::Hash,
+        (None, KeyOrder::Total, _) => Partitioning::Ranges(KeyRanges::new(cuts.clone())),
+        (None, KeyOrder::EachPart, Some(prefix)) => Partitioning::GroupHash(prefix),
+        (None, KeyOrder::EachPart, None) => Partitioning::Hash,
     }
 }
 
@@ -91,7 +89,7 @@ pub(super) fn run_map_only(
     blocks: &mut dyn Blocks,
     mut output: Output,
 ) -> Result<PartDone, TaskFailure> {
-    let Work::MapOnly(mappers) = &plan.work else {
+    let JobFunctions::MapOnly(mappers) = &plan.work else {
         return Err(TaskFailure::Config { message: "a job with a reduce cannot run as map-only".into() });
     };
     let mapper = mappers.get(input).ok_or_else(|| no_such_input(input, mappers.len()))?;
@@ -104,12 +102,12 @@ pub(super) fn run_map_only(
 }
 
 /// Blocks that are counted as they pass.
-pub(super) struct Watched<B> {
+pub(super) struct WatchedBlocks<B> {
     blocks: B,
     progress: Arc<Progress>,
 }
 
-impl<B: Blocks> Watched<B> {
+impl<B: Blocks> WatchedBlocks<B> {
     pub fn new(blocks: B, progress: &Arc<Progress>) -> Self {
         Self { blocks, progress: progress.clone() }
     }
@@ -119,7 +117,7 @@ impl<B: Blocks> Watched<B> {
     }
 }
 
-impl<B: Blocks> Blocks for Watched<B> {
+impl<B: Blocks> Blocks for WatchedBlocks<B> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         // A slow disk or network is no fault of user code.
         let _engine = self.progress.engine();

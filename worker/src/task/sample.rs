@@ -7,7 +7,7 @@ use super::map::{no_such_input, partitioning};
 use crate::api::{Counters, ErasedSample, JobPlan, MapReducePlan, MapReduceWork, TaskContext};
 use crate::attempt::{Progress, TaskFailure};
 use crate::budget::Budget;
-use crate::collect::{Emitter, EmitterSetting, KeySample, Target};
+use crate::collect::{EmitTarget, Emitter, EmitterSetting, KeySample};
 use crate::key::Key;
 use crate::recycle::Recycler;
 use crate::segment::{SegmentOrder, SpillCompression, WriteSetting};
@@ -61,7 +61,7 @@ pub(super) fn run<K: Key, V: Value>(
     let kept_in_files = Budget::new(0);
     let setting = EmitterSetting { write, fan_in_max: 2, progress, recycler, kept_in_files };
     let mut emitter: Emitter<K, V> =
-        Emitter::new(Target::Sample(Some(sample)), partitioning(plan, &Arc::default()), setting);
+        Emitter::new(EmitTarget::Sample(Some(sample)), partitioning(plan, &Arc::default()), setting);
     let context = TaskContext::new(TaskId::map(JobId(0), 0), 1, Counters::default(), side);
     mapper().run(&context, blocks, &mut emitter)?;
     Ok(emitter.into_sample().unwrap_or_default())

@@ -2,8 +2,6 @@
 //!
 //! The rule for quotes is the one by which rows are found: a quote opens a quoted part only as the first byte
 //! of a field; inside, two quotes stand for one and a single one ends it; anything else is literal.
-//!
-//! Not here: finding rows (`input`).
 
 use memchr::{memchr, memchr3};
 use std::borrow::Cow;

@@ -1,7 +1,6 @@
 //! Tokenisers, field splitters and number formats for mappers: plain functions on bytes.
 //!
-//! Where a fast form and a plain form of the same thing exist, a test holds them equal. Not here: anything
-//! that knows files, blocks or jobs.
+//! Where a fast form and a plain form of the same thing exist, a test holds them equal.
 
 mod fields;
 mod numbers;

@@ -1,6 +1,4 @@
 //! Rows of a table without quotes: fields between delimiters, rows between line breaks, 64 bytes at a time.
-//!
-//! Not here: quotes (`fields`), and finding rows in files (`input`).
 
 use super::words::GROUP;
 use memchr::memchr2;

@@ -1,6 +1,4 @@
 //! Words: runs of bytes between white space, or what Unicode calls words.
-//!
-//! Not here: folding of case; that is the job's business.
 
 /// Bytes that the fast form looks at together: one bit each in a `u64`.
 pub(super) const GROUP: usize = 64;

@@ -92,7 +92,7 @@ pub(super) fn figure_4() -> anyhow::Result<Section> {
         let mut slots: Vec<Vec<String>> = Vec::new();
         let completions = completions_on(name, MACHINES, true, &jobs, &mut |slot, served| {
             slots.resize(slot as usize, Vec::new());
-            let word = |job: &gristmill_scheduler::sim::slotted::Served| {
+            let word = |job: &gristmill_scheduler::sim::slotted::SlotService| {
                 let part = |count: u32, kind: &str| format!("{count} {kind} of job {}", job.seq + 1);
                 let parts = [(job.maps, "map"), (job.reduces, "reduce")];
                 parts

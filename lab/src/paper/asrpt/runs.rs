@@ -168,7 +168,7 @@ pub(super) fn completions_on(
     machines: u32,
     preemptive: bool,
     jobs: &[Job],
-    observer: &mut dyn FnMut(u64, &[slotted::Served]),
+    observer: &mut dyn FnMut(u64, &[slotted::SlotService]),
 ) -> anyhow::Result<Vec<f64>> {
     let mut policy = policy::by_name(name)?;
     let config = Config::of(&*policy, machines, preemptive);

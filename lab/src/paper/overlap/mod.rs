@@ -14,7 +14,7 @@ pub(in crate::paper) use progress::{Progress, overlapping, traditional};
 use super::{Block, Context, Paper, Scale, Section, Verdict};
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;
-use gristmill_scheduler::sim::fluid::{self, Summary};
+use gristmill_scheduler::sim::fluid::{self, FluidSummary};
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::Job;
 
@@ -60,7 +60,7 @@ fn simulate(
     policy: &str,
     jobs: impl IntoIterator<Item = Job>,
     mut sink: impl FnMut(&JobRecord),
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<FluidSummary> {
     let mut policy = policy::by_name(policy)?;
     Ok(fluid::run(&mut *policy, jobs, &mut sink)?)
 }

@@ -7,7 +7,7 @@ use crate::paper::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Section, 
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;
 use gristmill_scheduler::queueing::sizing::{
-    Law, Mix, Offer, Spend, best_count, best_mix, curve as by_count,
+    Law, Spend, WorkerMix, WorkerPrice, best_count, best_mix, curve as by_count,
 };
 
 const LAMBDA: f64 = 10.0;
@@ -104,7 +104,8 @@ fn figure_7_1() -> anyhow::Result<Section> {
     })
 }
 
-const MENU: [Offer; 2] = [Offer { mu: 1.0, price: 400.0 }, Offer { mu: 1.25, price: 800.0 }];
+const MENU: [WorkerPrice; 2] =
+    [WorkerPrice { mu: 1.0, price: 400.0 }, WorkerPrice { mu: 1.25, price: 800.0 }];
 const BUDGETS: [f64; 14] = [
     2000.0, 4000.0, 6000.0, 8000.0, 10000.0, 12000.0, 14000.0, 16000.0, 18000.0, 20000.0, 25000.0, 30000.0,
     35000.0, 40000.0,
@@ -131,15 +132,15 @@ const MIXES: [(f64, f64, u32, u32, f64); 16] = [
 ];
 
 fn mixes(figure: u32, traffic: &str, lambda: f64) -> anyhow::Result<Section> {
-    let find = |spend| -> anyhow::Result<Vec<Option<Mix>>> {
+    let find = |spend| -> anyhow::Result<Vec<Option<WorkerMix>>> {
         BUDGETS.iter().map(|budget| Ok(best_mix(&MENU, lambda, *budget, spend)?)).collect()
     };
     let (all, most) = (find(Spend::Exactly)?, find(Spend::AtMost)?);
     let bars = |kind: usize| {
-        let count = |mix: &Option<Mix>| mix.as_ref().map_or(0.0, |mix| f64::from(mix.counts[kind]));
+        let count = |mix: &Option<WorkerMix>| mix.as_ref().map_or(0.0, |mix| f64::from(mix.counts[kind]));
         all.iter().enumerate().map(|(place, mix)| (place as f64, count(mix))).collect()
     };
-    let cells = |mix: &Option<Mix>| match mix {
+    let cells = |mix: &Option<WorkerMix>| match mix {
         Some(mix) => vec![
             Cell::number(f64::from(mix.counts[0])),
             Cell::number(f64::from(mix.counts[1])),
@@ -202,8 +203,8 @@ fn mixes(figure: u32, traffic: &str, lambda: f64) -> anyhow::Result<Section> {
 }
 
 /// Where LP workers are bought.
-fn switch(lambda: f64, mixes: &[Option<Mix>]) -> Claim {
-    let load = |mix: &Mix| {
+fn switch(lambda: f64, mixes: &[Option<WorkerMix>]) -> Claim {
+    let load = |mix: &WorkerMix| {
         let rates = mix.counts.iter().zip(MENU).map(|(count, offer)| f64::from(*count) * offer.mu);
         lambda / rates.sum::<f64>()
     };

@@ -291,7 +291,7 @@ fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
     scene.tell(first, WorkerFrame::Suspended { attempt: reduce(job, 0) });
     let second = scene.join();
     scene.said(first);
-    scene.pass(CoreConfig::default().hand_over_after);
+    scene.pass(CoreConfig::default().suspending.hand_over_after);
     let said = scene.said(first);
     assert!(matches!(said[..], [MasterFrame::HandOver { attempt }] if attempt == reduce(job, 0)), "{said:?}");
     let state = HandOver {

@@ -60,7 +60,7 @@ fn a_permit_is_fresh_when_the_attempt_before_never_asked() {
 fn a_part_published_without_permit_counts_for_nothing() {
     let mut table = with_reduce_running();
     check(&table.reduce_done(reduce(0, 0)), "launch reduce-0.1 on w1");
-    assert_eq!(table.job(JOB).attempts_failed[Failure::Worker.index()], 1);
+    assert_eq!(table.job(JOB).attempts.failed[Failure::Worker.index()], 1);
 }
 
 #[test]
@@ -97,5 +97,5 @@ fn published_parts_survive_the_loss_of_the_worker_that_wrote_them() {
     table.ask_commit(map(1, 0));
     table.map_done(map(1, 0));
     assert_eq!(table.job(JOB).state, JobState::Ended(crate::command::Outcome::Succeeded));
-    assert_eq!(table.job(JOB).attempts_launched, 2);
+    assert_eq!(table.job(JOB).attempts.launched, 2);
 }

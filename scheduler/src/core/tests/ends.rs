@@ -129,7 +129,7 @@ fn a_snapshot_tells_the_times_and_counts_of_a_job() {
         (arrival, Some(arrival), Some(maps_done), None)
     );
     assert_eq!((job.maps.pending, job.maps.running, job.maps.done), (0, 0, 2));
-    assert_eq!((job.segments_fetched, job.attempts_launched, job.map_output.get()), (1, 2, 20));
+    assert_eq!((job.segments_fetched, job.attempts.launched, job.map_output.get()), (1, 2, 20));
     let worker = table.core.workers().next().unwrap();
     assert_eq!((worker.slots, worker.running, worker.jobs, worker.homes, worker.outputs), (1, 0, 1, 1, 2));
 }

@@ -20,7 +20,7 @@ fn a_user_failure_is_tried_on_another_worker_and_ends_the_job_at_the_limit() {
          forget job-1 at w2
          job-1 failed: user code of map-0 failed too often",
     );
-    assert_eq!(table.job(JOB).attempts_failed[Failure::User.index()], 4);
+    assert_eq!(table.job(JOB).attempts.failed[Failure::User.index()], 4);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_lost_worker_charges_only_the_culprit() {
     // Maps 0 and 2 run on the first worker, as work goes to the emptier worker.
     let lost = Event::WorkerLost { worker: WorkerId(1), culprit: vec![map(2, 0)] };
     check(&table.tell(&[lost]), "");
-    let failed = table.job(JOB).attempts_failed;
+    let failed = table.job(JOB).attempts.failed;
     assert_eq!((failed[Failure::User.index()], failed[Failure::Lost.index()]), (1, 1));
     table.join(2);
     check(
@@ -109,7 +109,7 @@ fn a_worker_that_fails_a_job_three_times_gets_no_more_of_it() {
     check(&table.fail(map(0, 0), Failure::Worker), "launch map-2.0 on w1");
     check(&table.fail(map(2, 0), Failure::Worker), "launch map-3.0 on w1");
     check(&table.fail(map(3, 0), Failure::Worker), "");
-    assert_eq!(table.job(JOB).attempts_failed[Failure::Worker.index()], 3);
+    assert_eq!(table.job(JOB).attempts.failed[Failure::Worker.index()], 3);
     // Another job may use it, and this job as well once nobody else is left.
     check(&table.submit(plain(1, 0)), "launch job-2/map-0.0 on w1");
     check(

@@ -187,7 +187,7 @@ fn a_failed_fetch_makes_the_map_again_on_another_worker_and_charges_nobody() {
         "announce map-0.0 from w1 to w1
          launch map-1.1 on w1",
     );
-    assert_eq!(table.job(JOB).attempts_failed, [0; Failure::ALL.len()]);
+    assert_eq!(table.job(JOB).attempts.failed, [0; Failure::ALL.len()]);
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn a_home_without_a_way_out_loses_its_partitions_and_not_the_job() {
     for index in 0..workers {
         table.map_done(map(index, 0));
     }
-    let launched = table.job(JOB).attempts_launched;
+    let launched = table.job(JOB).attempts.launched;
     let mut failures = 0;
     for index in 0..workers {
         for home in 1..workers {
@@ -374,7 +374,7 @@ fn a_home_without_a_way_out_loses_its_partitions_and_not_the_job() {
     let job = table.job(JOB);
     assert_eq!(job.state, JobState::Running);
     assert_eq!(job.maps.done, workers, "no map runs again");
-    assert_eq!(job.attempts_launched - launched, workers - 1, "reduces whose segments are there run");
+    assert_eq!(job.attempts.launched - launched, workers - 1, "reduces whose segments are there run");
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn two_wait_at_a_busy_home(output: Bytes) -> Table {
 #[test]
 fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
     let mut table = two_wait_at_a_busy_home(Bytes(30));
-    let after = CoreConfig::default().move_after;
+    let after = CoreConfig::default().moving.move_after;
     table.now = table.now + after;
     check(
         &table.tell(&[Event::Tick]),
@@ -432,10 +432,10 @@ fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
 
 #[test]
 fn ready_reduces_with_much_input_wait_for_their_home() {
-    let most = CoreConfig::default().move_bytes_max;
+    let most = CoreConfig::default().moving.move_bytes_max;
     let mut table = two_wait_at_a_busy_home(Bytes(3 * most.0 + 3));
     for _ in 0..3 {
-        table.now = table.now + CoreConfig::default().move_after;
+        table.now = table.now + CoreConfig::default().moving.move_after;
         let orders = table.tell(&[Event::Tick]);
         assert!(orders.iter().all(|order| order.starts_with("wake at")), "{orders:?}");
     }
@@ -456,7 +456,7 @@ fn ready_reduces_stay_when_a_map_would_have_to_run_again() {
     table.join(1);
     assert_eq!(table.job(JOB).maps.running, 1, "what a home that is gone had gathered is made again");
     for _ in 0..3 {
-        table.now = table.now + CoreConfig::default().move_after;
+        table.now = table.now + CoreConfig::default().moving.move_after;
         table.tell(&[Event::Tick]);
     }
     assert_eq!(table.core.home(JOB, 0), Some(WorkerId(1)));

@@ -1,7 +1,7 @@
 //! Slots that are taken back: who leaves, who goes on where, and what happens in between.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
-use crate::core::CoreConfig;
+use crate::core::{CoreConfig, SuspendLimits};
 use crate::event::{Event, Failure, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, WorkerId};
 use crate::job::JobSpec;
@@ -91,7 +91,7 @@ fn a_reduce_leaves_its_slot_for_whom_the_policy_puts_first_and_goes_on_after() {
     check(&table.submit(urgent(1, 0)), "suspend reduce-0.0 on w1");
     check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
     let job = table.job(JOB);
-    assert_eq!((job.reduces.running, job.reduces.suspended, job.suspended), (0, 1, 1));
+    assert_eq!((job.reduces.running, job.reduces.suspended, job.attempts.suspended), (0, 1, 1));
     let snapshot = table.core.attempt(reduce(0, 0)).expect("it is in the table");
     assert!(snapshot.suspended);
     check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
@@ -131,14 +131,14 @@ fn a_reduce_keeps_its_slot_for_a_while_whoever_comes() {
     table.submit(plain(1, 1));
     table.map_done(map(0, 0));
     table.fetched(1, map(0, 0), &[0]);
-    let due = table.now + CoreConfig::default().suspend_after_min;
+    let due = table.now + CoreConfig::default().suspending.suspend_after_min;
     check(&table.submit(urgent(1, 0)), &format!("wake at {due}"));
     table.now = due;
     check(&table.tell(&[Event::Tick]), "suspend reduce-0.0 on w1");
     table.tell(&[suspended(reduce(0, 0))]);
     check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
     // Resumed counts as launched.
-    let due = table.now + CoreConfig::default().suspend_after_min;
+    let due = table.now + CoreConfig::default().suspending.suspend_after_min;
     check(&table.submit(urgent(1, 0)), &format!("wake at {due}"));
 }
 
@@ -260,7 +260,7 @@ fn a_suspended_reduce_that_fails_is_tried_again_and_charged_like_any() {
     let mut table = with_reduce_suspended(&[1], 1);
     check(&table.fail(reduce(0, 0), Failure::User), "");
     let job = table.job(JOB);
-    assert_eq!((job.reduces.ready, job.attempts_failed[Failure::User.index()]), (1, 1));
+    assert_eq!((job.reduces.ready, job.attempts.failed[Failure::User.index()]), (1, 1));
     let orders = end_map(&mut table, 0);
     assert_eq!(orders.last().map(String::as_str), Some("launch reduce-0.1 on w1"), "{orders:?}");
 }
@@ -290,7 +290,10 @@ fn a_job_that_ends_while_its_reduce_leaves_its_slot_gets_the_slot_back_once() {
 
 #[test]
 fn no_worker_keeps_more_suspended_attempts_than_it_may() {
-    let config = CoreConfig { suspended_per_worker_max: 1, ..CoreConfig::default() };
+    let config = CoreConfig {
+        suspending: SuspendLimits { suspended_per_worker_max: 1, ..SuspendLimits::default() },
+        ..CoreConfig::default()
+    };
     let mut table = Table::with_config(Ruthless::default(), config);
     table.join(2);
     table.submit(plain(1, 2));
@@ -322,7 +325,7 @@ fn with_hand_over_ordered() -> Table {
     table.tell(&[suspended(reduce(0, 0))]);
     let joined = Event::WorkerJoined { worker: WorkerId(2), host: HostId(2), slots: Slots::Unified(1) };
     let orders = table.tell(&[joined]);
-    let due = table.now + CoreConfig::default().hand_over_after;
+    let due = table.now + CoreConfig::default().suspending.hand_over_after;
     check(&orders, &format!("wake at {due}"));
     table.now = due;
     check(&table.tell(&[Event::Tick]), "hand over reduce-0.0 on w1");
@@ -342,7 +345,7 @@ fn a_reduce_goes_on_elsewhere_when_its_worker_has_no_slot_and_another_is_idle_fo
     assert_eq!(table.core.continues(reduce(0, 1)), Some(reduce(0, 0)));
     assert_eq!(table.core.continues(reduce(0, 0)), None);
     let job = table.job(JOB);
-    assert_eq!((job.handed_over, job.attempts_failed), (1, [0; Failure::ALL.len()]));
+    assert_eq!((job.attempts.handed_over, job.attempts.failed), (1, [0; Failure::ALL.len()]));
     table.ask_commit(reduce(0, 1));
     check(&table.reduce_done(reduce(0, 1)), "forget job-1 at w1\nforget job-1 at w2\njob-1 succeeded");
 }
@@ -427,7 +430,7 @@ fn a_handed_over_reduce_may_be_suspended_and_handed_over_again() {
     check(&table.submit(urgent(1, 0)), "suspend reduce-0.1 on w2");
     check(&table.tell(&[suspended(reduce(0, 1))]), "launch job-3/map-0.0 on w2");
     end_map(&mut table, 0);
-    table.now = table.now + CoreConfig::default().hand_over_after;
+    table.now = table.now + CoreConfig::default().suspending.hand_over_after;
     check(&table.tell(&[Event::Tick]), "hand over reduce-0.1 on w2");
     table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 1) }]);
     check(&table.fetched(1, map(0, 0), &[0]), "launch reduce-0.2 on w1");
@@ -445,7 +448,7 @@ fn one_idle_slot_is_promised_to_one_reduce() {
     table.submit(urgent(2, 0));
     table.tell(&[suspended(reduce(0, 0)), suspended(reduce(1, 0))]);
     table.join(1);
-    table.now = table.now + CoreConfig::default().hand_over_after;
+    table.now = table.now + CoreConfig::default().suspending.hand_over_after;
     check(&table.tell(&[Event::Tick]), "hand over reduce-0.0 on w1");
     table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
     table.now = table.now + Span::whole_seconds(10);

@@ -4,7 +4,7 @@ use super::Findings;
 use crate::ids::{AttemptId, TaskKind};
 use crate::ledger::Ledger;
 use crate::ledger::attempts::station_of;
-use crate::ledger::suspensions::Hold;
+use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::station::PerStation;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ impl Ledger {
             );
             let firm = attempt.task.kind == TaskKind::Map || tries.permit == Some(attempt.epoch);
             findings.rule(
-                firm == (record.hold == Hold::Firm),
+                firm == (record.hold == SlotHold::Firm),
                 attempt,
                 "has its slot for good if it may publish",
             );
@@ -69,22 +69,22 @@ impl Ledger {
     }
 
     pub(super) fn audit_suspensions(&self, findings: &mut Findings) {
-        let with = |wanted: Hold| self.attempts.iter().filter(move |(_, record)| record.hold == wanted);
-        let suspendable: BTreeSet<_> = with(Hold::Suspendable).map(|(&attempt, _)| attempt).collect();
+        let with = |wanted: SlotHold| self.attempts.iter().filter(move |(_, record)| record.hold == wanted);
+        let suspendable: BTreeSet<_> = with(SlotHold::Suspendable).map(|(&attempt, _)| attempt).collect();
         findings.rule(
             suspendable == self.suspensions.suspendable,
             "ledger",
             "list the reduces that can be suspended",
         );
-        let movable = with(Hold::Suspended { stays: false }).filter(|(_, record)| !record.dying);
+        let movable = with(SlotHold::Suspended { stays: false }).filter(|(_, record)| !record.dying);
         let movable: BTreeSet<_> = movable.map(|(&attempt, _)| attempt).collect();
         let stranded: BTreeSet<_> = self.suspensions.stranded.keys().copied().collect();
         findings.rule(movable == stranded, "ledger", "list the suspended attempts that can be handed over");
         let mut sums = [0, 0];
         for worker in self.workers.iter() {
             let count =
-                |hold: Hold| with(hold).filter(|(_, record)| record.worker == worker.id).count() as u32;
-            let counts = [count(Hold::Suspendable), count(Hold::Leaving)];
+                |hold: SlotHold| with(hold).filter(|(_, record)| record.worker == worker.id).count() as u32;
+            let counts = [count(SlotHold::Suspendable), count(SlotHold::Leaving)];
             findings.rule(
                 counts == [worker.suspendable, worker.leaving],
                 worker.id,

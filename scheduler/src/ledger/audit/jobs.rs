@@ -1,4 +1,4 @@
-//! The invariants of one job: its counts, its maps and reduces with their lines, and who was told of it.
+//! The invariants of one job: its counts, its maps and reduces with their lines, and who was informed of it.
 
 use super::Findings;
 use crate::ids::{TaskId, WorkerId};

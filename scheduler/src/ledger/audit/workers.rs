@@ -37,11 +37,15 @@ impl Ledger {
         findings.rule(idle == workers.idle, "idle", "lists exactly the workers with free slots");
         findings.rule(behind == workers.behind, "behind", "lists exactly the workers that may queue");
         for (pool, [slots, free, usable, awaited]) in counted.into_iter().enumerate() {
-            findings.rule(free == workers.free[pool], "workers", "free slots are counted");
-            findings.rule(slots == workers.slots[pool], "workers", "slots are counted");
-            findings.rule(awaited == workers.awaited[pool], "workers", "tasks bound to them are counted");
+            findings.rule(free == workers.sums.free[pool], "workers", "free slots are counted");
+            findings.rule(slots == workers.sums.slots[pool], "workers", "slots are counted");
             findings.rule(
-                usable == workers.usable[pool],
+                awaited == workers.sums.awaited[pool],
+                "workers",
+                "tasks bound to them are counted",
+            );
+            findings.rule(
+                usable == workers.sums.usable[pool],
                 "workers",
                 "slots that bound tasks can use are counted",
             );

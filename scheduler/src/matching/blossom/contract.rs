@@ -1,6 +1,6 @@
 //! Odd cycles become one node and are taken apart again, and the matching grows along a path.
 
-use super::{Blossom, Edge, Label, NONE};
+use super::{Blossom, Edge, NONE, VertexLabel};
 
 impl Blossom<'_> {
     /// The way from an outer node up to the root: matched edge to the inner node above, its entry to the outer node
@@ -59,10 +59,10 @@ impl Blossom<'_> {
         }
         let base = self.nodes[children[0] as usize].base;
         let (were_outer, were_inner): (Vec<u32>, Vec<u32>) =
-            children.iter().partition(|&&child| self.labels[child as usize] == Label::Outer);
+            children.iter().partition(|&&child| self.labels[child as usize] == VertexLabel::Outer);
         self.outer.retain(|node| !were_outer.contains(node));
         for &child in &children {
-            self.labels[child as usize] = Label::Free;
+            self.labels[child as usize] = VertexLabel::Free;
         }
         self.z[blossom as usize] = 0;
         self.used.push(blossom);
@@ -110,14 +110,14 @@ impl Blossom<'_> {
         let children = std::mem::take(&mut node.children);
         let links = std::mem::take(&mut node.links);
         node.vertices.clear();
-        self.labels[blossom as usize] = Label::Free;
+        self.labels[blossom as usize] = VertexLabel::Free;
         self.used.retain(|&other| other != blossom);
         self.unused.push(blossom);
         for &child in &children {
             for place in 0..self.nodes[child as usize].vertices.len() {
                 self.top[self.nodes[child as usize].vertices[place] as usize] = child;
             }
-            self.labels[child as usize] = Label::Free;
+            self.labels[child as usize] = VertexLabel::Free;
         }
         let reached = self.top[entry.1 as usize];
         let count = children.len();
@@ -127,7 +127,7 @@ impl Blossom<'_> {
         let mut now_outer = Vec::new();
         loop {
             let child = children[at] as usize;
-            self.labels[child] = Label::Inner;
+            self.labels[child] = VertexLabel::Inner;
             self.nodes[child].entry = entry;
             if at == 0 {
                 break;

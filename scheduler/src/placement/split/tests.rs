@@ -204,7 +204,7 @@ fn worked_optimum() {
 fn the_numerical_optimum_is_water_filling_where_nothing_is_delayed() {
     for (count, lambda) in [(40, 2.0), (40, 30.0), (120, 10.0)] {
         let servers = halves(count);
-        let setting = Setting::new(&servers, lambda, 0.0).unwrap();
+        let setting = QueueSetting::new(&servers, lambda, 0.0).unwrap();
         let even = vec![lambda / count as f64; count];
         let least = crate::queueing::least_sojourn(&setting, &even).unwrap();
         let filled = place("optimal", &servers, lambda).unwrap();
@@ -246,7 +246,7 @@ fn the_optimum_is_found_also_where_means_are_equal_but_for_rounding() {
     for (workers, lambda, delay) in cases {
         let server = |&(mu, offset): &(f64, f64)| Server { mu, offset, variability: 1.0 };
         let servers: Vec<Server> = workers.iter().map(server).collect();
-        let setting = Setting::new(&servers, lambda, delay).unwrap();
+        let setting = QueueSetting::new(&servers, lambda, delay).unwrap();
         let even = vec![lambda / servers.len() as f64; servers.len()];
         let least = crate::queueing::least_sojourn(&setting, &even).unwrap();
         assert!(least.gap <= 1e-10 * least.mean, "gap {:e} of {}", least.gap, least.mean);
@@ -325,7 +325,7 @@ proptest! {
     fn no_split_beats_the_optimum(servers in any_servers(5), load in 0.05_f64..0.95, delay in 0.0_f64..20.0) {
         let capacity: f64 = servers.iter().map(|server| server.mu).sum();
         let lambda = load * capacity;
-        let setting = Setting::new(&servers, lambda, delay).unwrap();
+        let setting = QueueSetting::new(&servers, lambda, delay).unwrap();
         let best = place(&format!("optimal:d={delay}"), &servers, lambda).unwrap();
         let least = crate::queueing::least_sojourn(&setting, &best.rates).unwrap();
         prop_assert!(least.gap <= 1e-8 * best.mean, "gap {} of {}", least.gap, best.mean);

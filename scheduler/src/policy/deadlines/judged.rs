@@ -7,7 +7,7 @@ use crate::view::{Handle, Row, Station, View};
 
 /// What is thought of a job; the order is that of priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum State {
+pub enum DeadlineState {
     /// It missed its deadline.
     Undead,
     /// None of its maps has finished.
@@ -22,10 +22,10 @@ pub enum State {
 pub struct Standing {
     pub job: Handle,
     /// What is thought of it.
-    pub state: State,
+    pub state: DeadlineState,
     /// Mean length of its finished maps, in seconds.
     pub mean: Option<f64>,
-    /// Slots to add (equation 3), in [`State::Adjust`].
+    /// Slots to add (equation 3), in [`DeadlineState::Adjust`].
     pub required: Option<f64>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct WaitingJob {
 
 /// A job's turn at a slot; the greatest comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Turn {
+pub(super) struct SlotPriority {
     /// From the highest bits on: state, urgency, age; one number, since turns are compared more than anything else.
     pub(super) rank: u128,
     pub(super) place: u32,
@@ -58,23 +58,23 @@ pub(super) struct Turn {
 const SIGN: u64 = 1 << 63;
 const AGE_BITS: u32 = 48;
 
-impl Turn {
+impl SlotPriority {
     /// `urgency` is, UNDEAD: how far the expected end lies beyond the deadline; NODATA: 0; ADJUST: slots to add.
-    pub(super) fn new(state: State, urgency: f64, waiting: &WaitingJob, place: usize) -> Self {
+    pub(super) fn new(state: DeadlineState, urgency: f64, waiting: &WaitingJob, place: usize) -> Self {
         let bits = urgency.to_bits();
         // Orders all numbers as they are, negative ones too.
         let urgency = if bits & SIGN == 0 { bits | SIGN } else { !bits };
         let state = 2 - state as u128;
         let age = !waiting.seq & ((1 << AGE_BITS) - 1);
         let rank = state << (64 + AGE_BITS) | u128::from(urgency) << AGE_BITS | u128::from(age);
-        Turn { rank, place: place as u32 }
+        SlotPriority { rank, place: place as u32 }
     }
 
-    pub(super) fn state(self) -> State {
+    pub(super) fn state(self) -> DeadlineState {
         match self.rank >> (64 + AGE_BITS) {
-            2 => State::Undead,
-            1 => State::NoData,
-            _ => State::Adjust,
+            2 => DeadlineState::Undead,
+            1 => DeadlineState::NoData,
+            _ => DeadlineState::Adjust,
         }
     }
 
@@ -86,11 +86,15 @@ impl Turn {
     pub(super) fn reason(self) -> Reason {
         let value = self.urgency();
         match self.state() {
-            State::Undead => {
+            DeadlineState::Undead => {
                 Reason::Largest { what: "expected response time over the one aimed at, missed", value }
             }
-            State::NoData => Reason::Own("nothing is known of the job until its first map has finished"),
-            State::Adjust => Reason::Largest { what: "number of slots to add to reach the goal", value },
+            DeadlineState::NoData => {
+                Reason::Own("nothing is known of the job until its first map has finished")
+            }
+            DeadlineState::Adjust => {
+                Reason::Largest { what: "number of slots to add to reach the goal", value }
+            }
         }
     }
 }

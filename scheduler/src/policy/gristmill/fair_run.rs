@@ -1,8 +1,8 @@
 //! Equal sharing in a virtual run: when each job would have ended there, and who is due since then.
 //!
-//! All jobs of the virtual run are served at the same rate, those that are over in truth included. Virtual time is what
-//! each of them has got, so a job ends when virtual time passes its tag: virtual time at its arrival plus its work. A job
-//! that would have ended after `x` seconds is due `stretch` times `x` seconds after its arrival.
+//! All jobs of the virtual run are served at the same rate, those that are over in truth included. Virtual time is
+//! what each of them has got, so a job ends when virtual time passes its tag: virtual time at its arrival plus its
+//! work. A job that would have ended after `x` seconds is due `stretch` times `x` seconds after its arrival.
 //! Costs O(log n) for each change of a job and each end in the virtual run.
 //!
 //! Invariant: a job that is there in truth is in `order` until it ends here, then in `waiting` until it is due.

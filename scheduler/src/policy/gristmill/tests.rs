@@ -181,8 +181,8 @@ fn a_large_job_ends_under_a_stream_of_small_ones_that_starves_it_without_aging()
     let config = Config::uniform(1, Slots::Unified(2));
     let flow = |policy| flows(&config, policy, "oracle", &jobs)[place];
     assert!(390.0 < flow("gristmill:aging=no,pilot=no"), "it is not starved: nothing is tested");
-    // Shared equally with a backlog that grows, it would be there for about 20 s; it waits as long again, and then needs
-    // 8 s on one slot, its part, between tasks of 1 s.
+    // Shared equally with a backlog that grows, it would be there for about 20 s; it waits as long again, and then
+    // needs 8 s on one slot, its part, between tasks of 1 s.
     let bounded = flow("gristmill:stretch=2");
     assert!(bounded < 60.0, "{bounded} s");
 }

@@ -7,7 +7,7 @@
 //! first ones are cut. Groups are not empty: with fewer than `k` jobs each is a group.
 
 use super::sequence::by;
-use super::sorted::{Blocks, alternate, in_pairs};
+use super::sorted::{JobBlocks, alternate, in_pairs};
 use crate::job::Size;
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 /// # Panics
 /// If `k` is 0.
 #[must_use]
-pub fn group(jobs: &[Size], alpha: f64, k: usize) -> Blocks {
+pub fn group(jobs: &[Size], alpha: f64, k: usize) -> JobBlocks {
     let priorities: Vec<f64> = jobs.iter().map(|job| job.blend(alpha)).collect();
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_unstable_by(by(|index| priorities[index]));
@@ -136,14 +136,14 @@ pub enum Branch {
 /// its own while there are fewer than `k`. Groups that lost all jobs are gone. An arrival costs O(k + size of its
 /// group), a reschedule O(n log n).
 #[derive(Clone, PartialEq, Debug)]
-pub struct Groups {
+pub struct OnlineGroups {
     alpha: f64,
     k: usize,
     /// Not empty each; lowest priorities first.
     groups: Vec<Group>,
 }
 
-impl Groups {
+impl OnlineGroups {
     /// No job waits.
     ///
     /// # Panics

@@ -3,7 +3,7 @@
 //! Two jobs are a weak pair if their map times together equal their shuffle times together.
 
 use super::sequence::by;
-use super::sorted::{Blocks, steps};
+use super::sorted::{JobBlocks, steps};
 use crate::job::Size;
 use crate::matching;
 
@@ -16,7 +16,7 @@ pub const MATCHED_MAX: usize = 1_000;
 ///
 /// Both workloads count in steps of `delta` seconds (0: exactly). Ties go to lower indices.
 #[must_use]
-pub fn n_couple(jobs: &[Size], delta: f64) -> Blocks {
+pub fn n_couple(jobs: &[Size], delta: f64) -> JobBlocks {
     let stepped: Vec<Size> = jobs
         .iter()
         .map(|job| Size { map: steps(job.map, delta), shuffle: steps(job.shuffle, delta) })
@@ -48,7 +48,7 @@ pub fn n_couple(jobs: &[Size], delta: f64) -> Blocks {
 /// Algorithm 7: the pairs of a minimum-weight perfect matching by [`Size::weight`], the smallest total first, in each
 /// the job with the larger `s - m` first. Of an odd number the most map-heavy job goes last. O(n³).
 #[must_use]
-pub fn matched(jobs: &[Size], alpha: f64) -> Blocks {
+pub fn matched(jobs: &[Size], alpha: f64) -> JobBlocks {
     let total = |index: usize| jobs[index].total();
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     let rest = if MATCHED_MAX < order.len() {
@@ -97,7 +97,7 @@ fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
     pairs.into_iter().map(|[a, b]| [order[a], order[b]]).collect()
 }
 
-fn in_order_of_totals(mut pairs: Vec<[usize; 2]>, total: impl Fn(usize) -> f64) -> Blocks {
+fn in_order_of_totals(mut pairs: Vec<[usize; 2]>, total: impl Fn(usize) -> f64) -> JobBlocks {
     let of_pair = |pair: &[usize; 2]| total(pair[0]) + total(pair[1]);
     let smallest = |pair: &[usize; 2]| pair[0].min(pair[1]);
     pairs.sort_unstable_by(|a, b| of_pair(a).total_cmp(&of_pair(b)).then(smallest(a).cmp(&smallest(b))));

@@ -13,8 +13,8 @@
 //! - Algorithm 7, equation 2 (`match`): pairs of a minimum-weight perfect matching; Algorithm 8 (`o-match`): a job that
 //!   comes goes beside the one it matches best.
 //!
-//! Parameters: `delta` 0.1 s (0: exact equality), `alpha` 0.5, `k` 20, `seed` 0 of the draws by which Algorithms 5 and 8
-//! now and then reorder everything.
+//! Parameters: `delta` 0.1 s (0: exact equality), `alpha` 0.5, `k` 20, `seed` 0 of the draws by which Algorithms 5 and
+//! 8 now and then reorder everything.
 //! They must know: map and shuffle work of every job. They favour small jobs that pair well and harm large ones, which
 //! wait as long as smaller ones come (`max-diff`, `pairwise` and `max-shuffle` do not care for size).
 //! Cost: once per batch of arrivals what the rule costs (see each function), else O(log n) per changed job; `o-group`
@@ -30,19 +30,14 @@
 //! Theorems 1 to 3 and Corollary 1 hold with `delta=0`. Theorem 4 (strict weak pairs) is false: see the tests.
 //! They are not: optimal with a step above 0, nor across arrivals.
 
+mod entries;
 mod grouped;
 mod matched;
 mod rule;
 mod sequence;
 mod sorted;
+mod waiting;
 
-pub use grouped::{Branch, Groups, group, spread};
-pub use matched::{MATCHED_MAX, Schedule, matched, n_couple, smallest_weight};
-pub use rule::{JobOrder, OrderError, RULES, Rule, SIZE_MAX, order, rule};
-pub use sequence::{Averages, Times, averages, times, total};
-pub use sorted::{Blocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
-
-use crate::catalogue::{ArgumentError, Arguments, Entry};
 use crate::job::Size;
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::ordered::{can, merged, walk};
@@ -52,34 +47,14 @@ use crate::view::{Change, Handle, Row, Station, View};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use waiting::WaitingOrder;
 
-const fn entry(
-    place: usize,
-    make: fn(&mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError>,
-) -> Entry<dyn Policy> {
-    let Entry { name, aliases, paper, summary, parameters, only_simulated, .. } = RULES[place];
-    Entry { name, aliases, paper, summary, parameters, only_simulated, make }
-}
-
-fn policy(place: usize, arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError> {
-    let rule = (RULES[place].make)(arguments)?;
-    Ok(Box::new(Pairs::new(*rule)))
-}
-
-/// How they are called.
-pub(super) const ENTRIES: &[Entry<dyn Policy>; rule::POLICIES] = &[
-    entry(0, |arguments| policy(0, arguments)),
-    entry(1, |arguments| policy(1, arguments)),
-    entry(2, |arguments| policy(2, arguments)),
-    entry(3, |arguments| policy(3, arguments)),
-    entry(4, |arguments| policy(4, arguments)),
-    entry(5, |arguments| policy(5, arguments)),
-    entry(6, |arguments| policy(6, arguments)),
-    entry(7, |arguments| policy(7, arguments)),
-    entry(8, |arguments| policy(8, arguments)),
-    entry(9, |arguments| policy(9, arguments)),
-    entry(10, |arguments| policy(10, arguments)),
-];
+pub(super) use entries::ENTRIES;
+pub use grouped::{Branch, OnlineGroups, group, spread};
+pub use matched::{MATCHED_MAX, Schedule, matched, n_couple, smallest_weight};
+pub use rule::{OrderError, OrderedJobs, RULES, Rule, SIZE_MAX, order, rule};
+pub use sequence::{Averages, Times, averages, times, total};
+pub use sorted::{JobBlocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
 
 /// A rule applied to jobs that come and go.
 #[derive(Debug)]
@@ -87,7 +62,7 @@ pub struct Pairs {
     rule: Rule,
     queue: WaitingOrder,
     /// Live jobs by handle.
-    jobs: Vec<Option<Known>>,
+    jobs: Vec<Option<KnownJob>>,
     /// Jobs that have not started, by seq.
     waiting: BTreeMap<u64, Handle>,
     /// Those of them that have something to shuffle all the same.
@@ -107,22 +82,11 @@ pub struct Pairs {
 
 /// What is remembered of a live job.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownJob {
     seq: u64,
     size: Size,
     /// The number of its start, from 0; `None` while it waits.
     start: Option<u64>,
-}
-
-/// Waiting jobs in order, by seq.
-#[derive(Debug)]
-enum WaitingOrder {
-    /// Ordered anew when jobs come.
-    Anew(VecDeque<u64>),
-    /// Algorithm 5.
-    Groups(Groups, ChaCha8Rng),
-    /// Algorithm 8.
-    Schedule(Schedule, ChaCha8Rng),
 }
 
 impl Pairs {
@@ -131,7 +95,7 @@ impl Pairs {
     pub fn new(rule: Rule) -> Self {
         let queue = match rule {
             Rule::OnlineGroup { alpha, k, seed } => {
-                WaitingOrder::Groups(Groups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed))
+                WaitingOrder::OnlineGroups(OnlineGroups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed))
             }
             Rule::OnlineMatch { alpha, seed } => {
                 WaitingOrder::Schedule(Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed))
@@ -153,7 +117,7 @@ impl Pairs {
         }
     }
 
-    fn known(&mut self, job: Handle) -> &mut Option<Known> {
+    fn known(&mut self, job: Handle) -> &mut Option<KnownJob> {
         if self.jobs.len() <= job.index() {
             self.jobs.resize(job.index() + 1, None);
         }
@@ -213,7 +177,7 @@ impl Pairs {
     fn take_in(&mut self, view: View<'_>, job: Handle) {
         let size = size_of(view, job);
         let seq = view.row(job).seq;
-        let before = self.known(job).replace(Known { seq, size, start: None });
+        let before = self.known(job).replace(KnownJob { seq, size, start: None });
         match before {
             Some(before) if before.size == size => return,
             // What is fresh was not queued.
@@ -242,9 +206,9 @@ impl Pairs {
                 let sizes: Vec<Size> = self.waiting.values().map(size).collect();
                 *order = self.rule.blocks(&sizes).concat().into_iter().map(|index| seqs[index]).collect();
             }
-            WaitingOrder::Groups(groups, _) if begins => groups.reschedule(&all),
+            WaitingOrder::OnlineGroups(groups, _) if begins => groups.reschedule(&all),
             WaitingOrder::Schedule(schedule, _) if begins => schedule.reschedule(&all),
-            WaitingOrder::Groups(groups, draws) => {
+            WaitingOrder::OnlineGroups(groups, draws) => {
                 for (seq, size) in come {
                     groups.arrive(seq, size, draws.random());
                 }
@@ -254,29 +218,6 @@ impl Pairs {
                     schedule.arrive(seq, size, draws.random());
                 }
             }
-        }
-    }
-}
-
-impl WaitingOrder {
-    fn leave(&mut self, seq: u64) {
-        match self {
-            WaitingOrder::Anew(order) => {
-                // Who starts is mostly the first.
-                if let Some(place) = order.iter().position(|&other| other == seq) {
-                    order.remove(place);
-                }
-            }
-            WaitingOrder::Groups(groups, _) => groups.leave(seq),
-            WaitingOrder::Schedule(schedule, _) => schedule.leave(seq),
-        }
-    }
-
-    fn order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
-        match self {
-            WaitingOrder::Anew(order) => Box::new(order.iter().copied()),
-            WaitingOrder::Groups(groups, _) => Box::new(groups.order()),
-            WaitingOrder::Schedule(schedule, _) => Box::new(schedule.order()),
         }
     }
 }

@@ -7,29 +7,29 @@ use super::sequence::by;
 use crate::job::Size;
 
 /// Indices of jobs in the order of execution, cut into what a rule treated together.
-pub type Blocks = Vec<Vec<usize>>;
+pub type JobBlocks = Vec<Vec<usize>>;
 
 /// MaxDiff: by `m - s`, shuffle-heavy jobs first. O(n log n).
 #[must_use]
-pub fn max_diff(jobs: &[Size]) -> Blocks {
+pub fn max_diff(jobs: &[Size]) -> JobBlocks {
     sorted(jobs, |job| -job.surplus())
 }
 
 /// MaxShuffle: by `s`, the largest first. O(n log n).
 #[must_use]
-pub fn max_shuffle(jobs: &[Size]) -> Blocks {
+pub fn max_shuffle(jobs: &[Size]) -> JobBlocks {
     sorted(jobs, |job| -job.shuffle)
 }
 
 /// MaxSRPT as the paper compares with it: by `max(m, s)`, once and for all. O(n log n).
 #[must_use]
-pub fn max_srpt(jobs: &[Size]) -> Blocks {
+pub fn max_srpt(jobs: &[Size]) -> JobBlocks {
     sorted(jobs, Size::dominant)
 }
 
 /// Pairwise: all jobs in pairs, the most shuffle-heavy one and the most map-heavy one of the rest. O(n log n).
 #[must_use]
-pub fn pairwise(jobs: &[Size]) -> Blocks {
+pub fn pairwise(jobs: &[Size]) -> JobBlocks {
     let all: Vec<usize> = (0..jobs.len()).collect();
     in_pairs(jobs, &all).chunks(2).map(<[usize]>::to_vec).collect()
 }
@@ -39,7 +39,7 @@ pub fn pairwise(jobs: &[Size]) -> Blocks {
 /// Algorithm 1 (`pair`) has [`Size::dominant`] for a priority, Algorithm 2 (`couple`) [`Size::total`] and Algorithm 3
 /// (`generalized`) [`Size::blend`]. Priorities are cut into steps, sizes stay exact. O(n log n).
 #[must_use]
-pub fn by_priority(jobs: &[Size], delta: f64, priority: impl Fn(Size) -> f64) -> Blocks {
+pub fn by_priority(jobs: &[Size], delta: f64, priority: impl Fn(Size) -> f64) -> JobBlocks {
     let priorities: Vec<f64> = jobs.iter().map(|&job| priority(job)).collect();
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_unstable_by(by(|index| priorities[index]));
@@ -94,7 +94,7 @@ pub(super) fn alternate<T: Copy>(falling: &[T], surplus: impl Fn(&T) -> f64) -> 
     out
 }
 
-fn sorted(jobs: &[Size], key: impl Fn(Size) -> f64) -> Blocks {
+fn sorted(jobs: &[Size], key: impl Fn(Size) -> f64) -> JobBlocks {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_unstable_by(by(|index| key(jobs[index]) + 0.0));
     order.into_iter().map(|index| vec![index]).collect()

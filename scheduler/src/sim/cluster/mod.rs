@@ -8,8 +8,8 @@
 //! their weight), and jobs that are not in the order by age. A transfer gets the smaller of the fair parts at its two
 //! ends; what one end cannot use is not handed on. What a worker has itself, it reads at no cost.
 //!
-//! All facts of one instant are told to the core at once; what follows without delay, as the end of a fetch over a
-//! network without limits, is told right after, at the same time.
+//! All facts of one instant are given to the core at once; what follows without delay, as the end of a fetch over a
+//! network without limits, is given right after, at the same time.
 //!
 //! A reduce that a policy suspends keeps the work it has left; handed over, it goes on with that on another worker when
 //! its segments are there.
@@ -95,15 +95,15 @@ pub struct Config {
     pub workers: Vec<SimWorker>,
     /// What connects them.
     pub network: NetworkConfig,
-    /// How much later than its slot the core hears of the end of a map and of a reduce, in seconds, at least 0; what is
-    /// queued there goes on meanwhile.
+    /// How much later than its slot the core is informed of the end of a map and of a reduce, in seconds, at least 0;
+    /// what is queued there goes on meanwhile.
     pub report: [f64; 2],
-    /// How long a reduce that is told to suspend keeps its slot without getting further, in seconds; at least 0.
+    /// How long a reduce that is ordered to suspend keeps its slot without getting further, in seconds; at least 0.
     pub suspend_cost: f64,
     /// How long one that goes on, there or elsewhere, takes before it gets further, in seconds; at least 0.
     pub resume_cost: f64,
-    /// Bytes after which a transfer takes no further map with it, so that lanes soon turn to a more urgent job; infinite
-    /// for all that there are. Above 0.
+    /// Bytes after which a transfer takes no further map with it, so that lanes soon turn to a more urgent job;
+    /// infinite for all that there are. Above 0.
     pub request_bytes: f64,
     /// Of the drawn service times.
     pub seed: u64,
@@ -116,8 +116,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// So many workers of speed 1, each on a machine of its own, without limits to the network. Nothing is queued behind
-    /// running attempts, as orders take no time here.
+    /// So many workers of speed 1, each on a machine of its own, without limits to the network. Nothing is queued
+    /// behind running attempts, as orders take no time here.
     #[must_use]
     pub fn uniform(workers: u32, slots: Slots) -> Self {
         let ahead = AheadConfig { maps_max: 0, ..AheadConfig::default() };
@@ -172,7 +172,7 @@ pub struct TransferRun {
     pub end: f64,
 }
 
-/// Who wants to see what happens. By default nothing is looked at; `()` is nobody.
+/// Sees what happens. By default it looks at nothing, as `()` does.
 pub trait Observer {
     /// A task ended. Of one that was suspended, what ran since it was resumed the last time.
     fn task(&mut self, _run: &TaskRun) {}
@@ -180,7 +180,7 @@ pub trait Observer {
     /// A reduce that had run until now was suspended.
     fn suspended(&mut self, _run: &TaskRun) {}
 
-    /// The core was told these facts, gave these orders, and has this standing order of the shuffle.
+    /// The core was given these facts, gave these orders, and has this standing order of the shuffle.
     fn instant(&mut self, _now: Time, _events: &[Event], _commands: &[Command], _order: &ShuffleOrder) {}
 
     /// A transfer between two workers ended.
@@ -194,7 +194,7 @@ impl Observer for () {}
 
 /// A simulation as a whole.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Summary {
+pub struct ClusterSummary {
     /// Jobs that ended.
     pub jobs: u64,
     /// Tasks that ran.
@@ -232,14 +232,15 @@ impl Deciders {
 /// the order in which they end.
 ///
 /// # Errors
-/// A job or a setting out of range, a policy that suspends maps, jobs that wait for ever, and more live jobs than the limit.
+/// A job or a setting out of range, a policy that suspends maps, jobs that wait for ever, and more live jobs than the
+/// limit.
 pub fn run(
     config: &Config,
     deciders: Deciders,
     jobs: impl IntoIterator<Item = Job>,
     observer: &mut dyn Observer,
     sink: &mut dyn FnMut(&JobRecord),
-) -> Result<Summary, SimError> {
+) -> Result<ClusterSummary, SimError> {
     let core = check::core_of(config, deciders)?;
     let mut jobs = jobs.into_iter();
     engine::Engine::new(config, core, observer, sink).run(&mut jobs, &mut |_| {})

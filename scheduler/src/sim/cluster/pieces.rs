@@ -44,7 +44,7 @@ impl Running {
 
 /// Reduces that were suspended or are to go on elsewhere.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct RunningAttempts {
     /// Running reduces, by their place among the timers; kept only if the policy preempts.
     pub(super) running: BTreeMap<AttemptId, u32>,
     /// Those on their way out of their slot, by when they are out, then by order.

@@ -9,14 +9,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// A simulated worker.
-pub(super) struct Machine {
+pub(super) struct SimMachine {
     /// Attempts launched here that wait for a slot.
     pub(super) queue: VecDeque<AttemptId>,
     /// Slots nobody holds, by pool.
     pub(super) free: [Vec<u32>; 2],
 }
 
-impl Machine {
+impl SimMachine {
     pub(super) fn new(slots: Slots) -> Self {
         // The last one is given first.
         let numbers = |from: u32, count: u32| (from..from + count).rev().collect();

@@ -35,7 +35,7 @@ fn jobs_of(sizes: &[[f64; 3]]) -> Vec<Job> {
     sizes.iter().map(job).collect()
 }
 
-fn run_all(policy: &str, sizes: &[[f64; 3]]) -> (Vec<JobRecord>, Pieces, Summary) {
+fn run_all(policy: &str, sizes: &[[f64; 3]]) -> (Vec<JobRecord>, Pieces, FluidSummary) {
     let mut policy = by_name(policy).unwrap();
     let (mut records, mut pieces) = (Vec::new(), Vec::new());
     let summary = trace(&mut *policy, jobs_of(sizes), &mut |record| records.push(*record), &mut |piece| {

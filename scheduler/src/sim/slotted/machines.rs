@@ -1,7 +1,7 @@
 //! The machines of the slotted model: the floor on which a plan for one slot is executed, and what it leaves to do.
 
-use super::{Config, Served};
-use crate::ledger::lines::Lines;
+use super::{Config, SlotService};
+use crate::ledger::lines::LineCredits;
 use crate::metrics::JobRecord;
 use crate::plan::{Line, Reason, Share, SlotFloor};
 use crate::units::Span;
@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 
 /// A job's work as it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Work<'a> {
+pub(super) struct MachineWork<'a> {
     /// Its place in the workload.
     pub(super) index: usize,
     maps_left: u64,
@@ -35,10 +35,10 @@ pub(super) struct Work<'a> {
     maps_done: f64,
 }
 
-impl<'a> Work<'a> {
+impl<'a> MachineWork<'a> {
     pub(super) fn new(index: usize, job: &'a Job) -> Self {
         let reduces = Self::reduces_of(job);
-        let mut work = Work {
+        let mut work = MachineWork {
             index,
             maps_left: job.work[Station::Map] as u64,
             reduces_left: reduces.iter().sum::<f64>() as u64,
@@ -76,7 +76,7 @@ impl<'a> Work<'a> {
         PerStation::new(self.maps_left as f64, 0.0, self.reduces_left as f64)
     }
 
-    /// What is to be told of the job when it ends at `completion`.
+    /// The record of the job when it ends at `completion`.
     pub(super) fn record(&self, job: &Job, completion: f64) -> JobRecord {
         JobRecord {
             seq: self.index as u64,
@@ -97,12 +97,12 @@ pub(super) struct Machines<'a> {
     pub(super) config: Config,
     slot: u64,
     free: u32,
-    jobs: Vec<Work<'a>>,
+    jobs: Vec<MachineWork<'a>>,
     /// Jobs that hold a machine in this slot, in the order in which they first got one.
     served: Vec<Handle>,
     /// Reduces that keep their machine: last slot, job and line.
     running: BinaryHeap<Reverse<(u64, Handle, Option<Line>)>>,
-    lines: PerStation<Lines>,
+    lines: PerStation<LineCredits>,
     lines_drawn: PerStation<bool>,
     /// Lines on which units of this slot draw.
     drawn: Vec<(Station, Line)>,
@@ -123,12 +123,12 @@ impl<'a> Machines<'a> {
         }
     }
 
-    pub(super) fn job(&self, handle: Handle) -> &Work<'a> {
+    pub(super) fn job(&self, handle: Handle) -> &MachineWork<'a> {
         &self.jobs[handle.index()]
     }
 
-    /// A new job, under a handle that nobody has.
-    pub(super) fn enter(&mut self, handle: Handle, mut work: Work<'a>, row: &mut Row) {
+    /// A new job, under a free handle.
+    pub(super) fn enter(&mut self, handle: Handle, mut work: MachineWork<'a>, row: &mut Row) {
         work.open = work.maps_left == 0 || !self.config.precedence;
         show(&work, self.config, row);
         if handle.index() == self.jobs.len() {
@@ -165,14 +165,14 @@ impl<'a> Machines<'a> {
     pub(super) fn work(
         &mut self,
         rows: &mut [Row],
-        served: &mut Vec<Served>,
+        served: &mut Vec<SlotService>,
         touched: &mut Vec<Handle>,
         left: &mut Vec<Handle>,
     ) {
         self.give_lines_back();
         for &handle in &self.served {
             let work = &mut self.jobs[handle.index()];
-            served.push(Served {
+            served.push(SlotService {
                 seq: work.index as u64,
                 maps: work.maps_given,
                 reduces: work.reduces_given,
@@ -250,7 +250,7 @@ impl<'a> Machines<'a> {
 }
 
 /// Shows a job's work as it is between slots.
-fn show(work: &Work<'_>, config: Config, row: &mut Row) {
+fn show(work: &MachineWork<'_>, config: Config, row: &mut Row) {
     row.left = work.left();
     let waiting = if config.preemptive { work.reduces_left } else { work.waiting };
     row.can = PerStation::new(work.maps_left as f64, 0.0, if work.open { waiting as f64 } else { 0.0 });

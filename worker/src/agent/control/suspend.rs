@@ -1,9 +1,7 @@
 //! Suspending reduce attempts, letting them go on, and handing them over.
-//!
-//! Not here: how an attempt stops (`task`) and leaves its slot (`slots`).
 
 use super::{Agent, RunningAttempt, SUSPENDED_MAX, Suspension};
-use crate::agent::work::Turn;
+use crate::agent::work::SlotTurn;
 use crate::protocol::WorkerFrame;
 use gristmill_scheduler::ids::AttemptId;
 use std::time::Instant;
@@ -18,16 +16,16 @@ impl Agent {
         if waits {
             // It has not gone on yet.
             running.suspension = Suspension::Suspended;
-            return self.say(&WorkerFrame::Suspended { attempt });
+            return self.send(&WorkerFrame::Suspended { attempt });
         }
         let can =
             !running.built && running.killed_at.is_none() && running.suspension != Suspension::Suspended;
         if !can {
-            // It ends, and says so.
+            // It ends, and the slot reports that.
         } else if !full && running.progress.suspend() {
             running.suspension = Suspension::Asked;
         } else {
-            self.say(&WorkerFrame::NotSuspended { attempt });
+            self.send(&WorkerFrame::NotSuspended { attempt });
         }
     }
 
@@ -44,19 +42,19 @@ impl Agent {
             Suspension::Suspended => {
                 running.suspension = Suspension::None;
                 running.seen_at = Instant::now();
-                self.slots.work.push(Turn::GoOn(attempt, running.progress.clone()));
+                self.slots.work.push(SlotTurn::GoOn(attempt, running.progress.clone()));
             }
         }
     }
 
-    /// Has a suspended attempt write down where it stands. It says itself if it cannot.
+    /// Has a suspended attempt write down where it stands. The slot reports it if it cannot.
     pub(super) fn hand_over(&mut self, attempt: AttemptId) {
         let waits = self.slots.work.withdraw_suspended(attempt);
         let Some(running) = self.running.get_mut(&attempt) else { return };
         if waits {
             running.suspension = Suspension::Suspended;
         }
-        // If it is not suspended, it runs or ends, and says so.
+        // If it is not suspended, it runs or ends, and the slot reports its end.
         if running.progress.hand_over() {
             running.suspension = Suspension::HandingOver;
             running.seen_at = Instant::now();
@@ -68,7 +66,7 @@ impl Agent {
         let Some(running) = self.running.get_mut(&attempt) else { return };
         tracing::debug!(%attempt, "not suspended: there is no room for what it holds");
         running.suspension = Suspension::None;
-        self.say(&WorkerFrame::NotSuspended { attempt });
+        self.send(&WorkerFrame::NotSuspended { attempt });
     }
 
     pub(super) fn suspended(&mut self, attempt: AttemptId, written: u64) {
@@ -77,6 +75,6 @@ impl Agent {
         self.forward_output(writer, written);
         let Some(running) = self.running.get_mut(&attempt) else { return };
         running.suspension = Suspension::Suspended;
-        self.say(&WorkerFrame::Suspended { attempt });
+        self.send(&WorkerFrame::Suspended { attempt });
     }
 }

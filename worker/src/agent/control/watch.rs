@@ -1,6 +1,4 @@
 //! What the loop sees of its attempts from outside: signs of life, what user code writes, attempts that hang.
-//!
-//! Not here: what the master makes of it.
 
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
 use crate::agent::slots::KILL_GRACE;
@@ -43,7 +41,7 @@ impl Agent {
             })
             .collect();
         let disk_free_bytes = self.disk_free.look();
-        self.say(&WorkerFrame::Heartbeat(Heartbeat {
+        self.send(&WorkerFrame::Heartbeat(Heartbeat {
             running,
             memory_bytes: machine::resident_bytes(),
             disk_free_bytes,
@@ -55,7 +53,7 @@ impl Agent {
         let Some(mark) = &self.slots.setting.written else { return };
         let written = mark.now();
         // Attempts that ended before this moment take their part first; the rest belongs to those that run.
-        self.slots_so_far();
+        self.drain_slot_events();
         self.forward_output(self.alone(), written);
     }
 
@@ -65,7 +63,7 @@ impl Agent {
             let Some(capture) = &mut self.config.capture else { return };
             match capture.take(written, LOG_CHUNK_BYTES_MAX) {
                 Ok(bytes) if bytes.is_empty() => return,
-                Ok(bytes) => self.say(&WorkerFrame::Log { attempt, bytes }),
+                Ok(bytes) => self.send(&WorkerFrame::Log { attempt, bytes }),
                 Err(error) => return tracing::warn!(%error, "user output could not be read"),
             }
         }
@@ -94,8 +92,8 @@ impl Agent {
                 running.progress.bytes_in.load(Ordering::Relaxed),
                 running.progress.records_in.load(Ordering::Relaxed)
                     + running.progress.records_out.load(Ordering::Relaxed),
-                // Taking over an output, waiting because the slot is slow, and what the engine does between calls of user
-                // code are no fault of user code either.
+                // Taking over an output, waiting because the slot is slow, and what the engine does between calls of
+                // user code are no fault of user code either.
                 running
                     .progress
                     .bytes_out
@@ -125,7 +123,7 @@ impl Agent {
                 (FailureClass::Hang, format!("no record read or written for {seconds} s"))
             };
             let report = AttemptReport::default();
-            self.say(&WorkerFrame::AttemptFailed { attempt, class, message, report });
+            self.send(&WorkerFrame::AttemptFailed { attempt, class, message, report });
         }
         Some(attempt)
     }

@@ -44,16 +44,20 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
     // Slices that overlap: 100 entries of 1,000 bytes each are far more than the limit once they are copied.
     let slices: Vec<&[u8]> = (0..100).map(|at| &block.bytes()[9 * at..][..1000]).collect();
     for slice in &slices {
-        assert_eq!(sorting.add(0, slice, b"").unwrap(), Room::Left, "in the file it costs its entry alone");
+        assert_eq!(
+            sorting.add(0, slice, b"").unwrap(),
+            TableRoom::Left,
+            "in the file it costs its entry alone"
+        );
     }
-    assert_eq!(sorting.add(0, b"elsewhere", b"").unwrap(), Room::Full);
+    assert_eq!(sorting.add(0, b"elsewhere", b"").unwrap(), TableRoom::Full);
     let mut writer = SegmentsWriter::on_disk(setting.clone()).unwrap();
     sorting.drain(&mut writer, &progress).unwrap();
     assert_eq!(keys_of(&writer.finish().unwrap()), slices, "ascending as they stand in the file");
     assert_eq!((sorting.len(), sorting.is_empty()), (1, false), "the other pair was not lost");
     assert!(sorting.arena.capacity() < LIMIT_BYTES, "{} bytes", sorting.arena.capacity());
 
-    assert_eq!(sorting.add(0, b"before", b"").unwrap(), Room::Left);
+    assert_eq!(sorting.add(0, b"before", b"").unwrap(), TableRoom::Left);
     let mut writer = SegmentsWriter::on_disk(setting).unwrap();
     sorting.drain(&mut writer, &progress).unwrap();
     assert_eq!(keys_of(&writer.finish().unwrap()), [&b"before"[..], b"elsewhere"]);

@@ -303,7 +303,7 @@ async fn pool_goes_on_with_another_connection_when_one_has_been_used_with_many_s
 
 /// A server that closes this many connections before a request has come on them, in turn before and after it has proven
 /// that it knows the secret, and then answers.
-fn thronged(closed: usize) -> (Endpoint, Arc<std::sync::atomic::AtomicUsize>) {
+fn overloaded(closed: usize) -> (Endpoint, Arc<std::sync::atomic::AtomicUsize>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
@@ -341,7 +341,7 @@ fn thronged(closed: usize) -> (Endpoint, Arc<std::sync::atomic::AtomicUsize>) {
 
 #[tokio::test]
 async fn request_gets_through_where_connections_are_sent_away_before_it_has_left() {
-    let (endpoint, came) = thronged(2);
+    let (endpoint, came) = overloaded(2);
     let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
     let response =
         pool.request(&endpoint, Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
@@ -351,7 +351,7 @@ async fn request_gets_through_where_connections_are_sent_away_before_it_has_left
 
 #[tokio::test]
 async fn peer_that_closes_every_connection_is_given_up() {
-    let (endpoint, came) = thronged(usize::MAX);
+    let (endpoint, came) = overloaded(usize::MAX);
     let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
     let refused = pool.request(&endpoint, Some(&cluster_secret()), Method::GET, "/data", empty()).await;
     assert!(matches!(refused, Err(HttpError::Closed { .. })), "{refused:?}");

@@ -7,16 +7,16 @@ use hyper::http::request::Builder;
 use tokio::time::Instant;
 
 use super::*;
-use crate::http::gate::{Arrival, Gate, Verdict};
+use crate::http::gate::{Arrival, Gate, GateVerdict};
 use crate::http::limits::{GUESSES_MAX, GUESSING_PEERS_MAX, ServerLimits};
 use crate::http::proof::ServerSessions;
 
-const REFUSED_HOST: Verdict = Verdict::Refuse(StatusCode::MISDIRECTED_REQUEST);
-const REFUSED_PAGE: Verdict = Verdict::Refuse(StatusCode::FORBIDDEN);
-const NO_SECRET: Verdict = Verdict::Refuse(StatusCode::UNAUTHORIZED);
-const TOO_MANY: Verdict = Verdict::Refuse(StatusCode::TOO_MANY_REQUESTS);
-const OPEN: Verdict = Verdict::Pass { authenticated: false };
-const PASSED: Verdict = Verdict::Pass { authenticated: true };
+const REFUSED_HOST: GateVerdict = GateVerdict::Refuse(StatusCode::MISDIRECTED_REQUEST);
+const REFUSED_PAGE: GateVerdict = GateVerdict::Refuse(StatusCode::FORBIDDEN);
+const NO_SECRET: GateVerdict = GateVerdict::Refuse(StatusCode::UNAUTHORIZED);
+const TOO_MANY: GateVerdict = GateVerdict::Refuse(StatusCode::TOO_MANY_REQUESTS);
+const OPEN: GateVerdict = GateVerdict::Pass { authenticated: false };
+const PASSED: GateVerdict = GateVerdict::Pass { authenticated: true };
 
 fn gate() -> Gate {
     let host_names = ["Mill.Example.".to_owned()];
@@ -31,7 +31,7 @@ fn arrival_from(peer: &str) -> Arrival {
     Arrival { peer: peer.parse().unwrap(), local: "192.0.2.1:7000".parse().unwrap() }
 }
 
-fn judge(request: Builder) -> Verdict {
+fn judge(request: Builder) -> GateVerdict {
     gate().judge(&request.body(()).unwrap(), &ServerSessions::default(), arrival(), Instant::now())
 }
 
@@ -109,7 +109,7 @@ fn host_must_be_there_exactly_once() {
 
 #[test]
 fn absolute_target_must_name_the_same_host() {
-    let check = |target: &str, expected: Verdict| assert_eq!(judge(get(target)), expected, "{target}");
+    let check = |target: &str, expected: GateVerdict| assert_eq!(judge(get(target)), expected, "{target}");
     check("http://localhost:7000/open", OPEN);
     check("http://LOCALHOST.:7000/open", OPEN);
     check("http://evil.example/open", REFUSED_HOST);
@@ -125,7 +125,7 @@ fn absolute_target_must_name_the_same_host() {
 
 #[test]
 fn foreign_page_is_refused_even_with_the_secret() {
-    let check = |name: &'static str, value: &str, expected: Verdict| {
+    let check = |name: &'static str, value: &str, expected: GateVerdict| {
         let request = get("/data").header("authorization", bearer(&cluster_secret())).header(name, value);
         assert_eq!(judge(request), expected, "{name}: {value}");
     };
@@ -152,7 +152,7 @@ fn one_foreign_origin_among_several_is_enough_to_refuse() {
 
 #[test]
 fn door_opens_to_its_own_secret_only() {
-    let check = |path: &str, authorization: &str, expected: Verdict| {
+    let check = |path: &str, authorization: &str, expected: GateVerdict| {
         assert_eq!(
             judge(get(path).header("authorization", authorization)),
             expected,

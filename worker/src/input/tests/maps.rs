@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::input::local::open;
-use crate::input::maps::Maps;
+use crate::input::maps::MappedFiles;
 
 /// Files of this machine, with maps of their own.
-struct With(Maps);
+struct With(MappedFiles);
 
 impl FileAccess for With {
     fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
@@ -31,7 +31,7 @@ fn a_file_is_mapped_once_however_many_splits_hold_on_to_it() {
     let path = files.write("lines", lines(20_000));
     let splits = plan(&input(&[path], RecordFormat::Lines), 10_000).unwrap();
     assert!(30 < splits.len());
-    let access = With(Maps::new(u64::MAX));
+    let access = With(MappedFiles::new(u64::MAX));
     let held: Vec<_> = splits.iter().map(|split| access.open(&split.pieces[0]).unwrap()).collect();
     assert!(held.iter().all(|file| matches!(file, OpenFile::Local(_))));
     assert_eq!(access.0.mapped(), 1);
@@ -53,7 +53,7 @@ fn pieces_that_nobody_holds_take_no_memory_though_their_file_stays_mapped() {
     let path = files.write("lines", lines(200_000));
     let splits = plan(&input(std::slice::from_ref(&path), RecordFormat::Lines), 400_000).unwrap();
     assert!(8 < splits.len());
-    let access = With(Maps::new(u64::MAX));
+    let access = With(MappedFiles::new(u64::MAX));
     let limits = limits(10_000);
     let mut held: Vec<_> = splits.iter().map(|split| open_split(split, &access, &limits)).collect();
     for blocks in &mut held {
@@ -70,7 +70,7 @@ fn pieces_that_nobody_holds_take_no_memory_though_their_file_stays_mapped() {
 #[test]
 fn maps_forget_files_that_nobody_holds() {
     let files = Files::new();
-    let access = With(Maps::new(u64::MAX));
+    let access = With(MappedFiles::new(u64::MAX));
     let content = lines(5_000);
     for number in 0..300 {
         let piece = files.piece(&format!("file-{number}"), &content);
@@ -84,7 +84,7 @@ fn a_file_that_cannot_be_mapped_is_read_with_the_same_result() {
     let files = Files::new();
     let path = files.write("lines", lines(20_000));
     let splits = plan(&input(&[path], RecordFormat::Lines), 100_000).unwrap();
-    let (mapping, reading) = (With(Maps::new(u64::MAX)), With(Maps::new(100_000)));
+    let (mapping, reading) = (With(MappedFiles::new(u64::MAX)), With(MappedFiles::new(100_000)));
     assert!(matches!(reading.open(&splits[1].pieces[0]).unwrap(), OpenFile::Read(_)));
     for split in &splits {
         assert_eq!(records(split, &reading), records(split, &mapping));
@@ -98,7 +98,9 @@ fn a_file_that_cannot_be_mapped_is_read_with_the_same_result() {
 fn a_file_that_is_read_and_changes_meanwhile_is_noticed() {
     let files = Files::new();
     let piece = files.piece("lines", lines(20_000));
-    let OpenFile::Read(mut file) = open(&piece, &Maps::new(0)).unwrap() else { panic!("it was mapped") };
+    let OpenFile::Read(mut file) = open(&piece, &MappedFiles::new(0)).unwrap() else {
+        panic!("it was mapped")
+    };
     files.write("lines", "short");
     assert!(matches!(file.read_at(100_000, &mut [0; 100]), Err(InputError::Changed { .. })));
     assert!(matches!(file.verify_unchanged(), Err(InputError::Changed { .. })));
@@ -118,7 +120,7 @@ fn a_record_that_has_no_room_is_refused_where_it_must_be_held_and_nowhere_else()
         }
         Ok(bytes)
     };
-    assert_eq!(all(&With(Maps::new(u64::MAX))).unwrap(), 200_007);
-    let error: InputError = all(&With(Maps::new(0))).unwrap_err();
+    assert_eq!(all(&With(MappedFiles::new(u64::MAX))).unwrap(), 200_007);
+    let error: InputError = all(&With(MappedFiles::new(0))).unwrap_err();
     assert!(matches!(error, InputError::NoRoom { offset: 6, limit: 100_000, .. }), "{error}");
 }

@@ -303,8 +303,8 @@ proptest! {
                 self.0.read(&mut out[..most])
             }
         }
-        let at_once = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap();
-        let in_chunks = plan::scan_rows(Chunks(&bytes, chunk), b',', split_bytes).unwrap();
+        let at_once = plan::rows::scan_rows(&bytes[..], b',', split_bytes).unwrap();
+        let in_chunks = plan::rows::scan_rows(Chunks(&bytes, chunk), b',', split_bytes).unwrap();
         prop_assert_eq!(&in_chunks.cuts, &at_once.cuts);
         prop_assert_eq!(in_chunks.unclosed(), at_once.unclosed());
         prop_assert_eq!(at_once.unclosed(), unclosed_quote(&bytes));
@@ -317,8 +317,8 @@ proptest! {
     ) {
         let files = Files::new();
         let file = std::fs::File::open(files.write("table", &bytes)).unwrap();
-        let expected = plan::scan_rows(&bytes[..], b',', split_bytes).unwrap().cuts;
-        prop_assert_eq!(plan::plain_cuts(&file, bytes.len() as u64, split_bytes).unwrap(), expected);
+        let expected = plan::rows::scan_rows(&bytes[..], b',', split_bytes).unwrap().cuts;
+        prop_assert_eq!(plan::rows::plain_cuts(&file, bytes.len() as u64, split_bytes).unwrap(), expected);
     }
 }
 

@@ -1,8 +1,12 @@
 //! How fast bytes pass, and whose.
 
 use super::*;
-use crate::protocol::LaneShare;
+use crate::protocol::{LaneOrder, LaneShare};
+use crate::shuffle::pace::incoming::PATIENCE;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Span;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 fn rate(bytes_per_second: u64) -> NonZeroU64 {
     NonZeroU64::new(bytes_per_second).unwrap()

@@ -3,6 +3,7 @@
 use super::*;
 use crate::protocol::LaneShare;
 use gristmill_scheduler::ids::TaskId;
+use gristmill_scheduler::units::Span;
 use proptest::prelude::*;
 
 fn map(job: u32, index: u32) -> AttemptId {
@@ -500,6 +501,6 @@ proptest! {
             }
         }
         prop_assert!(watched.plan.sources.is_empty(), "{:?}", watched.plan);
-        prop_assert!(watched.plan.flies.is_empty());
+        prop_assert!(watched.plan.request_of.is_empty());
     }
 }

@@ -10,7 +10,7 @@ use crate::codec;
 use crate::http::{Endpoint, HttpError, Plaintext, Pool, Timeouts, answer_to_hello};
 use crate::input::{FilePath, FilePlace, FileStamp};
 use crate::segment::SpillDirs;
-use crate::shuffle::fetch::{FetchError, Fetcher, Outcome, RequestError};
+use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher, RequestError};
 use crate::shuffle::plan::{FetchLimits, FetchPlan, Retry};
 use crate::shuffle::store::Store;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
@@ -101,7 +101,7 @@ impl Home {
     }
 
     /// Fetches once, as a worker's control loop does. Every map of the request is accounted for, or the plan panics.
-    async fn fetch(&mut self) -> Vec<Outcome> {
+    async fn fetch(&mut self) -> Vec<FetchOutcome> {
         let fetch = self.plan.next(Time(0)).unwrap();
         let outcomes = tokio::time::timeout(PATIENCE, self.fetcher.fetch(&fetch, &key())).await.unwrap();
         for outcome in &outcomes {
@@ -115,12 +115,12 @@ impl Home {
     }
 }
 
-fn maps_of(outcomes: &[Outcome]) -> Vec<AttemptId> {
+fn maps_of(outcomes: &[FetchOutcome]) -> Vec<AttemptId> {
     outcomes.iter().map(|outcome| outcome.map).collect()
 }
 
 /// Whether the request failed because the head of its answer does not fit it.
-fn is_refused(outcome: &Outcome) -> bool {
+fn is_refused(outcome: &FetchOutcome) -> bool {
     let Some(FetchError::Request { source }) = &outcome.error else { return false };
     matches!(**source, RequestError::Head { .. })
 }

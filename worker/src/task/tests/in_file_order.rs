@@ -10,7 +10,7 @@ use crate::http::{
 };
 use crate::machine::files_seen;
 use crate::segment::{InFileSegment, MapOutput, ReceivedOrder, SegmentError, SegmentId, SpillDirs};
-use crate::shuffle::fetch::{Fetcher, Outcome};
+use crate::shuffle::fetch::{FetchOutcome, Fetcher};
 use crate::shuffle::plan::Fetch;
 use crate::shuffle::serve::segments;
 use crate::shuffle::store::Store;
@@ -63,7 +63,7 @@ fn fetched(
         sees,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let outcomes: Vec<Outcome> = runtime.block_on(async {
+    let outcomes: Vec<FetchOutcome> = runtime.block_on(async {
         let listener = Bind::loopback().listen().await.unwrap();
         let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
         let handler = move |request: Request<Incoming>| {

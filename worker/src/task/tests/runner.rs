@@ -1,7 +1,7 @@
 //! Runs the tasks of a plan one after another, over splits in memory.
 
 use super::super::*;
-use crate::api::Order;
+use crate::api::KeyOrder;
 use crate::budget::Budget;
 use crate::input::{Block, InputError, RecordFormat, Source};
 use crate::segment::{OutputPrint, SpillCompression};
@@ -146,7 +146,7 @@ impl Bench {
 pub fn run_job(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Means) -> Vec<String> {
     plan.validate().unwrap();
     let mut bench = Bench::new(means, partitions);
-    if plan.order() == Order::Total {
+    if plan.order() == KeyOrder::Total {
         bench.sample(plan, splits);
     }
     let outputs = bench.maps(plan, splits).unwrap();
@@ -165,7 +165,7 @@ pub fn run_job(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: M
 /// The fingerprints of what the maps make of the splits.
 pub fn prints(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Means) -> Vec<OutputPrint> {
     let mut bench = Bench::new(means, partitions);
-    if plan.order() == Order::Total {
+    if plan.order() == KeyOrder::Total {
         bench.sample(plan, splits);
     }
     bench.maps(plan, splits).unwrap().iter().map(|done| done.output.print()).collect()

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// What an attempt says of itself, in this order.
 #[derive(Debug, PartialEq, Eq)]
-enum Word {
+enum ParkingEvent {
     Suspended,
     Refuses,
     Stays,
@@ -27,17 +27,17 @@ enum Word {
 }
 
 /// A worker that always finds another thread for a slot.
-struct Hears(Sender<Word>);
+struct SendsEvents(Sender<ParkingEvent>);
 
-impl Parking for Hears {
+impl Parking for SendsEvents {
     fn leave(&self, _: u32) -> bool {
-        self.0.send(Word::Suspended).is_ok()
+        self.0.send(ParkingEvent::Suspended).is_ok()
     }
     fn refuses(&self) {
-        let _ = self.0.send(Word::Refuses);
+        let _ = self.0.send(ParkingEvent::Refuses);
     }
     fn stays(&self) {
-        let _ = self.0.send(Word::Stays);
+        let _ = self.0.send(ParkingEvent::Stays);
     }
 }
 
@@ -211,8 +211,8 @@ fn run_in_steps(
     loop {
         // What is suspended needs room.
         let bench = Bench::new(Means { budget_bytes: 1 << 30, ..means }, 3);
-        let (words, heard) = channel();
-        let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words.clone())))));
+        let (words, events) = channel();
+        let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
         progress.begin(0);
         script.play(&progress, seed, calls_max);
         let part = Memory::default();
@@ -227,10 +227,10 @@ fn run_in_steps(
                 let context = AttemptContext { progress: &progress, ..bench.context(attempt) };
                 let resume = state.as_deref();
                 let end = run_reduce_in_steps(plan, context, segments.to_vec(), output, resume);
-                let _ = words.send(Word::Ended);
+                let _ = words.send(ParkingEvent::Ended);
                 end
             });
-            decide(&heard, &progress, &mut draws);
+            decide(&events, &progress, &mut draws);
             run.join().unwrap()
         });
         script.end();
@@ -255,14 +255,14 @@ fn run_in_steps(
 }
 
 /// Lets a reduce go on as often as it stops.
-fn decide(heard: &Receiver<Word>, progress: &Progress, draws: &mut ChaCha8Rng) {
+fn decide(events: &Receiver<ParkingEvent>, progress: &Progress, draws: &mut ChaCha8Rng) {
     loop {
-        match heard.recv().unwrap() {
-            Word::Ended => return,
-            Word::Suspended if draws.next_u64().is_multiple_of(3) => assert!(progress.hand_over()),
-            Word::Suspended | Word::Stays => assert!(progress.resume(0)),
+        match events.recv().unwrap() {
+            ParkingEvent::Ended => return,
+            ParkingEvent::Suspended if draws.next_u64().is_multiple_of(3) => assert!(progress.hand_over()),
+            ParkingEvent::Suspended | ParkingEvent::Stays => assert!(progress.resume(0)),
             // It goes on in its slot.
-            Word::Refuses => {}
+            ParkingEvent::Refuses => {}
         }
     }
 }
@@ -357,17 +357,17 @@ fn a_reduce_whose_reducer_cannot_be_saved_stays_and_says_so() {
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(10)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
-    let (words, heard) = channel();
-    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    let (words, events) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
     progress.begin(0);
     assert!(progress.suspend());
     let bench = Bench { progress: progress.clone(), ..bench };
     std::thread::scope(|scope| {
         let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
-        assert_eq!(heard.recv(), Ok(Word::Suspended));
+        assert_eq!(events.recv(), Ok(ParkingEvent::Suspended));
         assert_eq!(progress.slot(), None, "a suspended attempt holds no slot");
         assert!(progress.hand_over());
-        assert_eq!(heard.recv(), Ok(Word::Stays));
+        assert_eq!(events.recv(), Ok(ParkingEvent::Stays));
         assert!(progress.resume(3));
         assert_eq!(run.join().unwrap().unwrap().1.records, 12);
     });
@@ -383,14 +383,14 @@ fn a_suspended_reduce_that_is_cancelled_ends_without_a_slot() {
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(10)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
-    let (words, heard) = channel();
-    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    let (words, events) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
     progress.begin(0);
     progress.suspend();
     let bench = Bench { progress: progress.clone(), ..bench };
     std::thread::scope(|scope| {
         let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
-        assert_eq!(heard.recv(), Ok(Word::Suspended));
+        assert_eq!(events.recv(), Ok(ParkingEvent::Suspended));
         progress.cancel();
         assert_eq!(run.join().unwrap().unwrap_err().class(), Fault::Cancelled);
     });
@@ -406,16 +406,16 @@ fn a_reduce_with_a_table_for_which_there_is_no_room_keeps_its_slot() {
     let bench = Bench::new(means, 1);
     let maps = bench.maps(&plan, &many_words(10)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
-    let (words, heard) = channel();
-    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    let (words, events) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
     progress.begin(0);
     progress.suspend();
     let bench = Bench { progress: progress.clone(), ..bench };
     let all = bench.budget.try_reserve((1 << 20) - bench.budget.used_bytes()).unwrap();
     bench.reduce(&plan, 0, segments).unwrap();
     drop(all);
-    assert_eq!(heard.try_recv(), Ok(Word::Refuses), "whoever asked is told");
-    assert!(heard.try_recv().is_err(), "it was not suspended");
+    assert_eq!(events.try_recv(), Ok(ParkingEvent::Refuses), "whoever asked is told");
+    assert!(events.try_recv().is_err(), "it was not suspended");
     assert_eq!((progress.slot(), progress.suspensions.load(Relaxed)), (Some(0), 0));
 }
 
@@ -450,8 +450,8 @@ fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted_and_can
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(1)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
-    let (words, heard) = channel();
-    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words)))));
+    let (words, events) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
     progress.begin(0);
     let bench = Bench { progress: progress.clone(), ..bench };
     std::thread::scope(|scope| {
@@ -461,10 +461,10 @@ fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted_and_can
         }
         let asked = Instant::now();
         assert!(progress.suspend());
-        assert_eq!(heard.recv(), Ok(Word::Suspended));
+        assert_eq!(events.recv(), Ok(ParkingEvent::Suspended));
         println!("suspended within a group after {:?}", asked.elapsed());
         assert!(progress.hand_over());
-        assert_eq!(heard.recv(), Ok(Word::Stays));
+        assert_eq!(events.recv(), Ok(ParkingEvent::Stays));
         GO_ON.get_or_init(|| ());
         assert!(progress.resume(0));
         assert_eq!(run.join().unwrap().unwrap().0, "passed\n");
@@ -490,7 +490,7 @@ fn a_paced_wait_ends_as_soon_as_the_attempt_is_cancelled_or_asked_to_stop() {
         assert!(matches!(wait.join().unwrap(), Err(TaskFailure::Cancelled)));
     });
     let (words, _heard) = channel();
-    let progress = start(Some(Box::new(Hears(words))));
+    let progress = start(Some(Box::new(SendsEvents(words))));
     std::thread::scope(|scope| {
         let wait = scope.spawn(|| progress.check());
         assert!(progress.suspend());
@@ -531,19 +531,19 @@ fn suspending_and_going_on_take_this_long() {
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(20_000)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
-    let (words, heard) = channel();
-    let progress = Arc::new(Progress::new(1.0, Some(Box::new(Hears(words.clone())))));
+    let (words, events) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
     progress.begin(0);
     let bench = Bench { progress: progress.clone(), ..bench };
     let mut rounds = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             bench.reduce(&plan, 0, segments).unwrap();
-            let _ = words.send(Word::Ended);
+            let _ = words.send(ParkingEvent::Ended);
         });
         progress.suspend();
         // Each round: go on, reduce one group, stop.
-        while heard.recv() == Ok(Word::Suspended) && rounds.len() < 500 {
+        while events.recv() == Ok(ParkingEvent::Suspended) && rounds.len() < 500 {
             let asked = Instant::now();
             assert!(progress.resume(0));
             progress.suspend();

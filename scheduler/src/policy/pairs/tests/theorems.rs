@@ -4,7 +4,7 @@ use super::whole_jobs;
 use crate::bound::optimum::{one_order, two_orders};
 use crate::job::Size;
 use crate::policy::pairs::{
-    Blocks, Groups, RULES, Rule, group, in_pairs, matched, n_couple, smallest_weight, spread, total,
+    JobBlocks, OnlineGroups, RULES, Rule, group, in_pairs, matched, n_couple, smallest_weight, spread, total,
 };
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn one_sided() -> impl Strategy<Value = Vec<Size>> {
     })
 }
 
-fn optimal(jobs: &[Size], blocks: &Blocks) -> Result<(), TestCaseError> {
+fn optimal(jobs: &[Size], blocks: &JobBlocks) -> Result<(), TestCaseError> {
     let best = one_order(jobs);
     prop_assert_eq!(total(jobs, &blocks.concat()), best.total, "{:?} against {:?}", blocks, best.order);
     Ok(())
@@ -161,7 +161,7 @@ proptest! {
 
     #[test]
     fn groups_told_one_by_one_and_rescheduled_at_the_end_are_those_of_algorithm_4(jobs in whole_jobs(20), k in 1_usize..6) {
-        let mut groups = Groups::new(0.5, k);
+        let mut groups = OnlineGroups::new(0.5, k);
         for (id, &job) in (0..).zip(&jobs) {
             groups.arrive(id, job, if id as usize + 1 == jobs.len() { 0.0 } else { 0.999 });
         }

@@ -193,7 +193,7 @@ fn what_cannot_be_ordered_says_why() {
 }
 
 mod online {
-    use crate::policy::pairs::{Branch, Groups, Schedule};
+    use crate::policy::pairs::{Branch, OnlineGroups, Schedule};
 
     fn size(map: f64, shuffle: f64) -> super::super::Size {
         (map, shuffle).into()
@@ -213,7 +213,7 @@ mod online {
             ((7.228, 4.057), 1e-06, Branch::Reschedule, &[&[1, 5], &[0, 3], &[2, 7, 6, 4]]),
             ((0.967, 1.31), 0.9655, Branch::Joined(0), &[&[8, 5, 1], &[0, 3], &[2, 7, 6, 4]]),
         ];
-        let mut groups = Groups::new(0.5, 3);
+        let mut groups = OnlineGroups::new(0.5, 3);
         for (id, (job, drawn, branch, expected)) in (0..).zip(steps) {
             assert_eq!(groups.arrive(id, job.into(), drawn), branch, "job {id}");
             assert_eq!(groups.blocks(), expected, "job {id}");
@@ -243,7 +243,7 @@ mod online {
 
     #[test]
     fn groups_that_lost_all_jobs_are_gone_and_ranges_shrink() {
-        let mut groups = Groups::new(1.0, 2);
+        let mut groups = OnlineGroups::new(1.0, 2);
         for (id, size) in [(0, size(1.0, 1.0)), (1, size(9.0, 9.0)), (2, size(3.0, 3.0))] {
             groups.arrive(id, size, 0.999);
         }

@@ -1,6 +1,6 @@
 //! One worker's end of the network: what waits there, and what flows next.
 
-use super::Transfer;
+use super::SimTransfer;
 use crate::core::ShuffleOrder;
 use crate::ids::{AttemptId, JobId};
 use crate::plan::{Line, Share};
@@ -50,7 +50,7 @@ impl WaitingSegments {
 
 /// One worker's end of the network.
 #[derive(Default)]
-pub(super) struct End {
+pub(super) struct NetworkEnd {
     /// Transfers that go out and come in.
     pub(super) out: Vec<u32>,
     pub(super) into: Vec<u32>,
@@ -62,12 +62,12 @@ pub(super) struct End {
     pub(super) line_level: f64,
 }
 
-impl End {
+impl NetworkEnd {
     /// The job and the worker that a free lane fetches from, by the order.
     pub(super) fn choose(
         &mut self,
         order: &ShuffleOrder,
-        transfers: &[Option<Transfer>],
+        transfers: &[Option<SimTransfer>],
         enough: f64,
     ) -> Option<(JobId, u32)> {
         if self.waiting.is_empty() {

@@ -9,7 +9,7 @@ fn one_slot(change: impl Fn(&mut Config)) -> Seen {
     let mut config = unified(1, 1);
     change(&mut config);
     let jobs = [job(0.0, &[1.0], &[10.0]), job(3.0, &[1.0], &[])];
-    watch(&config, Brain::named("asrpt:preemptive=yes", "pull", Some("oracle")), &jobs).unwrap()
+    watch(&config, TestDeciders::named("asrpt:preemptive=yes", "pull", Some("oracle")), &jobs).unwrap()
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn suspending_and_resuming_cost_what_they_are_said_to_cost() {
 
 #[test]
 fn a_reduce_keeps_its_slot_when_it_has_not_had_it_for_long() {
-    let seen = one_slot(|config| config.core.suspend_after_min = Span::whole_seconds(20));
+    let seen = one_slot(|config| config.core.suspending.suspend_after_min = Span::whole_seconds(20));
     assert_eq!(ends(&seen), [11.0, 12.0]);
 }
 
@@ -47,12 +47,13 @@ fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() 
     // The other worker has something longer to do until 8 s, and whom the reduce was suspended for until 103 s.
     let other = job(0.0, &[8.0], &[]);
     let urgent = Job { deadline: Some(1.0), ..job(3.0, &[100.0], &[]) };
-    let brain = Brain(Deciders {
+    let deciders = TestDeciders(Deciders {
         policy: Box::new(DeadlinesFirst::default()),
-        ..Brain::named("fifo", "pull", Some("oracle")).0
+        ..TestDeciders::named("fifo", "pull", Some("oracle")).0
     });
-    let seen = watch(&config, brain, &[long, other, urgent]).unwrap();
-    // It ran from 1 to 3 s. At 8 s the other worker is idle, at 10 s this was so for long enough, and fetching takes 2 s.
+    let seen = watch(&config, deciders, &[long, other, urgent]).unwrap();
+    // It ran from 1 to 3 s. At 8 s the other worker is idle, at 10 s this was so for long enough, and fetching takes 2
+    // s.
     assert_eq!(ends(&seen), [12.0 + 28.0, 8.0, 103.0]);
     let fetched: Vec<(u32, u32, f64, f64)> =
         seen.transfers.iter().map(|run| (run.from, run.to, run.start, run.end)).collect();
@@ -97,7 +98,7 @@ fn asrpt_is_better_with_preemption_when_a_long_reduce_is_in_the_way_of_short_job
     let mut jobs = vec![job(0.0, &[1.0], &[200.0, 200.0])];
     jobs.extend((0..30).map(|index| job(5.0 + 4.0 * f64::from(index), &[1.0, 1.0], &[1.0])));
     let mean_flow = |policy: &str| {
-        let seen = watch(&unified(1, 2), Brain::named(policy, "pull", Some("oracle")), &jobs).unwrap();
+        let seen = watch(&unified(1, 2), TestDeciders::named(policy, "pull", Some("oracle")), &jobs).unwrap();
         let flows = seen.records.iter().map(|record| record.completion - record.arrival);
         (flows.sum::<f64>() / seen.records.len() as f64, seen.suspended.len())
     };
@@ -112,7 +113,7 @@ fn asrpt_is_better_with_preemption_when_a_long_reduce_is_in_the_way_of_short_job
 fn lrpt_takes_slots_back_for_the_largest_job_when_told_to() {
     let jobs = [job(0.0, &[1.0], &[10.0]), job(3.0, &[20.0], &[])];
     let ends_under = |policy: &str| {
-        ends(&watch(&unified(1, 1), Brain::named(policy, "pull", Some("oracle")), &jobs).unwrap())
+        ends(&watch(&unified(1, 1), TestDeciders::named(policy, "pull", Some("oracle")), &jobs).unwrap())
     };
     assert_eq!(ends_under("lrpt"), [11.0, 31.0]);
     assert_eq!(ends_under("lrpt:preemptive=yes"), [31.0, 23.0]);
@@ -128,7 +129,7 @@ fn the_head_of_the_shuffle_alone_is_fetched_when_the_policy_says_so() {
         Job { shuffle_bytes: 40.0, ..job(0.0, &[1.0], &[0.0]) },
     ];
     let times = |policy: &str| {
-        let seen = watch(&config, Brain::named(policy, "pull", Some("oracle")), &jobs).unwrap();
+        let seen = watch(&config, TestDeciders::named(policy, "pull", Some("oracle")), &jobs).unwrap();
         let mut times: Vec<(u64, f64, f64)> =
             seen.transfers.iter().map(|run| (run.seq, run.start, run.end)).collect();
         times.sort_by_key(|&(seq, ..)| seq);

@@ -55,10 +55,10 @@ fn drawn(seed: u64) -> (Config, Vec<Job>) {
 /// Runs the jobs, then tells all facts to a fresh core; gives the number of orders to suspend.
 fn check_same(policy: &str, placement: &str, seed: u64) -> usize {
     let (config, jobs) = drawn(seed);
-    let brain = || Brain::named(policy, placement, Some("oracle"));
+    let deciders = || TestDeciders::named(policy, placement, Some("oracle"));
     let core = || {
-        let brain = brain();
-        check::core_of(&config, brain.0).unwrap()
+        let deciders = deciders();
+        check::core_of(&config, deciders.0).unwrap()
     };
     let mut journal = Journal::default();
     engine::Engine::new(&config, core(), &mut journal, &mut |_| {})
@@ -99,8 +99,8 @@ fn every_live_placement_orders_the_same_on_a_fresh_core_that_is_told_the_same_fa
 fn the_standing_order_has_a_new_revision_exactly_when_it_is_another() {
     let (config, jobs) = drawn(7);
     for policy in ["fifo", "fair", "max-srpt", "split-srpt"] {
-        let brain = Brain::named(policy, "pull", Some("oracle"));
-        let core = check::core_of(&config, brain.0).unwrap();
+        let deciders = TestDeciders::named(policy, "pull", Some("oracle"));
+        let core = check::core_of(&config, deciders.0).unwrap();
         let mut before = (0, ShuffleOrder::default());
         let mut changes = 0;
         engine::Engine::new(&config, core, &mut (), &mut |_| {})

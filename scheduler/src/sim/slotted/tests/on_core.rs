@@ -31,7 +31,8 @@ fn spec(job: &Job) -> JobSpec {
 
 fn on_slots(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
     let story = story(name, false, machines, jobs);
-    let by_job = |served: &Vec<Served>| served.iter().map(|job| (job.seq, [job.maps, job.reduces])).collect();
+    let by_job =
+        |served: &Vec<SlotService>| served.iter().map(|job| (job.seq, [job.maps, job.reduces])).collect();
     story.slots.iter().map(|(&slot, served)| (slot, by_job(served))).collect()
 }
 

@@ -1,0 +1,84 @@
+//! Takes slots back for policies that preempt: which running reduces are suspended, and which suspended ones go on
+//! elsewhere.
+//!
+//! Before a plan is executed it is asked for as if every reduce that can be suspended had given its slot back. Whoever
+//! gets more in that plan than it holds, and can use the slot where it is, takes it from those that get less; the plan
+//! that is executed then fills what is free by now. Maps are never suspended: they are short and left to finish.
+
+mod what_if;
+
+use crate::command::Command;
+use crate::core::Core;
+use crate::ids::TaskKind;
+use crate::ledger::Worker;
+use crate::ledger::suspensions::SlotHold;
+use crate::plan::Plan;
+use crate::units::Time;
+use crate::view::View;
+use what_if::WhatIf;
+
+impl Core {
+    /// Tells reduces to leave slots that the policy would give to others. Answers when to look again.
+    pub(super) fn take_back(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+        let ledger = &self.ledger;
+        let pool = ledger.workers.pool(TaskKind::Reduce);
+        let unbound = !ledger.workers.pooled && 0 < ledger.workers.unbound;
+        let wanted = unbound || 0 < ledger.workers.sums.awaited[pool];
+        if !ledger.preempts || ledger.suspensions.suspendable.is_empty() || !wanted {
+            return None;
+        }
+        let mut floor = WhatIf::new(ledger, &self.handles);
+        let (now, cap, unified) = (ledger.now, Self::capacity(ledger), floor.unified);
+        let view = View { now, rows: &self.rows, touched: &[], cap, unified, runs: &self.runs };
+        let mut plan = Plan::new(&mut floor);
+        self.policy.plan(view, &mut plan);
+        plan.finish();
+        let (victims, again) = floor.victims(&ledger.config);
+        for attempt in victims {
+            self.ledger.set_hold(attempt, SlotHold::Leaving);
+            let worker = self.ledger.attempts[&attempt].worker;
+            commands.push(Command::Suspend { attempt, worker });
+        }
+        again
+    }
+
+    /// Lets suspended reduces go on elsewhere that have long waited for a slot of their worker while the plan left one
+    /// idle elsewhere. Answers when to look again.
+    pub(super) fn hand_over(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+        let ledger = &mut self.ledger;
+        if ledger.suspensions.stranded.is_empty() {
+            return None;
+        }
+        let mut moving = std::mem::take(&mut ledger.suspensions.moving);
+        moving.retain(|&task| ledger.is_moving(task));
+        let mut room = ledger.workers.free_of(TaskKind::Reduce).saturating_sub(moving.len() as u32);
+        ledger.suspensions.moving = moving;
+        let (mut again, mut due_now) = (None, Vec::new());
+        for (&attempt, since) in &mut ledger.suspensions.stranded {
+            let home = ledger.attempts[&attempt].worker;
+            let stays = ledger.workers.get(home).is_none_or(|worker| 0 < worker.free(TaskKind::Reduce));
+            let job = &ledger.jobs[&attempt.task.job];
+            let elsewhere = |worker: &Worker| {
+                worker.id() != home
+                    && job.may_use(worker.id(), &ledger.workers)
+                    && !job.avoids(TaskKind::Reduce, attempt.task.index, worker.id())
+            };
+            if stays || !ledger.workers.idle(TaskKind::Reduce).any(elsewhere) {
+                *since = None;
+                continue;
+            }
+            let due = *since.get_or_insert(ledger.now) + ledger.config.suspending.hand_over_after;
+            if ledger.now < due {
+                again = Some(again.map_or(due, |again: Time| again.min(due)));
+            } else if 0 < room {
+                room -= 1;
+                due_now.push(attempt);
+            }
+        }
+        for attempt in due_now {
+            let worker = ledger.ask_to_hand_over(attempt);
+            commands.push(Command::HandOver { attempt, worker });
+        }
+        again
+    }
+}

@@ -1,0 +1,297 @@
+//! The plan as it would be if every reduce that can be suspended gave its slot back.
+
+use crate::core::CoreConfig;
+use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use crate::ledger::suspensions::SlotHold;
+use crate::ledger::{Job, Ledger, Worker};
+use crate::plan::{Line, Reason, Share, SlotFloor};
+use crate::units::Time;
+use crate::view::{Handle, Station};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A worker in the plan as it would be.
+#[derive(Clone, Copy)]
+struct WorkerRoom {
+    /// Slots that the plan may give, and those that it gave to tasks bound to this worker.
+    slots: u32,
+    given: u32,
+    /// Those of `given` that went to tasks that do not run here.
+    new: u32,
+}
+
+/// Where some tasks of a job wait, worker by worker, nearest to a free slot first in the end.
+type Waiting = Vec<(WorkerId, u32)>;
+
+/// A job in the plan as it would be.
+struct JobClaim {
+    /// In the order of the first grants.
+    rank: u32,
+    maps: u32,
+    reduces: u32,
+    /// Maps that may run anywhere, not taken yet.
+    unbound: u32,
+    /// The last of its running reduces that was looked at.
+    looked_at: Option<AttemptId>,
+    assigned: Waiting,
+    bound: Waiting,
+}
+
+/// The floor on which everything that can be suspended is free.
+pub(super) struct WhatIf<'a> {
+    ledger: &'a Ledger,
+    handles: &'a [Option<JobId>],
+    pub(super) unified: bool,
+    left: u32,
+    rooms: BTreeMap<WorkerId, WorkerRoom>,
+    claims: BTreeMap<JobId, JobClaim>,
+    /// Running reduces that keep their slot.
+    kept: BTreeSet<AttemptId>,
+    /// Slots given to maps that may run anywhere.
+    floating: u32,
+}
+
+impl<'a> WhatIf<'a> {
+    pub(super) fn new(ledger: &'a Ledger, handles: &'a [Option<JobId>]) -> Self {
+        let workers = &ledger.workers;
+        Self {
+            ledger,
+            handles,
+            unified: !workers.pooled,
+            left: workers.free_of(TaskKind::Reduce) + workers.suspendable + workers.leaving,
+            rooms: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            kept: BTreeSet::new(),
+            floating: 0,
+        }
+    }
+
+    fn job(&self, handle: Handle) -> Option<&'a Job> {
+        self.ledger.jobs.get(&self.handles.get(handle.index()).copied().flatten()?)
+    }
+
+    fn claim(&mut self, job: &Job) -> &mut JobClaim {
+        let rank = self.claims.len() as u32;
+        let (ledger, unified) = (self.ledger, self.unified);
+        self.claims.entry(job.id).or_insert_with(|| {
+            let free =
+                |id: WorkerId| ledger.workers.get(id).map_or(0, |worker| worker.free(TaskKind::Reduce));
+            let waiting = |bounds: &[&crate::ledger::Bound]| {
+                let at = bounds.iter().flat_map(|bound| &bound.at);
+                let mut waiting: Waiting = at.map(|(&id, line)| (id, line.len() as u32)).collect();
+                // Taken from the end.
+                waiting.sort_unstable_by_key(|&(id, _)| (free(id), Reverse(id)));
+                waiting
+            };
+            // What a retry or a excluded worker would refuse is not worth a suspension. Pinned maps have one worker as
+            // a rule; one that has several counts at each, for one suspension too many at most.
+            let anywhere = unified && job.workers.excluded.is_empty();
+            let unbound = if anywhere { job.queue.open.len() + job.queue.preferring.len() } else { 0 };
+            JobClaim {
+                rank,
+                maps: 0,
+                reduces: 0,
+                unbound: unbound as u32,
+                looked_at: None,
+                assigned: match (unified, anywhere) {
+                    (true, true) => waiting(&[&job.queue.assigned, &job.queue.pinned]),
+                    (true, false) => waiting(&[&job.queue.assigned]),
+                    (false, _) => Vec::new(),
+                },
+                bound: waiting(&[&job.reduce_queue.ready, &job.reduce_queue.parked]),
+            }
+        })
+    }
+
+    /// Gives a slot of this worker, if there is one.
+    fn give(&mut self, id: WorkerId, new: bool) -> bool {
+        let slots = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.yielding(TaskKind::Reduce);
+        let slots = self.ledger.workers.get(id).map_or(0, slots);
+        let room = self.rooms.entry(id).or_insert(WorkerRoom { slots, given: 0, new: 0 });
+        if self.left == 0 || room.given == room.slots {
+            return false;
+        }
+        room.given += 1;
+        room.new += u32::from(new);
+        self.left -= 1;
+        true
+    }
+
+    /// The job's next running reduce keeps its slot, or one that is leaving has it again.
+    fn keep(&mut self, job: &Job) -> bool {
+        let first = TaskId::reduce(job.id, 0).attempt(0);
+        loop {
+            let from =
+                self.claim(job).looked_at.map_or(std::ops::Bound::Included(first), std::ops::Bound::Excluded);
+            let Some(&attempt) = job.attempts.live.range((from, std::ops::Bound::Unbounded)).next() else {
+                return false;
+            };
+            self.claim(job).looked_at = Some(attempt);
+            let record = &self.ledger.attempts[&attempt];
+            if record.hold.yields() && self.give(record.worker, record.hold == SlotHold::Leaving) {
+                self.kept.insert(attempt);
+                return true;
+            }
+        }
+    }
+
+    /// A task that waits for one worker gets a slot there.
+    fn take_bound(&mut self, job: &Job, kind: TaskKind) -> bool {
+        loop {
+            let claim = self.claim(job);
+            let waiting = if kind == TaskKind::Map { &mut claim.assigned } else { &mut claim.bound };
+            let Some(last) = waiting.last_mut() else { return false };
+            let id = last.0;
+            last.1 -= 1;
+            if last.1 == 0 {
+                waiting.pop();
+            }
+            if self.give(id, true) {
+                return true;
+            }
+            let claim = self.claim(job);
+            let waiting = if kind == TaskKind::Map { &mut claim.assigned } else { &mut claim.bound };
+            waiting.pop_if(|(other, _)| *other == id);
+        }
+    }
+
+    fn start_map(&mut self, job: &Job) -> bool {
+        let claim = self.claim(job);
+        if 0 < claim.unbound {
+            claim.unbound -= 1;
+            self.left -= 1;
+            self.floating += 1;
+        } else if !self.take_bound(job, TaskKind::Map) {
+            return false;
+        }
+        self.claim(job).maps += 1;
+        true
+    }
+
+    /// Attempts to suspend, and when to look again for one that has its slot for too short a time.
+    pub(super) fn victims(&self, config: &CoreConfig) -> (Vec<AttemptId>, Option<Time>) {
+        let workers = &self.ledger.workers;
+        let soon_free = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.leaving;
+        let mut needs: BTreeMap<WorkerId, u32> = BTreeMap::new();
+        let mut idle = workers.free_of(TaskKind::Reduce) + workers.leaving;
+        for (&id, room) in &self.rooms {
+            let free = workers.get(id).map_or(0, soon_free);
+            idle -= room.new.min(free);
+            if free < room.new {
+                needs.insert(id, room.new - free);
+            }
+        }
+        let mut anywhere = self.floating.saturating_sub(idle);
+        let mut victims = Victims {
+            now: self.ledger.now,
+            config,
+            again: None,
+            chosen: Vec::new(),
+            leaving: BTreeMap::new(),
+        };
+        if needs.is_empty() && anywhere == 0 {
+            return (victims.chosen, None);
+        }
+        let rank =
+            |attempt: &AttemptId| self.claims.get(&attempt.task.job).map_or(u32::MAX, |claim| claim.rank);
+        let mut displaced: Vec<AttemptId> =
+            self.ledger.suspensions.suspendable.difference(&self.kept).copied().collect();
+        displaced.sort_unstable_by_key(|attempt| {
+            (Reverse(rank(attempt)), Reverse(self.ledger.slot_since(*attempt)), Reverse(*attempt))
+        });
+        displaced.retain(|&attempt| {
+            let worker = self.ledger.attempts[&attempt].worker;
+            let Some(need) = needs.get_mut(&worker).filter(|need| 0 < **need) else { return true };
+            let gone = victims.choose(self.ledger, attempt);
+            *need -= u32::from(gone);
+            !gone
+        });
+        for attempt in displaced {
+            if anywhere == 0 {
+                break;
+            }
+            anywhere -= u32::from(victims.choose(self.ledger, attempt));
+        }
+        (victims.chosen, victims.again)
+    }
+}
+
+impl SlotFloor for WhatIf<'_> {
+    fn unified(&self) -> bool {
+        self.unified
+    }
+
+    fn left(&self, station: Station) -> f64 {
+        match station {
+            Station::Map if !self.unified => 0.0,
+            Station::Shuffle => 0.0,
+            Station::Map | Station::Reduce => f64::from(self.left),
+        }
+    }
+
+    fn held(&self, job: Handle, station: Station) -> u32 {
+        let Some(job) = self.job(job) else { return 0 };
+        let claim = self.claims.get(&job.id);
+        match station {
+            Station::Map => job.counts.maps_running + claim.map_or(0, |claim| claim.maps),
+            Station::Shuffle => 0,
+            Station::Reduce => job.reduces_firm() + claim.map_or(0, |claim| claim.reduces),
+        }
+    }
+
+    fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
+        let Some(job) = self.job(job).filter(|_| 0 < self.left) else { return false };
+        match station {
+            Station::Map => self.unified && self.start_map(job),
+            Station::Shuffle => false,
+            Station::Reduce => {
+                let started = self.keep(job) || self.take_bound(job, TaskKind::Reduce);
+                self.claim(job).reduces += u32::from(started);
+                started
+            }
+        }
+    }
+
+    /// What would be is not shared out by lines; the plan that is executed is.
+    fn lines(&mut self, _: Station, _: &[f64]) {}
+
+    fn line_open(&self, _: Station, _: Line) -> bool {
+        0 < self.left
+    }
+
+    fn lane(&mut self, _: Handle, _: Share) -> Option<bool> {
+        Some(false)
+    }
+}
+
+/// Attempts chosen so far.
+struct Victims<'a> {
+    now: Time,
+    config: &'a CoreConfig,
+    again: Option<Time>,
+    chosen: Vec<AttemptId>,
+    leaving: BTreeMap<WorkerId, u32>,
+}
+
+impl Victims<'_> {
+    /// Chooses this attempt, unless it has not had its slot for long or its worker keeps too many already.
+    fn choose(&mut self, ledger: &Ledger, attempt: AttemptId) -> bool {
+        let record = &ledger.attempts[&attempt];
+        let due = record.since + self.config.suspending.suspend_after_min;
+        if self.now < due {
+            self.again = Some(self.again.map_or(due, |again| again.min(due)));
+            return false;
+        }
+        let leaving = self.leaving.entry(record.worker).or_default();
+        let kept = ledger
+            .workers
+            .get(record.worker)
+            .map_or(0, |worker| worker.suspended.len() as u32 + worker.leaving);
+        if self.config.suspending.suspended_per_worker_max <= kept + *leaving {
+            return false;
+        }
+        *leaving += 1;
+        self.chosen.push(attempt);
+        true
+    }
+}

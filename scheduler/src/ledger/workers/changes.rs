@@ -1,0 +1,233 @@
+//! What changes on workers: they join and are lost, slots are taken and left, attempts are queued and parked.
+
+use super::Workers;
+use crate::event::Slots;
+use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use crate::ledger::suspensions::SlotHold;
+use crate::ledger::worker::{JobMarks, KINDS, Worker};
+use crate::units::Span;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+
+impl Workers {
+    pub(crate) fn join(&mut self, id: WorkerId, host: HostId, slots: Slots) {
+        assert!(KINDS.iter().all(|&kind| 0 < slots.of(kind)), "{id} joined without slots");
+        let known = self.hosts.insert(id, host);
+        assert!(known.is_none(), "{id} joined twice");
+        assert!(self.live.is_empty() || self.pooled != slots.unified(), "{id} has slots of another kind");
+        self.pooled = !slots.unified();
+        let worker = Worker {
+            id,
+            host,
+            slots,
+            running: BTreeSet::new(),
+            used: [0; 2],
+            quick: 0,
+            suspended: BTreeSet::new(),
+            suspendable: 0,
+            leaving: 0,
+            queued: VecDeque::new(),
+            awaited: [0; 2],
+            ready: 0,
+            marks: JobMarks::default(),
+            shown_idle: [false; 2],
+            slot_rate: None,
+        };
+        self.live.insert(id, worker);
+        self.by_host.entry(host).or_default().insert(id);
+        for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
+            let slots = slots.of(kind);
+            self.idle[pool].insert((Reverse(slots), id));
+            self.sums.slots[pool] += slots;
+            self.sums.free[pool] += slots;
+        }
+        self.moved.insert(id);
+    }
+
+    pub(crate) fn lose(&mut self, id: WorkerId) -> Option<Worker> {
+        let worker = self.live.remove(&id)?;
+        for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
+            self.idle[pool].remove(&(Reverse(worker.free(kind)), id));
+            self.sums.slots[pool] -= worker.slots.of(kind);
+            self.sums.free[pool] -= worker.free(kind);
+            self.sums.usable[pool] -= worker.usable(kind);
+            self.sums.awaited[pool] -= worker.awaited[pool];
+        }
+        self.suspendable -= worker.suspendable;
+        self.leaving -= worker.leaving;
+        if let Some(level) = worker.level() {
+            self.behind.remove(&(level, id));
+        }
+        if let Some(others) = self.by_host.get_mut(&worker.host) {
+            others.remove(&id);
+            if others.is_empty() {
+                self.by_host.remove(&worker.host);
+            }
+        }
+        self.holding_up.remove(&id);
+        self.moved.remove(&id);
+        self.rates.forget(id);
+        Some(worker)
+    }
+
+    pub(crate) fn take_slot(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) {
+        let kind = attempt.task.kind;
+        self.change(id, |worker| {
+            assert!(0 < worker.free(kind), "{attempt} launched on {id} without a free slot");
+            assert!(worker.running.insert(attempt), "{attempt} launched twice");
+            worker.used[worker.pool(kind)] += 1;
+            worker.quick += u32::from(quick);
+        });
+    }
+
+    /// Queues a map behind those that run.
+    pub(crate) fn queue(&mut self, id: WorkerId, attempt: AttemptId) {
+        self.change(id, |worker| {
+            let full = worker.free(TaskKind::Map) == 0;
+            assert!(full, "{attempt} queued on {id}, which has a free slot");
+            worker.queued.push_back(attempt);
+        });
+    }
+
+    /// The attempt leaves the worker, with its slot or its place in the queue; `quick` as when it took the
+    /// slot. Gives the one that has the slot next, which the caller judges with [`Workers::judge`].
+    pub(crate) fn leave(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) -> Option<AttemptId> {
+        let kind = attempt.task.kind;
+        self.change(id, |worker| {
+            if !worker.running.remove(&attempt) {
+                let place = worker.queued.iter().position(|&other| other == attempt);
+                worker.queued.remove(place.expect("an attempt of the table runs or is queued"));
+                return None;
+            }
+            worker.quick -= u32::from(quick);
+            let pool = worker.pool(kind);
+            worker.used[pool] -= 1;
+            // The queue holds maps, which take what is theirs.
+            let next = (pool == worker.pool(TaskKind::Map)).then(|| worker.queued.pop_front()).flatten()?;
+            worker.running.insert(next);
+            worker.used[pool] += 1;
+            Some(next)
+        })
+    }
+
+    /// A map ended well there after this time in its slot.
+    pub(crate) fn measure(&mut self, id: WorkerId, took: Span) {
+        if let Some(worker) = self.live.get_mut(&id) {
+            self.rates.finished(id, took.seconds());
+            worker.slot_rate = self.rates.rate(id);
+        }
+    }
+
+    /// So many more (or fewer) tasks of this kind wait for this worker and no other; `ready` reduces may move.
+    pub(crate) fn await_slot(&mut self, id: WorkerId, kind: TaskKind, tasks: i32, ready: bool) {
+        if self.is_live(id) {
+            let pool = self.pool(kind);
+            self.sums.awaited[pool] = self.sums.awaited[pool].saturating_add_signed(tasks);
+            self.change(id, |worker| {
+                let awaited = &mut worker.awaited[pool];
+                *awaited = awaited.saturating_add_signed(tasks);
+                if ready {
+                    worker.ready = worker.ready.saturating_add_signed(tasks);
+                }
+            });
+        }
+    }
+
+    /// A running attempt leaves its slot and stays. Gives the one that has the slot next, as [`Workers::leave`].
+    pub(crate) fn park(&mut self, id: WorkerId, attempt: AttemptId) -> Option<AttemptId> {
+        let next = self.leave(id, attempt, false);
+        self.live.get_mut(&id).expect("attempts are suspended on live workers").suspended.insert(attempt);
+        next
+    }
+
+    /// A suspended attempt gets a slot again.
+    pub(crate) fn unpark(&mut self, id: WorkerId, attempt: AttemptId) {
+        self.forget_parked(id, attempt);
+        self.take_slot(id, attempt, false);
+    }
+
+    /// A suspended attempt is over.
+    pub(crate) fn forget_parked(&mut self, id: WorkerId, attempt: AttemptId) {
+        let worker = self.live.get_mut(&id).expect("attempts are suspended on live workers");
+        assert!(worker.suspended.remove(&attempt), "{attempt} is not suspended on {id}");
+    }
+
+    /// An attempt there has its slot in another way.
+    pub(crate) fn count_hold(&mut self, id: WorkerId, before: SlotHold, now: SlotHold) {
+        let Some(worker) = self.live.get_mut(&id) else { return };
+        for (counts, hold) in [
+            ([&mut worker.suspendable, &mut self.suspendable], SlotHold::Suspendable),
+            ([&mut worker.leaving, &mut self.leaving], SlotHold::Leaving),
+        ] {
+            for count in counts {
+                *count = *count + u32::from(now == hold) - u32::from(before == hold);
+            }
+        }
+        self.moved.insert(id);
+    }
+
+    /// Says of an attempt that has just got a slot by waiting whether it is quick.
+    pub(crate) fn judge(&mut self, id: WorkerId, quick: bool) {
+        self.change(id, |worker| worker.quick += u32::from(quick));
+    }
+
+    /// Changes what runs on a worker, and the indexes with it.
+    fn change<T>(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker) -> T) -> T {
+        let pools = self.pools();
+        let worker = self.live.get_mut(&id).expect("attempts run on live workers");
+        let count = |worker: &Worker| {
+            let of = |kind: TaskKind| (worker.free(kind), worker.usable(kind));
+            // A second pool that nobody uses never changes.
+            [of(TaskKind::Map), if pools == 2 { of(TaskKind::Reduce) } else { (0, 0) }]
+        };
+        let (before, level) = (count(worker), worker.level());
+        let result = change(worker);
+        let (after, level_now) = (count(worker), worker.level());
+        if worker.holds_up() {
+            self.holding_up.insert(id);
+        } else {
+            self.holding_up.remove(&id);
+        }
+        for (pool, ((free, usable), (free_now, usable_now))) in before.into_iter().zip(after).enumerate() {
+            self.sums.usable[pool] = self.sums.usable[pool] + usable_now - usable;
+            if free != free_now {
+                self.sums.free[pool] = self.sums.free[pool] + free_now - free;
+                self.idle[pool].remove(&(Reverse(free), id));
+                if 0 < free_now {
+                    self.idle[pool].insert((Reverse(free_now), id));
+                }
+                self.moved.insert(id);
+            }
+        }
+        if level != level_now {
+            if let Some(level) = level {
+                self.behind.remove(&(level, id));
+            }
+            if let Some(level) = level_now {
+                self.behind.insert((level, id));
+            }
+        }
+        result
+    }
+
+    /// Whether the rows count this worker as idle for this kind.
+    pub(crate) fn shown_idle(&self, id: WorkerId, kind: TaskKind) -> bool {
+        self.live.get(&id).is_some_and(|worker| worker.shown_idle[worker.pool(kind)])
+    }
+
+    /// Notes that the worker is informed of this job.
+    pub(crate) fn tell(&mut self, id: WorkerId, job: JobId) {
+        self.live.get_mut(&id).expect("only live workers are told of jobs").marks.jobs.insert(job);
+    }
+
+    /// Drops every trace of a job that ended from these workers.
+    pub(crate) fn forget(&mut self, job: JobId, from: impl Iterator<Item = WorkerId>) {
+        for worker in from {
+            if let Some(worker) = self.live.get_mut(&worker) {
+                worker.marks.jobs.remove(&job);
+                worker.marks.bound.remove(&job);
+                worker.marks.named.remove(&job);
+            }
+        }
+    }
+}

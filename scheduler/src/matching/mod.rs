@@ -1,0 +1,108 @@
+//! Minimum-weight perfect matching of a complete graph.
+//!
+//! Method: Edmonds' blossom algorithm in its primal-dual form, in O(n³). Every vertex has a price `y`, every blossom
+//! (an odd set of vertices contracted to one node) a price `z >= 0`; the slack of an edge is its weight less the
+//! prices of both ends, plus those of the blossoms that hold both, and stays at least 0. From one unmatched vertex
+//! after another an alternating tree grows along edges of slack 0. If no such edge leads on, prices change until one
+//! does, an odd cycle becomes a blossom, or a blossom's price is 0 and it is taken apart. The tree ends at another
+//! unmatched vertex, which adds one pair. At the end all edges of the matching have slack 0, which proves that its
+//! weight is smallest.
+//!
+//! Prices are whole numbers, so nothing is lost to rounding. Weights are rounded to as many bits of the largest one as
+//! fit, 50 for a thousand vertices; whole numbers and short binary fractions are exact.
+//! Invariant: vertices of outer nodes of the tree have prices of the same parity, since weights are multiples of 4 and
+//! prices begin even; that keeps half a slack between two of them whole.
+
+use std::fmt;
+
+mod blossom;
+
+/// What cannot be matched.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub enum MatchingError {
+    /// An odd number of vertices has no perfect matching.
+    Odd {
+        /// How many there are.
+        vertices: usize,
+    },
+    /// More vertices than the tables can hold.
+    Large {
+        /// How many there are.
+        vertices: usize,
+    },
+    /// A weight is not a finite number.
+    Weight {
+        /// One end of the edge.
+        a: usize,
+        /// The other end.
+        b: usize,
+        weight: f64,
+    },
+}
+
+impl fmt::Display for MatchingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MatchingError::Odd { vertices } => {
+                write!(f, "{vertices} vertices cannot be matched: an odd number")
+            }
+            MatchingError::Large { vertices } => {
+                write!(f, "{vertices} vertices cannot be matched: more than {VERTICES_MAX}")
+            }
+            MatchingError::Weight { a, b, weight } => {
+                write!(f, "the weight of {a} with {b} is {weight}, which is not a finite number")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MatchingError {}
+
+/// The most vertices; the tables grow with the square of it, to about 140 MB.
+pub const VERTICES_MAX: usize = 2_048;
+
+/// Bits of prices, with a sign one less than there are. Weights count 4 times, and a path can add up `n` of them.
+const PRICE_BITS: u32 = 62;
+
+/// Pairs of a perfect matching of `n` vertices whose sum of weights is smallest, each with the lower vertex first, in
+/// the order of the lower ones. `weight(a, b)` is asked once for each `a < b`. O(n³) time, O(n²) memory.
+///
+/// # Errors
+/// `n` is odd or above [`VERTICES_MAX`], or a weight is not finite.
+pub fn minimum_weight_perfect(
+    n: usize,
+    weight: impl Fn(usize, usize) -> f64,
+) -> Result<Vec<[usize; 2]>, MatchingError> {
+    if !n.is_multiple_of(2) {
+        return Err(MatchingError::Odd { vertices: n });
+    }
+    if VERTICES_MAX < n {
+        return Err(MatchingError::Large { vertices: n });
+    }
+    let mut weights = vec![0.0; n * n];
+    let mut largest = 0.0_f64;
+    for a in 0..n {
+        for b in a + 1..n {
+            let weight = weight(a, b);
+            if !weight.is_finite() {
+                return Err(MatchingError::Weight { a, b, weight });
+            }
+            largest = largest.max(weight.abs());
+            weights[a * n + b] = weight;
+            weights[b * n + a] = weight;
+        }
+    }
+    // The power of two that makes the largest weight use all bits; in two steps, since one factor alone may be out of
+    // range.
+    let bits = PRICE_BITS - 2 - n.next_power_of_two().ilog2();
+    let exponent = if largest == 0.0 { 0 } else { bits as i32 - 1 - (largest.log2().floor() as i32) };
+    let (half, rest) = (exponent / 2, exponent - exponent / 2);
+    let whole = |weight: f64| (weight * 2.0_f64.powi(half) * 2.0_f64.powi(rest)).round() as i64;
+    let weights: Vec<i64> = weights.into_iter().map(whole).collect();
+    Ok(blossom::solve(n, &weights).pairs())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! What a policy grants: shares, their lines and their reasons.
+
+use std::fmt;
+
+/// A class of jobs with a fraction of a station's capacity, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+pub struct Line(pub u32);
+
+/// How much a grant is worth.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// As much as the job can use before the next grant gets any.
+    All,
+    /// Until the job holds this many slots at the station, those it held before included.
+    Slots(u32),
+    /// A part in a tier: consecutive grants of this kind are filled together, lowest held per weight first,
+    /// until nothing is left or nobody can use more. Above 0 and finite.
+    Weight(f64),
+    /// As much as the job can use of a line's capacity.
+    In(Line),
+}
+
+/// Why a policy granted, as data; prints as words.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub enum Reason {
+    /// No older job could use the slot.
+    Oldest,
+    /// Nobody who could use the slot held less for its weight.
+    LowestShare {
+        /// Slots held before by the job's pool.
+        held: u32,
+        /// Weight of the pool.
+        weight: f64,
+    },
+    /// Nobody who could use it had less of this.
+    Smallest {
+        /// What is compared, with its unit in words.
+        what: &'static str,
+        /// The job's.
+        value: f64,
+    },
+    /// Nobody who could use it had more of this.
+    Largest {
+        /// What is compared, with its unit in words.
+        what: &'static str,
+        /// The job's.
+        value: f64,
+    },
+    /// The policy wants the job to hold this many slots.
+    Target {
+        /// Where the number comes from.
+        what: &'static str,
+        slots: f64,
+    },
+    /// Its place in an order of jobs, from 1.
+    Place {
+        /// Which order.
+        order: &'static str,
+        place: u32,
+    },
+    /// Words of a policy of one's own.
+    Own(&'static str),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Oldest => f.write_str("oldest job that could use the slot"),
+            Reason::LowestShare { held, weight } => {
+                write!(f, "lowest share: {held} slots held at weight {weight}")
+            }
+            Reason::Smallest { what, value } => write!(f, "smallest {what}: {value:.3}"),
+            Reason::Largest { what, value } => write!(f, "largest {what}: {value:.3}"),
+            Reason::Target { what, slots } => write!(f, "{what}: {slots:.1} slots"),
+            Reason::Place { order, place } => write!(f, "place {place} in {order}"),
+            Reason::Own(words) => f.write_str(words),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Max-min fair sharing of slots over pools, and over the jobs of a pool.
+//!
+//! Paper: the "fair" of the ASRPT and deadlines papers; Hadoop's fair scheduler. Rule: the next slot goes to
+//! the pool that holds least for its weight, among those that can use it, and in the pool to the job that
+//! holds least for its weight: `argmin held / weight`, ties to the older. Filling in that order is max-min.
+//! It favours short jobs and harms long ones, whose slots are shared with whoever comes.
+//! Deviations: slots are not taken back from running attempts, so shares are reached as attempts end; the
+//! shuffle is shared by weight and left to the workers.
+//! Parameters: weight of each named pool, else what its first job says, 1 by default; a job without a pool is a pool
+//! of its own weight. It is not: fair in time or in bytes; a slot counts the same however long it is held.
+
+use crate::catalogue::Entry;
+use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::ranked::{Item, Walk};
+use crate::policy::{Policy, Ranked};
+use crate::station::PerStation;
+use crate::view::{Change, Handle, Row, Station, View};
+use std::collections::BTreeMap;
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "fair",
+    aliases: &[],
+    paper: "ASRPT VII, deadlines V",
+    summary: "max-min sharing of slots over pools and jobs, by weight",
+    parameters: &[],
+    only_simulated: None,
+    make: |_| Ok(Box::new(Fair::new())),
+}];
+
+/// A pool: a named one, or that of one job without pool, by seq.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum PoolKey {
+    Named(u32),
+    Single(u64),
+}
+
+impl Item for PoolKey {}
+
+/// Level (held per weight, as ordered bits), then age.
+type PoolRank = (u64, u64);
+
+/// What is remembered of a job between looks.
+#[derive(Clone, Copy, Debug)]
+struct PoolMember {
+    pool: PoolKey,
+    held: u32,
+}
+
+#[derive(Debug, Default)]
+struct FairPool {
+    weight: f64,
+    held: u32,
+    /// Order of its first job's arrival.
+    age: u64,
+    members: u32,
+    hungry: Ranked<PoolRank, Handle>,
+}
+
+/// Sharing of one set of slots: all of them when unified, else those of one station.
+#[derive(Debug, Default)]
+struct Sharing {
+    stations: Vec<Station>,
+    members: BTreeMap<Handle, PoolMember>,
+    pools: BTreeMap<PoolKey, FairPool>,
+    /// Pools with a job that can use a slot.
+    hungry: Ranked<PoolRank, PoolKey>,
+}
+
+/// Max-min over pools and jobs.
+#[derive(Debug, Default)]
+pub struct Fair {
+    pool_weights: BTreeMap<u32, f64>,
+    /// Made at the first look, which says whether slots are unified.
+    sharings: Vec<Sharing>,
+    fetching: Ranked<u64, Handle>,
+}
+
+impl Fair {
+    /// Fair sharing with weight 1 for every named pool.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Fair sharing with these weights of named pools; others weigh 1.
+    ///
+    /// # Panics
+    /// If a weight is not a finite number above 0.
+    #[must_use]
+    pub fn with_pools(pool_weights: BTreeMap<u32, f64>) -> Self {
+        for (pool, weight) in &pool_weights {
+            assert!(weight.is_finite() && 0.0 < *weight, "weight {weight} of pool {pool}");
+        }
+        Self { pool_weights, ..Self::default() }
+    }
+
+    fn draw_up(&mut self, unified: bool) {
+        let sharing = |stations: &[Station]| Sharing { stations: stations.to_vec(), ..Sharing::default() };
+        self.sharings = match unified {
+            // Reduces first: they free memory and are the end of their job.
+            true => vec![sharing(&[Station::Reduce, Station::Map])],
+            false => vec![sharing(&[Station::Reduce]), sharing(&[Station::Map])],
+        };
+    }
+}
+
+impl Policy for Fair {
+    fn name(&self) -> &'static str {
+        "fair"
+    }
+
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
+    fn knows_pools(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        if self.sharings.is_empty() {
+            self.draw_up(view.unified);
+        }
+        if let Change::Left(job) = change {
+            self.fetching.place(job, None);
+            for sharing in &mut self.sharings {
+                sharing.leave(job);
+            }
+        }
+        for &job in view.touched {
+            let row = view.row(job);
+            let fetches = 0.0 < row.can[Station::Shuffle];
+            self.fetching.place(job, fetches.then_some(row.seq));
+            let (pool, weight) = match row.pool {
+                Some(name) => {
+                    let weight = self.pool_weights.get(&name).copied().or(row.pool_weight);
+                    (PoolKey::Named(name), weight.unwrap_or(1.0))
+                }
+                None => (PoolKey::Single(row.seq), row.weight),
+            };
+            for sharing in &mut self.sharings {
+                sharing.place(job, row, pool, weight);
+            }
+        }
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        for job in self.fetching.iter() {
+            let row = view.row(job);
+            let reason = Reason::LowestShare { held: 0, weight: row.weight };
+            if !plan.grant(job, Station::Shuffle, Share::Weight(row.weight), reason) {
+                break;
+            }
+        }
+        for sharing in &self.sharings {
+            sharing.plan(view, plan);
+        }
+    }
+}
+
+fn rank(held: u32, weight: f64, age: u64) -> PoolRank {
+    (order_of(f64::from(held) / weight), age)
+}
+
+impl Sharing {
+    fn place(&mut self, job: Handle, row: &Row, key: PoolKey, weight: f64) {
+        let sum = |table: &PerStation<f64>| self.stations.iter().map(|&station| table[station]).sum::<f64>();
+        let held = sum(&row.held) as u32;
+        let hungry = 0.0 < sum(&row.can);
+        let pool =
+            self.pools.entry(key).or_insert_with(|| FairPool { weight, age: row.seq, ..FairPool::default() });
+        match self.members.insert(job, PoolMember { pool: key, held }) {
+            Some(before) => pool.held -= before.held,
+            None => pool.members += 1,
+        }
+        pool.held += held;
+        pool.hungry.place(job, hungry.then(|| rank(held, row.weight, row.seq)));
+        self.rank_pool(key);
+    }
+
+    fn leave(&mut self, job: Handle) {
+        let Some(member) = self.members.remove(&job) else { return };
+        let pool = self.pools.get_mut(&member.pool).expect("a member has a pool");
+        pool.held -= member.held;
+        pool.members -= 1;
+        pool.hungry.place(job, None);
+        if pool.members == 0 {
+            self.pools.remove(&member.pool);
+        }
+        self.rank_pool(member.pool);
+    }
+
+    fn rank_pool(&mut self, key: PoolKey) {
+        let pool = self.pools.get(&key).filter(|pool| !pool.hungry.is_empty());
+        self.hungry.place(key, pool.map(|pool| rank(pool.held, pool.weight, pool.age)));
+    }
+
+    fn left(&self, plan: &Plan<'_>) -> bool {
+        self.stations.iter().any(|&station| 0.0 < plan.left(station))
+    }
+
+    /// One slot at a time to the lowest pool's lowest job, as long as anybody can use one.
+    fn plan(&self, view: View<'_>, plan: &mut Plan<'_>) {
+        let mut pools = self.hungry.walk();
+        let mut open: BTreeMap<PoolKey, (u32, Walk<'_, PoolRank, Handle>)> = BTreeMap::new();
+        while self.left(plan) {
+            let Some((_, key)) = pools.take() else { return };
+            let pool = &self.pools[&key];
+            let (held, jobs) = open.entry(key).or_insert_with(|| (pool.held, pool.hungry.walk()));
+            let Some((_, job)) = jobs.take() else { continue };
+            let reason = Reason::LowestShare { held: *held, weight: pool.weight };
+            if self.grant_one(job, plan, reason) {
+                *held += 1;
+                let row = view.row(job);
+                let job_held: f64 = self.stations.iter().map(|&station| plan.got(job, station)).sum();
+                jobs.put_back(rank(job_held as u32, row.weight, row.seq), job);
+            }
+            // A pool whose job could start nothing keeps its place for the next of its jobs.
+            if !jobs.is_empty() {
+                pools.put_back(rank(*held, pool.weight, pool.age), key);
+            }
+        }
+    }
+
+    fn grant_one(&self, job: Handle, plan: &mut Plan<'_>, reason: Reason) -> bool {
+        self.stations.iter().any(|&station| {
+            let got = plan.got(job, station);
+            plan.grant(job, station, Share::Slots(got as u32 + 1), reason);
+            got < plan.got(job, station)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

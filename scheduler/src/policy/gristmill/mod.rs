@@ -1,0 +1,256 @@
+//! Gristmill's own policy: the job that is nearest to its end goes first, after a first look at every new job, and fair
+//! sharing is the slowest that anybody is served.
+//!
+//! Not from a paper; its key is that of `max-srpt` with the reduces, and what bounds its delays is the virtual fair
+//! run of the fair sojourn protocol. Rules, in this order:
+//!
+//! 1. *Due.* A virtual run beside the real one shares the cluster equally among all jobs. A job that is there longer
+//!    than `stretch` times what it would have been there gets slots up to its equal part before all others do (`aging`).
+//! 2. *Pilot.* A job of which no map has finished gets one map at once: from then on estimators know it (`pilot`).
+//! 3. *Nearest to the end.* All else goes by the seconds that the job would still need with the whole cluster to itself,
+//!    `max(maps, shuffle) + reduces`, over its weight, least first, ties to the older; in a job ready reduces before maps.
+//!    Lanes serve jobs in the same order, those that are due first.
+//! 4. *Make way.* With `preemptive`, a running reduce is suspended for a job that comes before its own.
+//!
+//! It must know: nothing. It goes by what the estimator says at the moment, and rules 1 and 2 bound what errors cost.
+//! It favours short jobs, and new ones for the length of a map; a long job waits while shorter ones come, but not
+//! beyond rule 1. No slot idles that anybody could use.
+//! Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each ingredient can be switched off by itself.
+//! On the fluid model, which knows neither tasks nor slots, rule 3 is left.
+//! It is not: aware of deadlines, pools or workers, and not fair before a job is due.
+
+mod fair_run;
+
+use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::ordered::{can, merged, walk};
+use crate::policy::{Policy, Ranked};
+use crate::view::{Change, Handle, Station, View};
+use fair_run::FairRun;
+
+/// How much longer than under equal sharing a job may take before it is due, if nobody says otherwise.
+const STRETCH: f64 = 4.0;
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "gristmill",
+    aliases: &[],
+    paper: "our own",
+    summary: "nearest to its end first, after one map of every new job, and never much slower than fair",
+    parameters: &[
+        Parameter { name: "pilot", default: "yes", meaning: "whether one map of a new job goes first" },
+        Parameter { name: "aging", default: "yes", meaning: "whether a job that is due gets its equal part" },
+        Parameter {
+            name: "stretch",
+            default: "4",
+            meaning: "a job is due when it is there so many times as long as it would be under equal sharing",
+        },
+        Parameter { name: "reduces", default: "yes", meaning: "whether the work of reduces counts" },
+        Parameter { name: "preemptive", default: "no", meaning: "whether running reduces make way" },
+    ],
+    only_simulated: None,
+    make,
+}];
+
+fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError> {
+    let mut yes = |name| arguments.choice(name, &["yes", "no"]).map(|place| place == 0);
+    let (pilot, aging, reduces) = (yes("pilot")?, yes("aging")?, yes("reduces")?);
+    let fits = |stretch: f64| stretch.is_finite() && 1.0 <= stretch;
+    let stretch = arguments.value("stretch", STRETCH, "a finite number from 1 on", fits)?;
+    let preemptive = arguments.flag("preemptive")?;
+    let fair = aging.then(|| FairRun::new(stretch));
+    Ok(Box::new(Gristmill { pilot, reduces, preemptive, fair, ..Gristmill::new() }))
+}
+
+/// Lowest first, then by age.
+type DistanceKey = (u64, u64);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Gristmill {
+    pilot: bool,
+    reduces: bool,
+    preemptive: bool,
+    fair: Option<FairRun>,
+    /// Live jobs.
+    live: u32,
+    /// Jobs that wait for their first map.
+    pilots: Ranked<DistanceKey, Handle>,
+    /// Jobs that are due and can use a slot, by since when.
+    due: Ranked<DistanceKey, Handle>,
+    /// Jobs that can use a slot; where slots are not unified, for maps.
+    hungry: Ranked<DistanceKey, Handle>,
+    /// Jobs that can start reduces, where slots are not unified.
+    reducing: Ranked<DistanceKey, Handle>,
+    /// Jobs with something to fetch; those that are due come before all others.
+    fetching: Ranked<(bool, DistanceKey), Handle>,
+}
+
+impl Gristmill {
+    /// The policy with all its rules but preemption.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            pilot: true,
+            reduces: true,
+            preemptive: false,
+            fair: Some(FairRun::new(STRETCH)),
+            live: 0,
+            pilots: Ranked::new(),
+            due: Ranked::new(),
+            hungry: Ranked::new(),
+            reducing: Ranked::new(),
+            fetching: Ranked::new(),
+        }
+    }
+
+    /// What the job still needs with the whole cluster to itself, in seconds.
+    fn seconds(&self, view: View<'_>, job: Handle) -> f64 {
+        let [map, shuffle, reduce] = Station::ALL.map(|station| view.time_left(job, station));
+        map.max(shuffle) + if self.reduces { reduce } else { 0.0 }
+    }
+
+    /// Those seconds over the job's weight.
+    fn distance(&self, view: View<'_>, job: Handle) -> f64 {
+        self.seconds(view, job) / view.row(job).weight
+    }
+
+    fn key(&self, view: View<'_>, job: Handle) -> DistanceKey {
+        (order_of(self.distance(view, job)), view.row(job).seq)
+    }
+
+    /// Puts a job at its places.
+    fn place(&mut self, view: View<'_>, job: Handle) {
+        let row = view.row(job);
+        let key = self.key(view, job);
+        let [maps, shuffle, reduces] = Station::ALL.map(|station| can(view, job, station));
+        let hungry = maps || view.unified && reduces;
+        self.hungry.place(job, hungry.then_some(key));
+        self.reducing.place(job, (reduces && !view.unified).then_some(key));
+        let tries = self.pilot && maps && row.done == 0 && row.held[Station::Map] < 1.0;
+        self.pilots.place(job, tries.then_some(key));
+        let due = self.fair.as_ref().and_then(|fair| fair.due(row.seq)).map(|since| (since.0, row.seq));
+        self.due.place(job, due.filter(|_| maps || reduces));
+        let turn = due.map_or((true, key), |due| (false, due));
+        self.fetching.place(job, shuffle.then_some(turn));
+    }
+
+    fn forget(&mut self, job: Handle) {
+        for ranked in [&mut self.pilots, &mut self.due, &mut self.hungry, &mut self.reducing] {
+            ranked.place(job, None);
+        }
+        self.fetching.place(job, None);
+    }
+
+    /// Gives jobs that are due their equal part of the slots, at least one.
+    fn serve_due(&self, view: View<'_>, plan: &mut Plan<'_>) {
+        let reason = Reason::Own("equal sharing would have ended the job long ago");
+        for job in self.due.iter() {
+            for (station, other) in [(Station::Reduce, Station::Map), (Station::Map, Station::Reduce)] {
+                let part = (view.cap[station] / f64::from(self.live.max(1))).floor().max(1.0);
+                let elsewhere = if view.unified { plan.got(job, other) } else { 0.0 };
+                let target = part - elsewhere;
+                if plan.got(job, station) < target {
+                    plan.grant(job, station, Share::Slots(target as u32), reason);
+                }
+            }
+            if !slots_left(plan) {
+                break;
+            }
+        }
+    }
+
+    fn serve_pilots(&self, plan: &mut Plan<'_>) {
+        let reason = Reason::Own("first map of a job of which nothing is known before it ends");
+        for job in self.pilots.iter() {
+            if !plan.grant(job, Station::Map, Share::Slots(1), reason) {
+                break;
+            }
+        }
+    }
+
+    /// Gives slots in the order of the jobs, and answers which jobs without anything to fetch this plan's maps feed.
+    fn serve_in_order(&self, view: View<'_>, plan: &mut Plan<'_>) -> Vec<((bool, DistanceKey), Handle)> {
+        let mut fed = Vec::new();
+        let sets: &[(&Ranked<DistanceKey, Handle>, &[Station])] = match view.unified {
+            true => &[(&self.hungry, &[Station::Reduce, Station::Map])],
+            false => &[(&self.reducing, &[Station::Reduce]), (&self.hungry, &[Station::Map])],
+        };
+        for &(set, stations) in sets {
+            let jobs = set.entries().map(|(key, job)| ((true, key), job));
+            walk(view, plan, jobs, stations, |job| self.reason(view, job), &mut fed);
+        }
+        fed
+    }
+
+    fn reason(&self, view: View<'_>, job: Handle) -> Reason {
+        let what = "time to its end with the whole cluster to itself over its weight, in seconds";
+        Reason::Smallest { what, value: self.distance(view, job) }
+    }
+}
+
+fn slots_left(plan: &Plan<'_>) -> bool {
+    0.0 < plan.left(Station::Map) || 0.0 < plan.left(Station::Reduce)
+}
+
+impl Default for Gristmill {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Policy for Gristmill {
+    fn name(&self) -> &'static str {
+        "gristmill"
+    }
+
+    fn preempts(&self) -> bool {
+        self.preemptive
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        match change {
+            Change::Arrived(_) => self.live += 1,
+            Change::Left(job) => {
+                self.live -= 1;
+                self.forget(job);
+            }
+            Change::Progress | Change::Tick => {}
+        }
+        if let Some(fair) = &mut self.fair {
+            if let Change::Left(job) = change {
+                fair.leave(view.row(job).seq);
+            }
+            let mut became_due = fair.advance(view.now);
+            for &job in view.touched {
+                let [map, shuffle, reduce] = Station::ALL.map(|station| view.time_whole(job, station));
+                let row = view.row(job);
+                fair.place(row.seq, (job, row.arrival), map.max(shuffle) + reduce);
+            }
+            became_due.retain(|job| !view.touched.contains(job));
+            for job in became_due {
+                self.place(view, job);
+            }
+        }
+        for &job in view.touched {
+            self.place(view, job);
+        }
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        // Rates know neither a single map nor whole slots.
+        if !plan.feeds() && slots_left(plan) {
+            self.serve_due(view, plan);
+            self.serve_pilots(plan);
+        }
+        let fed = self.serve_in_order(view, plan);
+        for job in merged(&self.fetching, fed.into_iter()) {
+            if !plan.grant(job, Station::Shuffle, Share::All, self.reason(view, job)) {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

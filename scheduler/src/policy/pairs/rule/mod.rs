@@ -1,0 +1,238 @@
+//! The rules of the pairs paper by name, as functions from sizes to an order.
+
+mod entries;
+
+use super::grouped::{OnlineGroups, group};
+use super::matched::{Schedule, matched, n_couple};
+use super::sequence::{self, Averages, Times};
+use super::sorted::{JobBlocks, by_priority, max_diff, max_shuffle, max_srpt, pairwise};
+use crate::bound::optimum;
+use crate::catalogue;
+use crate::catalogue::{CatalogueError, Entry};
+use crate::job::Size;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::fmt;
+
+pub(super) use entries::POLICIES;
+pub use entries::RULES;
+
+/// A rule that orders jobs by their sizes, with its parameters: `delta` in seconds, `alpha` in 0..=1, `k` at least 1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Rule {
+    /// By `m - s`.
+    MaxDiff,
+    /// All jobs in pairs.
+    Pairwise,
+    /// By `s`, the largest first.
+    MaxShuffle,
+    /// By `max(m, s)`, once and for all: what the paper compares with. The policy `max-srpt` is the overlap paper's,
+    /// which looks at what is left.
+    MaxSrpt,
+    /// Algorithm 1.
+    Pair {
+        /// Step of priorities.
+        delta: f64,
+    },
+    /// Algorithm 2.
+    Couple {
+        /// Step of priorities.
+        delta: f64,
+    },
+    /// Algorithm 3.
+    Generalized {
+        /// Step of priorities.
+        delta: f64,
+        /// Part of the dominant workload in the priority.
+        alpha: f64,
+    },
+    /// Algorithm 4.
+    Group {
+        /// Part of the dominant workload in the priority.
+        alpha: f64,
+        /// Number of groups.
+        k: usize,
+    },
+    /// Algorithm 5.
+    OnlineGroup {
+        /// Part of the dominant workload in the priority.
+        alpha: f64,
+        /// Number of groups.
+        k: usize,
+        /// Of the draws.
+        seed: u64,
+    },
+    /// Algorithm 6.
+    NewCouple {
+        /// Step of both workloads.
+        delta: f64,
+    },
+    /// Algorithm 7.
+    Match {
+        /// Part of the pairing degree in the weight.
+        alpha: f64,
+    },
+    /// Algorithm 8.
+    OnlineMatch {
+        /// Part of the pairing degree in the weight.
+        alpha: f64,
+        /// Of the draws.
+        seed: u64,
+    },
+}
+
+impl Rule {
+    /// Its name, as in `--policy`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Rule::MaxDiff => "max-diff",
+            Rule::Pairwise => "pairwise",
+            Rule::MaxShuffle => "max-shuffle",
+            Rule::MaxSrpt => "max-srpt",
+            Rule::Pair { .. } => "pair",
+            Rule::Couple { .. } => "couple",
+            Rule::Generalized { .. } => "generalized",
+            Rule::Group { .. } => "group",
+            Rule::OnlineGroup { .. } => "o-group",
+            Rule::NewCouple { .. } => "n-couple",
+            Rule::Match { .. } => "match",
+            Rule::OnlineMatch { .. } => "o-match",
+        }
+    }
+
+    /// The order of jobs that are all there; the online rules are told of them one after the other.
+    #[must_use]
+    pub fn blocks(&self, jobs: &[Size]) -> JobBlocks {
+        match *self {
+            Rule::MaxDiff => max_diff(jobs),
+            Rule::Pairwise => pairwise(jobs),
+            Rule::MaxShuffle => max_shuffle(jobs),
+            Rule::MaxSrpt => max_srpt(jobs),
+            Rule::Pair { delta } => by_priority(jobs, delta, Size::dominant),
+            Rule::Couple { delta } => by_priority(jobs, delta, Size::total),
+            Rule::Generalized { delta, alpha } => by_priority(jobs, delta, |job| job.blend(alpha)),
+            Rule::Group { alpha, k } => group(jobs, alpha, k),
+            Rule::NewCouple { delta } => n_couple(jobs, delta),
+            Rule::Match { alpha } => matched(jobs, alpha),
+            Rule::OnlineGroup { alpha, k, seed } => {
+                let (mut groups, mut draws) = (OnlineGroups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed));
+                for (id, &job) in (0..).zip(jobs) {
+                    groups.arrive(id, job, draws.random());
+                }
+                let index = |ids: Vec<u64>| ids.into_iter().map(|id| id as usize).collect();
+                groups.blocks().into_iter().map(index).collect()
+            }
+            Rule::OnlineMatch { alpha, seed } => {
+                let (mut schedule, mut draws) = (Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed));
+                for (id, &job) in (0..).zip(jobs) {
+                    schedule.arrive(id, job, draws.random());
+                }
+                schedule.order().map(|id| vec![id as usize]).collect()
+            }
+        }
+    }
+
+    /// The blocks of [`Rule::blocks`] one after the other.
+    #[must_use]
+    pub fn order(&self, jobs: &[Size]) -> Vec<usize> {
+        self.blocks(jobs).concat()
+    }
+}
+
+/// Jobs in the order of a rule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OrderedJobs {
+    /// Indices in the order of execution.
+    pub order: Vec<usize>,
+    /// The same, cut into what the rule treated together: pairs, groups, jobs of one priority.
+    pub blocks: JobBlocks,
+    /// By index.
+    pub times: Vec<Times>,
+    /// Means over the jobs.
+    pub averages: Averages,
+    /// The least average makespan of any order, where there are few enough jobs to try all.
+    pub optimum: Option<f64>,
+}
+
+/// Jobs that cannot be ordered.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum OrderError {
+    /// No such rule, or parameters that it refuses.
+    Rule(CatalogueError),
+    /// No job to order.
+    Empty,
+    /// A size out of range.
+    Size {
+        /// Index of the job.
+        index: usize,
+        /// `map` or `shuffle`.
+        field: &'static str,
+        /// As given.
+        value: f64,
+    },
+}
+
+impl fmt::Display for OrderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OrderError::Rule(error) => error.fmt(f),
+            OrderError::Empty => f.write_str("there is no job to order"),
+            OrderError::Size { index, field, value } => {
+                write!(
+                    f,
+                    "job {index}: `{field}` is {value}, which is not a number of seconds from 0 to {SIZE_MAX:e}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for OrderError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OrderError::Rule(error) => error.source(),
+            OrderError::Empty | OrderError::Size { .. } => None,
+        }
+    }
+}
+
+/// The largest size of a job in seconds; sums of sizes are finite.
+pub const SIZE_MAX: f64 = 1e100;
+
+/// Reads a rule, `name` or `name:parameter=value,...`.
+///
+/// # Errors
+/// No such rule, or parameters that it refuses.
+pub fn rule(text: &str) -> Result<Rule, CatalogueError> {
+    const ENTRIES: &[Entry<Rule>; POLICIES + 1] = &RULES;
+    let entries: Vec<&'static Entry<Rule>> = ENTRIES.iter().collect();
+    catalogue::call(&entries, "order", text).map(|rule| *rule)
+}
+
+/// Orders jobs, (map, shuffle) in seconds at full use, by the rule of this text.
+///
+/// # Errors
+/// No such rule, parameters that it refuses, no jobs, or a size that is negative, not finite or above [`SIZE_MAX`].
+pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<OrderedJobs, OrderError> {
+    let rule = rule(text).map_err(OrderError::Rule)?;
+    if jobs.is_empty() {
+        return Err(OrderError::Empty);
+    }
+    for (index, &(map, shuffle)) in jobs.iter().enumerate() {
+        for (field, value) in [("map", map), ("shuffle", shuffle)] {
+            if !(0.0..=SIZE_MAX).contains(&value) {
+                return Err(OrderError::Size { index, field, value });
+            }
+        }
+    }
+    let jobs: Vec<Size> = jobs.iter().copied().map(Size::from).collect();
+    let blocks = rule.blocks(&jobs);
+    let order = blocks.concat();
+    let times = sequence::times(&jobs, &order);
+    let averages = sequence::averages(&times);
+    let few = jobs.len() <= optimum::JOBS_MAX;
+    let optimum = few.then(|| optimum::one_order(&jobs).total / jobs.len() as f64);
+    Ok(OrderedJobs { order, blocks, times, averages, optimum })
+}

@@ -1,0 +1,87 @@
+//! Shortest remaining processing time first, as if reduces need not wait for maps.
+//!
+//! Paper: ASRPT, section VI and Lemma 1. Rule: jobs by the work that they have left at map and reduce together, least
+//! first, ties to the older; each takes all it can use, maps before reduces, both in the same slot.
+//! Run in the slotted model without precedence and with preemption, its total flow time is a lower bound of that of
+//! every schedule (`sim::slotted::lower_bound` computes the same in less time); its virtual run steers `asrpt` and
+//! `dsrpt`. It must know the work left of every job, in slot-seconds.
+//! It favours small jobs; large ones wait as long as smaller ones come.
+//! Deviations: none. With precedence it is a feasible policy that starves reduces for smaller jobs' maps.
+//! Parameters: none.
+//! It is not: to be run live, since the order in which it is a bound is none that a job can be worked off in.
+
+pub(crate) mod virtual_list;
+
+use crate::catalogue::Entry;
+use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::{Policy, Ranked};
+use crate::view::{Change, Handle, Row, Station, View};
+
+/// How it is called.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
+    name: "srpt",
+    aliases: &[],
+    paper: "ASRPT VI, Lemma 1",
+    summary: "least work left first, as if reduces need not wait for maps: a lower bound",
+    parameters: &[],
+    only_simulated: Some(
+        "it ignores that reduces wait for the maps of their job, so its schedule is a bound and not one that a \
+         cluster can carry out; `asrpt` is its feasible form",
+    ),
+    make: |_| Ok(Box::new(Srpt::new())),
+}];
+
+/// Key of a job by work, lowest first, then by [`Row::seq`].
+pub(super) type WorkKey = (u64, u64);
+
+/// Work that a job has left on machines, in slot-seconds: maps and reduces.
+pub(super) fn work_left(row: &Row) -> f64 {
+    row.left[Station::Map] + row.left[Station::Reduce]
+}
+
+/// Jobs by the work they have left, least first.
+#[derive(Debug, Default)]
+pub struct Srpt {
+    hungry: Ranked<WorkKey, Handle>,
+}
+
+impl Srpt {
+    /// A policy that knows no job yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Policy for Srpt {
+    fn name(&self) -> &'static str {
+        "srpt"
+    }
+
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        if let Change::Left(job) = change {
+            self.hungry.place(job, None);
+        }
+        for &job in view.touched {
+            let row = view.row(job);
+            let hungry = 0.0 < row.can[Station::Map] + row.can[Station::Reduce];
+            self.hungry.place(job, hungry.then(|| (order_of(work_left(row)), row.seq)));
+        }
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        for job in self.hungry.iter() {
+            let what = "work left, slot-seconds";
+            let reason = Reason::Smallest { what, value: work_left(view.row(job)) };
+            plan.grant(job, Station::Map, Share::All, reason);
+            plan.grant(job, Station::Reduce, Share::All, reason);
+            if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
+                break;
+            }
+        }
+    }
+}

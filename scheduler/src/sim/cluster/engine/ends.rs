@@ -1,0 +1,89 @@
+//! What comes to its end: tasks, stays in a slot, transfers.
+
+use super::{Engine, place_of};
+use crate::event::Event;
+use crate::ids::{AttemptId, TaskKind, WorkerId};
+use crate::sim::cluster::network::Foreseen;
+use crate::sim::cluster::pieces::Running;
+use crate::sim::cluster::{TaskRun, TransferRun};
+use crate::units::Bytes;
+
+impl<'a> Engine<'a> {
+    pub(super) fn task_ends(&mut self, running: &Running) {
+        let attempt = running.attempt;
+        let kind = attempt.task.kind;
+        self.pieces.running.remove(&attempt);
+        let run = self.give_back(running);
+        self.done.summary.tasks += 1;
+        let took = running.rest(self.now, self.now).ran;
+        let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
+        let (seq, held) = (job.seq, job.held);
+        let publishes = kind == TaskKind::Reduce || job.reduces.is_empty();
+        if publishes {
+            // Publishing takes no time, so the permit is asked for in the same breath.
+            self.report(kind, Event::CommitRequested { attempt });
+        }
+        let delay = self.delay(kind);
+        let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
+        let ended = match kind {
+            TaskKind::Map => {
+                job.maps_left -= 1;
+                if job.maps_left == 0 {
+                    job.maps_done = Some(self.now + delay);
+                }
+                Event::MapFinished { attempt, output_bytes: job.output(), took, print: None }
+            }
+            TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes::ZERO, took },
+        };
+        self.report(kind, ended);
+        self.output.observer.task(&run);
+        self.output.observer.held(run.end, seq, held);
+        self.begin_queued(running.worker);
+    }
+
+    /// The slot of an attempt is free, and its time in it counted.
+    fn give_back(&mut self, running: &Running) -> TaskRun {
+        let &Running { attempt, worker, slot, began, .. } = running;
+        let kind = attempt.task.kind;
+        let place = place_of(worker);
+        self.machines[place].free[self.config.workers[place].slots.pool(kind)].push(slot);
+        self.done.worked[usize::from(kind == TaskKind::Reduce)] += self.now.since(began).seconds();
+        let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
+        job.held[usize::from(kind == TaskKind::Reduce)] -= 1;
+        let (start, end) = (began.seconds(), self.now.seconds());
+        TaskRun { seq: job.seq, task: attempt.task, worker: place as u32, slot, start, end }
+    }
+
+    pub(super) fn leaves_slot(&mut self, running: &Running) {
+        let run = self.give_back(running);
+        self.output.observer.suspended(&run);
+        let held = self.jobs[&running.attempt.task.job].held;
+        self.output.observer.held(run.end, run.seq, held);
+        self.events.push(Event::AttemptSuspended { attempt: running.attempt });
+        self.begin_queued(running.worker);
+    }
+
+    pub(super) fn transfer_ends(&mut self, foreseen: Foreseen) {
+        let Some(transfer) = self.network.end(foreseen) else { return };
+        let Some(job) = self.jobs.get(&transfer.job) else { return };
+        self.output.observer.transfer(&TransferRun {
+            seq: job.seq,
+            from: transfer.from,
+            to: transfer.to,
+            maps: transfer.maps.len() as u32,
+            bytes: transfer.bytes,
+            start: transfer.began.seconds(),
+            end: self.now.seconds(),
+        });
+        let home = WorkerId(transfer.to + 1);
+        for map in transfer.maps {
+            self.fetched(map, home);
+        }
+    }
+
+    pub(super) fn fetched(&mut self, map: AttemptId, home: WorkerId) {
+        let id = map.task.job;
+        let partitions = self.jobs.get(&id).and_then(|job| job.homes.get(&home)).cloned().unwrap_or_default();
+        self.events.push(Event::Fetched { job: id, home, map, partitions });
+    }
+}

@@ -1,0 +1,155 @@
+//! Carries out what the core ordered: launches, suspensions, homes, transfers, ends of jobs.
+
+use super::{Engine, place_of, span_of};
+use crate::command::{Command, Outcome};
+use crate::event::Event;
+use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use crate::metrics::JobRecord;
+use crate::sim::cluster::pieces::{Rest, Running};
+use crate::sim::cluster::random::of_task;
+use crate::sim::cluster::timers::SimMachine;
+use crate::units::Span;
+
+impl<'a> Engine<'a> {
+    /// A running reduce gets no further from now on and is out of its slot a little later; one that has ended is not
+    /// stopped.
+    fn suspend(&mut self, attempt: AttemptId) {
+        let Some(place) = self.pieces.running.remove(&attempt) else { return };
+        let running = self.timers.stop(place);
+        let out = self.now + span_of(self.config.suspend_cost);
+        self.pieces.rests.insert(attempt, running.rest(self.now, out));
+        self.pieces.left += 1;
+        self.pieces.leaving.insert((out, self.pieces.left), running);
+    }
+
+    /// What a launched attempt goes on with, if another was handed over to it.
+    fn inherit(&mut self, attempt: AttemptId) {
+        if let Some(earlier) = self.core.continues(attempt)
+            && let Some(rest) = self.pieces.rests.remove(&earlier)
+        {
+            self.pieces.rests.insert(attempt, Rest { ran: Span(0), ..rest });
+        }
+    }
+
+    /// Carries out what the core ordered, and lets bytes flow.
+    pub(super) fn execute(&mut self) {
+        let mut commands = std::mem::take(&mut self.commands);
+        for command in commands.drain(..) {
+            match command {
+                Command::Launch { attempt, worker, .. } => {
+                    self.inherit(attempt);
+                    self.machines[place_of(worker)].queue.push_back(attempt);
+                    self.begin_queued(worker);
+                }
+                Command::Suspend { attempt, .. } => self.suspend(attempt),
+                Command::Resume { attempt, worker, .. } => {
+                    self.machines[place_of(worker)].queue.push_back(attempt);
+                    self.begin_queued(worker);
+                }
+                Command::HandOver { attempt, .. } => self.events.push(Event::AttemptHandedOver { attempt }),
+                Command::Recall { attempt, worker } => {
+                    let queue = &mut self.machines[place_of(worker)].queue;
+                    if let Some(place) = queue.iter().position(|&other| other == attempt) {
+                        queue.remove(place);
+                        self.events.push(Event::AttemptReturned { attempt });
+                    }
+                }
+                Command::Home { job, partition, worker } => {
+                    if let Some(job) = self.jobs.get_mut(&job) {
+                        job.homes.entry(worker).or_default().push(partition);
+                    }
+                }
+                Command::Unhome { job, partition, worker } => {
+                    let homes = self.jobs.get_mut(&job).and_then(|job| job.homes.get_mut(&worker));
+                    if let Some(partitions) = homes {
+                        partitions.retain(|&other| other != partition);
+                    }
+                }
+                Command::Announce { map, from, to, .. } => self.offer(map, from, to),
+                Command::JobEnded { job, outcome } => self.job_ends(job, outcome),
+                Command::WakeAt { time } => self.ticks.wake = Some(time),
+                // Attempts run to their end and ask for their permit when they do; nothing is kept of a job.
+                Command::Kill { .. }
+                | Command::Retract { .. }
+                | Command::GrantCommit { .. }
+                | Command::RefuseCommit { .. }
+                | Command::Forget { .. } => {}
+            }
+        }
+        self.commands = commands;
+        let timers = &mut self.timers;
+        let foresee = |end, transfer| timers.foresee(end, transfer);
+        let order = (self.core.shuffle_order(), self.core.shuffle_revision());
+        self.network.settle(self.now, order, foresee);
+    }
+
+    fn offer(&mut self, map: AttemptId, from: WorkerId, to: WorkerId) {
+        let id = map.task.job;
+        let Some(job) = self.jobs.get(&id) else { return };
+        if from == to || self.network.is_instant() {
+            return self.fetched(map, to);
+        }
+        // A partition that has moved finds some of its segments where others are at home.
+        let lacks =
+            |partition: &&u32| !self.core.preempts() || self.core.lacks(id, **partition, map.task.index);
+        let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
+        self.done.summary.segments += partitions as u64;
+        let bytes = job.segment * partitions as f64;
+        self.network.offer(map, place_of(from) as u32, place_of(to) as u32, bytes);
+    }
+
+    /// Slots take the oldest of the queue that fits.
+    pub(super) fn begin_queued(&mut self, worker: WorkerId) {
+        let place = place_of(worker);
+        let slots = self.config.workers[place].slots;
+        let machine = &mut self.machines[place];
+        let fits = |machine: &SimMachine, attempt: &AttemptId| {
+            !machine.free[slots.pool(attempt.task.kind)].is_empty()
+        };
+        while let Some(first) = machine.queue.iter().position(|attempt| fits(machine, attempt)) {
+            let Some(attempt) = machine.queue.remove(first) else { return };
+            let Some(slot) = machine.free[slots.pool(attempt.task.kind)].pop() else { return };
+            let job = self.jobs.get_mut(&attempt.task.job).expect("attempts are launched for live jobs");
+            let kind = usize::from(attempt.task.kind == TaskKind::Reduce);
+            job.held[kind] += 1;
+            job.start.get_or_insert(self.now);
+            let (seq, held) = (job.seq, job.held);
+            let lengths = if kind == 0 { &job.maps } else { &job.reduces };
+            let length = lengths[attempt.task.index as usize];
+            let rest = self.pieces.rests.remove(&attempt);
+            let worker_config = &self.config.workers[place];
+            let factor = worker_config.service.map_or(1.0, |service| {
+                service.quantile(of_task(self.config.seed, seq, attempt.task.kind, attempt.task.index))
+            });
+            let seconds = length * factor / worker_config.speed;
+            let finds_place = rest.map_or(Span(0), |_| span_of(self.config.resume_cost));
+            let rest = rest.unwrap_or(Rest::WHOLE);
+            let works = self.now + finds_place;
+            let end = works + span_of(seconds * rest.part);
+            let began = self.now;
+            let at = self.timers.run(Running { attempt, worker, slot, began, end, works, rest });
+            if kind == 1 && self.core.preempts() {
+                self.pieces.running.insert(attempt, at);
+            }
+            self.output.observer.held(self.now.seconds(), seq, held);
+        }
+    }
+
+    fn job_ends(&mut self, id: JobId, outcome: Outcome) {
+        let job = self.jobs.remove(&id).expect("jobs end once");
+        assert!(outcome == Outcome::Succeeded, "{id} {outcome}, although nothing fails here");
+        let start = job.start.unwrap_or(self.now);
+        (self.output.sink)(&JobRecord {
+            seq: job.seq,
+            arrival: job.arrival.seconds(),
+            start: start.seconds(),
+            maps_done: job.maps_done.unwrap_or(start).seconds(),
+            completion: self.now.seconds(),
+            work: job.work,
+            deadline: job.deadline,
+            weight: job.weight,
+        });
+        self.done.summary.jobs += 1;
+        self.done.summary.end = self.now.seconds();
+    }
+}

@@ -1,0 +1,235 @@
+//! Virtual time: timers, simulated workers that carry out the core's orders, and the facts that come back.
+
+mod ends;
+mod execute;
+
+use crate::command::Command;
+use crate::core::Core;
+use crate::event::Event;
+use crate::ids::{HostId, JobId, TaskKind, WorkerId};
+use crate::metrics::JobRecord;
+use crate::sim::SimError;
+use crate::sim::cluster::jobs::{LiveJob, prepare};
+use crate::sim::cluster::network::Network;
+use crate::sim::cluster::pieces::RunningAttempts;
+use crate::sim::cluster::timers::{SimMachine, Timers};
+use crate::sim::cluster::{ClusterSummary, Config, Observer, SimWorker};
+use crate::station::PerStation;
+use crate::units::{Span, Time};
+use crate::workload::Job;
+use std::collections::BTreeMap;
+
+/// Calls in a row in which nothing happens but a tick, while nothing runs and nobody is to come; then the policy is
+/// taken to be stuck.
+const IDLE_TICKS_MAX: u32 = 1_000_000;
+
+/// A simulation at its present moment.
+pub(super) struct Engine<'a> {
+    config: &'a Config,
+    core: Core,
+    output: SimOutput<'a>,
+    now: Time,
+    timers: Timers,
+    ticks: Ticks,
+    machines: Vec<SimMachine>,
+    network: Network,
+    pieces: RunningAttempts,
+    jobs: BTreeMap<JobId, LiveJob>,
+    arrivals: ArrivalCount,
+    /// Facts that the core has yet to be given.
+    events: Vec<Event>,
+    reports: Reports,
+    commands: Vec<Command>,
+    done: WorkDone,
+}
+
+/// Who is informed of what happens.
+struct SimOutput<'a> {
+    observer: &'a mut dyn Observer,
+    sink: &'a mut dyn FnMut(&JobRecord),
+}
+
+/// When the core is to be woken, and how often in a row that was for nothing.
+#[derive(Default)]
+struct Ticks {
+    wake: Option<Time>,
+    idle: u32,
+}
+
+/// How many jobs have arrived, and when the last did, in seconds.
+#[derive(Default)]
+struct ArrivalCount {
+    count: u64,
+    last: f64,
+}
+
+/// Facts on their way to the core.
+#[derive(Default)]
+struct Reports {
+    by_arrival: BTreeMap<(Time, u64), Event>,
+    /// How many there have been: those that arrive at one time do so in the order in which they were sent.
+    count: u64,
+}
+
+/// What the simulation comes to.
+#[derive(Default)]
+struct WorkDone {
+    /// Slot-seconds worked, by kind.
+    worked: [f64; 2],
+    summary: ClusterSummary,
+}
+
+fn span_of(seconds: f64) -> Span {
+    Span((seconds * 1e9).round() as u64)
+}
+
+fn place_of(worker: WorkerId) -> usize {
+    worker.0 as usize - 1
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn new(
+        config: &'a Config,
+        core: Core,
+        observer: &'a mut dyn Observer,
+        sink: &'a mut dyn FnMut(&JobRecord),
+    ) -> Self {
+        let joined = |(place, worker): (usize, &SimWorker)| Event::WorkerJoined {
+            worker: WorkerId(place as u32 + 1),
+            host: HostId(worker.host),
+            slots: worker.slots,
+        };
+        Self {
+            config,
+            core,
+            output: SimOutput { observer, sink },
+            now: Time::ZERO,
+            timers: Timers::default(),
+            ticks: Ticks::default(),
+            machines: config.workers.iter().map(|worker| SimMachine::new(worker.slots)).collect(),
+            network: Network::new(config.network, config.workers.len()).in_requests_of(config.request_bytes),
+            pieces: RunningAttempts::default(),
+            jobs: BTreeMap::new(),
+            arrivals: ArrivalCount::default(),
+            events: config.workers.iter().enumerate().map(joined).collect(),
+            reports: Reports::default(),
+            commands: Vec::new(),
+            done: WorkDone::default(),
+        }
+    }
+
+    /// To the end of the last job; `after` looks at the core after each of its calls.
+    pub(super) fn run(
+        mut self,
+        jobs: &mut dyn Iterator<Item = Job>,
+        after: &mut dyn FnMut(&Core),
+    ) -> Result<ClusterSummary, SimError> {
+        let mut next = self.prepare(jobs.next())?;
+        loop {
+            if self.events.is_empty() {
+                if next.is_none() && self.jobs.is_empty() {
+                    return Ok(self.sum_up());
+                }
+                let arrival = next.as_ref().map(|(job, _)| job.arrival);
+                let report = self.reports.by_arrival.first_key_value().map(|(&(time, _), _)| time);
+                let leaves = self.pieces.leaving.first_key_value().map(|(&(time, _), _)| time);
+                let times = [self.timers.next(), report, leaves, arrival, self.ticks.wake];
+                let Some(time) = times.into_iter().flatten().min() else { return Err(self.stuck()) };
+                self.now = self.now.max(time);
+            }
+            self.ring();
+            while next.as_ref().is_some_and(|(job, _)| job.arrival <= self.now) {
+                if let Some((job, spec)) = next.take() {
+                    self.arrivals.count += 1;
+                    let id = JobId(self.arrivals.count as u32);
+                    self.jobs.insert(id, job);
+                    self.events.push(Event::JobArrived { job: id, spec: spec.into() });
+                }
+                if self.config.jobs_max < self.jobs.len() {
+                    return Err(SimError::Overflow { at: self.now.seconds(), jobs: self.config.jobs_max });
+                }
+                next = self.prepare(jobs.next())?;
+            }
+            self.tick(next.is_none())?;
+            self.core.handle(self.now, &self.events, &mut self.commands);
+            self.output.observer.instant(self.now, &self.events, &self.commands, self.core.shuffle_order());
+            self.events.clear();
+            self.done.summary.instants += 1;
+            after(&self.core);
+            self.execute();
+        }
+    }
+
+    fn prepare(&mut self, job: Option<Job>) -> Result<Option<(LiveJob, crate::job::JobSpec)>, SimError> {
+        let Some(job) = job else { return Ok(None) };
+        let before = self.arrivals.last;
+        self.arrivals.last = job.arrival;
+        prepare(self.config, self.arrivals.count, job, before).map(Some)
+    }
+
+    fn stuck(&self) -> SimError {
+        SimError::Stuck { at: self.now.seconds(), jobs: self.jobs.len() }
+    }
+
+    /// Adds the tick if it is due; gives up on a policy that ticks for ever and does nothing.
+    fn tick(&mut self, last: bool) -> Result<(), SimError> {
+        let due = self.ticks.wake.take_if(|wake| *wake <= self.now).is_some();
+        let coming = !self.reports.by_arrival.is_empty() || !self.pieces.leaving.is_empty();
+        let nothing = self.events.is_empty() && !coming && self.timers.next().is_none();
+        let idle = due && last && nothing;
+        self.ticks.idle = if idle { self.ticks.idle + 1 } else { 0 };
+        if due {
+            self.events.push(Event::Tick);
+        }
+        if self.ticks.idle == IDLE_TICKS_MAX { Err(self.stuck()) } else { Ok(()) }
+    }
+
+    /// All timers that are due.
+    fn ring(&mut self) {
+        while let Some(running) = self.timers.ended(self.now) {
+            self.task_ends(&running);
+        }
+        while let Some(foreseen) = self.timers.transferred(self.now) {
+            self.transfer_ends(foreseen);
+        }
+        while let Some(leaves) = self.pieces.leaving.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let running = leaves.remove();
+            self.leaves_slot(&running);
+        }
+        while let Some(report) =
+            self.reports.by_arrival.first_entry().filter(|entry| entry.key().0 <= self.now)
+        {
+            self.events.push(report.remove());
+        }
+    }
+
+    /// Informs the core of this, as late as of the end of tasks of this kind.
+    fn report(&mut self, kind: TaskKind, event: Event) {
+        let delay = self.delay(kind);
+        if delay == Span(0) {
+            return self.events.push(event);
+        }
+        self.reports.count += 1;
+        self.reports.by_arrival.insert((self.now + delay, self.reports.count), event);
+    }
+
+    fn delay(&self, kind: TaskKind) -> Span {
+        let seconds = self.config.report[usize::from(kind == TaskKind::Reduce)];
+        Span((seconds * 1e9).round() as u64)
+    }
+
+    fn sum_up(mut self) -> ClusterSummary {
+        let slots = |kind: TaskKind| {
+            self.config.workers.iter().map(|worker| f64::from(worker.slots.of(kind))).sum::<f64>()
+        };
+        let rate = self.config.network.in_rate.min(self.config.network.out_rate);
+        let used = PerStation::new(
+            self.done.worked[0] / slots(TaskKind::Map),
+            self.network.moved_bytes / rate / self.config.workers.len() as f64,
+            self.done.worked[1] / slots(TaskKind::Reduce),
+        );
+        let end = self.done.summary.end;
+        self.done.summary.utilisation = used.map(|used| if 0.0 < end { used / end } else { 0.0 });
+        self.done.summary
+    }
+}

@@ -1,0 +1,200 @@
+//! Transfers between workers: who fetches what next, and how fast bytes flow.
+//!
+//! A home has a few lanes. A free one takes the first job in the order that has segments for the home at a worker that
+//! no other lane fetches from, and all of them at once; the more there is to do, the more goes in one transfer.
+//! The rate of a transfer is the smaller of the fair parts at both ends, and changes when others begin or end there.
+
+mod end;
+
+use crate::core::ShuffleOrder;
+use crate::ids::{AttemptId, JobId};
+use crate::sim::cluster::NetworkConfig;
+use crate::units::{Span, Time};
+use end::{NetworkEnd, WaitingSegments};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A transfer that flows.
+pub(super) struct SimTransfer {
+    pub(super) job: JobId,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) maps: Vec<AttemptId>,
+    pub(super) bytes: f64,
+    pub(super) began: Time,
+    /// Before this time no byte flows.
+    flows: Time,
+    left: f64,
+    rate: f64,
+    since: Time,
+    /// Counts the changes of rate, so that an end that was foreseen before the last one is not believed.
+    version: u32,
+}
+
+/// How one transfer will end, if no rate changes before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Foreseen {
+    slot: u32,
+    version: u32,
+}
+
+/// All ends and transfers.
+pub(super) struct Network {
+    config: NetworkConfig,
+    /// Bytes after which a transfer takes no further map with it.
+    request_bytes: f64,
+    latency: Span,
+    ends: Vec<NetworkEnd>,
+    /// By slot; slots are used again.
+    transfers: Vec<Option<SimTransfer>>,
+    spare: Vec<u32>,
+    versions: Vec<u32>,
+    /// Homes that may fill a lane, and ends where the number of transfers changed.
+    hungry: BTreeSet<u32>,
+    changed: BTreeSet<u32>,
+    /// The last order shut jobs out, and which it was.
+    shut_out: bool,
+    revision: u64,
+    pub(super) moved_bytes: f64,
+}
+
+impl Network {
+    pub(super) fn new(config: NetworkConfig, workers: usize) -> Self {
+        Self {
+            config,
+            request_bytes: f64::INFINITY,
+            latency: Span((config.latency * 1e9).round() as u64),
+            ends: (0..workers).map(|_| NetworkEnd::default()).collect(),
+            transfers: Vec::new(),
+            spare: Vec::new(),
+            versions: Vec::new(),
+            hungry: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            shut_out: false,
+            revision: 0,
+            moved_bytes: 0.0,
+        }
+    }
+
+    /// With transfers that take no further map with them when they have so many bytes.
+    pub(super) fn in_requests_of(self, bytes: f64) -> Self {
+        Self { request_bytes: bytes, ..self }
+    }
+
+    /// Whether nothing takes time: then nothing has to come here.
+    pub(super) fn is_instant(&self) -> bool {
+        self.config.in_rate.is_infinite() && self.config.out_rate.is_infinite() && self.latency == Span(0)
+    }
+
+    /// This output is there for the home to fetch.
+    pub(super) fn offer(&mut self, map: AttemptId, from: u32, to: u32, bytes: f64) {
+        let end = &mut self.ends[to as usize];
+        let level = end.level;
+        let waiting = end.waiting.entry(map.task.job);
+        let waiting = waiting.or_insert_with(|| WaitingSegments { from: BTreeMap::new(), last: to, level });
+        let load = waiting.from.entry(from).or_default();
+        load.maps.push(map);
+        load.bytes += bytes;
+        self.hungry.insert(to);
+    }
+
+    /// Fills free lanes and sets the rates anew where they changed; gives the ends to look out for.
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        (order, revision): (&ShuffleOrder, u64),
+        mut foresee: impl FnMut(Time, Foreseen),
+    ) {
+        // What an order shut out waits for another order, and for nothing that happens at its home.
+        if self.shut_out && self.revision != revision {
+            let waits = (0_u32..).zip(&self.ends).filter(|(_, end)| !end.waiting.is_empty());
+            self.hungry.extend(waits.map(|(home, _)| home));
+        }
+        self.shut_out = order.only;
+        self.revision = revision;
+        while let Some(home) = self.hungry.pop_first() {
+            while self.ends[home as usize].into.len() < self.config.lanes as usize
+                && let Some((job, from)) =
+                    self.ends[home as usize].choose(order, &self.transfers, self.request_bytes)
+            {
+                self.begin(now, job, from, home);
+            }
+        }
+        while let Some(end) = self.changed.pop_first() {
+            for place in 0..self.ends[end as usize].out.len() {
+                self.pace(now, self.ends[end as usize].out[place], &mut foresee);
+            }
+            for place in 0..self.ends[end as usize].into.len() {
+                self.pace(now, self.ends[end as usize].into[place], &mut foresee);
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time, job: JobId, from: u32, to: u32) {
+        let end = &mut self.ends[to as usize];
+        let waiting = end.waiting.get_mut(&job).expect("a job was chosen that waits here");
+        let load = waiting.take(from, self.request_bytes);
+        waiting.last = from;
+        if waiting.from.is_empty() {
+            end.waiting.remove(&job);
+        }
+        let slot = self.spare.pop().unwrap_or_else(|| {
+            self.transfers.push(None);
+            self.versions.push(0);
+            (self.transfers.len() - 1) as u32
+        });
+        self.transfers[slot as usize] = Some(SimTransfer {
+            job,
+            from,
+            to,
+            maps: load.maps,
+            bytes: load.bytes,
+            began: now,
+            flows: now + self.latency,
+            left: load.bytes,
+            rate: 0.0,
+            since: now,
+            version: self.versions[slot as usize],
+        });
+        self.ends[from as usize].out.push(slot);
+        self.ends[to as usize].into.push(slot);
+        self.changed.extend([from, to]);
+    }
+
+    /// Sets the rate of a transfer anew and foresees its end, if the rate is another.
+    fn pace(&mut self, now: Time, slot: u32, foresee: &mut impl FnMut(Time, Foreseen)) {
+        let transfer = self.transfers[slot as usize].as_mut().expect("ends list transfers that flow");
+        let part = |rate: f64, sharers: &[u32]| rate / sharers.len() as f64;
+        let out = part(self.config.out_rate, &self.ends[transfer.from as usize].out);
+        let into = part(self.config.in_rate, &self.ends[transfer.to as usize].into);
+        let rate = out.min(into);
+        #[expect(clippy::float_cmp, reason = "the same ends with the same sharers give the same bits")]
+        if rate == transfer.rate {
+            return;
+        }
+        let flowed = now.since(transfer.since.max(transfer.flows)).seconds() * transfer.rate;
+        transfer.left = (transfer.left - flowed).max(0.0);
+        transfer.rate = rate;
+        transfer.since = now;
+        transfer.version += 1;
+        let rest = Span((transfer.left / rate * 1e9).ceil() as u64);
+        foresee(now.max(transfer.flows) + rest, Foreseen { slot, version: transfer.version });
+    }
+
+    /// The transfer that ends now, unless its rate changed after this was foreseen.
+    pub(super) fn end(&mut self, foreseen: Foreseen) -> Option<SimTransfer> {
+        let slot = foreseen.slot as usize;
+        let transfer = self.transfers[slot].take_if(|transfer| transfer.version == foreseen.version)?;
+        self.versions[slot] = transfer.version;
+        self.spare.push(foreseen.slot);
+        let (from, to) = (transfer.from as usize, transfer.to as usize);
+        self.ends[from].out.retain(|&other| other != foreseen.slot);
+        self.ends[to].into.retain(|&other| other != foreseen.slot);
+        self.changed.extend([transfer.from, transfer.to]);
+        self.hungry.insert(transfer.to);
+        self.moved_bytes += transfer.bytes;
+        Some(transfer)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Rates at map and shuffle, what they do to jobs, and when they change next.
+//!
+//! The floor on which plans of the fluid model are executed. Cost: per event a few steps for each job that is served.
+
+mod grants;
+
+use crate::station::PerStation;
+use crate::view::{Handle, Row, Station};
+
+/// Capacity below this is rounding, not capacity.
+const NOTHING: f64 = 1e-12;
+
+/// One job.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fluid {
+    map_left: f64,
+    /// Mapped and not shuffled. Its own variable, never derived, so that it can become exactly 0.
+    buffer: f64,
+    /// Shuffle work that a unit of map work brings.
+    feed: f64,
+    /// Rates at map and shuffle.
+    rates: [f64; 2],
+    is_served: bool,
+    /// When it was first served; not a number before.
+    started: f64,
+    maps_done: f64,
+}
+
+impl Fluid {
+    /// How fast it could go at this station: whatever is there, or with an empty buffer as fast as it is fed.
+    fn limit(&self, station: usize) -> f64 {
+        match station {
+            MAP if 0.0 < self.map_left => f64::INFINITY,
+            SHUFFLE if 0.0 < self.buffer => f64::INFINITY,
+            SHUFFLE => self.rates[MAP] * self.feed,
+            _ => 0.0,
+        }
+    }
+
+    /// How fast its buffer runs empty; negative if it grows.
+    fn drain(&self) -> f64 {
+        self.rates[SHUFFLE] - self.rates[MAP] * self.feed
+    }
+}
+
+const MAP: usize = Station::Map as usize;
+const SHUFFLE: usize = Station::Shuffle as usize;
+
+/// What is left of a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FluidProgress {
+    map_left: f64,
+    buffer: f64,
+    feed: f64,
+}
+
+impl FluidProgress {
+    /// Enters it into what policies see.
+    pub(super) fn show(self, row: &mut Row) {
+        let can = |left: f64| if 0.0 < left { f64::INFINITY } else { 0.0 };
+        row.started = true;
+        row.left = PerStation::new(self.map_left, self.buffer + self.map_left * self.feed, 0.0);
+        row.can = PerStation::new(can(self.map_left), can(self.buffer), 0.0);
+    }
+}
+
+/// The end of a piece of time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Happening {
+    MapsEnd(Handle),
+    BufferEmpty(Handle),
+}
+
+/// Who is served how fast.
+#[derive(Debug, Default)]
+pub(super) struct FluidFloor {
+    now: f64,
+    /// By handle.
+    jobs: Vec<Fluid>,
+    /// Jobs with a rate above 0.
+    served: Vec<Handle>,
+    /// Capacity that nobody uses, at map and shuffle.
+    left: [f64; 2],
+    /// What is left of each line.
+    lines: [Vec<f64>; 2],
+    /// Open tiers: job and weight.
+    tiers: [Vec<(Handle, f64)>; 2],
+    /// Members of a tier who cannot use everything: limit for their weight, and weight. Kept only for its memory.
+    limited: Vec<(f64, f64)>,
+}
+
+impl FluidFloor {
+    /// A new job; answers what is left of it.
+    pub(super) fn enter(&mut self, job: Handle, arrival: f64, [map, shuffle]: [f64; 2]) -> FluidProgress {
+        if self.jobs.len() <= job.index() {
+            self.jobs.resize(job.index() + 1, Fluid::default());
+        }
+        let (feed, buffer) = if 0.0 < map { (shuffle / map, 0.0) } else { (0.0, shuffle) };
+        let (started, maps_done) = (f64::NAN, arrival);
+        self.jobs[job.index()] =
+            Fluid { map_left: map, buffer, feed, started, maps_done, ..Fluid::default() };
+        FluidProgress { map_left: map, buffer, feed }
+    }
+
+    pub(super) fn started(&self, job: Handle) -> f64 {
+        self.jobs[job.index()].started
+    }
+
+    pub(super) fn maps_done(&self, job: Handle) -> f64 {
+        self.jobs[job.index()].maps_done
+    }
+
+    /// How much of each station is used.
+    pub(super) fn busy(&self) -> [f64; 2] {
+        if self.served.is_empty() { [0.0; 2] } else { self.left.map(|left| 1.0 - left) }
+    }
+
+    /// The rates of all jobs that are served, in the order of their seq.
+    pub(super) fn rates(&self, seq: impl Fn(Handle) -> u64) -> Vec<(u64, [f64; 2])> {
+        let mut rates: Vec<_> =
+            self.served.iter().map(|&job| (seq(job), self.jobs[job.index()].rates)).collect();
+        rates.sort_unstable_by_key(|&(seq, _)| seq);
+        rates
+    }
+
+    /// How long the rates hold, and what ends them; infinite and nothing if nobody is served.
+    pub(super) fn next_event(&self) -> (f64, Option<Happening>) {
+        let mut first = (f64::INFINITY, None);
+        for &handle in &self.served {
+            let job = &self.jobs[handle.index()];
+            if 0.0 < job.rates[MAP] {
+                let span = job.map_left / job.rates[MAP];
+                if span < first.0 {
+                    first = (span, Some(Happening::MapsEnd(handle)));
+                }
+            }
+            let drain = job.drain();
+            if 0.0 < job.buffer && 0.0 < drain {
+                let span = job.buffer / drain;
+                if span < first.0 {
+                    first = (span, Some(Happening::BufferEmpty(handle)));
+                }
+            }
+        }
+        first
+    }
+
+    /// Lets a span pass that the rates hold for, up to the time `to`, and reports what it left of every job served.
+    pub(super) fn pass(
+        &mut self,
+        span: f64,
+        to: f64,
+        happening: Option<Happening>,
+        mut tell: impl FnMut(Handle, FluidProgress),
+    ) {
+        for &handle in &self.served {
+            let job = &mut self.jobs[handle.index()];
+            // A buffer that is emptied as fast as it is filled stays exactly empty.
+            let drain = job.drain();
+            if drain != 0.0 {
+                job.buffer = (job.buffer - drain * span).max(0.0);
+            }
+            if happening == Some(Happening::BufferEmpty(handle)) {
+                job.buffer = 0.0;
+            }
+            if 0.0 < job.rates[MAP] {
+                job.map_left -= job.rates[MAP] * span;
+                // A little less than 0 is rounding: an arrival at the moment in which the maps end.
+                if job.map_left <= 0.0 || happening == Some(Happening::MapsEnd(handle)) {
+                    job.map_left = 0.0;
+                    job.maps_done = to;
+                }
+            }
+            tell(handle, FluidProgress { map_left: job.map_left, buffer: job.buffer, feed: job.feed });
+        }
+    }
+
+    /// Takes all rates back: a new plan begins.
+    pub(super) fn clear(&mut self, now: f64) {
+        self.now = now;
+        self.left = [1.0; 2];
+        for handle in self.served.drain(..) {
+            let job = &mut self.jobs[handle.index()];
+            job.rates = [0.0; 2];
+            job.is_served = false;
+        }
+        for lines in &mut self.lines {
+            lines.clear();
+        }
+    }
+
+    fn set_rate(&mut self, handle: Handle, station: usize, rate: f64) {
+        let job = &mut self.jobs[handle.index()];
+        job.rates[station] = rate;
+        if !job.is_served {
+            job.is_served = true;
+            self.served.push(handle);
+            if job.started.is_nan() {
+                job.started = self.now;
+            }
+        }
+    }
+}

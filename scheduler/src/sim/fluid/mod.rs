@@ -1,0 +1,324 @@
+//! The overlapping tandem queue: maps and shuffle as two fluids, computed exactly.
+//!
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 2.1. Both
+//! stations serve 1 unit of work in a unit of time. A job of map work x and shuffle work y can be shuffled as far as it
+//! is mapped: a unit of its map work brings y/x of shuffle work into its buffer. It is over when all is shuffled; one
+//! without shuffle work when its maps end, one without map work can be shuffled at once.
+//!
+//! Rates change only when a job arrives, when its maps end and when its buffer runs empty; between these events
+//! everything is linear. Nothing happens when jobs overtake one another in a policy's order: the one that becomes first
+//! is the one that is being served.
+//! Not here: reduces (their work is ignored), tasks, and time that is not the model's.
+
+mod floor;
+
+use crate::metrics::JobRecord;
+use crate::plan::Plan;
+use crate::policy::Policy;
+use crate::sim::SimError;
+use crate::station::PerStation;
+use crate::units::Time;
+use crate::view::{Change, Handle, Row, Station, View};
+use crate::workload::Job;
+use floor::{FluidFloor, Happening};
+
+/// Jobs present at once, at most; they need about half a kilobyte each.
+pub const JOBS_MAX: usize = 1_000_000;
+
+/// Largest size of a job, in units of work.
+pub const WORK_MAX: f64 = 1e15;
+
+/// Pieces of time shorter than this part of the time passed so far come from rounding and are not reported.
+const SLIVER: f64 = 1e-12;
+
+/// What a run was.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct FluidSummary {
+    /// Jobs that ended: all.
+    pub jobs: u64,
+    /// Events: arrivals, ends of maps, buffers that ran empty, and wakes.
+    pub events: u64,
+    /// Most jobs present at once.
+    pub jobs_max: usize,
+    /// Work done at the map and at the shuffle; over `end` it is their utilisation.
+    pub work_done: [f64; 2],
+    /// When the last job ended.
+    pub end: f64,
+}
+
+/// A time in which all rates stay the same.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateInterval<'a> {
+    /// When it begins.
+    pub from: f64,
+    /// When it ends, later.
+    pub to: f64,
+    /// The jobs that are served: their seq and their rates at map and shuffle.
+    pub rates: &'a [(u64, [f64; 2])],
+}
+
+/// Runs these jobs, in the order of their arrival, under a policy that knows no job yet. The sink gets each job when it
+/// ends. Memory grows with the jobs present at once, not with all of them.
+///
+/// # Errors
+/// A job out of range, [`JOBS_MAX`] exceeded, or a policy that leaves jobs waiting for ever.
+pub fn run(
+    policy: &mut dyn Policy,
+    jobs: impl IntoIterator<Item = Job>,
+    sink: &mut dyn FnMut(&JobRecord),
+) -> Result<FluidSummary, SimError> {
+    Simulation::new(policy, sink, None).run(jobs.into_iter())
+}
+
+/// As [`run`], and reports the rates of every piece of time in which somebody is served, in order.
+///
+/// # Errors
+/// As [`run`].
+pub fn trace(
+    policy: &mut dyn Policy,
+    jobs: impl IntoIterator<Item = Job>,
+    sink: &mut dyn FnMut(&JobRecord),
+    rates: &mut dyn FnMut(&RateInterval<'_>),
+) -> Result<FluidSummary, SimError> {
+    Simulation::new(policy, sink, Some(rates)).run(jobs.into_iter())
+}
+
+/// What is kept of a job for its record.
+#[derive(Clone, Copy, Debug, Default)]
+struct FluidJob {
+    arrival: f64,
+    work: PerStation<f64>,
+}
+
+struct Simulation<'a> {
+    policy: &'a mut dyn Policy,
+    sink: &'a mut dyn FnMut(&JobRecord),
+    rates: Option<&'a mut dyn FnMut(&RateInterval<'_>)>,
+    /// By handle, as `entries` and the jobs of the floor.
+    rows: Vec<Row>,
+    entries: Vec<FluidJob>,
+    floor: FluidFloor,
+    /// Handles that are free.
+    spare: Vec<Handle>,
+    now: f64,
+    next_seq: u64,
+    wake: Option<f64>,
+    summary: FluidSummary,
+    /// Jobs whose rows changed, and jobs that ended, in this event. Kept only for their memory.
+    touched: Vec<Handle>,
+    ended: Vec<Handle>,
+}
+
+fn time_of(seconds: f64) -> Time {
+    Time((seconds * 1e9) as u64)
+}
+
+fn view<'a>(now: f64, rows: &'a [Row], touched: &'a [Handle]) -> View<'a> {
+    View { now: time_of(now), rows, touched, cap: PerStation::all(1.0), unified: false, runs: &[] }
+}
+
+impl<'a> Simulation<'a> {
+    fn new(
+        policy: &'a mut dyn Policy,
+        sink: &'a mut dyn FnMut(&JobRecord),
+        rates: Option<&'a mut dyn FnMut(&RateInterval<'_>)>,
+    ) -> Self {
+        Self {
+            policy,
+            sink,
+            rates,
+            rows: Vec::new(),
+            entries: Vec::new(),
+            floor: FluidFloor::default(),
+            spare: Vec::new(),
+            now: 0.0,
+            next_seq: 0,
+            wake: None,
+            summary: FluidSummary::default(),
+            touched: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    fn run(mut self, mut jobs: impl Iterator<Item = Job>) -> Result<FluidSummary, SimError> {
+        let mut next = jobs.next();
+        let mut last_arrival = 0.0;
+        if let Some(job) = &next {
+            last_arrival = job.arrival;
+            check(job, self.next_seq, f64::NEG_INFINITY)?;
+            self.now = job.arrival;
+        }
+        loop {
+            let (span, happening) = self.floor.next_event();
+            let event = self.now + span;
+            let arrival = next.as_ref().map_or(f64::INFINITY, |job| job.arrival);
+            let wake = self.wake.unwrap_or(f64::INFINITY);
+            if arrival.min(wake) < event {
+                let to = arrival.min(wake);
+                self.pass(to - self.now, to, None);
+            } else if let Some(happening) = happening {
+                self.pass(span, event, Some(happening));
+            } else if self.present() == 0 {
+                return Ok(self.summary);
+            } else {
+                return Err(SimError::Stuck { at: self.now, jobs: self.present() });
+            }
+            if wake <= self.now {
+                self.wake = None;
+                self.policy.observe(view(self.now, &self.rows, &[]), Change::Tick);
+            }
+            while let Some(job) = next.take_if(|job| job.arrival <= self.now) {
+                self.admit(&job, last_arrival)?;
+                last_arrival = job.arrival;
+                next = jobs.next();
+            }
+            self.summary.events += 1;
+            self.plan();
+        }
+    }
+
+    fn present(&self) -> usize {
+        self.rows.len() - self.spare.len()
+    }
+
+    /// Lets time pass and enters what came of it.
+    fn pass(&mut self, span: f64, to: f64, happening: Option<Happening>) {
+        if let Some(rates) = &mut self.rates
+            && SLIVER * (1.0 + to) < span
+        {
+            let served: Vec<(u64, [f64; 2])> = self.floor.rates(|job| self.rows[job.index()].seq);
+            if !served.is_empty() {
+                rates(&RateInterval { from: self.now, to, rates: &served });
+            }
+        }
+        self.now = to;
+        for (sum, busy) in self.summary.work_done.iter_mut().zip(self.floor.busy()) {
+            *sum += busy * span;
+        }
+        self.touched.clear();
+        self.ended.clear();
+        let (rows, touched, ended) = (&mut self.rows, &mut self.touched, &mut self.ended);
+        self.floor.pass(span, to, happening, |job, progress| {
+            let row = &mut rows[job.index()];
+            progress.show(row);
+            if row.left[Station::Map] <= 0.0 && row.left[Station::Shuffle] <= 0.0 {
+                ended.push(job);
+            } else {
+                touched.push(job);
+            }
+        });
+        for at in 0..self.ended.len() {
+            self.end(self.ended[at]);
+        }
+        if !self.touched.is_empty() {
+            self.policy.observe(view(self.now, &self.rows, &self.touched), Change::Progress);
+        }
+    }
+
+    fn end(&mut self, job: Handle) {
+        let FluidJob { arrival, work } = self.entries[job.index()];
+        let row = &mut self.rows[job.index()];
+        row.live = false;
+        let record = JobRecord {
+            seq: row.seq,
+            arrival,
+            start: self.floor.started(job),
+            maps_done: self.floor.maps_done(job),
+            completion: self.now,
+            work,
+            deadline: row.deadline,
+            weight: row.weight,
+        };
+        (self.sink)(&record);
+        self.summary.jobs += 1;
+        self.summary.end = self.now;
+        self.policy.observe(view(self.now, &self.rows, &[]), Change::Left(job));
+        self.spare.push(job);
+    }
+
+    fn admit(&mut self, job: &Job, last_arrival: f64) -> Result<(), SimError> {
+        check(job, self.next_seq, last_arrival)?;
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let deadline = job.deadline.map(time_of);
+        let weight = if 0.0 < job.weight { job.weight } else { 1.0 };
+        let PerStation([map, shuffle, _]) = job.work;
+        if map <= 0.0 && shuffle <= 0.0 {
+            let (arrival, work) = (job.arrival, job.work);
+            let (start, maps_done, completion) = (arrival, arrival, arrival);
+            (self.sink)(&JobRecord { seq, arrival, start, maps_done, completion, work, deadline, weight });
+            self.summary.jobs += 1;
+            self.summary.end = self.now;
+            return Ok(());
+        }
+        let handle = match self.spare.pop() {
+            Some(handle) => handle,
+            None if self.rows.len() == JOBS_MAX => {
+                return Err(SimError::Overflow { at: self.now, jobs: JOBS_MAX });
+            }
+            None => {
+                self.rows.push(Row::default());
+                self.entries.push(FluidJob::default());
+                Handle((self.rows.len() - 1) as u32)
+            }
+        };
+        self.summary.jobs_max = self.summary.jobs_max.max(self.present());
+        self.entries[handle.index()] = FluidJob { arrival: job.arrival, work: job.work };
+        let row = &mut self.rows[handle.index()];
+        *row = Row {
+            seq,
+            arrival: time_of(job.arrival),
+            deadline,
+            weight,
+            pool: job.pool,
+            live: true,
+            whole: PerStation::new(map, shuffle, 0.0),
+            feed: if 0.0 < map { shuffle / map } else { 0.0 },
+            ..Row::default()
+        };
+        self.floor.enter(handle, job.arrival, [map, shuffle]).show(row);
+        // As given: what is left is a product afterwards, which rounds.
+        row.left = row.whole;
+        row.started = false;
+        self.policy.observe(view(self.now, &self.rows, &[handle]), Change::Arrived(handle));
+        Ok(())
+    }
+
+    fn plan(&mut self) {
+        self.floor.clear(self.now);
+        let mut plan = Plan::new(&mut self.floor);
+        self.policy.plan(view(self.now, &self.rows, &[]), &mut plan);
+        plan.finish();
+        let wish = plan.wished_wake().map(Time::seconds);
+        self.floor.close();
+        self.wake = wish.filter(|&wish| self.now < wish);
+    }
+}
+
+/// Whether the model can take this job.
+pub(crate) fn check(job: &Job, index: u64, last_arrival: f64) -> Result<(), SimError> {
+    let refuse = |field, value, wanted| Err(SimError::Job { index, field, value, wanted });
+    if !(job.arrival.is_finite() && 0.0 <= job.arrival && last_arrival <= job.arrival) {
+        return refuse("arrival", job.arrival, "a finite time from 0 on, not before the job before it");
+    }
+    for (station, field) in [(Station::Map, "map work"), (Station::Shuffle, "shuffle work")] {
+        let work = job.work[station];
+        if !(0.0..=WORK_MAX).contains(&work) {
+            return refuse(field, work, "a number from 0 to 1e15");
+        }
+    }
+    if 0.0 < job.work[Station::Map] && !(job.work[Station::Shuffle] / job.work[Station::Map]).is_finite() {
+        return refuse(
+            "map work",
+            job.work[Station::Map],
+            "0 or large enough to divide the shuffle work by it",
+        );
+    }
+    if !(job.weight.is_finite() && 0.0 <= job.weight) {
+        return refuse("weight", job.weight, "a finite number, at least 0");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

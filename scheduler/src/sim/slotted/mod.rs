@@ -1,0 +1,281 @@
+//! The slotted model of the ASRPT paper (section III): machines that each work off one unit in a slot.
+//!
+//! A map is one unit; a reduce is several, and a job's reduces start in the slot after its last map. Preemptive: the
+//! reduce units of a job may run on any number of machines, and are planned anew in every slot. Non-preemptive: a
+//! reduce that began keeps its machine to its end, and reduces of a job begin in their order.
+//!
+//! Slots count from 1 and take one second of virtual time: slot `t` is `[t - 1, t)`. In each: jobs that ended leave,
+//! what was worked off in the slot before is reported, jobs arrive, the policy gets a tick and plans, the machines
+//! work. A job that arrives at the start of slot `a` and ends with slot `f` has the flow time `f - a + 1`.
+//!
+//! It is not: a model of the shuffle (sizes at that station are not looked at), of places, or of parts of a unit.
+
+pub mod lower_bound;
+mod machines;
+
+use crate::metrics::JobRecord;
+use crate::plan::Plan;
+use crate::policy::Policy;
+use crate::sim::SimError;
+use crate::station::{PerStation, Station};
+use crate::units::Time;
+use crate::view::{Change, Handle, Row, View};
+use crate::workload::Job;
+use machines::{MachineWork, Machines};
+
+/// Slots in a row in which jobs wait and the policy gives nobody a machine, after which it is taken to be stuck.
+pub const IDLE_SLOTS_MAX: u32 = 100_000;
+
+/// Most units that a job may have at a station, and last slot in which it may arrive: up to here everything is
+/// exact.
+pub const UNITS_MAX: f64 = 1e9;
+
+/// The modelled system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Number of machines, at least 1.
+    pub machines: u32,
+    /// Whether reduces can be interrupted and spread over machines.
+    pub preemptive: bool,
+    /// Whether reduces wait for the slot after their job's last map. Without it the model is that of Lemma 1, in
+    /// which no schedule beats SRPT.
+    pub precedence: bool,
+}
+
+impl Config {
+    /// The model for this policy: preemptive if asked for or needed; without precedence for the bound `srpt` alone.
+    #[must_use]
+    pub fn of(policy: &dyn Policy, machines: u32, preemptive: bool) -> Self {
+        let bound = policy.name() == "srpt";
+        Self { machines, preemptive: preemptive || policy.preempts() || bound, precedence: !bound }
+    }
+}
+
+/// What one job got in one slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotService {
+    /// Order of the job's arrival, from 0.
+    pub seq: u64,
+    /// Machines that worked at its maps.
+    pub maps: u32,
+    /// Machines that worked at its reduces.
+    pub reduces: u32,
+}
+
+/// Runs these jobs, which come in the order of arrival, until all have ended. The record of each goes to `sink` at the
+/// end of its last slot; `observer` is given after each slot its number, from 1, and who was served, in the order in
+/// which they first got a machine. Slots in which no job is present are passed over.
+///
+/// Read of a job: `arrival` (if it is no whole number, the job waits for the next slot), `work[Station::Map]` maps,
+/// `reduces` (if that is empty, one reduce of `work[Station::Reduce]` units), `deadline`, `weight`, `pool`. A job
+/// without any work ends as it arrives, and the policy is not informed of it.
+///
+/// # Errors
+/// A job with a size that is no whole number of units or out of order; no machines; a preemptive policy in the
+/// non-preemptive model; a policy that leaves jobs waiting for ever.
+pub fn run(
+    policy: &mut dyn Policy,
+    config: &Config,
+    jobs: &[Job],
+    sink: &mut dyn FnMut(&JobRecord),
+    observer: &mut dyn FnMut(u64, &[SlotService]),
+) -> Result<(), SimError> {
+    check_config(policy, config)?;
+    check_jobs(jobs)?;
+    let mut run = SlottedRun::new(*config, jobs);
+    let mut idle = 0;
+    loop {
+        run.slot += 1;
+        run.tell_of_the_slot_before(policy);
+        if run.present == 0 {
+            let Some(next) = jobs.get(run.next) else { return Ok(()) };
+            run.slot = run.slot.max(slot_of(next.arrival));
+        }
+        run.let_arrive(policy, sink);
+        if run.present == 0 {
+            continue;
+        }
+        run.observe(policy, &[], Change::Tick);
+        run.plan(policy);
+        run.work(sink, observer);
+        idle = if run.served.is_empty() { idle + 1 } else { 0 };
+        if idle == IDLE_SLOTS_MAX {
+            return Err(SimError::Stuck { at: run.slot as f64, jobs: run.present });
+        }
+    }
+}
+
+/// The slot in which a job that arrives then can be served first.
+fn slot_of(arrival: f64) -> u64 {
+    arrival.ceil() as u64 + 1
+}
+
+/// The units of a job's maps and of its reduces.
+fn units_of(job: &Job) -> [u64; 2] {
+    let work = MachineWork::new(0, job).left();
+    [work[Station::Map] as u64, work[Station::Reduce] as u64]
+}
+
+fn time_of(seconds: f64) -> Time {
+    Time((seconds * 1e9) as u64)
+}
+
+fn check_config(policy: &dyn Policy, config: &Config) -> Result<(), SimError> {
+    if config.machines == 0 {
+        return Err(SimError::Setting { name: "machines", value: "0".to_owned(), wanted: "at least 1" });
+    }
+    if policy.preempts() && !config.preemptive {
+        let wanted = "`yes`, which this policy needs: it takes machines from reduces that began";
+        return Err(SimError::Setting { name: "preemptive", value: "no".to_owned(), wanted });
+    }
+    Ok(())
+}
+
+/// Checks everything that the slotted model reads of jobs.
+fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
+    let mut before = 0.0;
+    for (index, job) in jobs.iter().enumerate() {
+        let index = index as u64;
+        let refuse = |field, value, wanted| Err(SimError::Job { index, field, value, wanted });
+        if !(0.0..=UNITS_MAX).contains(&job.arrival) {
+            return refuse("arrival", job.arrival, "a number of slots from 0 to 1e9");
+        }
+        if job.arrival < before {
+            return refuse("arrival", job.arrival, "at or after the arrival of the job before it");
+        }
+        before = job.arrival;
+        let maps = (&job.work[Station::Map], "maps");
+        for (&units, field) in
+            MachineWork::reduces_of(job).iter().map(|length| (length, "reduces")).chain([maps])
+        {
+            if !(0.0..=UNITS_MAX).contains(&units) || units.fract() != 0.0 {
+                return refuse(field, units, "a whole number of units from 0 to 1e9");
+            }
+        }
+        let reduces = MachineWork::reduces_of(job).iter().sum();
+        if UNITS_MAX < reduces {
+            return refuse("reduces", reduces, "at most 1e9 units together");
+        }
+        if !(0.0..f64::INFINITY).contains(&job.weight) {
+            return refuse("weight", job.weight, "a finite number, at least 0");
+        }
+        if let Some(deadline) = job.deadline.filter(|deadline| !(0.0..f64::INFINITY).contains(deadline)) {
+            return refuse("goal", deadline, "a finite time, at least 0");
+        }
+    }
+    Ok(())
+}
+
+/// A run at its present slot.
+struct SlottedRun<'a> {
+    jobs: &'a [Job],
+    /// The first job that has not arrived.
+    next: usize,
+    slot: u64,
+    machines: Machines<'a>,
+    /// By handle.
+    rows: Vec<Row>,
+    /// Handles that are free.
+    spare: Vec<Handle>,
+    /// Jobs whose rows changed with the slot before and that are still here.
+    touched: Vec<Handle>,
+    /// Jobs that ended with the slot before.
+    left: Vec<Handle>,
+    /// Number of jobs that are here.
+    present: usize,
+    /// Who was served in the slot before.
+    served: Vec<SlotService>,
+}
+
+/// The view at the start of a slot.
+fn view<'a>(slot: u64, config: Config, rows: &'a [Row], touched: &'a [Handle]) -> View<'a> {
+    let machines = f64::from(config.machines);
+    let now = Time((slot - 1) * 1_000_000_000);
+    View { now, rows, touched, cap: PerStation::new(machines, 1.0, machines), unified: true, runs: &[] }
+}
+
+impl<'a> SlottedRun<'a> {
+    fn new(config: Config, jobs: &'a [Job]) -> Self {
+        SlottedRun {
+            jobs,
+            next: 0,
+            slot: 0,
+            machines: Machines::new(config),
+            rows: Vec::new(),
+            spare: Vec::new(),
+            touched: Vec::new(),
+            left: Vec::new(),
+            present: 0,
+            served: Vec::new(),
+        }
+    }
+
+    fn observe(&self, policy: &mut dyn Policy, touched: &[Handle], change: Change) {
+        policy.observe(view(self.slot, self.machines.config, &self.rows, touched), change);
+    }
+
+    /// Who left, and whose rows changed; only then are handles free for others.
+    fn tell_of_the_slot_before(&mut self, policy: &mut dyn Policy) {
+        for &handle in &self.left {
+            self.observe(policy, &[], Change::Left(handle));
+        }
+        self.spare.append(&mut self.left);
+        if !self.touched.is_empty() {
+            self.observe(policy, &self.touched, Change::Progress);
+            self.touched.clear();
+        }
+    }
+
+    fn let_arrive(&mut self, policy: &mut dyn Policy, sink: &mut dyn FnMut(&JobRecord)) {
+        while let Some(job) = self.jobs.get(self.next).filter(|job| slot_of(job.arrival) <= self.slot) {
+            let work = MachineWork::new(self.next, job);
+            self.next += 1;
+            if work.is_over() {
+                sink(&work.record(job, job.arrival));
+                continue;
+            }
+            let handle = self.spare.pop().unwrap_or(Handle(self.rows.len() as u32));
+            if handle.index() == self.rows.len() {
+                self.rows.push(Row::default());
+            }
+            self.rows[handle.index()] = Row {
+                seq: work.index as u64,
+                arrival: time_of(job.arrival),
+                deadline: job.deadline.map(time_of),
+                weight: if job.weight == 0.0 { 1.0 } else { job.weight },
+                pool: job.pool,
+                live: true,
+                whole: work.left(),
+                ..Row::default()
+            };
+            self.machines.enter(handle, work, &mut self.rows[handle.index()]);
+            self.present += 1;
+            self.observe(policy, &[handle], Change::Arrived(handle));
+        }
+    }
+
+    fn plan(&mut self, policy: &mut dyn Policy) {
+        let SlottedRun { machines, rows, .. } = self;
+        machines.begin_slot(self.slot);
+        let view = view(self.slot, machines.config, rows, &[]);
+        let mut plan = Plan::new(machines);
+        policy.plan(view, &mut plan);
+        plan.finish();
+        machines.end_plan();
+    }
+
+    /// The machines work; jobs that have no work left end with this slot.
+    fn work(&mut self, sink: &mut dyn FnMut(&JobRecord), observer: &mut dyn FnMut(u64, &[SlotService])) {
+        self.served.clear();
+        self.machines.work(&mut self.rows, &mut self.served, &mut self.touched, &mut self.left);
+        observer(self.slot, &self.served);
+        for &handle in &self.left {
+            let work = self.machines.job(handle);
+            sink(&work.record(&self.jobs[work.index], self.slot as f64));
+        }
+        self.present -= self.left.len();
+    }
+}
+
+#[cfg(test)]
+mod tests;

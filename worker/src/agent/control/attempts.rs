@@ -1,0 +1,112 @@
+//! Launching attempts, killing them, and passing on what the master answers to them.
+
+use super::Agent;
+use crate::agent::slots::{Assignment, AttemptInput, LeaveSlot, Permit};
+use crate::agent::work::SlotTurn;
+use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
+use crate::segment::SegmentData;
+use crate::shuffle::store::HeldSegment;
+use crate::task::{Parking, Progress};
+use crossbeam_channel::Sender;
+use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(super) struct RunningAttempt {
+    pub(super) progress: Arc<Progress>,
+    permit: Sender<Permit>,
+    pub(super) hang: Duration,
+    /// The part is built: no user code runs any more, and how long it takes to publish is not its fault.
+    pub(super) built: bool,
+    pub(super) suspension: Suspension,
+    pub(super) seen: (u64, u64, u64),
+    pub(super) seen_at: Instant,
+    pub(super) killed_at: Option<Instant>,
+}
+
+/// Whether an attempt is suspended, as far as this loop knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suspension {
+    /// It runs, or waits for its slot.
+    None,
+    /// It was asked to stop.
+    Asked,
+    /// It has no slot.
+    Suspended,
+    /// It has none and writes down where it stands, which is user code.
+    HandingOver,
+}
+
+impl Agent {
+    pub(super) fn refuse(&mut self, attempt: AttemptId, class: FailureClass, why: &str) {
+        self.send(&WorkerFrame::AttemptFailed {
+            attempt,
+            class,
+            message: why.to_owned(),
+            report: AttemptReport::default(),
+        });
+    }
+
+    pub(super) fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], resume: Option<Continuation>) {
+        let (job, partition) = (attempt.task.job, attempt.task.index);
+        for (word, first) in empty.iter().zip((0..).step_by(64)) {
+            for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
+                let nothing = SegmentData::Memory(bytes::Bytes::new());
+                self.store.fill(job, partition, map, HeldSegment { data: nothing, reservation: None });
+            }
+        }
+        match self.store.complete(job, partition) {
+            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), resume),
+            // The master then has the partition gathered anew.
+            None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
+        }
+    }
+
+    pub(super) fn launch(&mut self, attempt: AttemptId, input: AttemptInput, resume: Option<Continuation>) {
+        let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
+            return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
+        };
+        let parking = (attempt.task.kind == TaskKind::Reduce).then(|| {
+            let (work, setting) = (self.slots.work.clone(), self.slots.setting.clone());
+            Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
+        });
+        let progress = Arc::new(Progress::new(self.config.settings.speed, parking));
+        // One answer at most: the permit is asked for once.
+        let (permit, answer) = crossbeam_channel::bounded(1);
+        let hang = Duration::from_millis(job.order.hang_ms);
+        self.running.insert(
+            attempt,
+            RunningAttempt {
+                progress: progress.clone(),
+                permit,
+                hang,
+                built: false,
+                suspension: Suspension::None,
+                seen: (0, 0, 0),
+                seen_at: Instant::now(),
+                killed_at: None,
+            },
+        );
+        let assignment = Assignment { attempt, job, input, resume, progress, permit: answer };
+        self.slots.work.push(SlotTurn::Begin(Box::new(assignment)));
+    }
+
+    pub(super) fn kill(&mut self, attempt: AttemptId) {
+        if self.slots.work.withdraw(attempt) {
+            self.running.remove(&attempt);
+            return self.refuse(attempt, FailureClass::Cancelled, "it was told to stop before it began");
+        }
+        self.slots.work.withdraw_suspended(attempt);
+        if let Some(running) = self.running.get_mut(&attempt) {
+            running.progress.cancel();
+            running.killed_at.get_or_insert_with(Instant::now);
+            let _ = running.permit.try_send(Permit::Refused);
+        }
+    }
+
+    pub(super) fn permit(&mut self, attempt: AttemptId, permit: Permit) {
+        if let Some(running) = self.running.get_mut(&attempt) {
+            let _ = running.permit.try_send(permit);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Gathering segments: sends the requests of the plan and reports what has arrived.
+
+use super::Agent;
+use crate::agent::{WorkerConfig, chain};
+use crate::descriptors;
+use crate::http::Endpoint;
+use crate::protocol::{FailureClass, FetchedOutput, WorkerFrame};
+use crate::settings::Shuffle;
+use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher};
+use crate::shuffle::pace::InPace;
+use crate::shuffle::plan::{Fetch, FetchPlan, Retry};
+use gristmill_scheduler::ids::{AttemptId, WorkerId};
+use gristmill_scheduler::units::Time;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Partitions named in one frame, if they are not of one output: far less than a frame can hold.
+const FRAME_PARTITIONS_MAX: usize = 1 << 18;
+
+/// Gathering segments: what to fetch next, and what came of it.
+pub(super) struct Fetching {
+    pub(super) plan: FetchPlan,
+    fetcher: Fetcher,
+    /// `None`: as fast as it goes.
+    pub(super) pace: Option<InPace>,
+    pub(super) results: UnboundedReceiver<Fetched>,
+    sender: UnboundedSender<Fetched>,
+}
+
+impl Fetching {
+    pub(super) fn new(config: &WorkerConfig, fetcher: Fetcher) -> Self {
+        let (pace, limits) = match config.settings.nic_bytes_per_second {
+            Some(rate) => (Some(InPace::start(rate)), config.fetch.clone().paced(rate.get())),
+            None => (None, config.fetch.clone()),
+        };
+        // On a network that is made slow all bytes have to travel.
+        let in_place = config.settings.shuffle == Shuffle::Auto && pace.is_none();
+        let fetcher = Fetcher { sees: if in_place { crate::machine::files_seen() } else { None }, ..fetcher };
+        let (sender, results) = unbounded_channel();
+        Self { plan: FetchPlan::new(limits), fetcher, pace, results, sender }
+    }
+}
+
+/// What comes back from the tasks that fetch.
+pub(super) struct Fetched {
+    fetch: Fetch,
+    outcomes: Vec<FetchOutcome>,
+    started_ns: u64,
+    ended_ns: u64,
+}
+
+impl Agent {
+    /// Outputs of this very worker: their segments go into the gathers as they are.
+    pub(super) fn read_in_place(&mut self, maps: &[AttemptId], endpoint: &Endpoint) {
+        let now = self.now_ns();
+        let mut outputs = Vec::with_capacity(maps.len());
+        for &map in maps {
+            let Some(partitions) = self.store.fill_own(map) else {
+                self.send(&WorkerFrame::FetchFailed {
+                    map,
+                    from: self.worker,
+                    class: FailureClass::Missing,
+                    message: format!("{map} is not held at {endpoint} any more"),
+                });
+                continue;
+            };
+            outputs.push(FetchedOutput { map, partitions, bytes: 0 });
+        }
+        self.send_fetched(outputs, self.worker, (now, now));
+    }
+
+    /// Reports what has arrived, in as many frames as it takes: outputs times partitions may be more than one can hold.
+    fn send_fetched(
+        &mut self,
+        outputs: Vec<FetchedOutput>,
+        from: WorkerId,
+        (started_ns, ended_ns): (u64, u64),
+    ) {
+        let mut outputs = outputs.into_iter().peekable();
+        while outputs.peek().is_some() {
+            let (mut some, mut partitions) = (Vec::new(), 0);
+            while let Some(next) = outputs.next_if(|_| partitions < FRAME_PARTITIONS_MAX) {
+                // The output itself takes place too, also where nothing of it was new.
+                partitions += 1 + next.partitions.len();
+                some.push(next);
+            }
+            self.send(&WorkerFrame::Fetched { outputs: some, from, started_ns, ended_ns });
+        }
+    }
+
+    pub(super) fn start_fetches(&mut self) {
+        while let Some(fetch) = self.fetching.plan.next(Time(self.now_ns())) {
+            let Some(job) = self.jobs.get(&fetch.job) else {
+                self.fetching.plan.forget(fetch.job);
+                self.fetching.plan.ended(fetch.id);
+                continue;
+            };
+            let (fetcher, key, results) =
+                (self.fetching.fetcher.clone(), job.order.key.clone(), self.fetching.sender.clone());
+            let stream = self.fetching.pace.as_ref().map(|pace| pace.open(fetch.job, fetch.id));
+            let epoch = self.epoch;
+            tokio::spawn(async move {
+                let started_ns = epoch.elapsed().as_nanos() as u64;
+                let outcomes = fetcher.fetch_through(&fetch, &key, stream.as_ref()).await;
+                drop(stream);
+                let ended_ns = epoch.elapsed().as_nanos() as u64;
+                let _ = results.send(Fetched { fetch, outcomes, started_ns, ended_ns });
+            });
+        }
+    }
+
+    pub(super) fn fetched(&mut self, fetched: Fetched) {
+        let Fetched { fetch, outcomes, started_ns, ended_ns } = fetched;
+        let from = fetch.from;
+        let mut outputs = Vec::with_capacity(outcomes.len());
+        let mut failures = Vec::new();
+        for FetchOutcome { map, filled, bytes, error } in outcomes {
+            if !filled.is_empty() {
+                outputs.push(FetchedOutput { map, partitions: filled, bytes });
+            }
+            let Some(error) = error else {
+                self.fetching.plan.arrived(fetch.id, map, bytes);
+                continue;
+            };
+            if error.gave_way() {
+                self.fetching.plan.gave_way(fetch.id, map, Time(self.now_ns()));
+                continue;
+            }
+            tracing::debug!(%map, %from, %error, "fetch failed");
+            // An output that is not there will not come back; only the way to it may.
+            let retry = match error {
+                FetchError::Missing { .. } => {
+                    let wanted = self.fetching.plan.wants(fetch.id, map);
+                    self.fetching.plan.arrived(fetch.id, map, 0);
+                    if wanted { Retry::GiveUp } else { Retry::NotWanted }
+                }
+                _ if descriptors::caused(&error) => {
+                    self.fetching.plan.lacked_means(fetch.id, map, Time(self.now_ns()))
+                }
+                _ => self.fetching.plan.failed(fetch.id, map, Time(self.now_ns())),
+            };
+            if retry == Retry::GiveUp {
+                let class = fetch_class(&error);
+                let message = crate::clean::message(&chain(&error));
+                failures.push(WorkerFrame::FetchFailed { map, from, class, message });
+            }
+        }
+        self.send_fetched(outputs, from, (started_ns, ended_ns));
+        for failure in &failures {
+            self.send(failure);
+        }
+        self.fetching.plan.ended(fetch.id);
+    }
+}
+
+/// The class under which a fetch that was given up is reported to the master.
+pub(in crate::agent) fn fetch_class(error: &FetchError) -> FailureClass {
+    match error {
+        // Nothing is wrong with the output if this worker has no descriptor left for a connection.
+        _ if descriptors::caused(error) => FailureClass::Worker,
+        FetchError::Corrupt { .. } => FailureClass::Corrupt,
+        FetchError::Disk { .. } => FailureClass::Worker,
+        // The other worker has answered, so that the way to it is well.
+        FetchError::Missing { .. } => FailureClass::Missing,
+        FetchError::Request { .. } => FailureClass::Fetch,
+    }
+}

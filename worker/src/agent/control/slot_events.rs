@@ -1,0 +1,84 @@
+//! Events of slots, and the frames to the master that follow from them.
+
+use super::attempts::Suspension;
+use super::{Agent, delete};
+use crate::agent::slots::{Done, EndedAttempt, SlotEvent};
+use crate::protocol::{AttemptReport, FailureClass, WorkerFrame};
+use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use std::sync::Arc;
+
+/// Events of slots that are handled in one turn of the loop.
+const SLOT_EVENTS_MAX: usize = 256;
+
+impl Agent {
+    /// Handles the events that slots have sent meanwhile.
+    pub(super) fn drain_slot_events(&mut self) {
+        for _ in 0..SLOT_EVENTS_MAX {
+            let Ok(event) = self.slots.events.try_recv() else { return };
+            self.handle_slot_event(event);
+        }
+    }
+
+    fn slot_broke(&mut self, attempt: Option<AttemptId>, message: &str) {
+        tracing::error!(?attempt, message, "the thread of a slot has died; ending this process");
+        self.broken = true;
+        if let Some(attempt) = attempt.filter(|attempt| self.running.remove(attempt).is_some()) {
+            self.refuse(attempt, FailureClass::Engine, message);
+        }
+    }
+
+    pub(super) fn handle_slot_event(&mut self, event: SlotEvent) {
+        let ended = match event {
+            SlotEvent::WantsCommit(attempt) => {
+                if let Some(running) = self.running.get_mut(&attempt) {
+                    running.built = true;
+                }
+                return self.send(&WorkerFrame::CommitRequest { attempt });
+            }
+            SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
+            SlotEvent::NotSuspended(attempt) => return self.not_suspended(attempt),
+            SlotEvent::Broken { attempt, message } => return self.slot_broke(attempt, &message),
+            SlotEvent::Ended(ended) => ended,
+        };
+        let EndedAttempt { attempt, result, report, written } = *ended;
+        // With one slot, what was written up to its end is this attempt's and nobody else's, if it had the slot.
+        let had_slot = self.running.get(&attempt).is_some_and(|running| {
+            !matches!(running.suspension, Suspension::Suspended | Suspension::HandingOver)
+        });
+        let writer =
+            (had_slot && self.config.settings.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
+        self.forward_output(writer, written);
+        self.running.remove(&attempt);
+        match result {
+            Ok(Done::Output(output)) => {
+                let report = AttemptReport { bytes_out: output.bytes(), ..report };
+                let print = output.print();
+                // Homes fetch nothing of an empty output, so there is nothing to keep.
+                if 0 < report.bytes_out {
+                    delete(self.store.put_output(attempt, Arc::new(output)));
+                }
+                self.send(&WorkerFrame::MapFinished { attempt, print, report });
+            }
+            Ok(Done::Part { part, stamp, sent: _ }) => {
+                if attempt.task.kind == TaskKind::Reduce {
+                    delete(self.store.unhome(attempt.task.job, attempt.task.index));
+                }
+                self.send(&WorkerFrame::PartFinished { attempt, part, stamp, report });
+            }
+            Ok(Done::HandedOver { state, built }) => {
+                if self.jobs.contains_key(&attempt.task.job) {
+                    self.handovers.keep(attempt, built);
+                } else {
+                    // Nobody will come for it, and nobody forgets the job again. It may be gone with the output
+                    // already.
+                    tokio::task::spawn_blocking(move || built.remove());
+                }
+                self.send(&WorkerFrame::HandedOver { attempt, state: *state, report });
+            }
+            Err(failed) => {
+                let (class, message) = (failed.class, failed.message);
+                self.send(&WorkerFrame::AttemptFailed { attempt, class, message, report });
+            }
+        }
+    }
+}

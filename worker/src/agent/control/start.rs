@@ -1,0 +1,94 @@
+//! Builds the loop of a worker that its master has greeted, and starts its slots.
+
+use super::fetches::Fetching;
+use super::{Agent, Outgoing, SlotThreads, TaskMemory, watch};
+use crate::agent::begun::Begun;
+use crate::agent::capture::Capture;
+use crate::agent::handed_over::HandoverStore;
+use crate::agent::slots::SlotSetting;
+use crate::agent::work::SlotWork;
+use crate::agent::{JobSource, WorkerConfig, WorkerError, slots};
+use crate::budget::{Budget, Shares};
+use crate::fault;
+use crate::http::limits::STALL_TIME;
+use crate::http::{Pool, Timeouts};
+use crate::recycle::Recycler;
+use crate::segment::SpillDirs;
+use crate::shuffle::fetch::Fetcher;
+use crate::shuffle::store::Store;
+use gristmill_scheduler::ids::WorkerId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+/// One part in so many of the machine's memory: bytes of input files that map outputs of this worker may rely on to
+/// stay in the page cache, so that several workers of a machine leave it room for other things.
+const KEPT_IN_FILES_SHARE: u64 = 8;
+
+/// What a worker has once its master has greeted it.
+pub(in crate::agent) struct JoinedWorker {
+    /// The number that the master gave it.
+    pub worker: WorkerId,
+    /// What its shuffle server serves.
+    pub store: Store,
+    /// The same, of parts that were handed over.
+    pub handovers: HandoverStore,
+    /// Its clock starts here.
+    pub epoch: Instant,
+    /// Takes encoded frames to the master.
+    pub frames: UnboundedSender<Vec<u8>>,
+}
+
+impl Agent {
+    pub(in crate::agent) fn new(
+        config: WorkerConfig,
+        source: Arc<dyn JobSource>,
+        joined: JoinedWorker,
+    ) -> Result<Self, WorkerError> {
+        let JoinedWorker { worker, store, handovers, epoch, frames } = joined;
+        let settings = &config.settings;
+        let work = SlotWork::new(settings.slots);
+        let (events, slot_events) = unbounded_channel();
+        let timeouts = Timeouts { stall: fault::span("worker.stall", STALL_TIME), ..Timeouts::default() };
+        let pool = Pool::new(timeouts, config.bind.permissions.plaintext());
+        let shares = Shares::of(settings.memory.get() as usize, settings.slots.total());
+        let budget = Budget::new(shares.kept_bytes);
+        let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), settings.disk_reserve.get());
+        let setting = SlotSetting {
+            memory: settings.memory,
+            budget: budget.clone(),
+            spill: spill.clone(),
+            pool: pool.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            epoch,
+            events,
+            begun: Begun::create(spill.first()).map_err(|source| WorkerError::Start { source })?,
+            written: config.capture.as_ref().map(Capture::mark),
+            memory_peak: Arc::default(),
+        };
+        slots::start(settings.slots, &work, &setting).map_err(|source| WorkerError::Start { source })?;
+        let memory = TaskMemory {
+            recycler: Recycler::default(),
+            slot_bytes: shares.slot_bytes,
+            kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
+        };
+        let fetcher = Fetcher { pool, store: store.clone(), budget, spill: spill.clone(), sees: None };
+        Ok(Self {
+            fetching: Fetching::new(&config, fetcher),
+            config,
+            source,
+            worker,
+            epoch,
+            store,
+            handovers,
+            outgoing: Outgoing { frames, pending: Vec::new() },
+            slots: SlotThreads { work, events: slot_events, setting },
+            memory,
+            jobs: BTreeMap::new(),
+            running: BTreeMap::new(),
+            disk_free: watch::DiskFree::new(spill),
+            broken: false,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! One attempt on the thread of its slot, from its launch to its report.
+
+use super::panics::{PANIC, panicked};
+use super::{Assignment, AttemptInput, Done, EndedAttempt, Failed, SlotEvent, SlotSetting};
+use crate::agent::capture::CaptureMark;
+use crate::agent::publish::{finish_part, open_output, remove_built};
+use crate::agent::{crash, handed_over};
+use crate::attempt::AttemptContext;
+use crate::clean::message as clean;
+use crate::error_text::chain;
+use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
+use crate::task::{Fault, Progress, ReduceEnd, TaskFailure, TaskStats};
+use crate::{disk, fault, task};
+use gristmill_scheduler::ids::TaskKind;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
+    let attempt = assignment.attempt;
+    crash::runs(Some(attempt));
+    let started_ns = setting.epoch.elapsed().as_nanos() as u64;
+    let cpu_before = thread_cpu_ns();
+    let mut stats = TaskStats::default();
+    PANIC.with_borrow_mut(|last| *last = None);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(assignment, setting, &mut stats)));
+    let result = result.unwrap_or_else(|_| Err(panicked()));
+    if matches!(result, Ok(Done::Part { sent: true, .. }) | Err(_)) {
+        in_engine(&assignment.progress, || remove_built(assignment, setting));
+    }
+    let progress = &assignment.progress;
+    let ended_ns = setting.epoch.elapsed().as_nanos() as u64;
+    let report = AttemptReport {
+        started_ns,
+        ended_ns,
+        records_in: progress.records_in.load(Ordering::Relaxed),
+        bytes_in: progress.bytes_in.load(Ordering::Relaxed),
+        records_out: progress.records_out.load(Ordering::Relaxed),
+        bytes_out: progress.bytes_out.load(Ordering::Relaxed),
+        spills: progress.spills.load(Ordering::Relaxed),
+        spilled_bytes: progress.spilled_bytes.load(Ordering::Relaxed),
+        local_bytes: stats.local_bytes,
+        counters: stats.counters,
+        cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
+        memory: MemoryUse {
+            peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
+            budget_bytes: setting.memory.get(),
+            kept_peak_bytes: setting.budget.peak_bytes() as u64,
+        },
+        paced_ns: progress.paced_ns.load(Ordering::Relaxed),
+        suspended_ns: progress.suspended_ns.load(Ordering::Relaxed),
+        suspensions: progress.suspensions.load(Ordering::Relaxed),
+    };
+    let written = setting.written.as_ref().map_or(0, CaptureMark::now);
+    crash::runs(None);
+    // The loop outlives its slots unless the process is ending.
+    let _ =
+        setting.events.send(SlotEvent::Ended(Box::new(EndedAttempt { attempt, result, report, written })));
+}
+
+/// Everything an attempt does, with its result still to be reported.
+fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats) -> Result<Done, Failed> {
+    let job = &assignment.job;
+    let plan = job
+        .plan
+        .as_ref()
+        .map_err(|message| Failed { class: FailureClass::Config, message: clean(message) })?;
+    let progress = &assignment.progress;
+    let context = AttemptContext {
+        attempt: assignment.attempt,
+        side: job.side.clone(),
+        settings: &job.settings,
+        budget: &setting.budget,
+        progress,
+    };
+    match &assignment.input {
+        AttemptInput::Split(split) if !plan.is_map_only() => {
+            fault::place("map");
+            let done =
+                task::run_map(plan, context, split, &*job.files).map_err(|failure| failed(&failure))?;
+            progress.settle();
+            *stats = done.stats;
+            Ok(Done::Output(done.output))
+        }
+        AttemptInput::Split(split) => {
+            let (output, built) = in_engine(progress, || open_output(assignment, setting))?;
+            let done = task::run_map_only(plan, &context, split, &*job.files, output)
+                .map_err(|failure| failed(&failure))?;
+            progress.settle();
+            in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
+        }
+        AttemptInput::Segments(held) => {
+            fault::place("reduce");
+            let (mut output, built) = in_engine(progress, || open_output(assignment, setting))?;
+            if let Some(from) = &assignment.resume {
+                handed_over::take_over(from, &mut output, progress, &job.order.key, setting)?;
+            }
+            let segments = held.iter().map(|held| held.data.clone()).collect();
+            let resume = assignment.resume.as_ref().map(|from| &from.state);
+            let end = task::run_reduce_in_steps(plan, context, segments, output, resume)
+                .map_err(|failure| failed(&failure))?;
+            match end {
+                ReduceEnd::HandedOver(state) => Ok(Done::HandedOver { state, built }),
+                ReduceEnd::Part(done) => {
+                    progress.settle();
+                    in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
+                }
+            }
+        }
+    }
+}
+
+/// What is done with files before and after user code: a slow disk, or an `fsync` of many bytes, is no fault of it.
+pub(super) fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
+    let _engine = progress.engine();
+    work()
+}
+
+/// A failure as it is reported to the master.
+pub(in crate::agent) fn failed(failure: &TaskFailure) -> Failed {
+    let class = match failure.class() {
+        Fault::User => FailureClass::User,
+        Fault::Input => FailureClass::Input,
+        Fault::Transport => FailureClass::Unreachable,
+        Fault::Config => FailureClass::Config,
+        Fault::Worker => FailureClass::Worker,
+        Fault::Output => FailureClass::Output,
+        Fault::Corrupt => FailureClass::Corrupt,
+        Fault::Cancelled => FailureClass::Cancelled,
+    };
+    let mut message = chain(failure);
+    if let TaskFailure::Spill { path, source } | TaskFailure::Output { path, source } = failure
+        && let Some(remark) = disk::remark(path, source)
+    {
+        message.push_str("; ");
+        message.push_str(remark);
+    }
+    Failed { class, message: clean(&message) }
+}
+
+fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,186 @@
+//! How far an attempt is, and what is wanted of it: shared between its thread and whoever watches it.
+//!
+//! The attempt's thread looks at one byte with every pair; only if that says so does it look closer.
+
+mod pacing;
+mod suspending;
+
+use super::TaskFailure;
+use super::hold::{Hold, Parking};
+use super::pace::Pacer;
+use pacing::Pacing;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use suspending::SuspendedMemory;
+
+/// The attempt ends at its next look.
+const CANCELLED: u8 = 1;
+/// The attempt is to stop where it can.
+const ASKED: u8 = 2;
+/// The attempt's slot is slower than the machine.
+const PACED: u8 = 4;
+
+/// How long an attempt that is to stop looks for a border between groups before it stops within one, where user code
+/// asks whether it is still wanted. Stopped at a border it can go on elsewhere, within a group only where it is.
+const BORDER_PATIENCE: Duration = Duration::from_millis(35);
+
+/// How far an attempt is, shared with whoever watches it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes of input read (of keys and values, for a reduce).
+    pub bytes_in: AtomicU64,
+    /// Records of input read (values, for a reduce).
+    pub records_in: AtomicU64,
+    /// Pairs emitted, or records written.
+    pub records_out: AtomicU64,
+    /// Bytes of the map output, or bytes written.
+    pub bytes_out: AtomicU64,
+    /// Runs and outputs written to disk.
+    pub spills: AtomicU64,
+    /// Their bytes.
+    pub spilled_bytes: AtomicU64,
+    /// Time it waited because its slot is slower than the machine, nanoseconds.
+    pub paced_ns: AtomicU64,
+    /// Time it was suspended, nanoseconds; the time of a suspension is added when that ends.
+    pub suspended_ns: AtomicU64,
+    /// Times it was suspended.
+    pub suspensions: AtomicU32,
+    /// Steps of the engine's own work between those of user code: pairs merged and written.
+    pub steps: AtomicU64,
+    /// Whether the engine works, and no user code, on something that has no steps or few: sorting, reading, writing.
+    engine: AtomicBool,
+    /// Which of [`CANCELLED`], [`ASKED`] and [`PACED`] there is to look at.
+    signals: AtomicU8,
+    hold: Hold,
+    kept: SuspendedMemory,
+    pacing: Option<Pacing>,
+}
+
+impl Progress {
+    /// For an attempt in a slot of this speed (above 0; 1 and more is as fast as it can), that can be suspended if
+    /// there is `parking`.
+    #[must_use]
+    pub fn new(speed: f64, parking: Option<Box<dyn Parking>>) -> Self {
+        let pacing = (speed < 1.0).then(|| Pacing {
+            speed,
+            epoch: Instant::now(),
+            look_at_ns: AtomicU64::new(0),
+            pacer: Mutex::new(Pacer::new(speed, Duration::ZERO)),
+        });
+        Self { hold: Hold::new(parking), pacing, ..Self::default() }
+    }
+
+    /// # Errors
+    /// [`TaskFailure::Cancelled`] once the attempt is cancelled.
+    #[inline]
+    pub fn check(&self) -> Result<(), TaskFailure> {
+        if self.signals.load(Relaxed) == 0 { Ok(()) } else { self.look() }
+    }
+
+    #[cold]
+    fn look(&self) -> Result<(), TaskFailure> {
+        self.keep_pace(true);
+        if self.is_cancelled() { Err(TaskFailure::Cancelled) } else { Ok(()) }
+    }
+
+    /// Whether the attempt is not wanted any more. Waits if the slot is slower than the machine, and while the attempt
+    /// is suspended.
+    pub(crate) fn rest(&self) -> bool {
+        let signals = self.signals.load(Relaxed);
+        if signals == 0 {
+            return false;
+        }
+        self.keep_pace(true);
+        if signals & ASKED != 0 && self.hold.asked_for().is_some_and(|time| BORDER_PATIENCE <= time) {
+            self.stop_here();
+        }
+        self.is_cancelled()
+    }
+
+    /// The slot of the attempt's thread; `None` if it has left it for good.
+    #[must_use]
+    pub fn slot(&self) -> Option<u32> {
+        self.hold.slot()
+    }
+
+    /// The attempt is not wanted any more: it ends at its next look, at the latest with the block or the next value.
+    pub fn cancel(&self) {
+        self.signals.fetch_or(CANCELLED, Relaxed);
+        self.hold.cancel();
+    }
+
+    /// Whether it is not wanted any more.
+    #[inline]
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.signals.load(Relaxed) & CANCELLED != 0
+    }
+
+    /// The attempt's thread is in the engine's own code until the answer is dropped: however long that takes, user code
+    /// does not hang. Not around calls of user code.
+    #[must_use]
+    pub(crate) fn engine(self: &Arc<Self>) -> EngineWork {
+        let before = self.engine.swap(true, Relaxed);
+        EngineWork { progress: self.clone(), before }
+    }
+
+    /// Whether the attempt's thread is in the engine's own code.
+    pub(crate) fn is_in_engine(&self) -> bool {
+        self.engine.load(Relaxed)
+    }
+
+    /// The engine has done one more of many steps, between two of which user code may run.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Cancelled`] once the attempt is cancelled.
+    #[inline]
+    pub(crate) fn step(&self) -> Result<(), TaskFailure> {
+        // Only the attempt's own thread counts, so that this need not be one indivisible addition.
+        self.steps.store(self.steps.load(Relaxed).wrapping_add(1), Relaxed);
+        self.check()
+    }
+
+    pub(crate) fn spilled(&self, bytes: u64) {
+        self.spills.fetch_add(1, Relaxed);
+        self.spilled_bytes.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// See [`Progress::engine`].
+pub(crate) struct EngineWork {
+    progress: Arc<Progress>,
+    before: bool,
+}
+
+impl Drop for EngineWork {
+    fn drop(&mut self) {
+        // Whoever watches sees that it moved, and gives user code all of its time from here on.
+        self.progress.steps.fetch_add(1, Relaxed);
+        self.progress.engine.store(self.before, Relaxed);
+    }
+}
+
+/// Counts what a reduce reads, and looks whether it is cancelled. With every pair, because user code may take
+/// long over one: whoever watches the attempt must see it move. The stores cost about a nanosecond.
+pub(crate) struct ReadMeter {
+    progress: Arc<Progress>,
+    pairs: u64,
+    bytes: u64,
+}
+
+impl ReadMeter {
+    pub(crate) fn new(progress: Arc<Progress>) -> Self {
+        Self { progress, pairs: 0, bytes: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn pair(&mut self, bytes: usize) -> Result<(), TaskFailure> {
+        self.pairs += 1;
+        self.bytes += bytes as u64;
+        self.progress.records_in.store(self.pairs, Relaxed);
+        self.progress.bytes_in.store(self.bytes, Relaxed);
+        self.progress.check()
+    }
+}

@@ -1,0 +1,138 @@
+//! Stopping an attempt where it can stop, and letting it go on.
+
+use super::{ASKED, Progress};
+use crate::attempt::TaskFailure;
+use crate::attempt::hold::Wake;
+use crate::budget::{Budget, Reservation};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// What the attempt holds while it is suspended: its slot then serves another one.
+#[derive(Debug, Default)]
+pub(super) struct SuspendedMemory {
+    /// Has to have room for it.
+    budget: OnceLock<Budget>,
+    /// Bytes of its table, or of its buffers before files.
+    bytes: AtomicUsize,
+}
+
+impl Progress {
+    /// Stops, if that was asked for, where the attempt cannot be moved.
+    #[cold]
+    pub(crate) fn stop_here(&self) {
+        let Ok(_room) = self.room() else { return };
+        let mut wake = self.park();
+        while wake == Wake::Moves {
+            wake = self.stay();
+        }
+    }
+
+    /// Whether the attempt is to stop at the next border.
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.signals.load(Relaxed) & ASKED != 0
+    }
+
+    /// While the attempt is suspended, what it holds is to find room in this budget.
+    pub(crate) fn keeps_in(&self, budget: &Budget) {
+        // An attempt has one budget.
+        let _ = self.kept.budget.set(budget.clone());
+    }
+
+    /// From now on it holds so many bytes besides its slot's.
+    pub(crate) fn holds(&self, bytes: usize) {
+        self.kept.bytes.store(bytes, Relaxed);
+    }
+
+    /// Room for what it holds; if there is none it keeps its slot, and whoever asked for that is informed.
+    fn room(&self) -> Result<Option<Reservation>, ()> {
+        let Some(budget) = self.kept.budget.get() else { return Ok(None) };
+        budget.try_reserve(self.kept.bytes.load(Relaxed)).map(Some).ok_or_else(|| {
+            self.hold.refuse(|| {
+                self.signals.fetch_and(!ASKED, Relaxed);
+            });
+        })
+    }
+
+    /// Stops at a border, if that was asked for and there is room. `save` writes down where the attempt stands, if
+    /// that is possible.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Cancelled`], and the error of `save`.
+    pub(crate) fn stop_at_border<T>(
+        &self,
+        mut save: impl FnMut() -> Result<Option<T>, TaskFailure>,
+    ) -> Result<Option<T>, TaskFailure> {
+        let Ok(_room) = self.room() else { return Ok(None) };
+        let mut wake = self.park();
+        loop {
+            match wake {
+                Wake::GoesOn => return Ok(None),
+                Wake::Cancelled => return Err(TaskFailure::Cancelled),
+                Wake::Moves => {
+                    if let Some(saved) = save()? {
+                        return Ok(Some(saved));
+                    }
+                    wake = self.stay();
+                }
+            }
+        }
+    }
+
+    fn park(&self) -> Wake {
+        let stopping = || {
+            self.signals.fetch_and(!ASKED, Relaxed);
+            if let Some(pacing) = &self.pacing {
+                // What was worked since the last look is owed when it goes on.
+                pacing.pacer().owes(pacing.epoch.elapsed());
+            }
+        };
+        let before = Instant::now();
+        let Some(wake) = self.hold.park(stopping) else { return Wake::GoesOn };
+        self.suspensions.fetch_add(1, Relaxed);
+        self.stood_still_since(before);
+        wake
+    }
+
+    fn stay(&self) -> Wake {
+        let before = Instant::now();
+        let wake = self.hold.stay();
+        self.stood_still_since(before);
+        wake
+    }
+
+    fn stood_still_since(&self, before: Instant) {
+        self.suspended_ns.fetch_add(before.elapsed().as_nanos() as u64, Relaxed);
+        if let Some(pacing) = &self.pacing {
+            pacing.pacer().pass_over(pacing.epoch.elapsed());
+        }
+    }
+
+    /// Asks the attempt to stop at the next border. Answers whether it can stop at all and has not.
+    pub fn suspend(&self) -> bool {
+        self.hold.ask(|| {
+            self.signals.fetch_or(ASKED, Relaxed);
+        })
+    }
+
+    /// Takes that back. Answers whether the attempt has not stopped.
+    pub(crate) fn do_not_suspend(&self) -> bool {
+        self.hold.unask(|| {
+            self.signals.fetch_and(!ASKED, Relaxed);
+        })
+    }
+
+    /// Lets the suspended attempt go on in this slot. Answers false if it is not suspended; then the slot is not taken.
+    #[must_use]
+    pub fn resume(&self, slot: u32) -> bool {
+        self.hold.resume(slot)
+    }
+
+    /// Asks the suspended attempt to write down where it stands and to end. Answers whether it is suspended.
+    #[must_use]
+    pub fn hand_over(&self) -> bool {
+        self.hold.hand_over()
+    }
+}

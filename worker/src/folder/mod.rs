@@ -1,0 +1,361 @@
+//! A folder that is held open, and what is done in it: by plain names alone, and never through a link.
+//!
+//! Whatever becomes of the path by which it was opened, everything goes on in the same folder. A name is one component,
+//! and no call follows links, so nothing can lead out of the folder; the kernel need not be asked to
+//! resolve anything beneath it.
+
+mod foreign;
+mod plain_name;
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+pub use foreign::{ForeignError, refuse_foreign};
+pub use plain_name::{NotPlain, PlainName};
+
+/// Depth to which folders are removed with what is in them; each holds a descriptor meanwhile. Ours are not nested, but
+/// what an output replaces may be.
+const DEPTH_MAX: u32 = 256;
+
+/// A folder that is held open.
+#[derive(Debug)]
+pub struct Folder {
+    handle: OwnedFd,
+    /// By which it was opened; for messages.
+    path: PathBuf,
+}
+
+/// How a folder is opened.
+const FOLDER_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+impl Folder {
+    /// Opens the folder of a path, wherever links in it lead.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let handle = rustix::fs::open(path, FOLDER_FLAGS, Mode::empty())?;
+        Ok(Self { handle, path: path.to_path_buf() })
+    }
+
+    /// Opens a folder in this one.
+    ///
+    /// # Errors
+    /// An error of the file system; a link is no folder.
+    pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        let name = plain(name.as_ref())?;
+        let flags = FOLDER_FLAGS | OFlags::NOFOLLOW;
+        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::empty())?;
+        Ok(Self { handle, path: self.path(name) })
+    }
+
+    /// Where something in it is, for messages; without a name, itself.
+    #[must_use]
+    pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        let name = name.as_ref();
+        if name.is_empty() { self.path.clone() } else { self.path.join(name) }
+    }
+
+    /// Refuses a folder that belongs to another user; `or_root`: root's is as good as ours.
+    ///
+    /// # Errors
+    /// [`ForeignError`], or an error of the file system.
+    pub fn refuse_foreign(&self, or_root: bool) -> io::Result<()> {
+        Ok(refuse_foreign(&self.path, &self.metadata()?, or_root)?)
+    }
+
+    /// Refuses a folder in which anybody but this user can change anything.
+    ///
+    /// # Errors
+    /// [`ForeignError`], or an error of the file system.
+    pub fn refuse_shared(&self) -> io::Result<()> {
+        let metadata = self.metadata()?;
+        refuse_foreign(&self.path, &metadata, false)?;
+        let mode = metadata.mode() & 0o7777;
+        if mode & 0o022 != 0 {
+            return Err(ForeignError::Writable { path: self.path.clone(), mode }.into());
+        }
+        Ok(())
+    }
+
+    /// Another handle of the same folder.
+    ///
+    /// # Errors
+    /// A process that can open nothing more.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { handle: self.handle.try_clone()?, path: self.path.clone() })
+    }
+
+    /// The same folder, which has another path now.
+    #[must_use]
+    pub fn named(self, path: PathBuf) -> Self {
+        Self { path, ..self }
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        File::from(self.handle.try_clone()?).metadata()
+    }
+
+    /// Makes a folder in this one, 0700.
+    ///
+    /// # Errors
+    /// An error of the file system; one that is there already.
+    pub fn make_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        rustix::fs::mkdirat(&self.handle, plain(name.as_ref())?, Mode::RWXU)?;
+        self.folder(name)
+    }
+
+    /// Makes a file and opens it for writing and reading.
+    ///
+    /// # Errors
+    /// An error of the file system; anything that is there already, also a link.
+    pub fn create(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+        Ok(rustix::fs::openat(&self.handle, plain(name.as_ref())?, flags, mode)?.into())
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// An error of the file system; anything else, such as a link or a pipe.
+    pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        self.open_regular(name.as_ref(), OFlags::RDONLY)
+    }
+
+    /// Opens a regular file of this user for reading and writing.
+    ///
+    /// # Errors
+    /// As [`Folder::open_file`], and another user's file.
+    pub fn open_own(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        let name = name.as_ref();
+        refuse_foreign(&self.path(name), &self.look(name)?, false)?;
+        let file = self.open_regular(name, OFlags::RDWR)?;
+        refuse_foreign(&self.path(name), &file.metadata()?, false)?;
+        Ok(file)
+    }
+
+    fn open_regular(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+        // A pipe is not waited for.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file: File = rustix::fs::openat(&self.handle, plain(name)?, flags, Mode::empty())?.into();
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        }
+    }
+
+    /// What something is like: itself, if it is a link.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn look(&self, name: impl AsRef<OsStr>) -> io::Result<Metadata> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = plain(name.as_ref())?;
+        File::from(rustix::fs::openat(&self.handle, name, flags, Mode::empty())?).metadata()
+    }
+
+    /// The names of all that is in it.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Moves something to another name, here or in another folder; what has that name is replaced.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn rename(&self, name: impl AsRef<OsStr>, to: &Folder, new: impl AsRef<OsStr>) -> io::Result<()> {
+        let (name, new) = (plain(name.as_ref())?, plain(new.as_ref())?);
+        Ok(rustix::fs::renameat(&self.handle, name, &to.handle, new)?)
+    }
+
+    /// As [`Folder::rename`], but what has the other name already is an error of kind [`io::ErrorKind::AlreadyExists`].
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn publish(&self, name: impl AsRef<OsStr>, to: &Folder, new: impl AsRef<OsStr>) -> io::Result<()> {
+        let (name, new) = (plain(name.as_ref())?, plain(new.as_ref())?);
+        match rustix::fs::renameat_with(&self.handle, name, &to.handle, new, RenameFlags::NOREPLACE) {
+            // Many network file systems lack the flag; a hard link refuses to replace just the same.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                rustix::fs::linkat(&self.handle, name, &to.handle, new, AtFlags::empty())?;
+                self.remove_file(name)
+            }
+            done => Ok(done?),
+        }
+    }
+
+    /// Removes a file or a link.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn remove_file(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.handle, plain(name.as_ref())?, AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.handle, plain(name.as_ref())?, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a folder with all that is in it; links are removed and not followed.
+    ///
+    /// # Errors
+    /// An error of the file system, and a tree that is deeper than any of ours.
+    pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        self.remove_to_depth(name.as_ref(), DEPTH_MAX)
+    }
+
+    fn remove_to_depth(&self, name: &OsStr, depth: u32) -> io::Result<()> {
+        let Some(depth) = depth.checked_sub(1) else {
+            let text = format!("{} is nested too deep to be removed", self.path(name).display());
+            return Err(io::Error::other(text));
+        };
+        let folder = self.folder(name)?;
+        for inner in folder.names()? {
+            let removed = match folder.remove_file(&inner) {
+                // Linux returns the one for folders, other systems the other.
+                Err(error) if is_folder(&error) => folder.remove_to_depth(&inner, depth),
+                removed => removed,
+            };
+            match removed {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
+        }
+        self.remove_folder(name)
+    }
+
+    /// Makes changes of names in it survive a power cut.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.handle)?)
+    }
+}
+
+fn is_folder(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::IsADirectory || error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// One component that stays in its folder.
+fn plain(name: &OsStr) -> io::Result<&OsStr> {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes == b"." || bytes == b".." || bytes.contains(&b'/') || bytes.contains(&0) {
+        let text = format!("{name:?} is not the name of a file in a folder");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn plain_names_are_read_and_nothing_else() {
+        let long = "x".repeat(64);
+        for name in ["a", "probe-Az_09", "-", &long] {
+            assert_eq!(name.parse::<PlainName>().unwrap().as_str(), name);
+        }
+        let longer = "x".repeat(65);
+        for name in ["", ".", "..", "a.b", "a/b", "/a", "a b", "a\n", "$(a)", "\u{e9}", "a\0", "%2e", &longer]
+        {
+            assert!(name.parse::<PlainName>().is_err(), "{name:?}");
+            assert!(serde_json::from_value::<PlainName>(name.into()).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_folder_leads_out_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        let inside = place.path().join("inside");
+        fs::create_dir(&inside).unwrap();
+        fs::create_dir(place.path().join("outside")).unwrap();
+        fs::write(place.path().join("outside/file"), "kept").unwrap();
+        symlink(place.path().join("outside"), inside.join("folder-link")).unwrap();
+        symlink(place.path().join("outside/file"), inside.join("file-link")).unwrap();
+        let folder = Folder::open(&inside).unwrap();
+        for name in ["..", ".", "", "../outside", "/tmp", "folder-link/file", "a/b"] {
+            assert!(folder.create(name).is_err(), "{name:?}");
+            assert!(folder.open_file(name).is_err(), "{name:?}");
+            assert!(folder.folder(name).is_err(), "{name:?}");
+            assert!(folder.make_folder(name).is_err(), "{name:?}");
+            assert!(folder.remove_tree(name).is_err(), "{name:?}");
+            assert!(folder.rename("file-link", &folder, name).is_err(), "{name:?}");
+            assert!(folder.publish("file-link", &folder, name).is_err(), "{name:?}");
+        }
+        assert!(folder.folder("folder-link").is_err() && folder.remove_tree("folder-link").is_err());
+        assert!(folder.open_file("file-link").is_err() && folder.create("file-link").is_err());
+        assert!(folder.open_own("file-link").is_err());
+        // A tree goes without what its links name.
+        folder.make_folder("tree").unwrap().make_folder("branch").unwrap();
+        symlink(place.path().join("outside"), inside.join("tree/branch/link")).unwrap();
+        folder.remove_tree("tree").unwrap();
+        fs::create_dir_all(inside.join("deep").join("x/".repeat(200))).unwrap();
+        folder.remove_tree("deep").unwrap();
+        assert_eq!(fs::read_to_string(place.path().join("outside/file")).unwrap(), "kept");
+        assert!(!inside.join("tree").exists());
+    }
+
+    #[test]
+    fn folder_stays_the_same_when_its_path_leads_elsewhere() {
+        let place = tempfile::tempdir().unwrap();
+        let (first, second) = (place.path().join("first"), place.path().join("second"));
+        fs::create_dir(&first).unwrap();
+        fs::create_dir(&second).unwrap();
+        let folder = Folder::open(&first).unwrap();
+        fs::rename(&first, place.path().join("moved")).unwrap();
+        symlink(&second, &first).unwrap();
+        folder.create("file").unwrap();
+        assert!(place.path().join("moved/file").exists() && !second.join("file").exists());
+    }
+
+    #[test]
+    fn publish_refuses_to_replace_a_file() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        fs::write(place.path().join("built"), "new").unwrap();
+        fs::write(place.path().join("part"), "old").unwrap();
+        let error = folder.publish("built", &folder, "part").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(place.path().join("part")).unwrap(), "old");
+        folder.remove_file("part").unwrap();
+        folder.publish("built", &folder, "part").unwrap();
+        assert_eq!(fs::read_to_string(place.path().join("part")).unwrap(), "new");
+        assert!(!place.path().join("built").exists());
+    }
+
+    #[test]
+    fn folder_that_others_may_write_is_shared() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        for (mode, private) in [(0o700, true), (0o755, true), (0o770, false), (0o1777, false)] {
+            fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(folder.refuse_shared().is_ok(), private, "{mode:o}");
+        }
+    }
+}

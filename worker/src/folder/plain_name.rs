@@ -1,0 +1,54 @@
+//! Names of files that others may choose.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest plain name, bytes.
+const PLAIN_NAME_BYTES_MAX: usize = 64;
+
+/// A name that comes from elsewhere and becomes part of names of files: 1 to 64 of `A-Z a-z 0-9 _ -`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(transparent)]
+pub struct PlainName(String);
+
+impl PlainName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for PlainName {
+    type Err = NotPlain;
+
+    fn from_str(text: &str) -> Result<Self, NotPlain> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        let good = (1..=PLAIN_NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(plain);
+        if good {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(NotPlain { found: text.chars().take(PLAIN_NAME_BYTES_MAX + 1).collect() })
+    }
+}
+
+impl<'de> Deserialize<'de> for PlainName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl fmt::Display for PlainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Text that is no [`PlainName`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the name {found:?} is not 1 to {PLAIN_NAME_BYTES_MAX} of A-Z a-z 0-9 _ -")]
+pub struct NotPlain {
+    /// How it begins.
+    pub found: String,
+}

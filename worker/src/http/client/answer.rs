@@ -1,0 +1,124 @@
+//! The body of an answer, read at no less than a least rate.
+
+use super::error::{HttpError, Phase};
+use crate::http::limits::ERROR_BODY_BYTES_MAX;
+use crate::http::pool::Home;
+use crate::http::rate::LeastRate;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::{Method, Response, StatusCode};
+use std::time::Duration;
+
+/// The body of an answer. Dropped before its end, it closes its connection.
+#[derive(Debug)]
+pub struct Answer {
+    pub(super) body: Incoming,
+    pub(super) peer: String,
+    pub(super) stall: Duration,
+    pub(super) steady: bool,
+    pub(super) rate: LeastRate,
+    /// Where the connection goes once the body has been read.
+    pub(super) home: Option<Home>,
+}
+
+impl Answer {
+    pub(in crate::http) fn returning_to(mut self, home: Home) -> Self {
+        self.home = Some(home);
+        self.go_home_at_end();
+        self
+    }
+
+    fn go_home_at_end(&mut self) {
+        if hyper::body::Body::is_end_stream(&self.body)
+            && let Some(home) = self.home.take()
+        {
+            home.put_back();
+        }
+    }
+
+    /// The number of bytes still to come, where the peer announced it.
+    #[must_use]
+    pub fn bytes_left(&self) -> Option<u64> {
+        hyper::body::Body::size_hint(&self.body).exact()
+    }
+
+    /// The next piece of the body; `None` at its proper end.
+    ///
+    /// # Errors
+    /// `Truncated` if the connection ended before the body did, `Timeout` if nothing came for too long.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        loop {
+            let Ok(frame) = self.rate.wait(self.body.frame()).await else { return Err(self.too_slow()) };
+            match frame {
+                None => {
+                    // A body of unknown length is at its end only now.
+                    if let Some(home) = self.home.take() {
+                        home.put_back();
+                    }
+                    return Ok(None);
+                }
+                Some(Err(source)) => return Err(HttpError::Truncated { peer: self.peer.clone(), source }),
+                Some(Ok(frame)) => {
+                    // Anything but data is a trailer, and we send none.
+                    if let Ok(data) = frame.into_data() {
+                        if self.rate.count(data.len() as u64).is_err() && self.steady {
+                            return Err(self.too_slow());
+                        }
+                        self.go_home_at_end();
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    fn too_slow(&self) -> HttpError {
+        HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Body, limit: self.stall }
+    }
+
+    /// The rest of the body, if it has at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// As [`Answer::chunk`], and `TooLarge`.
+    pub async fn collect(&mut self, bytes_max: usize) -> Result<Bytes, HttpError> {
+        let too_large = |peer: &str| HttpError::TooLarge { peer: peer.to_owned(), bytes_max };
+        if self.bytes_left().is_some_and(|left| (bytes_max as u64) < left) {
+            return Err(too_large(&self.peer));
+        }
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            if bytes_max - whole.len() < chunk.len() {
+                return Err(too_large(&self.peer));
+            }
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+}
+
+pub(in crate::http) async fn expect_success(
+    mut response: Response<Answer>,
+    peer: &str,
+    method: Method,
+    path: &str,
+) -> Result<Response<Answer>, HttpError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let (peer, path) = (peer.to_owned(), path.to_owned());
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(HttpError::Unauthorized { peer, method, path });
+    }
+    if status == StatusCode::FORBIDDEN {
+        return Err(HttpError::Forbidden { peer, method, path });
+    }
+    // The status says what went wrong; its body only explains, so a failure to read it does not matter.
+    let body = response.body_mut().collect(ERROR_BODY_BYTES_MAX).await.unwrap_or_default();
+    let message = String::from_utf8_lossy(&body).trim_end().escape_debug().to_string();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        return Err(HttpError::Crowded { peer, method, path, message });
+    }
+    Err(HttpError::Status { peer, method, path, status, message })
+}

@@ -1,0 +1,142 @@
+//! One request and the head of its answer: the greeting before it, what every request carries, and the wait.
+
+use super::answer::expect_success;
+use super::error::{HttpError, Phase};
+use super::tracked::{Tracked, UploadProgress};
+use super::{Connection, Plaintext};
+use crate::http::body::{Body, empty};
+use crate::http::lived::step;
+use crate::http::proof::{Asked, HELLO, HELLO_PATH, Proven};
+use crate::http::token::Key;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
+use hyper::http::uri::PathAndQuery;
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::timeout;
+
+impl Connection {
+    /// Has the server prove that it knows a secret, unless it has.
+    pub(in crate::http) async fn greet(
+        &mut self,
+        key: Option<&dyn Key>,
+        method: &Method,
+        path: &str,
+    ) -> Result<(), Box<ExchangeFailure>> {
+        let Some(key) = key.filter(|key| !self.sessions.has(key.secret())) else { return Ok(()) };
+        let failed = |error| Box::new(ExchangeFailure { error, unsent: None });
+        let peer = || self.peer.clone();
+        let (asked, hello) = Asked::new(key, method, path)
+            .map_err(|source| failed(HttpError::Randomness { peer: peer(), source }))?;
+        let request = new_request(&self.peer, Method::POST, HELLO_PATH, empty());
+        let mut request = request.and_then(|request| self.prepare(None, request)).map_err(failed)?;
+        request.headers_mut().insert(HELLO, hello);
+        let response = self.exchange(request).await?;
+        let status = response.status();
+        let forwarded = self.plaintext == Plaintext::Everywhere;
+        let error = match self.sessions.check(&asked, response.headers(), &self.reached, forwarded) {
+            Proven::Yes => {
+                drop(response);
+                let (peer, limit) = (self.peer.clone(), self.timeouts.connect);
+                return match timeout(limit, self.sender.ready()).await {
+                    Ok(Ok(())) => Ok(()),
+                    Ok(Err(source)) => Err(failed(HttpError::Closed { peer, source })),
+                    Err(_) => Err(failed(HttpError::Timeout { peer, phase: Phase::Head, limit })),
+                };
+            }
+            Proven::Elsewhere => HttpError::Forwarded { peer: self.peer.clone() },
+            // Too many requests or connections: it did not look at the hello.
+            Proven::No if status.is_server_error() || status == StatusCode::MISDIRECTED_REQUEST => {
+                let response = response.map(|body| self.answer(body));
+                match expect_success(response, &self.peer, method.clone(), path).await {
+                    Err(error) => error,
+                    Ok(_) => HttpError::Unauthorized {
+                        peer: self.peer.clone(),
+                        method: method.clone(),
+                        path: path.to_owned(),
+                    },
+                }
+            }
+            Proven::No => HttpError::Unauthorized {
+                peer: self.peer.clone(),
+                method: method.clone(),
+                path: path.to_owned(),
+            },
+        };
+        Err(failed(error))
+    }
+
+    /// Adds what every request of ours carries. Only a server that has been greeted for the secret is sent what shows
+    /// that we know it too.
+    pub(in crate::http) fn prepare(
+        &mut self,
+        key: Option<&dyn Key>,
+        mut request: Request<Body>,
+    ) -> Result<Request<Body>, HttpError> {
+        let invalid = |source| HttpError::Request { peer: self.peer.clone(), source };
+        let host = HeaderValue::try_from(&self.peer).map_err(|error| invalid(error.into()))?;
+        request.headers_mut().insert(HOST, host);
+        if let Some(key) = key {
+            let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+            if let Some(value) = self.sessions.sign(key.secret(), request.method(), target) {
+                request.headers_mut().insert(AUTHORIZATION, value);
+            }
+        }
+        Ok(request)
+    }
+
+    /// Sends a prepared request and waits for the head of its answer.
+    pub(in crate::http) async fn exchange(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, Box<ExchangeFailure>> {
+        let progress = UploadProgress::default();
+        let request = request.map(|inner| Tracked { inner, progress: progress.clone() }.boxed());
+        let limit = self.timeouts.head;
+        let sent = self.sender.try_send_request(request);
+        tokio::pin!(sent);
+        let (mut seen, mut left) = (progress.pieces(), limit);
+        loop {
+            tokio::select! {
+                biased;
+                result = sent.as_mut() => return result.map_err(|mut failure| {
+                    let unsent = failure.take_message();
+                    Box::new(ExchangeFailure { error: exchange_error(&self.peer, failure.into_error()), unsent })
+                }),
+                step = step(left) => {
+                    // A large request may take longer than any answer; only silence counts.
+                    let before = std::mem::replace(&mut seen, progress.pieces());
+                    left = if before == seen { left.saturating_sub(step) } else { limit };
+                    if left.is_zero() {
+                        let error = HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Head, limit };
+                        return Err(Box::new(ExchangeFailure { error, unsent: None }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A failed exchange; `unsent` is the request if no byte of it can have reached the peer.
+pub(in crate::http) struct ExchangeFailure {
+    pub(in crate::http) error: HttpError,
+    pub(in crate::http) unsent: Option<Request<Body>>,
+}
+
+fn exchange_error(peer: &str, source: hyper::Error) -> HttpError {
+    let peer = peer.to_owned();
+    if source.is_parse() { HttpError::NotHttp { peer, source } } else { HttpError::Closed { peer, source } }
+}
+
+pub(in crate::http) fn new_request(
+    peer: &str,
+    method: Method,
+    path: &str,
+    body: Body,
+) -> Result<Request<Body>, HttpError> {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .body(body)
+        .map_err(|source| HttpError::Request { peer: peer.to_owned(), source })
+}

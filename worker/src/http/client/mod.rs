@@ -1,0 +1,240 @@
+//! The client: one connection to one peer, plain or TLS with a pinned key, and its time limits.
+//!
+//! Every failure has a type, so that a caller can tell a peer that cannot be reached from one that
+//! refuses the secret and from a body that broke off. It never retries and follows no redirects:
+//! both are decisions of the caller. [`super::Pool`] keeps connections for further requests.
+
+mod answer;
+mod error;
+mod exchange;
+mod tracked;
+
+use super::body::{Body, empty};
+use super::endpoint::Endpoint;
+use super::limits::{CONNECT_TIME, HEAD_BYTES_MAX, HEAD_FIELDS_MAX, RESPONSE_TIME, STALL_TIME};
+use super::lived::lived;
+use super::proof::{ClientSessions, Reached};
+use super::rate::LeastRate;
+use super::tls::{client_config, is_pin_mismatch, server_name};
+use super::token::Key;
+use super::upgrade::{Duplex, duplex, names_protocol};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tracing::debug;
+
+pub use answer::Answer;
+pub(super) use answer::expect_success;
+pub(super) use error::ends_early;
+pub use error::{HttpError, Phase};
+pub(super) use exchange::new_request;
+
+/// How long a client waits, in time that its own process has lived through.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For the connection, name lookup and TLS included.
+    pub connect: Duration,
+    /// For the head of the answer, counted from when the last piece of the request was taken.
+    pub head: Duration,
+    /// For the next piece of the answer's body.
+    pub stall: Duration,
+    /// Whether over that time a body must also come at the rate [`RATE_BYTES_MIN`](super::limits::RATE_BYTES_MIN). One
+    /// that sends something now and then need not.
+    pub steady: bool,
+}
+
+impl Default for Timeouts {
+    /// 5 s to connect, 30 s for a head, 30 s between pieces, which come steadily.
+    fn default() -> Self {
+        Timeouts { connect: CONNECT_TIME, head: RESPONSE_TIME, stall: STALL_TIME, steady: true }
+    }
+}
+
+/// To whom a client speaks without TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plaintext {
+    /// To this machine alone, with nothing in between.
+    #[default]
+    OnLoopback,
+    /// To any, because a person has typed `--insecure-plaintext`.
+    Everywhere,
+}
+
+/// One HTTP/1.1 connection; requests go one after the other.
+pub struct Connection {
+    peer: String,
+    timeouts: Timeouts,
+    sender: SendRequest<Body>,
+    reached: Reached,
+    plaintext: Plaintext,
+    sessions: ClientSessions,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Connects; over TLS if the endpoint has a pin, and then to the holder of that key only.
+    ///
+    /// # Errors
+    /// `Connect`, `Plaintext`, `Tls`, `PinMismatch` or `Timeout`.
+    pub async fn open(
+        endpoint: &Endpoint,
+        timeouts: Timeouts,
+        plaintext: Plaintext,
+    ) -> Result<Self, HttpError> {
+        let limit = timeouts.connect;
+        tokio::select! {
+            biased;
+            opened = Connection::open_unlimited(endpoint, timeouts, plaintext) => opened,
+            () = lived(limit) => {
+                Err(HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Connect, limit })
+            }
+        }
+    }
+
+    async fn open_unlimited(
+        endpoint: &Endpoint,
+        timeouts: Timeouts,
+        plaintext: Plaintext,
+    ) -> Result<Self, HttpError> {
+        let peer = endpoint.to_string();
+        let connect = |source| HttpError::Connect { peer: peer.clone(), source };
+        let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await.map_err(connect)?;
+        stream.set_nodelay(true).map_err(connect)?;
+        let Some(pin) = endpoint.pin else {
+            let address = stream.peer_addr().map_err(connect)?;
+            if plaintext == Plaintext::OnLoopback && !address.ip().to_canonical().is_loopback() {
+                return Err(HttpError::Plaintext { peer });
+            }
+            return Connection::handshake(stream, peer, timeouts, Reached::At(address), plaintext).await;
+        };
+        let tls = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(error) if is_pin_mismatch(error) => HttpError::PinMismatch { peer: peer.clone() },
+            // The connection was closed, as an overloaded server does; this tells nothing about keys.
+            None if ends_early(&source) => HttpError::Connect { peer: peer.clone(), source },
+            _ => HttpError::Tls { peer: peer.clone(), source },
+        };
+        let config = client_config(pin).map_err(|error| tls(io::Error::other(error)))?;
+        let stream = TlsConnector::from(config).connect(server_name(), stream).await.map_err(tls)?;
+        Connection::handshake(stream, peer, timeouts, Reached::Tls(pin), plaintext).await
+    }
+
+    async fn handshake<S>(
+        stream: S,
+        peer: String,
+        timeouts: Timeouts,
+        reached: Reached,
+        plaintext: Plaintext,
+    ) -> Result<Self, HttpError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let result = http1::Builder::new()
+            .max_headers(HEAD_FIELDS_MAX)
+            .max_header_size(HEAD_BYTES_MAX)
+            .handshake(TokioIo::new(stream))
+            .await;
+        let (sender, connection) = match result {
+            Ok(parts) => parts,
+            Err(source) => return Err(HttpError::Closed { peer, source }),
+        };
+        let driven = peer.clone();
+        // Ends by itself once the sender and the last answer's body are gone.
+        tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                debug!(peer = driven, %error, "connection ended early");
+            }
+        });
+        Ok(Connection { peer, timeouts, sender, reached, plaintext, sessions: ClientSessions::default() })
+    }
+
+    /// Sends a request and returns its answer if the status is a success.
+    ///
+    /// # Errors
+    /// As [`Connection::send`]; `Unauthorized` for 401 and `Status` for any other status but 2xx.
+    pub async fn request(
+        &mut self,
+        key: Option<&dyn Key>,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Response<Answer>, HttpError> {
+        let request = new_request(&self.peer, method.clone(), path, body)?;
+        let response = self.send(key, request).await?;
+        expect_success(response, &self.peer, method, path).await
+    }
+
+    /// Sends a request, whose URI is a path, and returns its answer whatever the status. If it needs a secret, the
+    /// server must have proven first, once for each secret, that it knows it.
+    ///
+    /// Adds the Host and Authorization headers. The answer's body must be read to its end before
+    /// the next request; an unread one closes the connection.
+    ///
+    /// # Errors
+    /// `Unauthorized` if the server does not know the secret, `Forwarded`, `Timeout`, `Closed`, `NotHttp` or `Request`.
+    pub async fn send(
+        &mut self,
+        key: Option<&dyn Key>,
+        request: Request<Body>,
+    ) -> Result<Response<Answer>, HttpError> {
+        self.greet(key, request.method(), request.uri().path()).await.map_err(|failure| failure.error)?;
+        let request = self.prepare(key, request)?;
+        let response = self.exchange(request).await.map_err(|failure| failure.error)?;
+        Ok(response.map(|body| self.answer(body)))
+    }
+
+    /// Turns the connection into a stream of another protocol.
+    ///
+    /// # Errors
+    /// As [`Connection::request`], and `NotUpgraded` if the peer answers with a success instead.
+    pub async fn upgrade(
+        mut self,
+        key: Option<&dyn Key>,
+        path: &str,
+        protocol: &'static str,
+    ) -> Result<Duplex, HttpError> {
+        let mut request = new_request(&self.peer, Method::GET, path, empty())?;
+        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        request.headers_mut().insert(UPGRADE, HeaderValue::from_static(protocol));
+        self.greet(key, &Method::GET, path).await.map_err(|failure| failure.error)?;
+        let request = self.prepare(key, request)?;
+        let mut response = self.exchange(request).await.map_err(|failure| failure.error)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS
+            && names_protocol(response.headers(), protocol)
+        {
+            let upgraded = hyper::upgrade::on(&mut response).await;
+            return upgraded.map(duplex).map_err(|source| HttpError::Closed { peer: self.peer, source });
+        }
+        let response = response.map(|body| self.answer(body));
+        expect_success(response, &self.peer, Method::GET, path).await?;
+        Err(HttpError::NotUpgraded { peer: self.peer, protocol })
+    }
+
+    /// Waits until the connection can take a request; false if it is closed or stays busy.
+    pub(super) async fn is_usable(&mut self) -> bool {
+        matches!(timeout(self.timeouts.connect, self.sender.ready()).await, Ok(Ok(())))
+    }
+
+    /// Whether it will do for another request, whatever its secret.
+    pub(super) fn is_spent(&self) -> bool {
+        self.sender.is_closed() || self.sessions.is_full()
+    }
+
+    pub(super) fn answer(&self, body: Incoming) -> Answer {
+        let Timeouts { stall, steady, .. } = self.timeouts;
+        Answer { body, peer: self.peer.clone(), stall, steady, rate: LeastRate::new(stall), home: None }
+    }
+}

@@ -1,0 +1,224 @@
+//! The gate in front of every request, whatever its method and path.
+//!
+//! In this order: is the request meant for us (421), does it come from a foreign web page (403),
+//! and does it carry the secret its route needs (401)? A path that has no route looks exactly like
+//! one whose secret is missing. The gate decides about the head alone and does no I/O; it is not a
+//! router and not an access list.
+//!
+//! The Host check is what stops a web page from reaching a loopback server under a name that its
+//! owner points at 127.0.0.1: an address literal and `localhost` cannot be pointed elsewhere, and
+//! any other name must have been declared.
+
+mod authority;
+mod guesses;
+
+use super::census::network;
+use super::limits::ServerLimits;
+use super::proof::{HELLO_PATH, ServerSessions};
+use super::secret::Secret;
+use authority::{Authority, is_from_foreign_page};
+use guesses::Guesses;
+use hyper::header::{AUTHORIZATION, HOST, HeaderName};
+use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use tokio::time::Instant;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What a path and method need.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// Nothing: the answer holds no data and changes nothing.
+    Open,
+    /// This secret: shown to be known in a session of the connection (`proof`), as all of our own programs do,
+    /// or as a bearer token, for what people write.
+    Secret(Secret),
+    /// This secret, which is known, does not open this route.
+    Forbidden(Secret),
+    /// There is no such route, or no such key; nobody passes.
+    Closed,
+}
+
+/// Says what each route needs. Must answer [`Access::Closed`] for what it does not know.
+pub trait RouteAuth: Send + Sync + 'static {
+    /// What a method and a path need, from a peer that claims the key of this name; the path is as sent,
+    /// undecoded, without the query.
+    fn access(&self, method: &Method, path: &str, key: &str) -> Access;
+}
+
+/// The gate's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GateVerdict {
+    /// It is a hello: the route that it names is to be looked up with [`Gate::secret_of`].
+    Greet,
+    /// The handler may see the request.
+    Pass {
+        /// Whether it showed a secret; false for an open route.
+        authenticated: bool,
+    },
+    /// The request ends here with this status and an empty body.
+    Refuse(StatusCode),
+}
+
+/// Between which two addresses a request travelled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    /// Who sent it.
+    pub(super) peer: SocketAddr,
+    /// Our own side of the connection: the address that was connected to.
+    pub(super) local: SocketAddr,
+}
+
+/// Judges requests; one per server.
+pub(super) struct Gate {
+    auth: Arc<dyn RouteAuth>,
+    /// Declared host names, lower case.
+    host_names: Vec<String>,
+    default_port: u16,
+    guesses: Guesses,
+}
+
+impl Gate {
+    /// A gate for a server that is also known by `host_names`; a declared name may come with any
+    /// port, since it stands for a proxy or a forwarded port.
+    pub(super) fn new(
+        auth: Arc<dyn RouteAuth>,
+        host_names: &[String],
+        is_tls: bool,
+        limits: &ServerLimits,
+    ) -> Self {
+        let normal = |name: &String| name.trim_end_matches('.').to_ascii_lowercase();
+        Gate {
+            auth,
+            host_names: host_names.iter().map(normal).collect(),
+            default_port: if is_tls { 443 } else { 80 },
+            guesses: Guesses { guesses_max: limits.guesses_max, windows: Mutex::default() },
+        }
+    }
+
+    /// The secret of a route that a hello names, if there is such a route.
+    pub(super) fn secret_of(&self, method: &Method, path: &str, key: &str) -> Option<Secret> {
+        match self.auth.access(method, path, key) {
+            Access::Secret(secret) | Access::Forbidden(secret) => Some(secret),
+            Access::Open | Access::Closed => None,
+        }
+    }
+
+    /// The name of the key that a request is shown with.
+    pub(super) fn key_of(&self, headers: &HeaderMap, sessions: &ServerSessions) -> Option<String> {
+        match bearer(headers) {
+            Bearer::Token(token) => token.split_once(':').map(|(key, _)| key.to_owned()),
+            Bearer::Absent | Bearer::Unreadable => sessions.key_of(headers),
+        }
+    }
+
+    /// Whether a request may pass, at time `now`, on a connection with these sessions.
+    pub(super) fn judge<B>(
+        &self,
+        request: &Request<B>,
+        sessions: &ServerSessions,
+        arrival: Arrival,
+        now: Instant,
+    ) -> GateVerdict {
+        let Some(host) = self.host_of(request, arrival.local) else {
+            return GateVerdict::Refuse(StatusCode::MISDIRECTED_REQUEST);
+        };
+        if is_from_foreign_page(request.headers(), &host) {
+            return GateVerdict::Refuse(StatusCode::FORBIDDEN);
+        }
+        if request.uri().path() == HELLO_PATH && request.method() == Method::POST {
+            return GateVerdict::Greet;
+        }
+        let access = |key: &str| self.auth.access(request.method(), request.uri().path(), key);
+        if matches!(access(""), Access::Open) {
+            return GateVerdict::Pass { authenticated: false };
+        }
+        let presented = match bearer(request.headers()) {
+            Bearer::Absent => return GateVerdict::Refuse(StatusCode::UNAUTHORIZED),
+            Bearer::Unreadable => None,
+            Bearer::Token(token) => Some(token.split_once(':').unwrap_or(("", token))),
+        };
+        let (key, shown) = match presented {
+            Some((key, token)) => (Some(key.to_owned()), ShownCredential::Token(token)),
+            None => (sessions.key_of(request.headers()), ShownCredential::InSession),
+        };
+        let found = key.as_deref().map_or(Access::Closed, access);
+        if let Access::Secret(secret) | Access::Forbidden(secret) = &found {
+            let target = request.uri().path_and_query().map_or("/", hyper::http::uri::PathAndQuery::as_str);
+            let right = match shown {
+                ShownCredential::Token(token) => secret.matches(token),
+                ShownCredential::InSession => {
+                    sessions.shows(request.headers(), secret, request.method(), target) == Some(true)
+                }
+            };
+            match (right, &found) {
+                (true, Access::Secret(_)) => return GateVerdict::Pass { authenticated: true },
+                (true, _) => return GateVerdict::Refuse(StatusCode::FORBIDDEN),
+                (false, _) => {}
+            }
+        }
+        // The right secret passes whatever happened before: on loopback all processes share one
+        // address, and one of them guessing must not lock out the others.
+        match self.guesses.too_many(network(arrival.peer.ip()), now) {
+            true => GateVerdict::Refuse(StatusCode::TOO_MANY_REQUESTS),
+            false => GateVerdict::Refuse(StatusCode::UNAUTHORIZED),
+        }
+    }
+
+    /// The host a request is for, if it names exactly one and that is us.
+    fn host_of<B>(&self, request: &Request<B>, local: SocketAddr) -> Option<Authority> {
+        let mut values = request.headers().get_all(HOST).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return None };
+        let host = Authority::parse(value.to_str().ok()?, self.default_port)?;
+        let agrees = self.target_agrees(request.method(), request.uri(), &host);
+        (agrees && self.is_ours(&host, local)).then_some(host)
+    }
+
+    /// A request target with a host in it must name the same one as the Host header.
+    fn target_agrees(&self, method: &Method, uri: &Uri, host: &Authority) -> bool {
+        let Some(authority) = uri.authority() else { return uri.scheme().is_none() };
+        let default_port = match uri.scheme_str() {
+            Some("http") => 80,
+            Some("https") => 443,
+            None if method == Method::CONNECT => self.default_port,
+            _ => return false,
+        };
+        Authority::parse(authority.as_str(), default_port).as_ref() == Some(host)
+    }
+
+    fn is_ours(&self, host: &Authority, local: SocketAddr) -> bool {
+        let literal = match host.name.parse::<IpAddr>() {
+            Ok(ip) => ip.to_canonical().is_loopback() || ip.to_canonical() == local.ip().to_canonical(),
+            Err(_) => host.name == "localhost",
+        };
+        (literal && host.port == local.port()) || self.host_names.contains(&host.name)
+    }
+}
+
+/// How a request shows that it knows a secret.
+enum ShownCredential<'a> {
+    /// As a bearer token.
+    Token(&'a str),
+    /// By what it has signed.
+    InSession,
+}
+
+enum Bearer<'a> {
+    Absent,
+    Unreadable,
+    Token(&'a str),
+}
+
+fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Bearer::Absent,
+        (Some(value), None) => value,
+        (Some(_), Some(_)) => return Bearer::Unreadable,
+    };
+    match value.to_str().ok().and_then(|text| text.split_once(' ')) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Bearer::Token(token.trim()),
+        _ => Bearer::Unreadable,
+    }
+}

@@ -1,0 +1,113 @@
+//! Reads a split block by block: every record whose first byte lies in a piece, whole, exactly once.
+//!
+//! A piece of lines that does not begin with its file looks at the byte before it to learn whether a line
+//! begins with it; the last line is read beyond the end of the piece. Pieces of the other formats begin and
+//! end at borders of records.
+
+mod piece;
+
+use super::local::MappedFile;
+use super::record::{Block, Source};
+use super::{Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Split};
+use piece::PieceBlocks;
+use std::sync::Arc;
+
+pub(super) use piece::BYTE_ORDER_MARK;
+
+/// Opens a split for reading. Files are opened one at a time, when their turn comes.
+///
+/// Blocks hold about [`InputLimits::block_bytes`], more only for a longer record, and belong to one file each.
+pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &InputLimits) -> SplitBlocks<'a> {
+    SplitBlocks {
+        split,
+        access,
+        limits: *limits,
+        pieces_begun: 0,
+        current: None,
+        source: Source { path: String::new(), input: split.input as usize },
+        mapping: None,
+        local_bytes: 0,
+        remote_bytes: 0,
+        left_out: 0,
+    }
+}
+
+/// The blocks of one split.
+pub struct SplitBlocks<'a> {
+    split: &'a Split,
+    access: &'a dyn FileAccess,
+    limits: InputLimits,
+    pieces_begun: usize,
+    current: Option<PieceBlocks>,
+    source: Source,
+    /// The map of the current file, if its blocks lie in one.
+    mapping: Option<Arc<MappedFile>>,
+    local_bytes: u64,
+    remote_bytes: u64,
+    left_out: u64,
+}
+
+impl SplitBlocks<'_> {
+    /// Bytes of the pieces opened so far that were read from this machine's file system.
+    #[must_use]
+    pub fn local_bytes(&self) -> u64 {
+        self.local_bytes
+    }
+
+    /// Bytes of the pieces opened so far that were fetched from another process.
+    #[must_use]
+    #[cfg(test)]
+    pub(crate) fn remote_bytes(&self) -> u64 {
+        self.remote_bytes
+    }
+
+    /// Bytes behind the data of gzip files that were left out so far.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Opens the next piece; `None` if there is none.
+    fn open_next(&mut self) -> Result<Option<PieceBlocks>, InputError> {
+        let Some(piece) = self.split.pieces.get(self.pieces_begun) else { return Ok(None) };
+        self.pieces_begun += 1;
+        let file = self.access.open(piece)?;
+        match &file {
+            OpenFile::Local(_) | OpenFile::Read(_) => self.local_bytes += piece.length,
+            OpenFile::Remote(_) => self.remote_bytes += piece.length,
+        }
+        self.source.path = piece.name.to_text();
+        self.mapping = match &file {
+            OpenFile::Local(file) if piece.compression == Compression::None => file.mapping().cloned(),
+            _ => None,
+        };
+        PieceBlocks::open(piece, self.split.format, file, &self.limits).map(Some)
+    }
+}
+
+impl Blocks for SplitBlocks<'_> {
+    fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
+        let found = loop {
+            if let Some(current) = &mut self.current {
+                if let Some(found) = current.find()? {
+                    break found;
+                }
+                current.window.verify_unchanged()?;
+                let left_out = current.window.left_out();
+                if 0 < left_out {
+                    tracing::warn!(file = %current.name, bytes = left_out, "left out what follows the gzip data");
+                }
+                self.left_out += left_out;
+                self.current = None;
+            }
+            match self.open_next()? {
+                Some(next) => self.current = Some(next),
+                None => return Ok(None),
+            }
+        };
+        let current = self.current.as_mut().expect("the block was just found in it");
+        let bytes = current.window.view(found.offset, found.length)?;
+        let mapping = self.mapping.as_ref();
+        Ok(Some(Block { mapping, ..Block::new(bytes, found.offset, self.split.format, &self.source) }))
+    }
+}

@@ -1,0 +1,220 @@
+//! The blocks of one piece of a split.
+
+use crate::input::border::{first_record, unclosed_quote, whole_records};
+use crate::input::compressed::Decoded;
+use crate::input::path::FilePath;
+use crate::input::record::RecordFormat;
+use crate::input::window::{Buffered, ByteRanges, Direct, Window};
+use crate::input::{Compression, InputError, InputLimits, OpenFile, Piece};
+use memchr::memchr;
+
+/// The mark by which some editors begin a file in UTF-8; no part of a table.
+pub(in crate::input) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Bytes looked at first when a record does not end within its block.
+const REST_BYTES: usize = 64 << 10;
+
+/// A stretch of the file that holds whole records.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub(super) offset: u64,
+    pub(super) length: usize,
+}
+
+pub(super) struct PieceBlocks {
+    pub(super) name: FilePath,
+    format: RecordFormat,
+    record_max: u64,
+    /// Records could be larger if there were room for them.
+    for_want_of_room: bool,
+    block_bytes: usize,
+    pub(super) window: Box<dyn Window>,
+    /// The next record begins here, or the piece begins here if `seek`.
+    at: u64,
+    /// Records that begin here or later belong to other pieces.
+    end: u64,
+    /// The piece may begin inside a record that belongs to the piece before.
+    seek: bool,
+    /// The piece begins with its file.
+    file_begins: bool,
+    /// The next record is a header.
+    header: bool,
+}
+
+impl PieceBlocks {
+    pub(super) fn open(
+        piece: &Piece,
+        format: RecordFormat,
+        file: OpenFile,
+        limits: &InputLimits,
+    ) -> Result<Self, InputError> {
+        let seek = format == RecordFormat::Lines && 0 < piece.offset;
+        let first = piece.offset - u64::from(seek);
+        let in_place = piece.compression == Compression::None && matches!(file, OpenFile::Local(_));
+        let window: Box<dyn Window> = match (piece.compression, file) {
+            (Compression::Gzip, file) => Box::new(Buffered::new(Decoded::gzip(piece, file, limits), 0)),
+            (Compression::Zstd, file) => Box::new(Buffered::new(Decoded::zstd(piece, file, limits)?, 0)),
+            (Compression::None, OpenFile::Local(file)) => Box::new(Direct(file)),
+            (Compression::None, OpenFile::Read(file) | OpenFile::Remote(file)) => {
+                let ranges = ByteRanges::new(file, first, piece.end(), piece.stamp.size);
+                Box::new(Buffered::new(ranges, first))
+            }
+        };
+        let whole_file = piece.compression != Compression::None;
+        let room = if in_place { u64::MAX } else { limits.buffered_record_max };
+        let record_max = limits.record_max.min(room).max(1);
+        Ok(Self {
+            name: piece.name.clone(),
+            format,
+            record_max,
+            for_want_of_room: record_max < limits.record_max,
+            // A block within the record limit: so only a record that outgrows its block can outgrow the limit.
+            block_bytes: limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
+            window,
+            at: first,
+            end: if whole_file { u64::MAX } else { piece.end() },
+            seek,
+            file_begins: piece.offset == 0,
+            header: piece.offset == 0 && matches!(format, RecordFormat::Csv { header: true, .. }),
+        })
+    }
+
+    /// The next block, without header and byte order mark; `None` behind the last record of the piece.
+    pub(super) fn find(&mut self) -> Result<Option<Found>, InputError> {
+        self.begin()?;
+        while let Some(mut found) = self.find_records()? {
+            self.at = found.offset + found.length as u64;
+            if self.header {
+                let skipped = self.skip_header(found)?;
+                found = Found { offset: found.offset + skipped as u64, length: found.length - skipped };
+            }
+            if 0 < found.length {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes to the first record, once.
+    fn begin(&mut self) -> Result<(), InputError> {
+        if self.seek {
+            self.seek = false;
+            self.seek_line()?;
+        }
+        if self.file_begins && matches!(self.format, RecordFormat::Csv { .. }) {
+            self.file_begins = false;
+            if self.window.view(0, BYTE_ORDER_MARK.len())? == BYTE_ORDER_MARK {
+                self.at = BYTE_ORDER_MARK.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// From the byte before the piece to the first byte behind a line end, or to the end of the piece.
+    fn seek_line(&mut self) -> Result<(), InputError> {
+        while self.at < self.end - 1 {
+            let length = clamp(self.end - 1 - self.at, self.block_bytes);
+            let bytes = self.window.view(self.at, length)?;
+            if let Some(newline) = memchr(b'\n', bytes) {
+                self.at += newline as u64 + 1;
+                return Ok(());
+            }
+            if bytes.len() < length {
+                break;
+            }
+            self.at += length as u64;
+        }
+        self.at = self.end;
+        Ok(())
+    }
+
+    /// Whole records that begin at `at`; the last one may be ended by the end of the file.
+    fn find_records(&mut self) -> Result<Option<Found>, InputError> {
+        if self.end <= self.at {
+            return Ok(None);
+        }
+        let length = clamp(self.end - self.at, self.block_bytes);
+        let bytes = self.window.view(self.at, length)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let (seen, whole) = (bytes.len(), whole_records(self.format, bytes));
+        let found = if seen < length {
+            let quote = unclosed_quote(self.format, &bytes[whole..]).map(|quote| whole + quote);
+            self.check_last(whole, seen, quote)?;
+            seen
+        } else if 0 < whole {
+            whole
+        } else {
+            self.find_long_record(length)?
+        };
+        Ok(Some(Found { offset: self.at, length: found }))
+    }
+
+    /// Bytes of the record at `at`, which does not end within `seen` bytes.
+    fn find_long_record(&mut self, seen: usize) -> Result<usize, InputError> {
+        // One byte more than the longest record with the longest line end.
+        let length_max = usize::try_from(self.record_max).unwrap_or(usize::MAX).saturating_add(3);
+        let mut length = seen.saturating_mul(2).max(REST_BYTES).min(length_max);
+        loop {
+            let bytes = self.window.view(self.at, length)?;
+            let (seen, ended) = (bytes.len(), first_record(self.format, bytes));
+            let content = ended.map_or(seen, |ended| ended.content);
+            let too_long = self.record_max < content as u64;
+            match ended {
+                Some(ended) if !too_long => return Ok(ended.length),
+                None if seen < length && !too_long => {
+                    let quote = unclosed_quote(self.format, bytes);
+                    self.check_last(0, seen, quote)?;
+                    return Ok(seen);
+                }
+                None if seen == length && length < length_max => {
+                    length = length.saturating_mul(2).min(length_max);
+                }
+                _ => {
+                    let quote = unclosed_quote(self.format, bytes).map(|quote| self.at + quote as u64);
+                    let (path, offset, limit) = (self.name.clone(), self.at, self.record_max);
+                    if self.for_want_of_room {
+                        return Err(InputError::NoRoom { path, offset, limit });
+                    }
+                    return Err(InputError::RecordTooLong { path, offset, limit, quote });
+                }
+            }
+        }
+    }
+
+    /// Whether the file may end `seen` bytes behind `at`, of which `whole` are ended records, and with a quote
+    /// left open `quote` bytes behind `at`.
+    fn check_last(&self, whole: usize, seen: usize, quote: Option<usize>) -> Result<(), InputError> {
+        if let Some(quote) = quote {
+            return Err(InputError::UnclosedQuote {
+                path: self.name.clone(),
+                offset: self.at + quote as u64,
+            });
+        }
+        match self.format {
+            RecordFormat::Fixed { length } if whole < seen => {
+                Err(InputError::FixedLength { path: self.name.clone(), size: self.at + seen as u64, length })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes up to the end of the first row that is not blank.
+    fn skip_header(&mut self, found: Found) -> Result<usize, InputError> {
+        let bytes = self.window.view(found.offset, found.length)?;
+        let mut skipped = 0;
+        while self.header && skipped < bytes.len() {
+            let rest = &bytes[skipped..];
+            let (length, content) = first_record(self.format, rest)
+                .map_or((rest.len(), rest.len()), |row| (row.length, row.content));
+            skipped += length;
+            self.header = content == 0;
+        }
+        Ok(skipped)
+    }
+}
+
+fn clamp(bytes: u64, most: usize) -> usize {
+    usize::try_from(bytes).map_or(most, |bytes| bytes.min(most))
+}

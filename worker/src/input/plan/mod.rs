@@ -1,0 +1,151 @@
+//! From files to splits: where a job is submitted.
+//!
+//! A file larger than a split is cut at multiples of the split size; smaller ones are packed, in order, into
+//! one split. Splits are in the order of inputs, then files, then offsets: a split's place in the list is its
+//! map index. CSV files that are cut are read once, because only that tells where rows end: by several threads to
+//! learn whether there are quotes, and if there are, from the beginning to the end. All other files are not
+//! even opened.
+
+mod packing;
+pub(super) mod rows;
+
+use super::Input;
+use super::list::{Listing, list_input, list_into};
+use super::path::FilePath;
+use super::record::RecordFormat;
+use super::split::{Piece, Split};
+use super::{Blocks, FileAccess, InputError, InputLimits, open_split};
+use packing::Packing;
+
+/// Splits a job may have.
+const SPLITS_MAX: usize = 1_000_000;
+
+/// How much a compressed file counts for when files are packed: text commonly shrinks to a quarter.
+const EXPANSION_TYPICAL: u64 = 4;
+
+/// Bytes of a file that are looked at for its first record; more only if they are blank.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// How files are cut and packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitRules {
+    /// Bytes of a split, at least 1; larger only where a compressed file or a row of CSV needs it.
+    pub split_bytes: u64,
+    /// Files packed into one split, at least 1.
+    pub pieces_max: usize,
+}
+
+impl Default for SplitRules {
+    /// 64 MiB, so that a task lasts a good part of a second; 1024 files, so that a split stays a short message.
+    fn default() -> Self {
+        Self { split_bytes: 64 << 20, pieces_max: 1024 }
+    }
+}
+
+/// The splits of a job's inputs, in map order.
+///
+/// # Errors
+/// All paths that cannot be used, in one error; a CSV file that cannot be read; too many splits.
+pub fn plan_splits(
+    inputs: &[Input],
+    listing: &dyn Listing,
+    rules: SplitRules,
+) -> Result<Vec<Split>, InputError> {
+    let rules = SplitRules { split_bytes: rules.split_bytes.max(1), pieces_max: rules.pieces_max.max(1) };
+    let mut splits = Vec::new();
+    for (index, (input, files)) in inputs.iter().zip(list_all(inputs, listing)?).enumerate() {
+        let mut packing = Packing {
+            input: u32::try_from(index).unwrap_or(u32::MAX),
+            format: input.format,
+            rules,
+            splits: &mut splits,
+            open_bytes: None,
+        };
+        for file in files {
+            packing.add(file)?;
+        }
+    }
+    Ok(splits)
+}
+
+/// The side inputs of a job, each a split that holds its files whole.
+///
+/// # Errors
+/// As [`plan_splits`].
+pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, InputError> {
+    let files = list_all(side, listing)?;
+    let number = |index| u32::try_from(index).unwrap_or(u32::MAX);
+    Ok(side
+        .iter()
+        .zip(files)
+        .enumerate()
+        .map(|(index, (input, pieces))| Split { input: number(index), format: input.format, pieces })
+        .collect())
+}
+
+/// Bytes of all files of an input; compressed files count with their compressed size.
+///
+/// # Errors
+/// As [`list_input`].
+pub fn input_bytes(input: &Input, listing: &dyn Listing) -> Result<u64, InputError> {
+    Ok(list_input(input, listing)?.iter().map(|piece| piece.length).sum())
+}
+
+/// The first record of each file of an input that has one, without its line end, also if it is a header.
+///
+/// # Errors
+/// As [`plan_splits`], and what reading those records may bring.
+pub fn first_records(
+    input: &Input,
+    listing: &dyn Listing,
+    access: &dyn FileAccess,
+    limits: &InputLimits,
+) -> Result<Vec<FirstRecord>, InputError> {
+    let format = match input.format {
+        RecordFormat::Csv { delimiter, .. } => RecordFormat::Csv { delimiter, header: false },
+        other => other,
+    };
+    let mut records = Vec::new();
+    for piece in list_input(input, listing)? {
+        let path = piece.name.clone();
+        if let Some(bytes) = first_of(piece, format, access, limits)? {
+            records.push(FirstRecord { path, bytes });
+        }
+    }
+    Ok(records)
+}
+
+/// The first record of a file, without its line end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FirstRecord {
+    /// The file as the user named it.
+    pub path: FilePath,
+    /// What the record holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Looks into the head of the file, and into the whole of it if that is blank.
+fn first_of(
+    whole: Piece,
+    format: RecordFormat,
+    access: &dyn FileAccess,
+    limits: &InputLimits,
+) -> Result<Option<Vec<u8>>, InputError> {
+    let head = Piece { length: whole.length.min(HEAD_BYTES), ..whole.clone() };
+    for piece in [head, whole] {
+        let split = Split { input: 0, format, pieces: vec![piece] };
+        let mut blocks = open_split(&split, access, limits);
+        while let Some(block) = blocks.next_block()? {
+            if let Some(record) = block.records().next() {
+                return Ok(Some(record.bytes().to_vec()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn list_all(inputs: &[Input], listing: &dyn Listing) -> Result<Vec<Vec<Piece>>, InputError> {
+    let mut bad = Vec::new();
+    let files = inputs.iter().map(|input| list_into(input, listing, &mut bad)).collect();
+    if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
+}

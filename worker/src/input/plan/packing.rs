@@ -1,0 +1,88 @@
+//! Files cut into pieces, and pieces packed into splits.
+
+use super::rows::row_cuts;
+use super::{EXPANSION_TYPICAL, SPLITS_MAX, SplitRules};
+use crate::input::InputError;
+use crate::input::record::RecordFormat;
+use crate::input::split::{Compression, Piece, Place, Split};
+
+/// Cuts and packs the files of one input.
+pub(super) struct Packing<'a> {
+    pub(super) input: u32,
+    pub(super) format: RecordFormat,
+    pub(super) rules: SplitRules,
+    pub(super) splits: &'a mut Vec<Split>,
+    /// Bytes in the last split, if it may take more files.
+    pub(super) open_bytes: Option<u64>,
+}
+
+impl Packing<'_> {
+    pub(super) fn add(&mut self, file: Piece) -> Result<(), InputError> {
+        let bytes = match file.compression {
+            Compression::None => file.length,
+            Compression::Gzip | Compression::Zstd => file.length.saturating_mul(EXPANSION_TYPICAL),
+        };
+        if bytes <= self.rules.split_bytes {
+            return self.pack(file, bytes);
+        }
+        self.open_bytes = None;
+        let mut offset = 0;
+        for end in self.cuts(&file)?.into_iter().chain([file.length]).filter(|&cut| cut <= file.length) {
+            if offset < end {
+                self.push(Piece { offset, length: end - offset, ..file.clone() })?;
+            }
+            offset = end;
+        }
+        Ok(())
+    }
+
+    /// Puts a small file into the last split if there is room, and into a new one if not.
+    fn pack(&mut self, file: Piece, bytes: u64) -> Result<(), InputError> {
+        if let (Some(open), Some(last)) = (self.open_bytes, self.splits.last_mut())
+            && open + bytes <= self.rules.split_bytes
+            && last.pieces.len() < self.rules.pieces_max
+            && last.pieces.last().is_some_and(|piece| piece.place == file.place)
+        {
+            last.pieces.push(file);
+            self.open_bytes = Some(open + bytes);
+            return Ok(());
+        }
+        self.push(file)?;
+        self.open_bytes = Some(bytes);
+        Ok(())
+    }
+
+    fn push(&mut self, piece: Piece) -> Result<(), InputError> {
+        if self.splits.len() == SPLITS_MAX {
+            return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+        }
+        self.splits.push(Split { input: self.input, format: self.format, pieces: vec![piece] });
+        Ok(())
+    }
+
+    /// Where a large file is cut, ascending.
+    fn cuts(&self, file: &Piece) -> Result<Vec<u64>, InputError> {
+        if file.compression != Compression::None {
+            return Ok(Vec::new());
+        }
+        let step = match self.format {
+            RecordFormat::Lines => self.rules.split_bytes,
+            RecordFormat::Fixed { length } => {
+                let length = u64::from(length);
+                (self.rules.split_bytes / length).max(1) * length
+            }
+            RecordFormat::Csv { delimiter, .. } => {
+                return match file.place {
+                    Place::Submitter => row_cuts(file, delimiter, self.rules.split_bytes),
+                    // Whoever plans cannot read it, so its rows stay together.
+                    Place::Worker(_) => Ok(Vec::new()),
+                };
+            }
+        };
+        let count = (file.length - 1) / step;
+        if SPLITS_MAX as u64 <= count {
+            return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+        }
+        Ok((1..=count).map(|index| index * step).collect())
+    }
+}

@@ -1,0 +1,143 @@
+//! Where a file of CSV can be cut: at ends of rows that no quote hides.
+
+use crate::input::InputError;
+use crate::input::blocks::BYTE_ORDER_MARK;
+use crate::input::border::{QUOTE, RowCuts};
+use crate::input::local::open_regular;
+use crate::input::path::FilePath;
+use crate::input::split::{FileStamp, Piece};
+use memchr::memchr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes read at once when a CSV file is searched for rows.
+const SCAN_BYTES: usize = 256 << 10;
+
+/// Threads that look for quotes: more only wait for memory.
+const SCAN_THREADS_MAX: usize = 8;
+
+/// Reads a CSV file once to find rows that end near multiples of the split size.
+///
+/// With plain reads and not through a map: a file that shrinks meanwhile is then an error, not a signal.
+pub(super) fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, InputError> {
+    let failed = |source| InputError::from_io(&file.name, source);
+    let open = open_regular(file.path.to_path()).map_err(failed)?;
+    let (cuts, unclosed) = if holds_quotes(&open, file.length).map_err(failed)? {
+        let rows = scan_rows(&open, delimiter, split_bytes).map_err(failed)?;
+        let unclosed = rows.unclosed();
+        (rows.cuts, unclosed)
+    } else {
+        (plain_cuts(&open, file.length, split_bytes).map_err(failed)?, None)
+    };
+    let now = FileStamp::of(&open.metadata().map_err(failed)?);
+    let path = FilePath::clone(&file.name);
+    match unclosed {
+        _ if now != file.stamp => Err(InputError::Changed { path, was: file.stamp, now: Some(now) }),
+        Some(offset) => Err(InputError::UnclosedQuote { path, offset }),
+        None => Ok(cuts),
+    }
+}
+
+/// Whether there is a quote in the file. Looked for by several threads, each in its own stretch.
+fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).clamp(1, SCAN_THREADS_MAX) as u64;
+    let stretch = length.div_ceil(threads).max(SCAN_BYTES as u64);
+    let found = AtomicBool::new(false);
+    let look = |from: u64| -> std::io::Result<()> {
+        let end = (from + stretch).min(length);
+        let (mut at, mut chunk) = (from, vec![0; SCAN_BYTES]);
+        while at < end && !found.load(Relaxed) {
+            let wanted = (end - at).min(SCAN_BYTES as u64) as usize;
+            let count = read_some_at(file, &mut chunk[..wanted], at)?;
+            if count == 0 {
+                break;
+            }
+            if memchr(QUOTE, &chunk[..count]).is_some() {
+                found.store(true, Relaxed);
+            }
+            at += count as u64;
+        }
+        Ok(())
+    };
+    let starts: Vec<u64> =
+        (0..threads).map(|number| number * stretch).filter(|from| *from < length).collect();
+    let looked = std::thread::scope(|scope| {
+        let others: Vec<_> = starts.iter().skip(1).map(|from| scope.spawn(|| look(*from))).collect();
+        let mut looked = starts.first().map_or(Ok(()), |from| look(*from));
+        for other in others {
+            looked = looked.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        looked
+    });
+    looked.map(|()| found.into_inner())
+}
+
+/// The cuts of a CSV file without quotes: line ends, of which only those near the wanted places are read.
+pub(in crate::input) fn plain_cuts(file: &File, length: u64, split_bytes: u64) -> std::io::Result<Vec<u64>> {
+    let mut chunk = vec![0; SCAN_BYTES.min(64 << 10)];
+    let mut find = |mut at: u64, is_wanted: fn(u8) -> bool| -> std::io::Result<Option<u64>> {
+        while at < length {
+            let count = read_some_at(file, &mut chunk, at)?;
+            if let Some(found) = chunk[..count].iter().position(|byte| is_wanted(*byte)) {
+                return Ok(Some(at + found as u64));
+            }
+            if count == 0 {
+                break;
+            }
+            at += count as u64;
+        }
+        Ok(None)
+    };
+    let mut cuts = Vec::new();
+    // The first row that is not blank may be a header, and stays with what follows.
+    let mut mark = [0; BYTE_ORDER_MARK.len()];
+    let marked = read_some_at(file, &mut mark, 0)? == mark.len() && mark == BYTE_ORDER_MARK;
+    let begin = if marked { mark.len() as u64 } else { 0 };
+    let Some(mut from) = find(begin, |byte| !matches!(byte, b'\r' | b'\n'))? else { return Ok(cuts) };
+    let mut wanted = split_bytes;
+    while let Some(newline) = find(from.max(wanted - 1), |byte| byte == b'\n')? {
+        cuts.push(newline + 1);
+        from = newline + 1;
+        wanted = (from / split_bytes + 1) * split_bytes;
+    }
+    Ok(cuts)
+}
+
+fn read_some_at(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<usize> {
+    loop {
+        match file.read_at(buffer, at) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// The rows of a CSV file read from its beginning to its end.
+pub(in crate::input) fn scan_rows(
+    mut file: impl Read,
+    delimiter: u8,
+    split_bytes: u64,
+) -> std::io::Result<RowCuts> {
+    let mut first = Vec::with_capacity(BYTE_ORDER_MARK.len());
+    file.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut first)?;
+    let mut rows = if first == BYTE_ORDER_MARK {
+        RowCuts::new(delimiter, split_bytes, first.len() as u64)
+    } else {
+        let mut rows = RowCuts::new(delimiter, split_bytes, 0);
+        rows.feed(&first);
+        rows
+    };
+    let mut chunk = vec![0; SCAN_BYTES];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(rows),
+            Ok(count) => rows.feed(&chunk[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

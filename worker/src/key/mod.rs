@@ -1,0 +1,162 @@
+//! Keys: what pairs are grouped and sorted by. The order of a key's bytes is the order of the key.
+//!
+//! So nothing in the engine ever decodes a key to compare it. `FORMAT.md` has the encodings. A type has two:
+//! the whole form, used where its end is known (a `String` is its bytes), and the part form, used inside
+//! tuples, `Option` and `Vec`, which is prefix-free: no encoding of a value begins another one's.
+
+pub(crate) mod hash;
+mod impls;
+#[cfg(test)]
+mod tests;
+
+/// Bytes that are not the encoding of a key of the expected type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{length} bytes at {place} are not {expected}")]
+pub struct DecodeError {
+    /// What was expected.
+    pub expected: &'static str,
+    /// Where: in a whole key, or in a part of one.
+    pub place: &'static str,
+    /// Bytes there were.
+    pub length: usize,
+}
+
+impl DecodeError {
+    /// An error inside a key.
+    #[must_use]
+    pub fn part(expected: &'static str, bytes: &[u8]) -> Self {
+        Self { expected, place: "a part of a key", length: bytes.len() }
+    }
+
+    /// An error of a whole key.
+    #[must_use]
+    pub fn whole(expected: &'static str, bytes: &[u8]) -> Self {
+        Self { expected, place: "a whole key", length: bytes.len() }
+    }
+}
+
+/// How many bytes of an encoded key make up its group (secondary sort).
+pub type GroupPrefix = fn(&[u8]) -> usize;
+
+/// What pairs are grouped and sorted by: integers, `bool`, `char`, floats (by `total_cmp`), `String`,
+/// [`ByteString`], `()`, tuples of two to six, `Option`, `Vec` and [`Reverse`](std::cmp::Reverse) of keys.
+///
+/// For own types use [`key_newtype!`](crate::key_newtype), or write this trait in terms of another key's.
+/// The laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for both forms;
+/// equal keys have equal encodings; part encodings are prefix-free; decoding gives back what was encoded.
+pub trait Key: Sized + 'static {
+    /// How a key is handed to and taken from user code: `&str` for `String`, `&[u8]` for [`ByteString`], the
+    /// key itself for all others.
+    type View<'a>;
+
+    /// Appends the whole form.
+    fn encode(view: Self::View<'_>, out: &mut Vec<u8>);
+
+    /// Hands the whole form to `use_bytes`; `scratch` is used where the view is not already the encoding.
+    #[inline]
+    fn with_bytes<R>(view: Self::View<'_>, scratch: &mut Vec<u8>, use_bytes: impl FnOnce(&[u8]) -> R) -> R {
+        scratch.clear();
+        Self::encode(view, scratch);
+        use_bytes(scratch)
+    }
+
+    /// The key of a whole form.
+    ///
+    /// # Errors
+    /// Bytes that are not exactly one key.
+    fn decode(bytes: &[u8]) -> Result<Self::View<'_>, DecodeError>;
+
+    /// Appends the part form.
+    fn encode_part(&self, out: &mut Vec<u8>);
+
+    /// Takes one part form off the front of `bytes`.
+    ///
+    /// # Errors
+    /// Bytes that do not begin with one.
+    fn decode_part(bytes: &mut &[u8]) -> Result<Self, DecodeError>;
+
+    /// Takes one part form off the front of `bytes` without making a key of it.
+    ///
+    /// # Errors
+    /// Bytes that do not begin with one.
+    fn skip_part(bytes: &mut &[u8]) -> Result<(), DecodeError> {
+        Self::decode_part(bytes).map(|_| ())
+    }
+}
+
+/// A key with a first component, by which it can be grouped: the tuples.
+pub trait CompositeKey: Key {
+    /// Bytes of the first component at the front of an encoded key.
+    fn first_length(encoded: &[u8]) -> usize;
+}
+
+/// Any bytes, as key or value. Text that need not be UTF-8, fixed records, anything already encoded.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct ByteString(pub Vec<u8>);
+
+impl From<&[u8]> for ByteString {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+impl From<Vec<u8>> for ByteString {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl AsRef<[u8]> for ByteString {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for ByteString {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Makes a tuple struct with one field a key that sorts like its field.
+///
+/// ```
+/// #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// struct Year(u16);
+/// gristmill_worker::key_newtype!(Year(u16));
+/// ```
+#[macro_export]
+macro_rules! key_newtype {
+    ($name:ident($inner:ty)) => {
+        impl $crate::key::Key for $name {
+            type View<'a> = $name;
+
+            fn encode(view: $name, out: &mut Vec<u8>) {
+                <$inner as $crate::key::Key>::encode_part(&view.0, out);
+            }
+
+            fn decode(mut bytes: &[u8]) -> Result<$name, $crate::key::DecodeError> {
+                let whole = bytes;
+                let key = <$name as $crate::key::Key>::decode_part(&mut bytes)?;
+                if bytes.is_empty() {
+                    Ok(key)
+                } else {
+                    Err($crate::key::DecodeError::whole(stringify!($name), whole))
+                }
+            }
+
+            fn encode_part(&self, out: &mut Vec<u8>) {
+                <$inner as $crate::key::Key>::encode_part(&self.0, out);
+            }
+
+            fn decode_part(bytes: &mut &[u8]) -> Result<$name, $crate::key::DecodeError> {
+                <$inner as $crate::key::Key>::decode_part(bytes).map($name)
+            }
+
+            fn skip_part(bytes: &mut &[u8]) -> Result<(), $crate::key::DecodeError> {
+                <$inner as $crate::key::Key>::skip_part(bytes)
+            }
+        }
+    };
+}

@@ -1,0 +1,125 @@
+//! What can stand in a field of a line of output, and how it is written.
+
+use super::Output;
+use std::fmt;
+
+/// What can stand in a field of a line: text, bytes, numbers. Written as people write it, without quotes.
+pub trait Field {
+    /// Writes the field.
+    fn write_to(&self, out: &mut Output);
+}
+
+impl<F: Field + ?Sized> Field for &F {
+    #[inline]
+    fn write_to(&self, out: &mut Output) {
+        (**self).write_to(out);
+    }
+}
+
+impl Field for [u8] {
+    #[inline]
+    fn write_to(&self, out: &mut Output) {
+        out.write(self);
+    }
+}
+
+impl<const N: usize> Field for [u8; N] {
+    fn write_to(&self, out: &mut Output) {
+        out.write(self);
+    }
+}
+
+macro_rules! text_fields {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn write_to(&self, out: &mut Output) {
+                out.write(self.as_ref());
+            }
+        }
+    )*};
+}
+text_fields!(str, String, Vec<u8>, crate::key::ByteString);
+
+macro_rules! integer_fields {
+    ($($type:ident),*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn write_to(&self, out: &mut Output) {
+                // The longest has 39 digits and a sign.
+                let mut digits = [0u8; 40];
+                let mut at = digits.len();
+                let mut rest = self.unsigned_abs_value();
+                loop {
+                    at -= 1;
+                    digits[at] = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                    if rest == 0 {
+                        break;
+                    }
+                }
+                if self.is_below_zero() {
+                    at -= 1;
+                    digits[at] = b'-';
+                }
+                out.write(&digits[at..]);
+            }
+        }
+    )*};
+}
+
+/// The two questions about an integer that signed and unsigned types answer differently.
+trait Magnitude {
+    type Unsigned;
+    fn unsigned_abs_value(&self) -> Self::Unsigned;
+    fn is_below_zero(&self) -> bool;
+}
+
+macro_rules! magnitudes {
+    ($($signed:ident of $unsigned:ident),*) => {$(
+        impl Magnitude for $signed {
+            type Unsigned = $unsigned;
+            #[inline]
+            fn unsigned_abs_value(&self) -> $unsigned {
+                self.unsigned_abs()
+            }
+            #[inline]
+            fn is_below_zero(&self) -> bool {
+                *self < 0
+            }
+        }
+        impl Magnitude for $unsigned {
+            type Unsigned = $unsigned;
+            #[inline]
+            fn unsigned_abs_value(&self) -> $unsigned {
+                *self
+            }
+            #[inline]
+            fn is_below_zero(&self) -> bool {
+                false
+            }
+        }
+    )*};
+}
+magnitudes!(i8 of u8, i16 of u16, i32 of u32, i64 of u64, i128 of u128, isize of usize);
+integer_fields!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+
+macro_rules! display_fields {
+    ($($type:ident),*) => {$(
+        impl Field for $type {
+            fn write_to(&self, out: &mut Output) {
+                out.write(self.to_string().as_bytes());
+            }
+        }
+    )*};
+}
+display_fields!(f32, f64, bool, char);
+
+impl Field for fmt::Arguments<'_> {
+    fn write_to(&self, out: &mut Output) {
+        match self.as_str() {
+            Some(text) => out.write(text.as_bytes()),
+            None => out.write(self.to_string().as_bytes()),
+        }
+    }
+}

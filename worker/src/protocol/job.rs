@@ -1,0 +1,51 @@
+//! The description of a job that the master sends to its workers.
+
+use crate::folder::PlainName;
+use crate::http::{Endpoint, Secret};
+use crate::input::{FilePath, Split};
+use gristmill_scheduler::ids::{JobId, WorkerId};
+use serde::{Deserialize, Serialize};
+
+/// How large the records of a job's input may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordLimits {
+    /// Longest record in bytes.
+    pub record_bytes_max: u64,
+    /// Bytes that may come out of a compressed file for each that goes in.
+    pub expansion_max: u32,
+}
+
+/// All a worker must know of a job.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct JobOrder {
+    /// Its number.
+    pub job: JobId,
+    /// Its name in the registry.
+    pub name: String,
+    /// Its parameters as JSON.
+    pub parameters: String,
+    /// Number of maps.
+    pub maps: u32,
+    /// Number of partitions; 0 for map-only.
+    pub partitions: u32,
+    /// Borders of the ranges of a totally ordered job, `partitions - 1` encoded keys; empty otherwise.
+    pub cuts: Vec<Vec<u8>>,
+    /// What opens this job's segments and files.
+    pub key: Secret,
+    /// Output directory as the submitter names it.
+    pub output: FilePath,
+    /// Name of a file in `_temporary` there: whoever sees it shares the directory with the submitter.
+    pub output_probe: PlainName,
+    /// Side inputs, each with its files whole.
+    pub side: Vec<Split>,
+    /// Where the attached submitter serves its files and takes parts; `None` if it does not.
+    pub submitter: Option<Endpoint>,
+    /// Where workers that files are named on serve them.
+    pub peers: Vec<(WorkerId, Endpoint)>,
+    /// Limits of reading its input.
+    pub limits: RecordLimits,
+    /// Whether parts are synced to disk before they count as published.
+    pub sync: bool,
+    /// No progress for this long means that user code hangs, milliseconds.
+    pub hang_ms: u64,
+}

@@ -1,0 +1,230 @@
+//! The frames between master and worker: one long-lived connection, used in both directions.
+//!
+//! A frame is a 4-byte little-endian length and that many bytes as `codec` makes them. The first frame of a connection
+//! is [`Hello`](WorkerFrame::Hello) from the worker, answered by `Welcome` or `Refused`. Of the scheduler's
+//! types only ids appear here; the master translates facts and orders at its own border.
+//!
+//! Not here: payload. Records travel between workers over HTTP and never touch this connection.
+
+mod framing;
+mod handover;
+mod hello;
+mod job;
+mod lanes;
+mod report;
+
+use crate::http::{Endpoint, Secret};
+use crate::input::{FileStamp, Split};
+use crate::segment::OutputPrint;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use serde::{Deserialize, Serialize};
+
+pub use framing::{FrameError, FrameReader, push_frame, push_worker_frame, write_frame};
+pub use handover::{Continuation, HandOver};
+pub use hello::{Hello, SlotCounts, ended_proof};
+pub use job::{JobOrder, RecordLimits};
+pub use lanes::{LaneOrder, LaneShare};
+pub use report::{AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, MemoryUse, Part};
+
+/// Version of the frames below. Both sides must have the same.
+pub const PROTOCOL_VERSION: u32 = 5;
+
+/// Longest frame in bytes, once both sides know each other.
+pub const FRAME_BYTES_MAX: usize = 64 << 20;
+
+/// Slots of one worker, of one kind.
+pub const SLOTS_MAX: u32 = 1000;
+
+/// Longest frame of a worker in bytes: all partitions that a job can have, of one map, are a third of it.
+pub const WORKER_FRAME_BYTES_MAX: usize = 16 << 20;
+
+/// Memory that the lists of a worker's frame may take, bytes: no frame of a worker that is right has lists that are
+/// much larger than they are encoded, and several frames of one that lies are in a master's memory at once.
+pub const WORKER_FRAME_MEMORY_MAX: usize = WORKER_FRAME_BYTES_MAX;
+
+/// Longest first frame in bytes, before the worker has been accepted.
+pub const HELLO_BYTES_MAX: usize = 4 << 10;
+
+/// Path of the control connection on the master.
+pub const CONNECT_PATH: &str = "/worker/connect";
+
+/// What the connection is upgraded to.
+pub const CONTROL_PROTOCOL: &str = "gristmill-control";
+
+/// A frame from a worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub enum WorkerFrame {
+    /// First frame.
+    Hello(Hello),
+    /// Sign of life, several times a second.
+    Heartbeat(Heartbeat),
+    /// Answer to `Ping`.
+    Pong {
+        /// The master's clock as in the ping, nanoseconds.
+        master_ns: u64,
+        /// The worker's clock when it answered, nanoseconds.
+        worker_ns: u64,
+    },
+    /// A map attempt ended well and its output is held by this worker.
+    MapFinished {
+        attempt: AttemptId,
+        /// What its output consists of.
+        print: OutputPrint,
+        /// What it did.
+        report: AttemptReport,
+    },
+    /// A part was built, and lies ready to be published, by a reduce attempt (or a map attempt of a map-only job).
+    PartFinished {
+        attempt: AttemptId,
+        part: Part,
+        /// The file it was built in, as it stands now where the output is.
+        stamp: FileStamp,
+        /// What the attempt did.
+        report: AttemptReport,
+    },
+    /// An attempt ended badly.
+    AttemptFailed {
+        attempt: AttemptId,
+        /// Whose fault.
+        class: FailureClass,
+        /// What happened, one line, escaped for display.
+        message: String,
+        /// What it did until then.
+        report: AttemptReport,
+    },
+    /// A queued attempt is given back, as the master asked, before it began.
+    Returned { attempt: AttemptId },
+    /// A reduce attempt stopped at a border between groups of keys, as the master asked, and has left its slot.
+    Suspended { attempt: AttemptId },
+    /// A reduce attempt cannot leave its slot, though the master asked: there is no room for what it holds.
+    NotSuspended { attempt: AttemptId },
+    /// A suspended reduce attempt has ended, and another can go on where it stood.
+    HandedOver {
+        attempt: AttemptId,
+        /// Where it stood.
+        state: HandOver,
+        /// What it did until then.
+        report: AttemptReport,
+    },
+    /// Segments have arrived at the home of their partitions, with one request.
+    Fetched {
+        /// Map by map.
+        outputs: Vec<FetchedOutput>,
+        /// Where from.
+        from: WorkerId,
+        /// When the request began, worker's clock, nanoseconds.
+        started_ns: u64,
+        /// When the last byte was in, worker's clock, nanoseconds.
+        ended_ns: u64,
+    },
+    /// Segments of one map output could not be had, after retries.
+    FetchFailed {
+        /// The map attempt whose output it was.
+        map: AttemptId,
+        /// Where it was looked for.
+        from: WorkerId,
+        /// Whose fault.
+        class: FailureClass,
+        /// What happened.
+        message: String,
+    },
+    /// A finished attempt asks to publish its part.
+    CommitRequest { attempt: AttemptId },
+    /// What user code wrote to stdout or stderr.
+    Log {
+        /// The attempt that ran then; `None` if several did.
+        attempt: Option<AttemptId>,
+        /// As written, at most [`crate::agent::LOG_CHUNK_BYTES_MAX`].
+        bytes: Vec<u8>,
+    },
+    /// The worker leaves in good order.
+    Goodbye,
+}
+
+/// A frame from the master.
+#[derive(Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub enum MasterFrame {
+    /// The worker is in.
+    Welcome {
+        /// Its name from now on.
+        worker: WorkerId,
+        /// Heartbeats this many milliseconds apart, please.
+        heartbeat_ms: u32,
+        /// What opens this worker's listings and samples of files, to clients that may submit jobs.
+        list_key: Secret,
+    },
+    /// The worker is not wanted, and why.
+    Refused {
+        /// For a person.
+        reason: String,
+    },
+    /// Read your clock.
+    Ping {
+        /// The master's clock, nanoseconds.
+        master_ns: u64,
+    },
+    /// All about a job; comes before anything else that names it.
+    Job(Box<JobOrder>),
+    /// Run a map attempt, after those launched before if no slot is free.
+    LaunchMap {
+        attempt: AttemptId,
+        /// What to read.
+        split: Split,
+    },
+    /// Run a reduce attempt; its input is complete at this worker.
+    LaunchReduce {
+        attempt: AttemptId,
+        /// The maps whose output is empty, which were not announced: one bit each, 64 to a word, the lowest
+        /// first.
+        empty: Vec<u64>,
+        /// Where an earlier attempt stood that was handed over; `None`: from the beginning.
+        resume: Option<Continuation>,
+    },
+    /// Stop a reduce attempt at the next border between groups of keys and leave its slot.
+    Suspend { attempt: AttemptId },
+    /// Let a suspended attempt go on, after those launched before if no slot is free.
+    Resume { attempt: AttemptId },
+    /// Write down where a suspended attempt stands and end it.
+    HandOver { attempt: AttemptId },
+    /// Which jobs' segments to fetch first, from now on.
+    Lanes(LaneOrder),
+    /// Give back an attempt that has not begun.
+    Recall { attempt: AttemptId },
+    /// Gather these partitions from now on.
+    Home { job: JobId, partition: u32 },
+    /// Map outputs can be fetched.
+    Announce {
+        /// The attempts that made them.
+        maps: Vec<AttemptId>,
+        /// Who has them.
+        from: WorkerId,
+        /// Where that worker serves it.
+        endpoint: Endpoint,
+    },
+    /// Do not fetch that map output any more.
+    Retract {
+        /// The attempt that made it.
+        map: AttemptId,
+    },
+    /// Stop gathering a partition and drop what there is of it.
+    Unhome { job: JobId, partition: u32 },
+    /// Stop an attempt.
+    Kill { attempt: AttemptId },
+    /// Your part is the one that will be published.
+    CommitGranted {
+        attempt: AttemptId,
+        /// What opens the submitter's route for this attempt's part.
+        permit: Secret,
+    },
+    /// Your part will not be published: another attempt's will.
+    CommitRefused { attempt: AttemptId },
+    /// The job is over: drop everything of it.
+    Forget { job: JobId },
+    /// End your process.
+    Shutdown,
+}
+
+#[cfg(test)]
+mod tests;

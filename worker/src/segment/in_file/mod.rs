@@ -1,0 +1,209 @@
+//! Segments whose pairs still lie in the input: only their order is held, 16 bytes for each pair.
+//!
+//! For sorts: a pair without a value whose key lies in a mapped file need not be copied to become a map output. A
+//! merge on this worker reads the keys where they are. A worker that sees the same files is sent the order alone and
+//! maps the file itself; for others the very bytes that a segment in memory would have are made as they are sent.
+//! Whoever has read such a segment to its end checks that the file is still the one that the map read, as the map
+//! itself does. If not, the job fails for its input: a reduce that reads in place says so at once, and a worker that
+//! serves does not have the output any more, so that the map runs again and says so.
+
+mod read;
+mod receive;
+
+use super::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError,
+    SegmentHeader, SegmentId, SegmentIndex, SortEntry, WriteSetting,
+};
+use crate::budget::Reservation;
+use crate::input::{FilePlace, MappedFile};
+use receive::CHECKSUM_BYTES;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use read::InFileBytes;
+pub(crate) use read::InFileReader;
+pub(crate) use receive::ReceivedOrder;
+
+/// The pairs of one map output, sorted by partition and key.
+pub(crate) struct InFileOutput {
+    file: Arc<MappedFile>,
+    /// Where in the file places are counted from.
+    start: usize,
+    entries: Vec<SortEntry>,
+    /// Those that have pairs, ascending by partition.
+    parts: Vec<FileRun>,
+    /// Given back when the output goes: the entries' memory, and the bytes of the file that it relies on. Who was sent
+    /// the order relies on no more of the file than who sent it.
+    _reservations: Vec<Reservation>,
+}
+
+/// Memory that a partition with pairs costs, bytes.
+pub(crate) const PART_BYTES: usize = size_of::<FileRun>() + INDEX_ENTRY_BYTES;
+
+struct FileRun {
+    entries: Range<usize>,
+    header: SegmentHeader,
+}
+
+impl InFileOutput {
+    /// An output of sorted entries, whose places count from `start` of `file`. `held` is for the entries and what is
+    /// noted of each partition, `relied_on` for the bytes of the file.
+    pub fn new(
+        setting: &WriteSetting,
+        file: Arc<MappedFile>,
+        start: usize,
+        entries: Vec<SortEntry>,
+        mut held: Reservation,
+        relied_on: Reservation,
+    ) -> Self {
+        let mut parts: Vec<FileRun> = Vec::new();
+        let mut begin = 0;
+        for run in entries.chunk_by(|a, b| a.partition() == b.partition()) {
+            let partition = run[0].partition();
+            let mut header = setting.header(partition);
+            header.records = run.len() as u64;
+            header.length = HEADER_BYTES as u64;
+            let mut block = 0;
+            for (number, entry) in run.iter().enumerate() {
+                block += entry.framed_length();
+                if BLOCK_BYTES <= block || number + 1 == run.len() {
+                    header.length += (BLOCK_HEADER_BYTES + block) as u64;
+                    header.block_max = header.block_max.max(block as u32);
+                    block = 0;
+                }
+            }
+            parts.push(FileRun { entries: begin..begin + run.len(), header });
+            begin += run.len();
+        }
+        parts.shrink_to_fit();
+        held.shrink_to(size_of_val(&entries[..]) + parts.len() * PART_BYTES);
+        Self { file, start, entries, parts, _reservations: vec![held, relied_on] }
+    }
+
+    /// Where segments would lie if they lay one after another.
+    pub fn index(&self, partitions: u32) -> SegmentIndex {
+        let mut index = SegmentIndex::new(partitions);
+        for FileRun { header, .. } in &self.parts {
+            index.push(header.id.partition, header.length, header.records);
+        }
+        index.shrink_to_fit();
+        index
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.file.bytes()[self.start..]
+    }
+
+    /// The fingerprint of its pairs.
+    pub fn print(&self) -> OutputPrint {
+        OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
+    }
+}
+
+impl std::fmt::Debug for InFileOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InFileOutput").field("pairs", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// One segment of such an output, never an empty one. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct InFileSegment {
+    output: Arc<InFileOutput>,
+    /// Which of the output's parts.
+    part: usize,
+}
+
+impl InFileSegment {
+    /// The segment of this partition; `None` if it has no pairs.
+    pub(crate) fn of(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
+        let part = output.parts.binary_search_by_key(&partition, |part| part.header.id.partition).ok()?;
+        Some(Self { output: output.clone(), part })
+    }
+
+    /// The file, and where in it places are counted from.
+    pub(crate) fn place(&self) -> (FilePlace, u64) {
+        (self.output.file.place(), self.output.start as u64)
+    }
+
+    /// Bytes of the order as it is sent: the header, 16 bytes for each pair, and a checksum.
+    pub(crate) fn order_bytes(&self) -> u64 {
+        (HEADER_BYTES + CHECKSUM_BYTES) as u64 + self.header().records * size_of::<SortEntry>() as u64
+    }
+
+    /// Appends what is sent of the order from this pair on, about `bytes_max` of it, to `out`. Gives the next pair.
+    /// Begin with pair 0 and checksum 0; the end is where no pair is left.
+    pub(crate) fn put_order(
+        &self,
+        from: usize,
+        checksum: &mut u32,
+        bytes_max: usize,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let begin = out.len();
+        if from == 0 {
+            out.extend_from_slice(&self.header().to_bytes());
+        }
+        let entries = &self.output.entries[self.part().entries.clone()];
+        let until = entries.len().min(from + bytes_max / size_of::<SortEntry>());
+        out.extend(entries[from..until].iter().flat_map(|entry| entry.to_bytes()));
+        *checksum = crc32c::crc32c_append(*checksum, &out[begin..]);
+        if until == entries.len() {
+            out.extend_from_slice(&checksum.to_le_bytes());
+        }
+        until
+    }
+
+    /// A segment from an order that was sent, as far as it can be checked: it is that of `id`, its checksum is right,
+    /// and all pairs lie in the file.
+    ///
+    /// # Errors
+    /// [`SegmentError::Header`], [`SegmentError::Identity`], [`SegmentError::Block`].
+    pub(crate) fn received(
+        order: ReceivedOrder,
+        id: SegmentId,
+        file: Arc<MappedFile>,
+        start: u64,
+        reservation: Reservation,
+    ) -> Result<Self, SegmentError> {
+        let ReceivedOrder { head, entries, checksum, found } = order;
+        let length = (head.len() + size_of_val(&entries[..])) as u64;
+        let header = SegmentHeader::from_bytes(&head).ok_or(SegmentError::Header { length })?;
+        if header.id != id {
+            return Err(SegmentError::Identity { expected: id, found: header.id });
+        }
+        let start = usize::try_from(start).unwrap_or(usize::MAX).min(file.bytes().len());
+        let bytes = file.bytes().len() - start;
+        let lies_there = |entry: &SortEntry| entry.partition() == id.partition && entry.end() <= bytes;
+        let whole = checksum == found
+            && header.records == entries.len() as u64
+            && !entries.is_empty()
+            && entries.iter().all(lies_there);
+        if !whole {
+            return Err(SegmentError::Block { id, offset: HEADER_BYTES as u64 });
+        }
+        let parts = vec![FileRun { entries: 0..entries.len(), header }];
+        let output = InFileOutput { file, start, entries, parts, _reservations: vec![reservation] };
+        Ok(Self { output: Arc::new(output), part: 0 })
+    }
+
+    fn part(&self) -> &FileRun {
+        &self.output.parts[self.part]
+    }
+
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        &self.part().header
+    }
+
+    /// Whether the file is still the one that the map read.
+    ///
+    /// # Errors
+    /// [`SegmentError::Changed`].
+    pub(crate) fn check(&self) -> Result<(), SegmentError> {
+        let source = match self.output.file.verify_unchanged() {
+            Ok(()) => return Ok(()),
+            Err(source) => Box::new(source),
+        };
+        Err(SegmentError::Changed { id: self.header().id, source })
+    }
+}

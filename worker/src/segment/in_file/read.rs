@@ -1,0 +1,103 @@
+//! Reads the pairs of a segment in the file where they lie.
+
+use super::InFileSegment;
+use crate::prefetch::prefetch;
+use crate::segment::write::put_frame;
+use crate::segment::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, SegmentError, SegmentHeader, SortEntry, block_checksum,
+};
+use std::ops::Range;
+
+/// Pairs read ahead of which their bytes are loaded.
+const AHEAD: usize = 12;
+
+/// Reads the pairs of such a segment where they are.
+pub(crate) struct InFileReader {
+    segment: InFileSegment,
+    next: usize,
+    end: usize,
+    current: SortEntry,
+}
+
+impl InFileReader {
+    pub fn new(segment: InFileSegment) -> Self {
+        let Range { start, end } = segment.part().entries.clone();
+        let current = segment.output.entries[start];
+        Self { segment, next: start, end, current }
+    }
+
+    pub fn header(&self) -> &SegmentHeader {
+        self.segment.header()
+    }
+
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool, SegmentError> {
+        let output = &*self.segment.output;
+        if self.next == self.end {
+            self.segment.check()?;
+            return Ok(false);
+        }
+        if let Some(later) = output.entries[..self.end].get(self.next + AHEAD) {
+            prefetch(output.bytes(), later.place());
+            prefetch(output.bytes(), later.place() + 64);
+        }
+        self.current = output.entries[self.next];
+        self.next += 1;
+        Ok(true)
+    }
+
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.current.key_in(self.segment.output.bytes())
+    }
+
+    #[inline]
+    pub fn prefix(&self) -> u64 {
+        self.current.prefix()
+    }
+}
+
+/// Makes the bytes of such a segment, as [`SegmentsWriter`](super::SegmentsWriter) would have written them.
+pub struct InFileBytes {
+    reader: InFileReader,
+    begun: bool,
+    checksum: u32,
+}
+
+impl InFileBytes {
+    /// All bytes of this segment.
+    #[must_use]
+    pub fn new(segment: InFileSegment) -> Self {
+        let checksum = segment.header().seed();
+        Self { reader: InFileReader::new(segment), begun: false, checksum }
+    }
+
+    /// Appends the next bytes to `out`: the header, or a block; false after the last.
+    ///
+    /// # Errors
+    /// A file that has changed since the map read it. What came before then means nothing.
+    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<bool, SegmentError> {
+        if !self.begun {
+            self.begun = true;
+            out.extend_from_slice(&self.reader.header().to_bytes());
+            return Ok(true);
+        }
+        let header = out.len();
+        out.extend_from_slice(&[0; BLOCK_HEADER_BYTES]);
+        let payload = out.len();
+        while out.len() - payload < BLOCK_BYTES && self.reader.advance()? {
+            put_frame(self.reader.key(), b"", out);
+        }
+        let raw = (out.len() - payload) as u32;
+        if raw == 0 {
+            out.truncate(header);
+            return Ok(false);
+        }
+        self.checksum = block_checksum(self.checksum, raw, raw, &out[payload..]);
+        let bytes = &mut out[header..payload];
+        bytes[..4].copy_from_slice(&raw.to_le_bytes());
+        bytes[4..8].copy_from_slice(&raw.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.checksum.to_le_bytes());
+        Ok(true)
+    }
+}

@@ -1,0 +1,85 @@
+//! The output of one map: its segments, in memory or in a file.
+
+use super::SegmentData;
+use super::in_file::{InFileOutput, InFileSegment};
+use super::index::SegmentIndex;
+use super::print::OutputPrint;
+use super::spill::SpillFile;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// All segments of one map attempt, one after another without gaps.
+#[derive(Debug)]
+pub struct MapOutput {
+    pub(super) index: SegmentIndex,
+    pub(super) print: OutputPrint,
+    pub(super) place: OutputPlace,
+}
+
+impl MapOutput {
+    pub(crate) fn in_file(output: InFileOutput, partitions: u32) -> Self {
+        Self {
+            index: output.index(partitions),
+            print: output.print(),
+            place: OutputPlace::InFile(Arc::new(output)),
+        }
+    }
+
+    /// The segment of this partition; `None` if there is no such partition.
+    #[must_use]
+    pub fn segment(&self, partition: u32) -> Option<SegmentData> {
+        let (offset, length) = self.index.segment(partition)?;
+        Some(match &self.place {
+            OutputPlace::File(file) if 0 < length => SegmentData::File { file: file.clone(), offset, length },
+            OutputPlace::Memory(bytes) if 0 < length => {
+                SegmentData::Memory(bytes.slice(offset as usize..(offset + length) as usize))
+            }
+            OutputPlace::InFile(output) => match InFileSegment::of(output, partition) {
+                Some(segment) => SegmentData::InFile(segment),
+                None => SegmentData::Memory(Bytes::new()),
+            },
+            _ => SegmentData::Memory(Bytes::new()),
+        })
+    }
+
+    /// The partitions that have pairs, ascending.
+    pub(crate) fn filled(&self) -> &[u32] {
+        self.index.filled()
+    }
+
+    /// Bytes of all segments.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.index.bytes()
+    }
+
+    /// What it takes in memory with its index, or would take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes() as usize + self.index.memory_bytes()
+    }
+
+    /// Pairs of all segments.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.index.records()
+    }
+
+    /// Its fingerprint; that of runs means nothing.
+    #[must_use]
+    pub fn print(&self) -> OutputPrint {
+        self.print
+    }
+
+    /// Whether it lies in a spill file.
+    #[must_use]
+    pub(crate) fn is_on_disk(&self) -> bool {
+        matches!(self.place, OutputPlace::File(_))
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum OutputPlace {
+    Memory(Bytes),
+    File(Arc<SpillFile>),
+    InFile(Arc<InFileOutput>),
+}

@@ -1,0 +1,219 @@
+//! Reads the pairs of one segment, checking each block before its first pair is handed out.
+//!
+//! Segments in memory are read where they lie; blocks of files are read into one buffer.
+
+mod blocks;
+
+use super::in_file::InFileReader;
+use super::{COMPRESS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder};
+use crate::key::hash::{key_hash, key_prefix};
+use blocks::{BlockHead, SegmentBlocks};
+use std::ops::Range;
+
+/// The pairs of one segment, one at a time.
+///
+/// Holds at most one block, stored and decompressed. `key`, `value` and `rank` are those of the pair that the
+/// last [`advance`](SegmentReader::advance) reached.
+pub struct SegmentReader(SegmentSource);
+
+enum SegmentSource {
+    Blocks(BlockReader),
+    InFile(InFileReader),
+}
+
+impl SegmentReader {
+    /// Opens a segment that is not empty.
+    ///
+    /// # Errors
+    /// Bytes that do not begin with a header, or have another length than it says.
+    pub fn open(data: SegmentData) -> Result<Self, SegmentError> {
+        Ok(Self(match data {
+            SegmentData::InFile(segment) => SegmentSource::InFile(InFileReader::new(segment)),
+            data => SegmentSource::Blocks(BlockReader::open(data)?),
+        }))
+    }
+
+    /// The segment's header.
+    #[must_use]
+    pub fn header(&self) -> &SegmentHeader {
+        match &self.0 {
+            SegmentSource::Blocks(reader) => &reader.blocks.header,
+            SegmentSource::InFile(reader) => reader.header(),
+        }
+    }
+
+    /// Goes to the next pair; false after the last.
+    ///
+    /// # Errors
+    /// A block that is damaged or cannot be read.
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool, SegmentError> {
+        match &mut self.0 {
+            SegmentSource::Blocks(reader) => reader.advance(),
+            SegmentSource::InFile(reader) => reader.advance(),
+        }
+    }
+
+    /// The key's bytes.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match &self.0 {
+            SegmentSource::Blocks(reader) => &reader.blocks.window.bytes()[reader.key.clone()],
+            SegmentSource::InFile(reader) => reader.key(),
+        }
+    }
+
+    /// The value's bytes.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        match &self.0 {
+            SegmentSource::Blocks(reader) => &reader.blocks.window.bytes()[reader.value.clone()],
+            SegmentSource::InFile(_) => b"",
+        }
+    }
+
+    /// The memory from the key's first byte on, if there is so much of it in the block.
+    #[inline]
+    pub(crate) fn key_loaded(&self) -> Option<[u8; 16]> {
+        match &self.0 {
+            SegmentSource::Blocks(reader) => {
+                reader.blocks.window.bytes()[reader.key.start..].first_chunk().copied()
+            }
+            SegmentSource::InFile(_) => None,
+        }
+    }
+
+    /// A number that sorts like the pair as far as it goes: the key's first bytes, or its hash.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> u64 {
+        match &self.0 {
+            SegmentSource::InFile(reader) => reader.prefix(),
+            SegmentSource::Blocks(reader) => match reader.blocks.header.order {
+                SegmentOrder::Key => key_prefix(self.key()),
+                SegmentOrder::Hash => key_hash(self.key()).get(),
+            },
+        }
+    }
+}
+
+/// Reads a segment that consists of blocks.
+struct BlockReader {
+    blocks: SegmentBlocks,
+    left: u64,
+    at: usize,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+impl BlockReader {
+    fn open(data: SegmentData) -> Result<Self, SegmentError> {
+        let blocks = SegmentBlocks::open(data)?;
+        Ok(Self { left: blocks.header.records, blocks, at: 0, key: 0..0, value: 0..0 })
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<bool, SegmentError> {
+        let bytes = self.blocks.window.bytes();
+        if self.at == bytes.len() {
+            return self.advance_block();
+        }
+        let Some((key, value)) = frame_at(bytes, self.at) else { return Err(self.blocks.bad_pairs()) };
+        self.at = value.end;
+        (self.key, self.value) = (key, value);
+        self.left = self.left.wrapping_sub(1);
+        Ok(true)
+    }
+
+    #[cold]
+    fn advance_block(&mut self) -> Result<bool, SegmentError> {
+        self.at = 0;
+        (self.key, self.value) = (0..0, 0..0);
+        if self.blocks.next()? {
+            self.blocks.unpack()?;
+            return self.advance();
+        }
+        if self.left != 0 {
+            return Err(self.blocks.bad_pairs());
+        }
+        Ok(false)
+    }
+}
+
+/// Checks that `data` is the whole and undamaged segment `expected`. An empty segment is right for any.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn verify(data: &SegmentData, expected: &SegmentId) -> Result<(), SegmentError> {
+    if data.is_empty() {
+        return Ok(());
+    }
+    if let SegmentData::InFile(segment) = data {
+        let found = segment.header().id;
+        return if found == *expected {
+            segment.check()
+        } else {
+            Err(SegmentError::Identity { expected: *expected, found })
+        };
+    }
+    let mut blocks = SegmentBlocks::open(data.clone())?;
+    let found = blocks.header.id;
+    if found != *expected {
+        return Err(SegmentError::Identity { expected: *expected, found });
+    }
+    while blocks.check_next()? {}
+    Ok(())
+}
+
+/// See [`SegmentData::buffer_bytes`].
+pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
+    let block_max = |blocks: &SegmentBlocks| blocks.header.block_max as usize;
+    match data {
+        SegmentData::InFile(_) => Ok(0),
+        SegmentData::File { .. } => {
+            let longest = block_max(&SegmentBlocks::open(data.clone())?);
+            Ok(longest + longest.min(COMPRESS_BYTES_MAX))
+        }
+        SegmentData::Memory(_) => {
+            let mut blocks = SegmentBlocks::open(data.clone())?;
+            // Few have compressed blocks, and those from the first on.
+            while let Some(BlockHead { stored, raw, .. }) = blocks.head()? {
+                if stored < raw {
+                    return Ok(block_max(&blocks).min(COMPRESS_BYTES_MAX));
+                }
+                blocks.skip(stored);
+            }
+            Ok(0)
+        }
+    }
+}
+
+/// Key and value of the pair that is framed at `at`; `None` if it does not end within `bytes`.
+#[inline]
+pub(crate) fn frame_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, Range<usize>)> {
+    let (key_length, at) = varint_at(bytes, at)?;
+    let (value_length, at) = varint_at(bytes, at)?;
+    let key_end = at.checked_add(key_length)?;
+    let end = key_end.checked_add(value_length)?;
+    (end <= bytes.len()).then_some((at..key_end, key_end..end))
+}
+
+#[inline]
+fn varint_at(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    let first = *bytes.get(at)?;
+    if first < 0x80 {
+        return Some((usize::from(first), at + 1));
+    }
+    let mut number = 0;
+    for shift in [0, 7, 14, 21, 28] {
+        let byte = *bytes.get(at)?;
+        number |= usize::from(byte & 0x7F) << shift;
+        at += 1;
+        if byte < 0x80 {
+            return Some((number, at));
+        }
+    }
+    None
+}

@@ -1,0 +1,68 @@
+//! Why segments did not arrive.
+
+use crate::http::HttpError;
+use gristmill_scheduler::ids::AttemptId;
+use std::sync::Arc;
+
+/// Why segments did not arrive.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub enum FetchError {
+    /// The request as a whole went wrong; several maps share the reason.
+    #[error("the request failed")]
+    Request {
+        #[source]
+        source: Arc<RequestError>,
+    },
+    /// It does not hold that output.
+    #[error("the worker at {endpoint} does not hold {map}")]
+    Missing { endpoint: String, map: AttemptId },
+    /// Bytes that are no answer of this protocol, or a broken segment.
+    #[error("the segments of {map} from {endpoint} are damaged")]
+    Corrupt {
+        endpoint: String,
+        map: AttemptId,
+        /// How it shows.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// This worker's own disk.
+    #[error("could not keep the segments of {map} on disk")]
+    Disk {
+        map: AttemptId,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl FetchError {
+    /// Whether nothing is wrong: more urgent jobs left the request nothing of a paced network.
+    #[must_use]
+    pub(crate) fn gave_way(&self) -> bool {
+        matches!(self, FetchError::Request { source } if matches!(**source, RequestError::GaveWay { .. }))
+    }
+}
+
+/// Why a request brought nothing, or not all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub enum RequestError {
+    /// The other worker could not be reached, refused, broke off or stood still.
+    #[error("the worker at {endpoint} could not be reached or broke off")]
+    Http {
+        endpoint: String,
+        #[source]
+        source: HttpError,
+    },
+    /// The answer ended before the segments that its head promised.
+    #[error("the answer of the worker at {endpoint} is too short")]
+    Short { endpoint: String },
+    /// More urgent jobs left it nothing of a paced network.
+    #[error("the answer of the worker at {endpoint} gave way to more urgent jobs")]
+    GaveWay { endpoint: String },
+    /// The head of the answer does not fit the request.
+    #[error("the worker at {endpoint} did not answer what was asked")]
+    Head { endpoint: String },
+}

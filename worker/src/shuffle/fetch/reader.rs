@@ -1,0 +1,72 @@
+//! The answer to a fetch as it comes in, cut where the reader wants.
+
+use crate::http::{Answer, HttpError};
+use crate::shuffle::pace::{GaveWay, PacedStream};
+use bytes::{Buf, Bytes};
+
+/// Bytes for which a buffer is made before any of them has come.
+const READ_BYTES_FIRST: usize = 1 << 20;
+
+/// The answer as it comes in, cut where the reader wants.
+pub(super) struct AnswerReader<'a> {
+    pub(super) body: Answer,
+    pub(super) ready: Bytes,
+    /// What its bytes have to pass.
+    pub(super) stream: Option<&'a PacedStream>,
+}
+
+impl AnswerReader<'_> {
+    /// Hands the next `length` bytes to `take`, in as many slices as they come.
+    pub(super) async fn read(
+        &mut self,
+        mut length: u64,
+        mut take: impl FnMut(&[u8]) -> Result<(), AnswerReadError>,
+    ) -> Result<(), AnswerReadError> {
+        while 0 < length {
+            if self.ready.is_empty() {
+                let piece =
+                    self.body.chunk().await.map_err(AnswerReadError::Http)?.ok_or(AnswerReadError::Short)?;
+                if let Some(stream) = self.stream {
+                    stream.pass(piece.len() as u64).await?;
+                }
+                self.ready = piece;
+            }
+            let size = (self.ready.len() as u64).min(length) as usize;
+            take(&self.ready[..size])?;
+            self.ready.advance(size);
+            length -= size as u64;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn read_vec(&mut self, length: usize) -> Result<Vec<u8>, AnswerReadError> {
+        let mut all = Vec::with_capacity(length.min(READ_BYTES_FIRST));
+        self.read(length as u64, |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        })
+        .await?;
+        Ok(all)
+    }
+
+    /// Reads the end behind the segments, so that the connection can be used again; one whose answer has no end there
+    /// is not.
+    pub(super) async fn end(mut self) -> Result<(), HttpError> {
+        if self.ready.is_empty() { self.body.chunk().await.map(drop) } else { Ok(()) }
+    }
+}
+
+/// Why the answer could not be read on.
+pub(super) enum AnswerReadError {
+    Http(HttpError),
+    /// It ended before the segments that its head promised.
+    Short,
+    GaveWay,
+    Disk(std::io::Error),
+}
+
+impl From<GaveWay> for AnswerReadError {
+    fn from(GaveWay: GaveWay) -> Self {
+        AnswerReadError::GaveWay
+    }
+}

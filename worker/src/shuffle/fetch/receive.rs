@@ -1,0 +1,251 @@
+//! One map output of an answer: into memory or a spill file, verified, into the store.
+
+use super::error::FetchError;
+use super::reader::{AnswerReadError, AnswerReader};
+use super::{FetchContext, FetchOutcome, Fetcher};
+use crate::input::{FilePlace, MappedFile};
+use crate::memory::use_huge_pages;
+use crate::segment;
+use crate::segment::{
+    InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillFile, SpillWriter,
+};
+use crate::shuffle::OutputHead;
+use crate::shuffle::store::HeldSegment;
+use bytes::Bytes;
+use gristmill_scheduler::ids::AttemptId;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes of a segment that are written to disk at once.
+const SPILL_CHUNK_BYTES: u64 = 512 << 10;
+
+/// Memory that a segment costs besides its bytes: its place in the store, its reservation, what the allocator keeps.
+const SEGMENT_BOOKS_BYTES: usize = 192;
+
+/// Segments longer than this are verified off the thread that drives the connections.
+const VERIFY_BYTES_INLINE: usize = 256 << 10;
+
+impl Fetcher {
+    /// Reads the segments of one map and puts them into the store; `None` if what came is of no use.
+    pub(super) async fn receive(
+        &self,
+        context: &FetchContext<'_>,
+        reader: &mut AnswerReader<'_>,
+        map: AttemptId,
+        partitions: &[u32],
+        output: &OutputHead,
+    ) -> Option<FetchOutcome> {
+        let mut outcome =
+            FetchOutcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
+        let read = self.read_output(context, reader, partitions, output, &mut outcome).await;
+        let mut whole = Vec::with_capacity(read.arrived.len());
+        for (id, length, place) in read.arrived {
+            let held = match (place, &read.spilled) {
+                (Arrived::Held(held), _) => held,
+                (Arrived::Spilled { offset }, Some(file)) => {
+                    let data = SegmentData::File { file: file.clone(), offset, length };
+                    HeldSegment { data, reservation: None }
+                }
+                // The file is lost, and why is known.
+                (Arrived::Spilled { .. }, None) => continue,
+            };
+            match verify(&held, id).await {
+                Ok(()) => whole.push((id.partition, length, held)),
+                // A damaged segment does not stop the others: their borders are known.
+                Err(source) => {
+                    let endpoint = context.endpoint();
+                    let error = FetchError::Corrupt { endpoint, map, source: Box::new(source) };
+                    outcome.error.get_or_insert(error);
+                }
+            }
+        }
+        if read.useless && outcome.error.is_none() {
+            return None;
+        }
+        for (partition, length, held) in whole {
+            if self.store.fill(map.task.job, partition, map.task.index, held) {
+                outcome.bytes += length;
+                outcome.filled.push(partition);
+            }
+        }
+        Some(outcome)
+    }
+
+    /// Reads the segments of one map up to the first that does not come; why it does not, the outcome has.
+    async fn read_output(
+        &self,
+        context: &FetchContext<'_>,
+        reader: &mut AnswerReader<'_>,
+        partitions: &[u32],
+        output: &OutputHead,
+        outcome: &mut FetchOutcome,
+    ) -> ReadOutput {
+        let map = outcome.map;
+        let file = match &output.in_file {
+            Some((place, start)) => open(place.clone()).await.map(|file| (file, *start)),
+            None => None,
+        };
+        let (mut arrived, mut useless, mut overflow) = (Vec::with_capacity(partitions.len()), false, None);
+        for (partition, length) in partitions.iter().zip(&output.lengths) {
+            let id =
+                SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
+            let read = if output.in_file.is_some() && 0 < *length {
+                let file = file.as_ref().filter(|_| !useless);
+                self.read_order(reader, id, *length, file).await
+            } else {
+                self.read_segment(reader, map, *length, &mut overflow).await.map(Some)
+            };
+            match read {
+                Ok(Some(place)) => arrived.push((id, *length, place)),
+                Ok(None) => useless = true,
+                Err(error) => {
+                    outcome.error = Some(match context.broken(error) {
+                        Ok(source) => FetchError::Request { source: Arc::new(source) },
+                        Err(source) => FetchError::Disk { map, source },
+                    });
+                    break;
+                }
+            }
+        }
+        let spilled = match overflow.map(|file: SpillWriter| file.finish()).transpose() {
+            Ok(file) => file.map(Arc::new),
+            Err(source) => {
+                outcome.error.get_or_insert(FetchError::Disk { map, source });
+                None
+            }
+        };
+        ReadOutput { arrived, spilled, useless }
+    }
+
+    /// Reads the order of pairs that lie in `file`; `None` if it is of no use: the file cannot be mapped here, there is
+    /// no memory for it, or it does not fit the file. Its bytes have been read then all the same.
+    async fn read_order(
+        &self,
+        reader: &mut AnswerReader<'_>,
+        id: SegmentId,
+        length: u64,
+        file: Option<&(Arc<MappedFile>, u64)>,
+    ) -> Result<Option<Arrived>, AnswerReadError> {
+        let granted = file.and_then(|(file, start)| {
+            let bytes = usize::try_from(length).ok()?.checked_add(SEGMENT_BOOKS_BYTES)?;
+            let reservation = self.budget.try_reserve(bytes)?;
+            Some((file.clone(), *start, ReceivedOrder::pairs(length)?, reservation))
+        });
+        let Some((file, start, pairs, reservation)) = granted else {
+            reader.read(length, |_| Ok(())).await?;
+            return Ok(None);
+        };
+        let mut receiving = ReceivedOrder::receive(pairs);
+        reader
+            .read(length, |bytes| {
+                receiving.take(bytes);
+                Ok(())
+            })
+            .await?;
+        let segment = InFileSegment::received(receiving.finish(), id, file, start, reservation);
+        let held = |segment| HeldSegment { data: SegmentData::InFile(segment), reservation: None };
+        Ok(segment.ok().map(|segment| Arrived::Held(held(segment))))
+    }
+
+    /// Reads a segment into memory, if that is granted, or else to the end of the output's spill file.
+    async fn read_segment(
+        &self,
+        reader: &mut AnswerReader<'_>,
+        map: AttemptId,
+        length: u64,
+        overflow: &mut Option<SpillWriter>,
+    ) -> Result<Arrived, AnswerReadError> {
+        if length == 0 {
+            let nothing = SegmentData::Memory(Bytes::new());
+            return Ok(Arrived::Held(HeldSegment { data: nothing, reservation: None }));
+        }
+        let wanted = usize::try_from(length).ok().and_then(|bytes| bytes.checked_add(SEGMENT_BOOKS_BYTES));
+        if let Some(reservation) = wanted.and_then(|bytes| self.budget.try_reserve(bytes)) {
+            let mut bytes = Vec::with_capacity(length as usize);
+            use_huge_pages(&bytes);
+            reader
+                .read(length, |slice| {
+                    bytes.extend_from_slice(slice);
+                    Ok(())
+                })
+                .await?;
+            let data = SegmentData::Memory(Bytes::from(bytes));
+            return Ok(Arrived::Held(HeldSegment { data, reservation: Some(Arc::new(reservation)) }));
+        }
+        let mut file = match overflow.take() {
+            Some(file) => file,
+            None => {
+                let name = format!("fetched-{}-{}", map.task.job, map.file_name());
+                let spill = self.spill.clone();
+                blocking(move || spill.create(&name)).await?
+            }
+        };
+        let (offset, mut left) = (file.length(), length);
+        while 0 < left {
+            let chunk = match reader.read_vec(left.min(SPILL_CHUNK_BYTES) as usize).await {
+                Ok(chunk) => chunk,
+                Err(error) => {
+                    // What came before this segment is whole.
+                    *overflow = Some(file);
+                    return Err(error);
+                }
+            };
+            left -= chunk.len() as u64;
+            file = blocking(move || file.write(&chunk).map(|()| file)).await?;
+        }
+        *overflow = Some(file);
+        Ok(Arrived::Spilled { offset })
+    }
+}
+
+/// What has been read of one map's output.
+struct ReadOutput {
+    arrived: Vec<(SegmentId, u64, Arrived)>,
+    /// Where those are that found no room in memory.
+    spilled: Option<Arc<SpillFile>>,
+    /// Pairs that lie in a file cannot be taken from there.
+    useless: bool,
+}
+
+/// Where a segment is that has arrived.
+enum Arrived {
+    Held(HeldSegment),
+    /// In the spill file of its output, from this byte on.
+    Spilled {
+        offset: u64,
+    },
+}
+
+/// Verifies a segment where that does not hold others up. Cloning `held` shares it.
+async fn verify(held: &HeldSegment, id: SegmentId) -> Result<(), FetchProblem> {
+    if matches!(held.data, SegmentData::Memory(_)) && held.data.len() <= VERIFY_BYTES_INLINE {
+        return segment::verify(&held.data, &id).map_err(FetchProblem::Segment);
+    }
+    let data = held.data.clone();
+    match tokio::task::spawn_blocking(move || segment::verify(&data, &id)).await {
+        Ok(verified) => verified.map_err(FetchProblem::Segment),
+        Err(join) => Err(FetchProblem::Task(join)),
+    }
+}
+
+/// Maps a file that the other worker has mapped; `None` where this one cannot. Then all bytes are asked for.
+pub(super) async fn open(place: FilePlace) -> Option<Arc<MappedFile>> {
+    tokio::task::spawn_blocking(move || MappedFile::open(place)).await.ok()?.ok()?
+}
+
+/// Why a segment was not verified.
+#[derive(Debug, thiserror::Error)]
+enum FetchProblem {
+    #[error(transparent)]
+    Segment(SegmentError),
+    #[error("the check did not end")]
+    Task(#[source] tokio::task::JoinError),
+}
+
+/// Works on a disk, which may be slow, off the thread that also drives the connections.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, AnswerReadError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|join| Err(io::Error::other(join))).map_err(AnswerReadError::Disk)
+}

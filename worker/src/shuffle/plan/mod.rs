@@ -1,0 +1,309 @@
+//! What to fetch next: a pure plan over announced map outputs.
+//!
+//! It serves jobs strictly by the master's standing order (`lanes`), bounds requests in flight (in all and for each
+//! source), puts several maps of a job into one request, retries with growing pauses and gives up after a number of
+//! tries. Time is an argument, requests are return values.
+//!
+//! No step costs more for the outputs that wait, but [`FetchPlan::retract`] and [`FetchPlan::forget`]; it grows with
+//! the number of jobs.
+//!
+//! Invariants:
+//! * An announced output is in exactly one place: waiting at its source, or in one request in flight.
+//! * A request goes out whenever a served job has an output at a source that has a request free.
+//! * Requests count against a job's limits only if they are at least as urgent as it: what others have in flight
+//!   cannot hold it up. A source that stands still holds the requests sent to it, and no others.
+//! * With an order in force, or on a paced network, a request asks for no more than `request_bytes_max`, as far as sizes can be foreseen, or
+//!   for one output: what is in flight when a more urgent job comes is soon over.
+
+mod in_flight;
+mod limits;
+mod results;
+
+use super::lanes::{Lanes, Tier};
+use crate::http::Endpoint;
+use crate::protocol::LaneOrder;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::Time;
+use in_flight::{InFlight, RequestsInFlight};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use limits::FetchLimits;
+
+/// One request to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub struct Fetch {
+    /// Names the request when it ends.
+    pub id: u64,
+    /// Who has the outputs.
+    pub from: WorkerId,
+    pub endpoint: Endpoint,
+    /// Of which job.
+    pub job: JobId,
+    /// Whose outputs, in ascending order of map.
+    pub maps: Vec<AttemptId>,
+}
+
+/// What became of one map of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Retry {
+    /// It will be tried again.
+    Later,
+    /// It has been tried often enough: report it.
+    GiveUp,
+    /// Nobody wants it any more.
+    NotWanted,
+}
+
+/// What waits at one source.
+#[derive(Debug)]
+struct FetchSource {
+    endpoint: Endpoint,
+    /// Outputs to ask for, by job, with the number of tries so far.
+    ready: BTreeMap<JobId, BTreeMap<AttemptId, u32>>,
+    /// Outputs that pause, with the number of tries so far.
+    paused: BTreeMap<AttemptId, (Time, u32)>,
+    requests: usize,
+}
+
+impl FetchSource {
+    fn holds(&self, map: AttemptId) -> bool {
+        self.paused.contains_key(&map)
+            || self.ready.get(&map.task.job).is_some_and(|maps| maps.contains_key(&map))
+    }
+}
+
+/// What is known of a job.
+#[derive(Debug, Default)]
+struct JobLine {
+    /// Where outputs of it are ready to be asked for.
+    sources: BTreeSet<WorkerId>,
+    /// Outputs that have arrived, and their bytes.
+    outputs: u64,
+    bytes: u64,
+}
+
+impl JobLine {
+    /// Bytes that an output has in the mean; `None` before the first has come.
+    fn mean_bytes(&self) -> Option<f64> {
+        (0 < self.outputs).then(|| self.bytes as f64 / self.outputs as f64)
+    }
+}
+
+/// The plan of one worker.
+#[derive(Debug)]
+pub struct FetchPlan {
+    limits: FetchLimits,
+    lanes: Lanes,
+    sources: BTreeMap<WorkerId, FetchSource>,
+    jobs: BTreeMap<JobId, JobLine>,
+    in_flight: BTreeMap<u64, InFlight>,
+    /// The request in flight that each map is part of, by source.
+    request_of: BTreeMap<(AttemptId, WorkerId), u64>,
+    /// Ends of pauses; one whose output is not wanted any more stays until its time has come.
+    pauses: BTreeSet<(Time, WorkerId, AttemptId)>,
+    next_id: u64,
+    /// Since when this worker has lacked the means to ask for anything.
+    short_since: Option<Time>,
+    /// Where the round over sources goes on, so that no source waits behind another for ever.
+    turn: WorkerId,
+}
+
+impl FetchPlan {
+    /// An empty plan.
+    #[must_use]
+    pub fn new(limits: FetchLimits) -> Self {
+        Self {
+            lanes: Lanes::new(limits.request_bytes_max),
+            limits,
+            sources: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            request_of: BTreeMap::new(),
+            pauses: BTreeSet::new(),
+            next_id: 0,
+            short_since: None,
+            turn: WorkerId(0),
+        }
+    }
+
+    /// Which jobs go first from now on. Requests in flight go on.
+    pub fn order(&mut self, order: &LaneOrder) {
+        self.lanes.order(order);
+    }
+
+    /// An output can be had. Announcing it again while it waits changes nothing. While a request for it is in
+    /// flight, it means that a partition may have come here which that request did not name: the output is asked
+    /// for once more afterwards.
+    pub fn announce(&mut self, map: AttemptId, from: WorkerId, endpoint: &Endpoint) {
+        let flight = self.request_of.get(&(map, from)).and_then(|id| self.in_flight.get_mut(id));
+        if let Some(flight) = flight {
+            flight.again.insert(map);
+            return;
+        }
+        let source = self.sources.entry(from).or_insert_with(|| FetchSource {
+            endpoint: endpoint.clone(),
+            ready: BTreeMap::new(),
+            paused: BTreeMap::new(),
+            requests: 0,
+        });
+        if !source.holds(map) {
+            self.make_ready(from, map, 0);
+        }
+    }
+
+    fn make_ready(&mut self, from: WorkerId, map: AttemptId, tries: u32) {
+        let Some(source) = self.sources.get_mut(&from) else { return };
+        let job = map.task.job;
+        source.ready.entry(job).or_default().insert(map, tries);
+        self.jobs.entry(job).or_default().sources.insert(from);
+        self.lanes.enter(job);
+    }
+
+    /// Nothing of the job is ready at this source any more.
+    fn source_is_empty(&mut self, from: WorkerId, job: JobId) {
+        let Some(line) = self.jobs.get_mut(&job) else { return };
+        line.sources.remove(&from);
+        if line.sources.is_empty() {
+            self.lanes.leave(job);
+        }
+    }
+
+    /// Drops a source of which nothing is left.
+    fn drop_if_empty(&mut self, from: WorkerId) {
+        let Some(source) = self.sources.get(&from) else { return };
+        if source.requests == 0 && source.ready.is_empty() && source.paused.is_empty() {
+            self.sources.remove(&from);
+        }
+    }
+
+    /// An output is not wanted any more. A request in flight goes on, its result for this map is dropped.
+    pub fn retract(&mut self, map: AttemptId) {
+        let thin = |line: &mut BTreeMap<AttemptId, u32>| {
+            line.remove(&map);
+        };
+        self.drop_where(map.task.job, thin, |candidate| candidate == map);
+    }
+
+    /// Nothing of this job is wanted any more.
+    pub fn forget(&mut self, job: JobId) {
+        self.drop_where(job, BTreeMap::clear, |candidate| candidate.task.job == job);
+        self.jobs.remove(&job);
+    }
+
+    fn drop_where(
+        &mut self,
+        job: JobId,
+        thin: impl Fn(&mut BTreeMap<AttemptId, u32>),
+        gone: impl Fn(AttemptId) -> bool,
+    ) {
+        for from in self.sources.keys().copied().collect::<Vec<_>>() {
+            let Some(source) = self.sources.get_mut(&from) else { continue };
+            source.paused.retain(|map, _| !gone(*map));
+            if let Some(line) = source.ready.get_mut(&job) {
+                thin(line);
+                if line.is_empty() {
+                    source.ready.remove(&job);
+                    self.source_is_empty(from, job);
+                }
+            }
+            self.drop_if_empty(from);
+        }
+        for flight in self.in_flight.values_mut() {
+            flight.maps.retain(|map, _| !gone(*map));
+            flight.again.retain(|map| !gone(*map));
+        }
+        self.request_of.retain(|(map, _), _| !gone(*map));
+    }
+
+    /// The next request to send now, if limits allow one.
+    pub fn next(&mut self, now: Time) -> Option<Fetch> {
+        self.end_pauses(now);
+        let in_flight_now = RequestsInFlight::of(&self.in_flight, &self.lanes);
+        let before = in_flight_now.before(self.limits.requests_max)?;
+        let (jobs, limits, turn) = (&self.jobs, &self.limits, self.turn);
+        let source = |job: JobId, tier: Tier, most: Option<u32>| {
+            let line = jobs.get(&job)?;
+            if most.is_some_and(|most| most as usize <= in_flight_now.of_job(job)) {
+                return None;
+            }
+            // At most those sources are passed over that have requests in flight.
+            let mut round = line.sources.range(turn..).chain(line.sources.range(..turn));
+            round
+                .find(|from| in_flight_now.has_room_at(**from, tier, limits.requests_per_source_max))
+                .copied()
+        };
+        let job = self.lanes.next(before, |job, tier, most| source(job, tier, most).is_some())?;
+        let from = source(job, self.lanes.tier(job), None)?;
+        Some(self.request(job, from))
+    }
+
+    /// Sends for outputs of this job at this source, which has some.
+    fn request(&mut self, job: JobId, from: WorkerId) -> Fetch {
+        let most = self.maps_wanted(job);
+        let source = self.sources.get_mut(&from).expect("jobs name only sources that are there");
+        let line =
+            source.ready.get_mut(&job).expect("jobs name only sources that have something ready of them");
+        let mut maps = BTreeMap::new();
+        while maps.len() < most
+            && let Some((map, tries)) = line.pop_first()
+        {
+            maps.insert(map, tries);
+        }
+        let endpoint = source.endpoint.clone();
+        source.requests += 1;
+        if line.is_empty() {
+            source.ready.remove(&job);
+            self.source_is_empty(from, job);
+        }
+        let line = self.jobs.entry(job).or_default();
+        let expected = line.mean_bytes().unwrap_or(0.0) * maps.len() as f64;
+        self.lanes.charge(job, expected);
+        self.turn = WorkerId(from.0.wrapping_add(1));
+        let id = self.next_id;
+        self.next_id += 1;
+        self.request_of.extend(maps.keys().map(|map| ((*map, from), id)));
+        let fetch = Fetch { id, from, endpoint, job, maps: maps.keys().copied().collect() };
+        self.in_flight.insert(id, InFlight { from, job, maps, again: BTreeSet::new(), expected, bytes: 0 });
+        fetch
+    }
+
+    /// Maps of the job that one request may name, at least 1.
+    fn maps_wanted(&self, job: JobId) -> usize {
+        if !self.lanes.in_order() && !self.limits.always_short {
+            return self.limits.maps_per_request_max;
+        }
+        // Before the first has come, nobody knows whether two would be too many.
+        let Some(mean) = self.jobs.get(&job).and_then(JobLine::mean_bytes) else { return 1 };
+        // Of a mean of 0 there can be any number; the cast saturates.
+        let fit = (self.limits.request_bytes_max as f64 / mean) as usize;
+        fit.clamp(1, self.limits.maps_per_request_max)
+    }
+
+    fn end_pauses(&mut self, now: Time) {
+        while let Some(&(until, from, map)) = self.pauses.first().filter(|(until, ..)| *until <= now) {
+            self.pauses.remove(&(until, from, map));
+            let Some(source) = self.sources.get_mut(&from) else { continue };
+            // It may have been retracted, and even announced and paused again, since.
+            if let Some(&(_, tries)) = source.paused.get(&map).filter(|(end, _)| *end <= now) {
+                source.paused.remove(&map);
+                self.make_ready(from, map, tries);
+            }
+        }
+    }
+
+    /// Whether this map of the request is still wanted.
+    #[must_use]
+    pub fn wants(&self, id: u64, map: AttemptId) -> bool {
+        self.in_flight.get(&id).is_some_and(|flight| flight.maps.contains_key(&map))
+    }
+
+    /// When a pause ends next; `None` if nothing waits for time.
+    #[must_use]
+    pub(crate) fn wake_at(&self, now: Time) -> Option<Time> {
+        self.pauses.first().map(|&(until, ..)| until).filter(|until| now < *until)
+    }
+}
+
+#[cfg(test)]
+mod tests;

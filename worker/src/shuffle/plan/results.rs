@@ -1,0 +1,81 @@
+//! What becomes of an output that was asked for: it has come, is tried again after a pause, or is given up.
+
+use super::{FetchPlan, Retry};
+use gristmill_scheduler::ids::{AttemptId, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+
+impl FetchPlan {
+    /// Takes a map out of its request: where it was asked for, the tries before, whether it was announced again.
+    fn land(&mut self, id: u64, map: AttemptId) -> Option<(WorkerId, u32, bool)> {
+        let flight = self.in_flight.get_mut(&id)?;
+        let tries = flight.maps.remove(&map)?;
+        let again = flight.again.remove(&map);
+        self.request_of.remove(&(map, flight.from));
+        Some((flight.from, tries, again))
+    }
+
+    /// One map of a request has arrived, with so many bytes.
+    pub fn arrived(&mut self, id: u64, map: AttemptId, bytes: u64) {
+        self.short_since = None;
+        if let Some(flight) = self.in_flight.get_mut(&id) {
+            flight.bytes += bytes;
+            if let Some(line) = self.jobs.get_mut(&flight.job) {
+                line.outputs += 1;
+                line.bytes += bytes;
+            }
+        }
+        if let Some((from, _, true)) = self.land(id, map) {
+            self.make_ready(from, map, 0);
+        }
+    }
+
+    /// One map of a request has not arrived.
+    pub fn failed(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
+        let Some((from, before, _)) = self.land(id, map) else { return Retry::NotWanted };
+        let tries = before + 1;
+        if self.limits.tries_max <= tries {
+            return Retry::GiveUp;
+        }
+        let pause = Span(self.limits.pause.0 << before.min(20)).min(self.limits.pause_max);
+        self.pause(from, map, now + pause, tries);
+        Retry::Later
+    }
+
+    /// One map of a request was given back, because more urgent jobs left nothing to it: it is asked for again after
+    /// the shortest pause, and no try is counted.
+    pub(crate) fn gave_way(&mut self, id: u64, map: AttemptId, now: Time) {
+        if let Some((from, tries, _)) = self.land(id, map) {
+            self.pause(from, map, now + self.limits.pause, tries);
+        }
+    }
+
+    /// One map of a request was not asked for, because this worker lacked the means, such as a descriptor: others give
+    /// some back all the time, so it is asked for again, and a try counts only when the shortage lasts.
+    pub(crate) fn lacked_means(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
+        let since = *self.short_since.get_or_insert(now);
+        if self.limits.shortage_max <= now.since(since) {
+            return self.failed(id, map, now);
+        }
+        let Some((from, tries, _)) = self.land(id, map) else { return Retry::NotWanted };
+        self.pause(from, map, now + self.limits.pause, tries);
+        Retry::Later
+    }
+
+    fn pause(&mut self, from: WorkerId, map: AttemptId, until: Time, tries: u32) {
+        if let Some(source) = self.sources.get_mut(&from) {
+            source.paused.insert(map, (until, tries));
+            self.pauses.insert((until, from, map));
+        }
+    }
+
+    /// A request has ended; every map of it must have arrived or failed before.
+    pub fn ended(&mut self, id: u64) {
+        let Some(flight) = self.in_flight.remove(&id) else { return };
+        assert!(flight.maps.is_empty(), "request {id} ended with {} maps unaccounted for", flight.maps.len());
+        self.lanes.charge(flight.job, flight.bytes as f64 - flight.expected);
+        if let Some(source) = self.sources.get_mut(&flight.from) {
+            source.requests -= 1;
+            self.drop_if_empty(flight.from);
+        }
+    }
+}

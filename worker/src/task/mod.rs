@@ -1,0 +1,122 @@
+//! One attempt at a task, start to finish: blocking, on one thread, no async.
+//!
+//! Whoever calls this decides which attempt runs where, catches panics, and publishes parts.
+
+mod erased;
+mod map;
+mod reduce;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+pub use crate::attempt::{
+    AttemptContext, Fault, LEFT_OUT_COUNTER, MapDone, Parking, PartDone, Progress, ReduceEnd, TaskFailure,
+    TaskSettings, TaskStats,
+};
+pub use crate::collect::{KeySample, SAMPLE_KEYS_MAX};
+pub use sample::cut_points;
+
+use crate::api::{ErasedMap, ErasedReduce, ErasedSample, JobFunctions, JobPlan, MapReduceWork, SideInputs};
+use crate::input::{Blocks, FileAccess, Split, open_split};
+use crate::output::Output;
+use crate::protocol::HandOver;
+use crate::segment::{SegmentData, SpillDirs};
+use std::sync::Arc;
+
+fn map_reduce(plan: &JobPlan) -> Result<&dyn MapReduceWork, TaskFailure> {
+    match &plan.work {
+        JobFunctions::MapReduce(work) => Ok(&**work),
+        JobFunctions::MapOnly(_) => {
+            Err(TaskFailure::Config { message: "a map-only job has no reduce".into() })
+        }
+    }
+}
+
+/// Runs one map task of a job with a reduce.
+///
+/// The output is in memory if the budget grants it, in a spill file otherwise.
+///
+/// # Errors
+/// See [`TaskFailure`].
+pub fn run_map(
+    plan: &JobPlan,
+    context: AttemptContext<'_>,
+    split: &Split,
+    access: &dyn FileAccess,
+) -> Result<MapDone, TaskFailure> {
+    let progress = context.progress;
+    let mut blocks = map::WatchedBlocks::new(open_split(split, access, &context.settings.limits), progress);
+    let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
+    let erased = ErasedMap { context, input: split.input as usize, input_bytes, blocks: &mut blocks };
+    let mut done = map_reduce(plan)?.run_map(erased)?;
+    done.stats.note_input(&blocks.into_inner());
+    Ok(done)
+}
+
+/// Runs one map task of a map-only job.
+///
+/// # Errors
+/// See [`TaskFailure`].
+pub(crate) fn run_map_only(
+    plan: &JobPlan,
+    context: &AttemptContext<'_>,
+    split: &Split,
+    access: &dyn FileAccess,
+    output: Output,
+) -> Result<PartDone, TaskFailure> {
+    let mut blocks =
+        map::WatchedBlocks::new(open_split(split, access, &context.settings.limits), context.progress);
+    let mut done = map::run_map_only(plan, context, split.input as usize, &mut blocks, output)?;
+    done.stats.note_input(&blocks.into_inner());
+    Ok(done)
+}
+
+/// Runs one reduce task. `segments` are those of its partition in map index order, one for each map; empty ones
+/// may be left out. With `resume` it goes on where an earlier attempt was handed over: `output` already has what that
+/// one wrote, and all segments are there again.
+///
+/// # Errors
+/// See [`TaskFailure`].
+pub(crate) fn run_reduce_in_steps(
+    plan: &JobPlan,
+    context: AttemptContext<'_>,
+    segments: Vec<SegmentData>,
+    output: Output,
+    resume: Option<&HandOver>,
+) -> Result<ReduceEnd, TaskFailure> {
+    map_reduce(plan)?.run_reduce(ErasedReduce { context, segments, output, resume })
+}
+
+/// Runs one reduce task from its beginning to its end, for callers that never hand it over. `segments` are those of its
+/// partition in map index order, one for each map; empty ones may be left out.
+///
+/// # Errors
+/// See [`TaskFailure`]; [`TaskFailure::Cancelled`] if it was asked to do so all the same.
+pub fn run_reduce(
+    plan: &JobPlan,
+    context: AttemptContext<'_>,
+    segments: Vec<SegmentData>,
+    output: Output,
+) -> Result<PartDone, TaskFailure> {
+    match run_reduce_in_steps(plan, context, segments, output, None)? {
+        ReduceEnd::Part(done) => Ok(done),
+        ReduceEnd::HandedOver(_) => Err(TaskFailure::Cancelled),
+    }
+}
+
+/// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and
+/// counters are thrown away.
+///
+/// # Errors
+/// See [`TaskFailure`].
+pub fn sample_keys(
+    plan: &JobPlan,
+    input: usize,
+    blocks: &mut dyn Blocks,
+    side: Arc<SideInputs>,
+    sample: KeySample,
+) -> Result<KeySample, TaskFailure> {
+    // Sampling never spills, so it does not matter where.
+    let spill = SpillDirs::new(vec![std::env::temp_dir()]);
+    map_reduce(plan)?.sample(ErasedSample { input, blocks, side, sample, spill })
+}

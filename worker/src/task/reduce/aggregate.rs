@@ -1,0 +1,176 @@
+//! Reduces of combined values: a table over all segments in place of a merge.
+
+use super::groups::{KeyGroups, Stopped};
+use super::{buffer_bytes, fan_in};
+use crate::api::Reducer;
+use crate::attempt::{AttemptContext, Progress, TaskFailure};
+use crate::collect::table::{Slot, Sorted, Table, key_bytes};
+use crate::collect::{CombineFactory, CombineRun, Combining, TableMemory, TableRoom};
+use crate::key::hash::Packed;
+use crate::merge::{LoserTree, MergeError, limit_fan_in};
+use crate::segment::{MapOutput, SegmentData, SegmentReader, SegmentsWriter, WriteSetting};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// Totals of a partition: a table, and runs sorted by key where it was too small.
+pub(super) struct Aggregate<V: Value> {
+    pub(super) combining: Combining<V>,
+    pub(super) runs: Vec<SegmentData>,
+    pub(super) setting: WriteSetting,
+    pub(super) partition: u32,
+}
+
+impl<V: Value> Aggregate<V> {
+    pub(super) fn run<R: Reducer<Value = V>>(
+        mut self,
+        segments: Vec<SegmentData>,
+        combine: &CombineFactory<V>,
+        context: &AttemptContext<'_>,
+        groups: &mut KeyGroups<R>,
+    ) -> Result<Stopped, TaskFailure> {
+        for data in segments {
+            if let Some(state) = self.add_segment(data, context.progress, groups)? {
+                return Ok(Some(state));
+            }
+        }
+        let table = self.combining.take();
+        if self.runs.is_empty() {
+            let (memory, stopped) = reduce_table(table, groups)?;
+            context.settings.recycler.keep(memory);
+            return Ok(stopped);
+        }
+        if 0 < table.len() {
+            let writer = SegmentsWriter::in_memory(self.setting.clone(), context.budget, 0)?;
+            self.write_run(table, writer, context.progress)?;
+        }
+        let runs = limit_fan_in(self.runs, fan_in(context), self.partition, &self.setting, context.progress)?;
+        reduce_runs(runs, &mut *combine.make(), groups)
+    }
+
+    fn add_segment<R: Reducer<Value = V>>(
+        &mut self,
+        data: SegmentData,
+        progress: &Arc<Progress>,
+        groups: &mut KeyGroups<R>,
+    ) -> Result<Stopped, TaskFailure> {
+        let mut reader = SegmentReader::open(data).map_err(|source| MergeError { map: None, source })?;
+        let map = Some(reader.header().id.map);
+        while reader.advance().map_err(|source| MergeError { map, source })? {
+            groups.meter.pair(reader.key().len() + reader.value().len())?;
+            if let Some(state) = groups.border_before_all(|| self.combining.bytes())? {
+                return Ok(Some(state));
+            }
+            let value = V::own(V::decode(reader.value())?);
+            if self.combining.push(reader.key(), reader.key_loaded(), value)
+                && self.combining.settle()? == TableRoom::Full
+            {
+                let table = self.combining.take();
+                let writer = SegmentsWriter::on_disk(self.setting.clone())?;
+                self.write_run(table, writer, progress)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn write_run(
+        &mut self,
+        table: Table<V>,
+        mut writer: SegmentsWriter,
+        progress: &Arc<Progress>,
+    ) -> Result<(), TaskFailure> {
+        let sorted = sorted_by_key(table, progress);
+        let (mut buffer, mut encoded) = ([0; 16], Vec::new());
+        for slot in sorted.iter() {
+            progress.step()?;
+            encoded.clear();
+            slot.value.encode_owned(&mut encoded)?;
+            writer.pair(self.partition, key_bytes(&sorted.long, slot.key, &mut buffer), &encoded)?;
+        }
+        self.combining.give_back(sorted.into_memory());
+        let run: MapOutput = writer.finish()?;
+        if run.is_on_disk() {
+            progress.spilled(run.bytes());
+        }
+        self.runs.extend(run.segment(self.partition));
+        Ok(())
+    }
+}
+
+/// Sorting calls no user code.
+fn sorted_by_key<V>(table: Table<V>, progress: &Arc<Progress>) -> Sorted<V> {
+    let _engine = progress.engine();
+    table.into_sorted_by_key()
+}
+
+/// Reduces a whole table; its memory is left.
+fn reduce_table<R: Reducer>(
+    table: Table<R::Value>,
+    groups: &mut KeyGroups<R>,
+) -> Result<(TableMemory<R::Value>, Stopped), TaskFailure> {
+    groups.progress.holds(table.bytes());
+    let mut sorted = sorted_by_key(table, &groups.progress);
+    let stopped = {
+        let (slots, long) = sorted.take_slots();
+        reduce_slots(slots, long, groups)?
+    };
+    Ok((sorted.into_memory(), stopped))
+}
+
+fn reduce_slots<R: Reducer>(
+    slots: impl Iterator<Item = Slot<R::Value>>,
+    long: &[u8],
+    groups: &mut KeyGroups<R>,
+) -> Result<Stopped, TaskFailure> {
+    let (mut buffer, mut buffer_before) = ([0; 16], [0; 16]);
+    let last = groups.last.take();
+    let mut before: Option<Packed> = None;
+    for Slot { key, value, .. } in slots {
+        let bytes = key_bytes(long, key, &mut buffer);
+        if last.as_deref().is_some_and(|last| before.is_none() && bytes <= last) {
+            continue;
+        }
+        if groups.progress.is_asked() {
+            let before = before.map(|key| key_bytes(long, key, &mut buffer_before)).or(last.as_deref());
+            if let Some(state) = groups.stop(before)? {
+                return Ok(Some(state));
+            }
+        }
+        groups.reduce_one(bytes, value)?;
+        before = Some(key);
+    }
+    Ok(None)
+}
+
+fn reduce_runs<R: Reducer>(
+    runs: Vec<SegmentData>,
+    combiner: &mut dyn CombineRun<R::Value>,
+    groups: &mut KeyGroups<R>,
+) -> Result<Stopped, TaskFailure> {
+    let own = |bytes: &[u8]| R::Value::decode(bytes).map(R::Value::own);
+    groups.progress.holds(buffer_bytes(&runs));
+    let mut tree = LoserTree::open(runs)?;
+    let mut more = tree.advance()?;
+    let mut key = groups.last.take().unwrap_or_default();
+    let skips = 0 < groups.count;
+    while skips && more && tree.key() <= &*key {
+        groups.progress.step()?;
+        more = tree.advance()?;
+    }
+    while more {
+        if let Some(state) = groups.border((0 < groups.count).then_some(&key))? {
+            return Ok(Some(state));
+        }
+        key.clear();
+        key.extend_from_slice(tree.key());
+        let rank = tree.rank();
+        let mut total = own(tree.value())?;
+        more = tree.advance()?;
+        while more && tree.stands_at(&key, rank) {
+            combiner.fold(&mut total, own(tree.value())?);
+            groups.progress.step()?;
+            more = tree.advance()?;
+        }
+        groups.reduce_one(&key, total)?;
+    }
+    Ok(None)
+}

@@ -1,0 +1,121 @@
+//! One reduce task: from the segments of a partition to a part.
+//!
+//! Segments of a job with a combiner are totalled in a table and sorted once; others are merged. Either way the
+//! reducer sees keys in ascending order and values in (map, position) order. Between groups, and while the table is
+//! filled, it can be suspended.
+
+mod aggregate;
+mod groups;
+
+use super::map::write_setting;
+use crate::api::{Counters, ErasedReduce, KeyOrder, MapReducePlan, Reducer, TaskContext};
+use crate::attempt::{AttemptContext, ReadMeter, ReduceEnd, TaskFailure};
+use crate::collect::{Combining, SortMemory, TableMemory, pair_bytes_max};
+use crate::key::Key;
+use crate::merge::{FanIn, LoserTree, MergeError, limit_fan_in};
+use crate::segment::{
+    BLOCK_BYTES, FRAME_LENGTHS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder,
+    SegmentReader, WriteError, WriteSetting,
+};
+use crate::value::Value;
+use aggregate::Aggregate;
+use groups::KeyGroups;
+
+pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
+    plan: &MapReducePlan<K, V>,
+    reducer: R,
+    erased: ErasedReduce<'_>,
+) -> Result<ReduceEnd, TaskFailure> {
+    let ErasedReduce { context, segments, mut output, resume } = erased;
+    output.watch(context.progress.clone());
+    let segments: Vec<SegmentData> = segments.into_iter().filter(|data| !data.is_empty()).collect();
+    let headers = {
+        let _engine = context.progress.engine();
+        check_headers(&segments, &context, plan.combine.is_some())?
+    };
+    let counters = Counters::default();
+    let meter = ReadMeter::new(context.progress.clone());
+    let progress = context.progress.clone();
+    let mut groups = KeyGroups { reducer, output, meter, progress, counters, count: 0, last: None };
+    groups.progress.keeps_in(context.budget);
+    groups.begin(&TaskContext::of(&context, &groups.counters), resume)?;
+    let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&context, false) };
+    let partition = context.attempt.task.index;
+    let stopped = match &plan.combine {
+        Some(combine) => {
+            let by_hash = plan.partition.is_none() && plan.order == KeyOrder::EachPart;
+            let shares = if by_hash { context.settings.partitions } else { 1 };
+            let most = headers.iter().map(|header| header.records).max().unwrap_or(0);
+            let sum = headers.iter().fold(0_u64, |sum, header| sum.saturating_add(header.records));
+            // Twice the largest: a table that doubles when it is full then never fills up ahead of itself.
+            let keys = sum.min(most.saturating_mul(2)) as usize;
+            let memory = context.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
+            let limit_bytes = context.settings.merge_bytes;
+            let table = Combining::for_partition(combine.make(), limit_bytes, keys, shares, memory);
+            let aggregate = Aggregate { combining: table, runs: Vec::new(), setting, partition };
+            aggregate.run(segments, combine, &context, &mut groups)?
+        }
+        None => {
+            // A merge needs none of it; together they would be too much.
+            drop(context.settings.recycler.take::<SortMemory>());
+            groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(context.settings.fan_in()));
+            let segments = limit_fan_in(segments, fan_in(&context), partition, &setting, context.progress)?;
+            groups.progress.holds(buffer_bytes(&segments));
+            let tree = {
+                let _engine = context.progress.engine();
+                LoserTree::open(segments)?
+            };
+            groups.reduce_merged(tree, plan.group)?
+        }
+    };
+    match stopped {
+        Some(state) => Ok(ReduceEnd::HandedOver(state)),
+        None => groups.finish().map(ReduceEnd::Part),
+    }
+}
+
+/// Checks that the segments are of this job and partition and in map order, each map once.
+fn check_headers(
+    segments: &[SegmentData],
+    context: &AttemptContext<'_>,
+    combines: bool,
+) -> Result<Vec<SegmentHeader>, TaskFailure> {
+    let mut headers: Vec<SegmentHeader> = Vec::with_capacity(segments.len());
+    // A block is full with the first pair that makes it so.
+    let limit = pair_bytes_max(context.settings.merge_bytes);
+    let block_max = limit + BLOCK_BYTES + FRAME_LENGTHS_BYTES_MAX;
+    for data in segments {
+        let reader = SegmentReader::open(data.clone()).map_err(|source| MergeError { map: None, source })?;
+        let header = *reader.header();
+        let id = header.id;
+        let fail = |source| Err(TaskFailure::Corrupt { map: Some(id.map), source });
+        let expected =
+            SegmentId { job: context.attempt.task.job, partition: context.attempt.task.index, ..id };
+        if id != expected {
+            return fail(SegmentError::Identity { expected, found: id });
+        }
+        if let Some(before) = headers.last().map(|header| header.id.map).filter(|before| id.map <= *before) {
+            return fail(SegmentError::Sequence { before, found: id.map });
+        }
+        if header.order == SegmentOrder::Hash && !combines {
+            return fail(SegmentError::Order { id });
+        }
+        let length = header.block_max as usize;
+        if block_max < length && matches!(data, SegmentData::File { .. }) {
+            // In memory it lies in the worker's budget, and is read where it is.
+            return Err(WriteError::PairTooLong { length, limit }.into());
+        }
+        headers.push(header);
+    }
+    Ok(headers)
+}
+
+fn fan_in(context: &AttemptContext<'_>) -> FanIn {
+    FanIn { segments_max: context.settings.fan_in(), buffers_bytes: context.settings.merge_bytes }
+}
+
+/// What it takes to merge these: two blocks for each file.
+fn buffer_bytes(segments: &[SegmentData]) -> usize {
+    let files = segments.iter().filter(|data| matches!(data, SegmentData::File { .. })).count();
+    2 * BLOCK_BYTES * files
+}
