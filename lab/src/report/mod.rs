@@ -6,6 +6,7 @@
 
 mod axis;
 mod blocks;
+mod chart;
 mod circumstances;
 mod colour;
 pub mod csv;
@@ -20,12 +21,11 @@ mod tally;
 pub(crate) mod testing;
 mod thin;
 
+pub use chart::{Axis, Chart, ChartKind, Series};
 pub use circumstances::Circumstances;
 pub use colour::Colours;
 pub use document::{Document, Part};
-pub use model::{
-    Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict,
-};
+pub use model::{Block, Cell, Claim, Column, Compared, Section, Table, Verdict};
 pub use tally::Tally;
 
 /// A page with one section after the other, for whatever is no run of a paper.

@@ -2,6 +2,8 @@
 //!
 //! Not here: how any of it looks.
 
+use super::chart::Chart;
+use gristmill_scheduler::metrics::Interval;
 use serde::Serialize;
 
 /// One figure, table or example of the paper.
@@ -15,6 +17,19 @@ pub struct Section {
     pub text: Vec<String>,
     /// What came out.
     pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section, as its fields say.
+    #[must_use]
+    pub fn new<T: Into<String>>(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        text: impl IntoIterator<Item = T>,
+        blocks: Vec<Block>,
+    ) -> Self {
+        Self { id: id.into(), title: title.into(), text: text.into_iter().map(T::into).collect(), blocks }
+    }
 }
 
 /// Something to look at.
@@ -31,84 +46,6 @@ pub enum Block {
     Claims(Vec<Claim>),
 }
 
-/// A chart.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Chart {
-    /// For files, unique in its paper: `figure-9-load-075`.
-    pub id: String,
-    /// What is to be seen.
-    pub caption: String,
-    /// The horizontal axis.
-    pub x: Axis,
-    /// The vertical axis.
-    pub y: Axis,
-    /// How the points are drawn.
-    pub kind: ChartKind,
-    /// In the order of the legend.
-    pub series: Vec<Series>,
-}
-
-/// How the points of a chart are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChartKind {
-    /// Straight lines between points.
-    Lines,
-    /// The value holds until the next point.
-    Steps,
-    /// Marks only.
-    Points,
-    /// Groups of bars: the points of all series share their places on the horizontal axis.
-    Bars,
-    /// Bars along the horizontal axis: points come in pairs, where a bar begins and where it ends, both at the height of
-    /// its row.
-    Spans,
-}
-
-/// An axis.
-#[derive(Clone, PartialEq, Debug, Serialize, Default)]
-pub struct Axis {
-    /// Label, with the unit: "mean flow time, s".
-    pub label: String,
-    /// Logarithmic; then all values are above 0.
-    pub logarithmic: bool,
-    /// Names of the places 0, 1, 2, ... where the axis shows kinds and not numbers.
-    pub names: Vec<String>,
-}
-
-impl Axis {
-    /// A linear axis of numbers.
-    #[must_use]
-    pub fn linear(label: &str) -> Self {
-        Self { label: label.to_owned(), ..Self::default() }
-    }
-
-    /// A logarithmic axis.
-    #[must_use]
-    pub fn logarithmic(label: &str) -> Self {
-        Self { label: label.to_owned(), logarithmic: true, names: Vec::new() }
-    }
-
-    /// An axis of names at the places 0, 1, 2, ...
-    #[must_use]
-    pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Self {
-        Self { label: label.to_owned(), logarithmic: false, names: names.into_iter().collect() }
-    }
-}
-
-/// Points that belong together.
-#[derive(Clone, PartialEq, Debug, Serialize, Default)]
-pub struct Series {
-    /// As in the legend. The same name has the same colour in all charts of a page.
-    pub name: String,
-    /// (x, y), finite, in the order in which they are connected.
-    pub points: Vec<(f64, f64)>,
-    /// Half widths of the 95 % intervals of y; empty, or one for each point.
-    pub half_widths: Vec<f64>,
-    /// A printed or reference curve, drawn dashed.
-    pub reference: bool,
-}
-
 /// A table.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Table {
@@ -120,6 +57,19 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// One cell for each column.
     pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table, as its fields say.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        caption: impl Into<String>,
+        columns: Vec<Column>,
+        rows: Vec<Vec<Cell>>,
+    ) -> Self {
+        Self { id: id.into(), caption: caption.into(), columns, rows }
+    }
 }
 
 /// A column.
@@ -136,6 +86,12 @@ impl Column {
     #[must_use]
     pub fn new(name: &str, unit: &str) -> Self {
         Self { name: name.to_owned(), unit: unit.to_owned() }
+    }
+
+    /// Columns of these names and units.
+    #[must_use]
+    pub fn list(columns: &[(&str, &str)]) -> Vec<Self> {
+        columns.iter().map(|(name, unit)| Self::new(name, unit)).collect()
     }
 }
 
@@ -170,6 +126,25 @@ impl Cell {
     }
 }
 
+impl From<Interval> for Cell {
+    fn from(interval: Interval) -> Self {
+        Cell::Number { value: interval.mean, half_width: interval.half_width }
+    }
+}
+
+/// Nothing where there is nothing.
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(content: Option<T>) -> Self {
+        content.map_or(Cell::Empty, T::into)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Cell::number(value)
+    }
+}
+
 /// A number of ours beside a printed one.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Compared {
@@ -189,6 +164,22 @@ pub struct Compared {
     pub note: String,
 }
 
+impl Compared {
+    /// A number of ours beside nothing yet.
+    #[must_use]
+    pub fn new(what: impl Into<String>, ours: f64, verdict: impl Into<Verdict>) -> Self {
+        Self {
+            what: what.into(),
+            printed: None,
+            reference: None,
+            ours,
+            half_width: None,
+            verdict: verdict.into(),
+            note: String::new(),
+        }
+    }
+}
+
 /// A statement of the paper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Claim {
@@ -200,6 +191,24 @@ pub struct Claim {
     pub verdict: Verdict,
     /// What was run and seen, in numbers; a counterexample if it fails.
     pub evidence: String,
+}
+
+impl Claim {
+    /// A statement with its verdict; `true` is [`Verdict::Holds`], `false` [`Verdict::Fails`].
+    #[must_use]
+    pub fn new(
+        place: impl Into<String>,
+        statement: impl Into<String>,
+        verdict: impl Into<Verdict>,
+        evidence: impl Into<String>,
+    ) -> Self {
+        Self {
+            place: place.into(),
+            statement: statement.into(),
+            verdict: verdict.into(),
+            evidence: evidence.into(),
+        }
+    }
 }
 
 /// Whether something came out as printed.
@@ -214,4 +223,29 @@ pub enum Verdict {
     Fails,
     /// It cannot be judged here; the note says why.
     Open,
+}
+
+impl Verdict {
+    /// Whether all, some or none of these hold; of nothing all do.
+    #[must_use]
+    pub fn of_all(holds: impl IntoIterator<Item = bool>) -> Self {
+        let holds: Vec<bool> = holds.into_iter().collect();
+        match holds.iter().filter(|&&one| one).count() {
+            all if all == holds.len() => Self::Holds,
+            0 => Self::Fails,
+            _ => Self::Partly,
+        }
+    }
+
+    /// Holds, or is open: for what the experiment can confirm but not refute.
+    #[must_use]
+    pub fn holds_or_open(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Open }
+    }
+}
+
+impl From<bool> for Verdict {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Fails }
+    }
 }

@@ -1,0 +1,146 @@
+//! Charts as data: axes, and points that belong together.
+
+use serde::Serialize;
+
+/// A chart.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Chart {
+    /// For files, unique in its paper: `figure-9-load-075`.
+    pub id: String,
+    /// What is to be seen.
+    pub caption: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// How the points are drawn.
+    pub kind: ChartKind,
+    /// In the order of the legend.
+    pub series: Vec<Series>,
+}
+
+impl Chart {
+    /// Straight lines between points; the axes are the horizontal and the vertical one.
+    #[must_use]
+    pub fn lines(
+        id: impl Into<String>,
+        caption: impl Into<String>,
+        axes: [Axis; 2],
+        series: Vec<Series>,
+    ) -> Self {
+        Self::drawn_as(ChartKind::Lines, id.into(), caption.into(), axes, series)
+    }
+
+    /// Values that hold until the next point.
+    #[must_use]
+    pub fn steps(
+        id: impl Into<String>,
+        caption: impl Into<String>,
+        axes: [Axis; 2],
+        series: Vec<Series>,
+    ) -> Self {
+        Self::drawn_as(ChartKind::Steps, id.into(), caption.into(), axes, series)
+    }
+
+    /// Groups of bars, one for each place on the horizontal axis.
+    #[must_use]
+    pub fn bars(
+        id: impl Into<String>,
+        caption: impl Into<String>,
+        axes: [Axis; 2],
+        series: Vec<Series>,
+    ) -> Self {
+        Self::drawn_as(ChartKind::Bars, id.into(), caption.into(), axes, series)
+    }
+
+    fn drawn_as(
+        kind: ChartKind,
+        id: String,
+        caption: String,
+        [x, y]: [Axis; 2],
+        series: Vec<Series>,
+    ) -> Self {
+        Self { id, caption, x, y, kind, series }
+    }
+}
+
+/// How the points of a chart are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChartKind {
+    /// Straight lines between points.
+    Lines,
+    /// The value holds until the next point.
+    Steps,
+    /// Marks only.
+    Points,
+    /// Groups of bars: the points of all series share their places on the horizontal axis.
+    Bars,
+    /// Bars along the horizontal axis: points come in pairs, where a bar begins and where it ends, both at the height of
+    /// its row.
+    Spans,
+}
+
+/// An axis.
+#[derive(Clone, PartialEq, Debug, Serialize, Default)]
+pub struct Axis {
+    /// Label, with the unit: "mean flow time, s".
+    pub label: String,
+    /// Logarithmic; then all values are above 0.
+    pub logarithmic: bool,
+    /// Names of the places 0, 1, 2, ... where the axis shows kinds and not numbers.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// A linear axis of numbers.
+    #[must_use]
+    pub fn linear(label: &str) -> Self {
+        Self { label: label.to_owned(), ..Self::default() }
+    }
+
+    /// A logarithmic axis.
+    #[must_use]
+    pub fn logarithmic(label: &str) -> Self {
+        Self { label: label.to_owned(), logarithmic: true, names: Vec::new() }
+    }
+
+    /// An axis of names at the places 0, 1, 2, ...
+    #[must_use]
+    pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Self {
+        Self { label: label.to_owned(), logarithmic: false, names: names.into_iter().collect() }
+    }
+}
+
+/// Points that belong together.
+#[derive(Clone, PartialEq, Debug, Serialize, Default)]
+pub struct Series {
+    /// As in the legend. The same name has the same colour in all charts of a page.
+    pub name: String,
+    /// (x, y), finite, in the order in which they are connected.
+    pub points: Vec<(f64, f64)>,
+    /// Half widths of the 95 % intervals of y; empty, or one for each point.
+    pub half_widths: Vec<f64>,
+    /// A printed or reference curve, drawn dashed.
+    pub reference: bool,
+}
+
+impl Series {
+    /// Our own points, without intervals.
+    #[must_use]
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), points, ..Self::default() }
+    }
+
+    /// The same with half widths of 95 % intervals, one for each point.
+    #[must_use]
+    pub fn with_half_widths(self, half_widths: Vec<f64>) -> Self {
+        Self { half_widths, ..self }
+    }
+
+    /// The same as a printed or reference curve.
+    #[must_use]
+    pub fn as_reference(self) -> Self {
+        Self { reference: true, ..self }
+    }
+}
