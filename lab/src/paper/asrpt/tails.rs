@@ -1,7 +1,7 @@
 //! Distributions of flow times: figures 10 to 13, and what is claimed of their tails.
 
 use super::runs::{FLOW_MAX, Runs, SCHEDULERS, Scenario};
-use crate::paper::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Section, Series, Table, Verdict};
+use crate::paper::{Axis, Block, Cell, Chart, Claim, Column, Section, Series, Table, Verdict};
 use gristmill_scheduler::workload::asrpt::SETTINGS;
 
 /// Flow times of the table of tails, in slots.
@@ -24,40 +24,33 @@ fn fraction(runs: &Runs, setting: usize, scenario: usize, scheduler: usize, flow
 
 /// The distributions, one figure for each setting.
 pub(super) fn figures_10_to_13(runs: &Runs) -> Vec<Section> {
-    let section = |setting: usize| {
-        let number = 10 + setting;
-        let title = SETTINGS[setting].title;
-        let mut blocks: Vec<Block> = Vec::new();
-        for (scenario, id) in DRAWN {
-            let series = (0..4).map(|scheduler| Series {
-                name: SCHEDULERS[scheduler].title.to_owned(),
-                points: (0..=FLOW_MAX)
-                    .map(|flow| (flow as f64, fraction(runs, setting, scenario, scheduler, flow)))
-                    .collect(),
-                ..Series::default()
-            });
-            blocks.push(Block::Chart(Chart {
-                id: format!("figure-{number}-{id}"),
-                caption: format!("Distribution of flow times, {}; {title}", Scenario::ALL[scenario].name()),
-                x: Axis::linear("flow time, slots"),
-                y: Axis::linear("fraction of jobs"),
-                kind: ChartKind::Steps,
-                series: series.collect(),
-            }));
-        }
-        blocks.push(Block::Table(tails(runs, setting, number)));
-        Section {
-            id: format!("figure-{number}"),
-            title: format!("Figure {number}: distribution of flow times, {title}"),
-            text: vec![format!(
-                "The jobs of all seeds together ({}), until all have ended; flow times up to {FLOW_MAX} slots are \
-                 drawn, as in the paper.",
-                runs.seeds_in_words()
-            )],
-            blocks,
-        }
-    };
-    (0..SETTINGS.len()).map(section).collect()
+    (0..SETTINGS.len()).map(|setting| distributions_in(runs, setting)).collect()
+}
+
+fn distributions_in(runs: &Runs, setting: usize) -> Section {
+    let (number, title) = (10 + setting, SETTINGS[setting].title);
+    let charts = DRAWN.iter().map(|&(scenario, id)| {
+        let distribution = |scheduler: usize| {
+            let part = |flow| (flow as f64, fraction(runs, setting, scenario, scheduler, flow));
+            Series::new(SCHEDULERS[scheduler].title, (0..=FLOW_MAX).map(part).collect())
+        };
+        Block::Chart(Chart::steps(
+            format!("figure-{number}-{id}"),
+            format!("Distribution of flow times, {}; {title}", Scenario::ALL[scenario].name()),
+            [Axis::linear("flow time, slots"), Axis::linear("fraction of jobs")],
+            (0..4).map(distribution).collect(),
+        ))
+    });
+    Section::new(
+        format!("figure-{number}"),
+        format!("Figure {number}: distribution of flow times, {title}"),
+        [format!(
+            "The jobs of all seeds together ({}), until all have ended; flow times up to {FLOW_MAX} slots \
+             are drawn, as in the paper.",
+            runs.seeds_in_words()
+        )],
+        charts.chain([Block::Table(tails(runs, setting, number))]).collect(),
+    )
 }
 
 fn tails(runs: &Runs, setting: usize, number: usize) -> Table {
@@ -71,79 +64,67 @@ fn tails(runs: &Runs, setting: usize, number: usize) -> Table {
             row
         })
     });
-    Table {
-        id: format!("figure-{number}-tails"),
-        caption: "Jobs that take longer".to_owned(),
-        columns,
-        rows: rows.collect(),
+    Table::new(format!("figure-{number}-tails"), "Jobs that take longer", columns, rows.collect())
+}
+
+/// The tails of a setting and scenario: by scheduler, the part of the jobs with a longer flow time.
+struct Tails {
+    name: String,
+    longer: [f64; 4],
+    /// Part of the jobs that have ended after five slots.
+    soon: [f64; 4],
+}
+
+fn tails_of(runs: &Runs, setting: usize, scenario: usize) -> Tails {
+    let part = |flow| [0, 1, 2, 3].map(|scheduler| fraction(runs, setting, scenario, scheduler, flow));
+    Tails {
+        name: format!("{}, {}", SETTINGS[setting].name, Scenario::ALL[scenario].name()),
+        longer: part(TAIL).map(|within| 1.0 - within),
+        soon: part(5),
+    }
+}
+
+impl Tails {
+    fn in_words(&self) -> String {
+        let parts = SCHEDULERS.iter().zip(self.longer);
+        let parts = parts.map(|(scheduler, longer)| format!("{} {:.2} %", scheduler.title, 100.0 * longer));
+        format!("{}: {}", self.name, parts.collect::<Vec<_>>().join(", "))
     }
 }
 
 /// Section VII C in claims.
 pub(super) fn claims(runs: &Runs) -> Section {
-    let longer = |setting: usize, scenario: usize, scheduler: usize| {
-        1.0 - fraction(runs, setting, scenario, scheduler, TAIL)
+    let cases = (0..SETTINGS.len()).flat_map(|setting| DRAWN.map(|(scenario, _)| (setting, scenario)));
+    let cases: Vec<Tails> = cases.map(|(setting, scenario)| tails_of(runs, setting, scenario)).collect();
+    let lightest = |case: &Tails| case.longer[1..3].iter().all(|&other| case.longer[0] <= other);
+    let heaviest = |case: &Tails| case.longer[..3].iter().all(|&other| other <= case.longer[3]);
+    let ahead = cases.iter().filter(|case| case.soon[1..].iter().all(|&other| other <= case.soon[0])).count();
+    let claim = |statement: &str, holds: &dyn Fn(&Tails) -> bool, words: &dyn Fn(usize) -> String| {
+        let holding = cases.iter().filter(|case| holds(case)).count();
+        Claim::new("Section VII C", statement, Verdict::of_all(cases.iter().map(holds)), words(holding))
     };
-    let cases: Vec<(usize, usize)> = (0..SETTINGS.len())
-        .flat_map(|setting| DRAWN.into_iter().map(move |(scenario, _)| (setting, scenario)))
-        .collect();
-    let words: Vec<String> = cases
-        .iter()
-        .map(|&(setting, scenario)| {
-            let parts = (0..4).map(|scheduler| {
-                let percent = 100.0 * longer(setting, scenario, scheduler);
-                format!("{} {percent:.2} %", SCHEDULERS[scheduler].title)
-            });
-            let parts = parts.collect::<Vec<_>>().join(", ");
-            format!("{}, {}: {parts}", SETTINGS[setting].name, Scenario::ALL[scenario].name())
-        })
-        .collect();
-    let count = |than: &dyn Fn(usize, usize) -> bool| cases.iter().filter(|&&(a, b)| than(a, b)).count();
-    let light = count(&|setting, scenario| {
-        let asrpt = longer(setting, scenario, 0);
-        asrpt <= longer(setting, scenario, 1) && asrpt <= longer(setting, scenario, 2)
-    });
-    let long = count(&|setting, scenario| {
-        (0..3).all(|other| longer(setting, scenario, other) <= longer(setting, scenario, 3))
-    });
-    let ahead = count(&|setting, scenario| {
-        (1..4).all(|other| {
-            fraction(runs, setting, scenario, other, 5) <= fraction(runs, setting, scenario, 0, 5)
-        })
-    });
-    let verdict = |holding: usize| match holding {
-        0 => Verdict::Fails,
-        some if some < cases.len() => Verdict::Partly,
-        _ => Verdict::Holds,
-    };
-    let claim = |statement: &str, holding: usize, evidence: String| Claim {
-        place: "Section VII C".to_owned(),
-        statement: statement.to_owned(),
-        verdict: verdict(holding),
-        evidence,
-    };
-    Section {
-        id: "section-7-c".to_owned(),
-        title: "Section VII C: what is claimed of the tails".to_owned(),
-        text: vec![format!(
-            "The same jobs; a tail is the part of the jobs with a flow time above {TAIL} slots."
-        )],
-        blocks: vec![Block::Claims(vec![
+    let words: Vec<String> = cases.iter().map(Tails::in_words).collect();
+    Section::new(
+        "section-7-c",
+        "Section VII C: what is claimed of the tails",
+        [format!("The same jobs; a tail is the part of the jobs with a flow time above {TAIL} slots.")],
+        vec![Block::Claims(vec![
             claim(
                 "ASRPT has a very light tail compared to FIFO and Fair; it is as fair as they are.",
-                light,
-                format!(
-                    "Lightest of the three in {light} of {} cases. {}. It is far ahead at short flow times: at 5 \
-                     slots the most jobs have ended under ASRPT in {ahead} cases; the largest jobs pay for it.",
-                    cases.len(),
-                    words.join("; ")
-                ),
+                &lightest,
+                &|of| {
+                    format!(
+                        "Lightest of the three in {of} of {} cases. {}. It is far ahead at short flow \
+                         times: at 5 slots the most jobs have ended under ASRPT in {ahead} cases; the \
+                         largest jobs pay for it.",
+                        cases.len(),
+                        words.join("; ")
+                    )
+                },
             ),
-            claim(
-                "LRPT has a long tail.",
-                long,
-                format!("Its tail is the heaviest in {long} of {} cases (numbers above).", cases.len()),
-            ),
+            claim("LRPT has a long tail.", &heaviest, &|of| {
+                format!("Its tail is the heaviest in {of} of {} cases (numbers above).", cases.len())
+            }),
         ])],
-    }
+    )
 }

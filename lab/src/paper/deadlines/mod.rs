@@ -5,6 +5,7 @@
 
 mod estimates;
 mod goals;
+mod isolated;
 mod reference;
 mod sensitivity;
 mod trial;
@@ -30,23 +31,23 @@ fn page(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<Paper> {
     sections.extend(goals::sections(&trials));
     sections.push(sensitivity::whole(&trials));
     let about = [
-        "Each job has a goal, the time at which it should have ended. The scheduler looks at the tasks that a job has \
-         finished, takes the mean of their lengths for all that are to come, and counts how many slots the job needs to \
-         end at its goal (equation 3). The min-scheduler gives each job that many and leaves the other slots idle; the \
-         max-scheduler gives the others away too, in the same order.",
-        "The policies here are those that a live master runs; they drive a simulated cluster of 60 workers, each with a \
-         slot for maps and one for reduces, task by task, with a look at the needs every second. The network has no \
-         limits, since the paper's jobs are bound by their maps.",
-        "The paper's jobs are not public. It prints how many tasks they have, how long each takes by itself, and the \
-         goals; it shows the lengths of tasks in figures without numbers, and does not say when jobs were submitted. So \
-         this is a stand-in: lengths are drawn such that each job by itself takes about as long as printed, and jobs \
-         arrive at 0, 1000, 2000 and 3000 s. References are means of another program over ten draws of its own from a \
-         stand-in of the same kind.",
+        "Each job has a goal, the time at which it should have ended. The scheduler looks at the tasks that \
+         a job has finished, takes the mean of their lengths for all that are to come, and counts how many \
+         slots the job needs to end at its goal (equation 3). The min-scheduler gives each job that many \
+         and leaves the other slots idle; the max-scheduler gives the others away too, in the same order.",
+        "The policies here are those that a live master runs; they drive a simulated cluster of 60 workers, \
+         each with a slot for maps and one for reduces, task by task, with a look at the needs every \
+         second. The network has no limits, since the paper's jobs are bound by their maps.",
+        "The paper's jobs are not public. It prints how many tasks they have, how long each takes by \
+         itself, and the goals; it shows the lengths of tasks in figures without numbers, and does not say \
+         when jobs were submitted. So this is a stand-in: lengths are drawn such that each job by itself \
+         takes about as long as printed, and jobs arrive at 0, 1000, 2000 and 3000 s. References are means \
+         of another program over ten draws of its own from a stand-in of the same kind.",
     ];
     Ok(Paper {
         name: "deadlines",
-        title: "Performance-Driven Task Co-Scheduling for MapReduce Environments (J. Polo, D. Carrera, Y. Becerra, \
-                J. Torres, E. Ayguadé, M. Steinder, I. Whalley, 2010)",
+        title: "Performance-Driven Task Co-Scheduling for MapReduce Environments (J. Polo, D. Carrera, Y. \
+                Becerra, J. Torres, E. Ayguadé, M. Steinder, I. Whalley, 2010)",
         about: about.map(str::to_owned).to_vec(),
         sections,
     })
@@ -78,17 +79,7 @@ fn trials(seeds: &[u64]) -> anyhow::Result<Trials> {
 }
 
 fn section(id: &str, title: &str, text: &[String], blocks: Vec<Block>) -> Section {
-    Section { id: id.to_owned(), title: title.to_owned(), text: text.to_vec(), blocks }
-}
-
-/// Whether all, some or none of these hold.
-fn verdict(holds: impl IntoIterator<Item = bool>) -> Verdict {
-    let holds: Vec<bool> = holds.into_iter().collect();
-    match holds.iter().filter(|&&one| one).count() {
-        all if all == holds.len() => Verdict::Holds,
-        0 => Verdict::Fails,
-        _ => Verdict::Partly,
-    }
+    Section::new(id, title, text.iter().cloned(), blocks)
 }
 
 /// A mean over seeds that is near another one, drawn from a stand-in of the same kind.

@@ -2,20 +2,20 @@
 //!
 //! Not here: the figures of the paper (`goals`).
 
-use super::super::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table};
-use super::goals::{cell, job_name, mean, meets, met};
-use super::{Scheduler, Trials, near, reference, section, verdict};
+use super::super::{Axis, Block, Cell, Chart, Claim, Column, Compared, Section, Series, Table, Verdict};
+use super::goals::{job_name, mean, meets, met};
+use super::{Scheduler, Trials, near, reference, section};
 use gristmill_scheduler::workload::deadlines::{DEADLINES, Joins};
 
 fn text() -> [String; 2] {
     [
-        "The three kinds of Joins have about the same work. With slow-first-half the mean of the finished tasks is above \
-         that of the rest for as long as the job runs, so its need is overestimated; with slow-first-120 soon no \
-         more; with stationary lengths the estimate is right from the start."
+        "The three kinds of Joins have about the same work. With slow-first-half the mean of the finished \
+         tasks is above that of the rest for as long as the job runs, so its need is overestimated; with \
+         slow-first-120 soon no more; with stationary lengths the estimate is right from the start."
             .to_owned(),
-        "Equation 3 aims at the goal exactly. With a right estimate the last wave of tasks, about half a task's length, \
-         and the reduces come after it: the goal is missed by a little, by both schedulers. What saves the goals in the \
-         paper's experiment three is the pessimism of its figure 2."
+        "Equation 3 aims at the goal exactly. With a right estimate the last wave of tasks, about half a \
+         task's length, and the reduces come after it: the goal is missed by a little, by both schedulers. \
+         What saves the goals in the paper's experiment three is the pessimism of its figure 2."
             .to_owned(),
     ]
 }
@@ -33,42 +33,38 @@ fn chart(trials: &Trials) -> Chart {
     let series = [Scheduler::Fair, Scheduler::Weighted, Scheduler::Min, Scheduler::Max].map(|scheduler| {
         let responses = Joins::ALL
             .map(|joins| mean(trials.of(joins, scheduler), |trial| trial.responses[2] / DEADLINES[2]));
-        Series {
-            name: scheduler.name().to_owned(),
-            points: responses
-                .iter()
-                .enumerate()
-                .map(|(kind, response)| (kind as f64, response.mean))
-                .collect(),
-            half_widths: responses.iter().map(|response| response.half_width.unwrap_or(0.0)).collect(),
-            reference: false,
-        }
+        Series::new(
+            scheduler.name().to_owned(),
+            responses.iter().enumerate().map(|(kind, response)| (kind as f64, response.mean)).collect(),
+        )
+        .with_half_widths(responses.iter().map(|response| response.half_width.unwrap_or(0.0)).collect())
     });
-    Chart {
-        id: "sensitivity-j3".to_owned(),
-        caption: "J3 Join: mean response relative to the goal of 150 s; above 1 it is missed".to_owned(),
-        x: Axis::names("lengths of the Join's maps", Joins::ALL.map(|joins| joins.name().to_owned())),
-        y: Axis::linear("response / goal"),
-        kind: ChartKind::Bars,
-        series: series.to_vec(),
-    }
+    Chart::bars(
+        "sensitivity-j3",
+        "J3 Join: mean response relative to the goal of 150 s; above 1 it is missed",
+        [
+            Axis::names("lengths of the Join's maps", Joins::ALL.map(|joins| joins.name().to_owned())),
+            Axis::linear("response / goal"),
+        ],
+        series.to_vec(),
+    )
 }
 
 fn table(trials: &Trials, joins: Joins) -> Table {
     let row = |scheduler: Scheduler| {
         let runs = trials.of(joins, scheduler);
-        let responses = (0..4).map(|job| cell(mean(runs, |trial| trial.responses[job])));
+        let responses = (0..4).map(|job| mean(runs, |trial| trial.responses[job]).into());
         let fractions = (0..4).map(|job| Cell::number(met(runs, job)));
         [Cell::text(scheduler.name())].into_iter().chain(responses).chain(fractions).collect()
     };
     let responses = (0..4).map(|job| Column::new(&format!("{}, mean response", job_name(job)), "s"));
     let fractions = (0..4).map(|job| Column::new(&format!("J{} meets its goal", job + 1), "part of seeds"));
-    Table {
-        id: format!("sensitivity-{}", joins.name()),
-        caption: format!("Joins with {} lengths, {} seeds", joins.name(), trials.seeds.len()),
-        columns: [Column::new("scheduler", "")].into_iter().chain(responses).chain(fractions).collect(),
-        rows: Scheduler::ALL.map(row).to_vec(),
-    }
+    Table::new(
+        format!("sensitivity-{}", joins.name()),
+        format!("Joins with {} lengths, {} seeds", joins.name(), trials.seeds.len()),
+        [Column::new("scheduler", "")].into_iter().chain(responses).chain(fractions).collect(),
+        Scheduler::ALL.map(row).to_vec(),
+    )
 }
 
 /// The Joins under the schedulers that look at goals, for the kinds that the figures do not show.
@@ -80,18 +76,18 @@ fn comparisons(trials: &Trials) -> Vec<Compared> {
                 let response = mean(trials.of(joins, scheduler), |trial| trial.responses[job]);
                 let known = reference::of(joins, scheduler).responses[job];
                 comparisons.push(Compared {
-                    what: format!(
-                        "{}, {}, {}, mean response, s",
-                        joins.name(),
-                        scheduler.name(),
-                        job_name(job)
-                    ),
-                    printed: None,
                     reference: Some((known, f64::INFINITY)),
-                    ours: response.mean,
                     half_width: response.half_width,
-                    verdict: near(response.mean, known),
-                    note: String::new(),
+                    ..Compared::new(
+                        format!(
+                            "{}, {}, {}, mean response, s",
+                            joins.name(),
+                            scheduler.name(),
+                            job_name(job)
+                        ),
+                        response.mean,
+                        near(response.mean, known),
+                    )
                 });
             }
         }
@@ -110,18 +106,17 @@ fn claims(trials: &Trials) -> Vec<Claim> {
         Joins::ALL.map(|joins| format!("{:.2} with {}", value(joins), joins.name())).join(", ")
     };
     vec![
-        Claim {
-            place: "Section V-D".to_owned(),
-            statement: "Under the max-scheduler all jobs meet their goals, whatever the lengths of tasks."
-                .to_owned(),
-            verdict: verdict(Joins::ALL.map(|joins| 1.0 <= all_met(joins))),
-            evidence: format!("part of the seeds in which all four do: {}", by_kind(&all_met)),
-        },
-        Claim {
-            place: "Section III-C, equation 3".to_owned(),
-            statement: "With the slots that equation 3 asks for, a job can make its goal.".to_owned(),
-            verdict: verdict(Joins::ALL.map(|joins| late(joins) <= 1.0)),
-            evidence: format!("J3's mean response over its goal, max-scheduler: {}", by_kind(&late)),
-        },
+        Claim::new(
+            "Section V-D",
+            "Under the max-scheduler all jobs meet their goals, whatever the lengths of tasks.",
+            Verdict::of_all(Joins::ALL.map(|joins| 1.0 <= all_met(joins))),
+            format!("part of the seeds in which all four do: {}", by_kind(&all_met)),
+        ),
+        Claim::new(
+            "Section III-C, equation 3",
+            "With the slots that equation 3 asks for, a job can make its goal.",
+            Verdict::of_all(Joins::ALL.map(|joins| late(joins) <= 1.0)),
+            format!("J3's mean response over its goal, max-scheduler: {}", by_kind(&late)),
+        ),
     ]
 }

@@ -33,23 +33,27 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     sections.extend(table::sections(context)?);
     sections.push(unstable::section(context)?);
     let about = [
-        "A job has map work x and shuffle work y, measured in the time of the whole cluster and of the whole network. \
-         What is mapped can be shuffled at once, so both stations work on a job at the same time, but no job is \
-         shuffled further than it is mapped. The paper asks in which order jobs should go to make the mean response \
-         time (from arrival to the end of the shuffle) small. It proves that the best order is hard to find and gives \
-         two rules within a factor of 2 of it: MaxSRPT serves the job with the least max(x, y) left; SplitSRPT serves \
-         map-heavy and shuffle-heavy jobs side by side on separate shares.",
+        "A job has map work x and shuffle work y, measured in the time of the whole cluster and of the \
+         whole network. What is mapped can be shuffled at once, so both stations work on a job at the same \
+         time, but no job is shuffled further than it is mapped. The paper asks in which order jobs should \
+         go to make the mean response time (from arrival to the end of the shuffle) small. It proves that \
+         the best order is hard to find and gives two rules within a factor of 2 of it: MaxSRPT serves the \
+         job with the least max(x, y) left; SplitSRPT serves map-heavy and shuffle-heavy jobs side by side \
+         on separate shares.",
         "Every number here comes from the policy objects that also run on a live master, driven by an exact \
-         event-driven simulation of the paper's model (piecewise linear, no time steps). k-LPS is the paper's model of \
-         Hadoop's fair scheduler: the 100 oldest jobs share the map, all share the shuffle.",
-        "Where the text leaves something open, the reading that gives the printed numbers is used: a shuffle share \
-         that a job cannot use goes to others, under all three policies. The last section shows what the literal \
-         readings give.",
-        "In a quick run intervals are wide and queues have no time to fill: what does not come out then stays open.",
+         event-driven simulation of the paper's model (piecewise linear, no time steps). k-LPS is the \
+         paper's model of Hadoop's fair scheduler: the 100 oldest jobs share the map, all share the \
+         shuffle.",
+        "Where the text leaves something open, the reading that gives the printed numbers is used: a \
+         shuffle share that a job cannot use goes to others, under all three policies. The last section \
+         shows what the literal readings give.",
+        "In a quick run intervals are wide and queues have no time to fill: what does not come out then \
+         stays open.",
     ];
     Ok(Paper {
         name: "overlap",
-        title: "Joint Optimization of Overlapping Phases in MapReduce (M. Lin, L. Zhang, A. Wierman, J. Tan, 2013)",
+        title: "Joint Optimization of Overlapping Phases in MapReduce (M. Lin, L. Zhang, A. Wierman, J. \
+                Tan, 2013)",
         about: about.map(str::to_owned).to_vec(),
         sections,
     })
@@ -96,6 +100,5 @@ fn judged(context: &Context<'_>, holds: bool) -> Verdict {
 }
 
 fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section {
-    let text = text.iter().map(|&paragraph| paragraph.to_owned()).collect();
-    Section { id: id.to_owned(), title: title.to_owned(), text, blocks }
+    Section::new(id, title, text.iter().copied(), blocks)
 }

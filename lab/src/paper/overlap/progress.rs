@@ -2,7 +2,7 @@
 //!
 //! Not here: the Hadoop measurements of figure 4, which belong to the authors' cluster.
 
-use super::super::{Axis, Block, Chart, ChartKind, Compared, Section, Series, Verdict};
+use super::super::{Axis, Block, Chart, Compared, Section, Series};
 use super::{batch, jobs_of, section};
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
@@ -19,68 +19,56 @@ pub(in crate::paper) struct Progress {
 }
 
 pub(super) fn sections() -> anyhow::Result<Vec<Section>> {
-    let small = [[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]];
-    let cluster = [[7.0, 11.0], [10.0, 3.0], [7.0, 11.0]];
-    let figure_2 = overlapping("fcfs", &small)?;
-    let figure_3 = traditional("fcfs", &small)?;
-    let figure_4 = overlapping("map-fifo-shuffle-ps", &cluster)?;
-    let figure_4f = traditional("ps", &cluster)?;
-    let mut blocks_2 = charts("figure-2", "", &small, &figure_2);
-    blocks_2.push(Block::Comparison(kinks(&small, &figure_2)));
-    let mut blocks_3 = charts("figure-3", "", &small, &figure_3);
-    blocks_3.push(Block::Comparison(ends(
-        "figure 3, first in, first out",
-        &figure_3,
-        &[3.0, 5.0, 8.0],
-        &small,
-    )));
-    let mut blocks_4 = charts("figure-4e", "overlapping: ", &cluster, &figure_4);
-    blocks_4.extend(charts("figure-4f", "traditional: ", &cluster, &figure_4f));
-    let reference = [89.0 / 7.0, 17.0, 28.0];
-    blocks_4.push(Block::Comparison(
-        figure_4
-            .completions
-            .iter()
-            .zip(reference)
-            .enumerate()
-            .map(|(job, (&ours, reference))| {
-                exact(&format!("overlapping, end of J'{}", job + 1), None, Some(reference), ours)
-            })
-            .chain([exact("traditional, end of the last job", None, Some(35.0), figure_4f.end())])
-            .collect(),
-    ));
-    Ok(vec![
-        section(
-            "figure-2",
-            "Figure 2: three jobs in the overlapping tandem queue",
-            &[
-                "Jobs (1, 2), (3, 1), (2, 2), first in, first out at both stations. Solid: done; dashed: mapped, and so \
-               ready to be shuffled. The text gives every kink.",
-            ],
-            blocks_2,
-        ),
-        section(
-            "figure-3",
-            "Figure 3: the same jobs in a traditional tandem queue",
-            &[
-                "A job can be shuffled only when all of it is mapped. The shuffle is the same simulation, into which each \
-               job comes at the end of its maps. By hand: maps end at 1, 4, 6, so shuffles at 3, 5, 8.",
-            ],
-            blocks_3,
-        ),
-        section(
-            "figure-4",
-            "Figure 4: a Hadoop cluster and the two models",
-            &[
-                "Two sort jobs (7, 11) and a grep (10, 3) between them, in minutes: FIFO at the map, shared shuffle. \
-                 The text prints (10, 3) for the third job, but it is a second sort \"with the same configuration\", so \
-                 (7, 11).",
-                "The measured panels (a) and (d) are of the authors' cluster; the model's panel (e) has their kink: from \
-                 t = 12.7 to 17 only the grep is shuffled, at 0.3 of the network, as fast as it is mapped.",
-            ],
-            blocks_4,
-        ),
-    ])
+    Ok(vec![figure_2()?, figure_3()?, figure_4()?])
+}
+
+const SMALL: [[f64; 2]; 3] = [[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]];
+
+fn figure_2() -> anyhow::Result<Section> {
+    let progress = overlapping("fcfs", &SMALL)?;
+    let mut blocks = charts("figure-2", "", &SMALL, &progress);
+    blocks.push(Block::Comparison(kinks(&SMALL, &progress)));
+    let text = "Jobs (1, 2), (3, 1), (2, 2), first in, first out at both stations. Solid: done; dashed: \
+                mapped, and so ready to be shuffled. The text gives every kink.";
+    Ok(section("figure-2", "Figure 2: three jobs in the overlapping tandem queue", &[text], blocks))
+}
+
+fn figure_3() -> anyhow::Result<Section> {
+    let progress = traditional("fcfs", &SMALL)?;
+    let mut blocks = charts("figure-3", "", &SMALL, &progress);
+    let ends = ends("figure 3, first in, first out", &progress, &[3.0, 5.0, 8.0], &SMALL);
+    blocks.push(Block::Comparison(ends));
+    let text = "A job can be shuffled only when all of it is mapped. The shuffle is the same simulation, \
+                into which each job comes at the end of its maps. By hand: maps end at 1, 4, 6, so \
+                shuffles at 3, 5, 8.";
+    Ok(section("figure-3", "Figure 3: the same jobs in a traditional tandem queue", &[text], blocks))
+}
+
+fn figure_4() -> anyhow::Result<Section> {
+    let sizes = [[7.0, 11.0], [10.0, 3.0], [7.0, 11.0]];
+    let overlapping = overlapping("map-fifo-shuffle-ps", &sizes)?;
+    let traditional = traditional("ps", &sizes)?;
+    let known = overlapping.completions.iter().zip([89.0 / 7.0, 17.0, 28.0]).enumerate();
+    let ends = known.map(|(job, (&ours, reference))| {
+        exact(&format!("overlapping, end of J'{}", job + 1), None, Some(reference), ours)
+    });
+    let last = exact("traditional, end of the last job", None, Some(35.0), traditional.end());
+    let mut blocks = charts("figure-4e", "overlapping: ", &sizes, &overlapping);
+    blocks.extend(charts("figure-4f", "traditional: ", &sizes, &traditional));
+    blocks.push(Block::Comparison(ends.chain([last]).collect()));
+    Ok(section(
+        "figure-4",
+        "Figure 4: a Hadoop cluster and the two models",
+        &[
+            "Two sort jobs (7, 11) and a grep (10, 3) between them, in minutes: FIFO at the map, shared \
+             shuffle. The text prints (10, 3) for the third job, but it is a second sort \"with the \
+             same configuration\", so (7, 11).",
+            "The measured panels (a) and (d) are of the authors' cluster; the model's panel (e) has \
+             their kink: from t = 12.7 to 17 only the grep is shuffled, at 0.3 of the network, as fast \
+             as it is mapped.",
+        ],
+        blocks,
+    ))
 }
 
 /// The overlapping tandem queue under this policy.
@@ -153,9 +141,9 @@ impl Progress {
     }
 
     /// One value of each known time.
-    fn series(&self, name: &str, reference: bool, value: impl Fn(&[[f64; 2]]) -> f64) -> Series {
+    fn series(&self, name: &str, value: impl Fn(&[[f64; 2]]) -> f64) -> Series {
         let points = self.times.iter().zip(&self.done).map(|(&time, done)| (time, value(done))).collect();
-        Series { name: name.to_owned(), points, reference, ..Series::default() }
+        Series::new(name, points)
     }
 }
 
@@ -165,42 +153,26 @@ fn ready([map, shuffle]: [f64; 2], done: [f64; 2]) -> f64 {
 }
 
 fn charts(id: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Vec<Block> {
-    let axis = || Axis::linear("time");
-    let chart = |id: String, caption: &str, label: &str, series: Vec<Series>| {
-        let caption = format!("{of}{caption}");
-        Block::Chart(Chart { id, caption, x: axis(), y: Axis::linear(label), kind: ChartKind::Lines, series })
+    let chart = |part: &str, caption: &str, series: Vec<Series>| {
+        let axes = [Axis::linear("time"), Axis::linear("work")];
+        Block::Chart(Chart::lines(format!("{id}-{part}"), format!("{of}{caption}"), axes, series))
     };
     let job = |job: usize| format!("J{}", job + 1);
     let all_map: f64 = sizes.iter().map(|[map, _]| map).sum();
-    let map_left =
-        progress.series("all jobs", false, |done| all_map - done.iter().map(|done| done[0]).sum::<f64>());
-    let buffered = progress.series("all jobs", false, |done| {
+    let map_left = progress.series("all jobs", |done| all_map - done.iter().map(|done| done[0]).sum::<f64>());
+    let buffered = progress.series("all jobs", |done| {
         done.iter().zip(sizes).map(|(&done, &sizes)| (ready(sizes, done) - done[1]).max(0.0)).sum()
     });
-    let maps = (0..sizes.len()).map(|at| progress.series(&job(at), false, |done| done[at][0])).collect();
-    let shuffles = (0..sizes.len())
-        .flat_map(|at| {
-            [
-                progress.series(&job(at), false, |done| done[at][1]),
-                progress.series(&format!("{}, ready", job(at)), true, |done| ready(sizes[at], done[at])),
-            ]
-        })
-        .collect();
+    let maps = (0..sizes.len()).map(|at| progress.series(&job(at), |done| done[at][0])).collect();
+    let shuffles = (0..sizes.len()).flat_map(|at| {
+        let ready = progress.series(&format!("{}, ready", job(at)), |done| ready(sizes[at], done[at]));
+        [progress.series(&job(at), |done| done[at][1]), ready.as_reference()]
+    });
     vec![
-        chart(format!("{id}-map-left"), "work left at the map", "work", vec![map_left]),
-        chart(format!("{id}-map"), "map work done, by job", "work", maps),
-        chart(
-            format!("{id}-buffer"),
-            "work that is mapped and waits for the shuffle",
-            "work",
-            vec![buffered],
-        ),
-        chart(
-            format!("{id}-shuffle"),
-            "shuffle work done (solid) and ready (dashed), by job",
-            "work",
-            shuffles,
-        ),
+        chart("map-left", "work left at the map", vec![map_left]),
+        chart("map", "map work done, by job", maps),
+        chart("buffer", "work that is mapped and waits for the shuffle", vec![buffered]),
+        chart("shuffle", "shuffle work done (solid) and ready (dashed), by job", shuffles.collect()),
     ]
 }
 
@@ -208,13 +180,9 @@ fn exact(what: &str, printed: Option<f64>, reference: Option<f64>, ours: f64) ->
     let known = printed.or(reference);
     let same = known.is_none_or(|known| (known - ours).abs() <= EXACT);
     Compared {
-        what: what.to_owned(),
         printed,
         reference: reference.map(|reference| (reference, 0.0)),
-        ours,
-        half_width: None,
-        verdict: if same { Verdict::Holds } else { Verdict::Fails },
-        note: String::new(),
+        ..Compared::new(what, ours, same)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The paper's small examples: figure 1, weak pairs, and Algorithm 6 on six jobs.
 
-use crate::paper::{Block, Cell, Claim, Column, Compared, Section, Table, Verdict};
+use crate::paper::{Block, Cell, Claim, Column, Compared, Section, Table};
 use gristmill_scheduler::bound::optimum;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::{Rule, averages, times};
@@ -15,16 +15,7 @@ pub(super) fn in_words(order: &[usize]) -> String {
 }
 
 fn exactly(what: &str, printed: f64, ours: f64) -> Compared {
-    let verdict = if printed == ours { Verdict::Holds } else { Verdict::Fails };
-    Compared {
-        what: what.to_owned(),
-        printed: Some(printed),
-        reference: None,
-        ours,
-        half_width: None,
-        verdict,
-        note: String::new(),
-    }
+    Compared { printed: Some(printed), ..Compared::new(what, ours, printed == ours) }
 }
 
 /// Start, execution and makespan of every job under some orders.
@@ -43,29 +34,26 @@ fn table(id: &str, caption: &str, jobs: &[Size], orders: &[&[usize]]) -> Table {
             rows.push(row);
         }
     }
-    Table { id: id.to_owned(), caption: caption.to_owned(), columns, rows }
+    Table::new(id, caption, columns, rows)
 }
 
 /// Two jobs in both orders.
 pub(super) fn figure_1() -> Section {
     let jobs = sizes(&[(1.0, 2.0), (2.0, 1.0)]);
     let last = |order: &[usize]| times(&jobs, order).iter().map(|times| times.end).fold(0.0, f64::max);
-    Section {
-        id: "figure-1".to_owned(),
-        title: "Figure 1: the shuffle-heavy job first".to_owned(),
-        text: vec![
-            "J1 maps for 1 slot and shuffles for 2, J2 the other way round. If J2 is first, its maps put out too \
-             little to keep the network busy, and all takes a slot longer."
-                .to_owned(),
-        ],
-        blocks: vec![
+    Section::new(
+        "figure-1",
+        "Figure 1: the shuffle-heavy job first",
+        ["J1 maps for 1 slot and shuffles for 2, J2 the other way round. If J2 is first, its maps put \
+             out too little to keep the network busy, and all takes a slot longer."],
+        vec![
             Block::Table(table("figure-1", "Both orders", &jobs, &[&[1, 0], &[0, 1]])),
             Block::Comparison(vec![
                 exactly("J2 before J1: all is done", 4.0, last(&[1, 0])),
                 exactly("J1 before J2: all is done", 3.0, last(&[0, 1])),
             ]),
         ],
-    }
+    )
 }
 
 /// Weak pairs in a row are not optimal.
@@ -76,30 +64,29 @@ pub(super) fn weak_pairs() -> Section {
     let best = optimum::one_order(&jobs);
     let optimal = best.total / jobs.len() as f64;
     let holds = best.order == orders[1] && makespan(orders[1]) < makespan(orders[0]);
-    Section {
-        id: "section-5-1".to_owned(),
-        title: "Section 5.1: weak pairs do not make an optimum".to_owned(),
-        text: vec!["J1 and J2 balance each other, and so do J3 and J4. Running each pair in a row keeps the network \
-                    busy at the cost of a large job before two that are half its size."
-            .to_owned()],
-        blocks: vec![
+    Section::new(
+        "section-5-1",
+        "Section 5.1: weak pairs do not make an optimum",
+        ["J1 and J2 balance each other, and so do J3 and J4. Running each pair in a row keeps the network \
+                    busy at the cost of a large job before two that are half its size."],
+        vec![
             Block::Table(table("section-5-1", "Pairs in a row, and the better order", &jobs, &orders)),
             Block::Comparison(vec![
                 exactly("J1, J2, J3, J4: average makespan", 112.0, makespan(orders[0])),
                 exactly("J1, J3, J4, J2: average makespan", 88.5, makespan(orders[1])),
             ]),
-            Block::Claims(vec![Claim {
-                place: "Section 5.1".to_owned(),
-                statement: "Weak pairs in a row are not always optimal.".to_owned(),
-                verdict: if holds { Verdict::Holds } else { Verdict::Fails },
-                evidence: format!(
+            Block::Claims(vec![Claim::new(
+                "Section 5.1",
+                "Weak pairs in a row are not always optimal.",
+                holds,
+                format!(
                     "Of all {} orders {} has the least average makespan, {optimal}.",
                     optimum::orders(jobs.len()).len(),
                     in_words(&best.order)
                 ),
-            }]),
+            )]),
         ],
-    }
+    )
 }
 
 /// Algorithm 6 on the paper's six jobs.
@@ -109,27 +96,24 @@ pub(super) fn n_couple() -> Section {
     let printed: [usize; 6] = [2, 3, 0, 1, 5, 4];
     let best = optimum::one_order(&jobs);
     let mean = averages(&times(&jobs, &order)).makespan;
-    Section {
-        id: "section-5-2".to_owned(),
-        title: "Section 5.2: Algorithm 6 on six jobs".to_owned(),
-        text: vec![
-            "Jobs with the same |map - shuffle| form pairs, the smallest first; all sizes are in steps. Only a \
-             shuffle-heavy and a map-heavy job are a possible pair, as the example has it."
-                .to_owned(),
-        ],
-        blocks: vec![
+    Section::new(
+        "section-5-2",
+        "Section 5.2: Algorithm 6 on six jobs",
+        ["Jobs with the same |map - shuffle| form pairs, the smallest first; all sizes are in steps. \
+             Only a shuffle-heavy and a map-heavy job are a possible pair, as the example has it."],
+        vec![
             Block::Table(table("section-5-2", "The order of Algorithm 6", &jobs, &[&order])),
-            Block::Claims(vec![Claim {
-                place: "Section 5.2".to_owned(),
-                statement: format!("The schedule is {}.", in_words(&printed)),
-                verdict: if order == printed { Verdict::Holds } else { Verdict::Fails },
-                evidence: format!(
+            Block::Claims(vec![Claim::new(
+                "Section 5.2",
+                format!("The schedule is {}.", in_words(&printed)),
+                order == printed,
+                format!(
                     "Ours is {}, with an average makespan of {mean:.3} steps; the optimum is {:.3}, by {}.",
                     in_words(&order),
                     best.total / jobs.len() as f64,
                     in_words(&best.order)
                 ),
-            }]),
+            )]),
         ],
-    }
+    )
 }

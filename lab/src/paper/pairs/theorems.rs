@@ -1,7 +1,7 @@
 //! Theorems 1 to 4 and Corollary 1 on random small instances, against the optimum over all orders.
 
 use super::examples::in_words;
-use crate::paper::{Block, Cell, Claim, Column, Context, Section, Table, Verdict, each};
+use crate::paper::{Block, Cell, Claim, Column, Context, Section, Table, each};
 use gristmill_scheduler::bound::optimum::{self, one_order};
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::{Rule, total};
@@ -16,7 +16,7 @@ const COUNTEREXAMPLE: [(f64, f64); 4] = [(1.0, 4.0), (3.0, 0.0), (0.0, 2.0), (4.
 const LARGE: [(f64, f64); 4] = [(1.0, 50.0), (99.0, 50.0), (52.0, 103.0), (52.0, 1.0)];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum Instances {
     StrongPairs,
     MapHeavy,
     ShuffleHeavy,
@@ -28,27 +28,27 @@ fn draw(random: &mut ChaCha8Rng) -> f64 {
     f64::from(random.random_range(0..BELOW))
 }
 
-fn instance(kind: Kind, random: &mut ChaCha8Rng) -> Vec<Size> {
+fn instance(kind: Instances, random: &mut ChaCha8Rng) -> Vec<Size> {
     let mut jobs = Vec::new();
     let one = |random: &mut ChaCha8Rng| (draw(random), draw(random));
     match kind {
-        Kind::StrongPairs => {
+        Instances::StrongPairs => {
             for _ in 0..random.random_range(1..=3) {
                 let (a, b) = one(random);
                 jobs.extend([Size::from((a, b)), Size::from((b, a))]);
             }
         }
-        Kind::MapHeavy | Kind::ShuffleHeavy | Kind::Balanced => {
+        Instances::MapHeavy | Instances::ShuffleHeavy | Instances::Balanced => {
             for _ in 0..random.random_range(1..=6) {
                 let (a, b) = one(random);
                 jobs.push(match kind {
-                    Kind::MapHeavy => (a.max(b), a.min(b)).into(),
-                    Kind::ShuffleHeavy => (a.min(b), a.max(b)).into(),
+                    Instances::MapHeavy => (a.max(b), a.min(b)).into(),
+                    Instances::ShuffleHeavy => (a.min(b), a.max(b)).into(),
                     _ => (a, a).into(),
                 });
             }
         }
-        Kind::StrictWeakPairs => {
+        Instances::StrictWeakPairs => {
             while jobs.len() < 4 {
                 // The last number is what makes it a weak pair.
                 let (a, b, c) = (draw(random), draw(random), draw(random));
@@ -85,11 +85,11 @@ fn best_in_pairs(jobs: &[Size]) -> f64 {
 }
 
 /// Total under a rule (or of the best pairs in a row), and the optimum.
-fn totals(kind: Kind, jobs: &[Size]) -> (f64, f64) {
+fn totals(kind: Instances, jobs: &[Size]) -> (f64, f64) {
     let best = one_order(jobs).total;
     let ours = match kind {
-        Kind::StrictWeakPairs => best_in_pairs(jobs),
-        Kind::StrongPairs => total(jobs, &Rule::Couple { delta: 0.0 }.order(jobs)),
+        Instances::StrictWeakPairs => best_in_pairs(jobs),
+        Instances::StrongPairs => total(jobs, &Rule::Couple { delta: 0.0 }.order(jobs)),
         _ => total(jobs, &Rule::Pair { delta: 0.0 }.order(jobs)),
     };
     (ours, best)
@@ -102,7 +102,7 @@ struct Tried {
     ratio: f64,
 }
 
-fn try_all(context: &Context<'_>, kind: Kind, stream: u64) -> Tried {
+fn try_all(context: &Context<'_>, kind: Instances, stream: u64) -> Tried {
     let count: usize = context.scaled(200, 10_000, 100_000);
     let mut random = ChaCha8Rng::seed_from_u64(context.seed);
     random.set_stream(stream);
@@ -115,83 +115,100 @@ fn try_all(context: &Context<'_>, kind: Kind, stream: u64) -> Tried {
 }
 
 fn proved(place: &str, statement: &str, tried: &Tried) -> Claim {
-    Claim {
-        place: place.to_owned(),
-        statement: statement.to_owned(),
-        verdict: if tried.worse == 0 { Verdict::Holds } else { Verdict::Fails },
-        evidence: format!(
-            "{} random instances of up to 6 jobs with whole sizes below {BELOW}, without steps: {} counterexamples.",
+    Claim::new(
+        place,
+        statement,
+        tried.worse == 0,
+        format!(
+            "{} random instances of up to 6 jobs with whole sizes below {BELOW}, without steps: {} \
+             counterexamples.",
             tried.count, tried.worse
         ),
+    )
+}
+
+impl Tried {
+    /// Both together.
+    fn and(&self, other: &Self) -> Self {
+        Tried {
+            count: self.count + other.count,
+            worse: self.worse + other.worse,
+            ratio: self.ratio.max(other.ratio),
+        }
     }
 }
 
 /// The theorems, and the counterexample to Theorem 4.
 pub(super) fn section(context: &Context<'_>) -> Section {
-    let strong = try_all(context, Kind::StrongPairs, 0);
-    let balanced = try_all(context, Kind::Balanced, 3);
-    let [map, shuffle] =
-        [(Kind::MapHeavy, 1), (Kind::ShuffleHeavy, 2)].map(|(kind, at)| try_all(context, kind, at));
-    let one_sided = Tried {
-        count: map.count + shuffle.count,
-        worse: map.worse + shuffle.worse,
-        ratio: map.ratio.max(shuffle.ratio),
-    };
-    let weak = try_all(context, Kind::StrictWeakPairs, 4);
-    let jobs = COUNTEREXAMPLE.map(Size::from);
-    let (pairs, best) = (best_in_pairs(&jobs), one_order(&jobs));
-    let large = LARGE.map(Size::from);
-    let (large_pairs, large_best) = (best_in_pairs(&large), one_order(&large));
-    let refuted = best.total < pairs && large_best.total < large_pairs;
+    let [strong, map, shuffle, balanced, weak] = [
+        (Instances::StrongPairs, 0),
+        (Instances::MapHeavy, 1),
+        (Instances::ShuffleHeavy, 2),
+        (Instances::Balanced, 3),
+        (Instances::StrictWeakPairs, 4),
+    ]
+    .map(|(kind, stream)| try_all(context, kind, stream));
     let claims = vec![
         proved(
             "Theorems 1 and 3",
-            "For strong pairs Algorithm 2, which runs them in a row with the shuffle-heavy job first, is optimal.",
+            "For strong pairs Algorithm 2, which runs them in a row with the shuffle-heavy job first, is \
+             optimal.",
             &strong,
         ),
         proved(
             "Theorem 2",
-            "Algorithm 1 is optimal if all jobs are map-heavy or balanced, or all are shuffle-heavy or balanced.",
-            &one_sided,
+            "Algorithm 1 is optimal if all jobs are map-heavy or balanced, or all are shuffle-heavy or \
+             balanced.",
+            &map.and(&shuffle),
         ),
         proved("Corollary 1", "Algorithms 1 and 2 are optimal if all jobs are balanced.", &balanced),
-        Claim {
-            place: "Theorem 4".to_owned(),
-            statement: "If the jobs are strict weak pairs, an optimal schedule runs such pairs in a row."
-                .to_owned(),
-            verdict: if refuted { Verdict::Fails } else { Verdict::Holds },
-            evidence: format!(
-                "Counterexample: J1 (1, 4) with J2 (3, 0) and J3 (0, 2) with J4 (4, 2) are strict weak pairs. In rows \
-                 their makespans add up to {pairs} at best; {} has {}. With positive work: (1, 50), (99, 50) and \
-                 (52, 103), (52, 1) take {large_pairs} against {}. Of {} random instances of two pairs {} are \
-                 counterexamples, the worst {:.3} times the optimum. The shuffle-heavy job of one pair and the \
-                 map-heavy one of another can be a small and nearly balanced couple.",
-                in_words(&best.order),
-                best.total,
-                large_best.total,
-                weak.count,
-                weak.worse,
-                weak.ratio
-            ),
-        },
+        theorem_4(&weak),
     ];
-    Section {
-        id: "theorems".to_owned(),
-        title: "Theorems 1 to 4 and Corollary 1, against all orders".to_owned(),
-        text: vec![format!(
-            "Random instances (seed {}) with exact ties, each compared with the best of all orders. With a step above 0 \
-             Algorithms 1 and 2 are not optimal in general.",
+    Section::new(
+        "theorems",
+        "Theorems 1 to 4 and Corollary 1, against all orders",
+        [format!(
+            "Random instances (seed {}) with exact ties, each compared with the best of all orders. With a \
+             step above 0 Algorithms 1 and 2 are not optimal in general.",
             context.seed
         )],
-        blocks: vec![Block::Claims(claims), Block::Table(counterexamples())],
-    }
+        vec![Block::Claims(claims), Block::Table(counterexamples())],
+    )
+}
+
+/// Refuted by two counterexamples, beside what random instances say.
+fn theorem_4(weak: &Tried) -> Claim {
+    let [small, large] = [COUNTEREXAMPLE, LARGE].map(|jobs| jobs.map(Size::from));
+    let [pairs, large_pairs] = [&small, &large].map(|jobs| best_in_pairs(jobs));
+    let [best, large_best] = [&small, &large].map(|jobs| one_order(jobs));
+    let refuted = best.total < pairs && large_best.total < large_pairs;
+    Claim::new(
+        "Theorem 4",
+        "If the jobs are strict weak pairs, an optimal schedule runs such pairs in a row.",
+        !refuted,
+        format!(
+            "Counterexample: J1 (1, 4) with J2 (3, 0) and J3 (0, 2) with J4 (4, 2) are strict weak pairs. \
+             In rows their makespans add up to {pairs} at best; {} has {}. With positive work: (1, 50), \
+             (99, 50) and (52, 103), (52, 1) take {large_pairs} against {}. Of {} random instances of two \
+             pairs {} are counterexamples, the worst {:.3} times the optimum. The shuffle-heavy job of one \
+             pair and the map-heavy one of another can be a small and nearly balanced couple.",
+            in_words(&best.order),
+            best.total,
+            large_best.total,
+            weak.count,
+            weak.worse,
+            weak.ratio
+        ),
+    )
 }
 
 fn counterexamples() -> Table {
-    let mut columns = vec![Column::new("jobs (map, shuffle)", "")];
-    columns.push(Column::new("best with pairs in a row, total makespan", "slots"));
-    columns.push(Column::new("optimum, total makespan", "slots"));
-    columns.push(Column::new("optimal order", ""));
+    let columns = Column::list(&[
+        ("jobs (map, shuffle)", ""),
+        ("best with pairs in a row, total makespan", "slots"),
+        ("optimum, total makespan", "slots"),
+        ("optimal order", ""),
+    ]);
     let row = |jobs: [(f64, f64); 4]| {
         let sizes = jobs.map(Size::from);
         let best = one_order(&sizes);
@@ -203,10 +220,10 @@ fn counterexamples() -> Table {
             Cell::text(in_words(&best.order)),
         ]
     };
-    Table {
-        id: "theorem-4".to_owned(),
-        caption: "Strict weak pairs whose optimum tears them apart: counterexamples to Theorem 4".to_owned(),
+    Table::new(
+        "theorem-4",
+        "Strict weak pairs whose optimum tears them apart: counterexamples to Theorem 4",
         columns,
-        rows: vec![row(COUNTEREXAMPLE), row(LARGE)],
-    }
+        vec![row(COUNTEREXAMPLE), row(LARGE)],
+    )
 }

@@ -33,13 +33,14 @@ const INTERRUPTING: (&str, &str) = ("asrpt preemptive", "asrpt:slot=100ms,preemp
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     Ok(Paper {
         name: "asrpt",
-        title: "Y. Zheng, N. B. Shroff, P. Sinha: A New Analytical Technique for Designing Provably Efficient \
-                MapReduce Schedulers (INFOCOM 2013)",
+        title: "Y. Zheng, N. B. Shroff, P. Sinha: A New Analytical Technique for Designing Provably \
+                Efficient MapReduce Schedulers (INFOCOM 2013)",
         about: vec![format!(
-            "The paper simulates {MACHINES} machines in slots of time. Here {WORKERS} worker processes with one slot \
-             each run the paper's jobs for real: every task is launched, sleeps its time, is fetched from and commits; \
-             a unit of the paper takes {:.0} ms. Sizes are known to all policies (the oracle estimator), as in the \
-             paper. The bound is SRPT without precedence over the time that tasks held their slots.",
+            "The paper simulates {MACHINES} machines in slots of time. Here {WORKERS} worker processes with \
+             one slot each run the paper's jobs for real: every task is launched, sleeps its time, is \
+             fetched from and commits; a unit of the paper takes {:.0} ms. Sizes are known to all policies \
+             (the oracle estimator), as in the paper. The bound is SRPT without precedence over the time \
+             that tasks held their slots.",
             UNIT_SECONDS * 1e3
         )],
         sections: vec![figure_9(context)?, long_reduce(context)?],
@@ -62,19 +63,19 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let repetitions = context.scaled(1, 3, 5);
     let comparison =
         context.compare("asrpt-figure-9", &workload, &cluster(WORKERS, 1), contenders(), repetitions)?;
-    let mut section = Section {
-        id: "figure-9".to_owned(),
-        title: "Section VII: efficiency ratios and flow times".to_owned(),
-        text: vec![format!(
-            "{}: {} jobs, Poisson arrivals of {rate} in a unit of time over {slots} units, load {:.2}, reduces cut \
-             evenly, seed {}; {repetitions} repetitions with the same jobs.",
+    let mut section = Section::new(
+        "figure-9",
+        "Section VII: efficiency ratios and flow times",
+        [format!(
+            "{}: {} jobs, Poisson arrivals of {rate} in a unit of time over {slots} units, load {:.2}, \
+             reduces cut evenly, seed {}; {repetitions} repetitions with the same jobs.",
             SETTINGS[SETTING].title,
             jobs.len(),
             arrivals.load(WORKERS),
             context.seed
         )],
-        blocks: blocks("vii", &comparison, &["result", "flow-time", "simulated"]),
-    };
+        blocks("vii", &comparison, &["result", "flow-time", "simulated"]),
+    );
     section.text.extend(conditions(&comparison));
     section.blocks.push(Block::Table(beside_the_model(&comparison, &jobs)?));
     section.blocks.push(Block::Claims(claims(&comparison)));
@@ -83,13 +84,12 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
 
 /// Ratios to the bound, real and in the paper's model.
 fn beside_the_model(comparison: &Comparison, jobs: &[Job]) -> anyhow::Result<Table> {
-    let mut table = Table {
-        id: "ratios".to_owned(),
-        caption: "Total flow time over the SRPT bound, real and in the slotted model with the same jobs"
-            .to_owned(),
-        columns: ["policy", "real", "slotted model"].map(|name| Column::new(name, "")).to_vec(),
-        rows: Vec::new(),
-    };
+    let mut table = Table::new(
+        "ratios",
+        "Total flow time over the SRPT bound, real and in the slotted model with the same jobs",
+        ["policy", "real", "slotted model"].map(|name| Column::new(name, "")).to_vec(),
+        Vec::new(),
+    );
     for summary in comparison.summaries() {
         let real = summary
             .metrics
@@ -119,37 +119,30 @@ fn claims(comparison: &Comparison) -> Vec<Claim> {
         summary.and_then(|summary| summary.mean("efficiency_ratio"))
     };
     let mut claims = vec![
-        Claim {
-            place: "Section VII B".to_owned(),
-            statement:
-                "Without preemption the total flow time of ASRPT is smaller than that of FIFO, Fair and LRPT."
-                    .to_owned(),
+        Claim::new(
+            "Section VII B",
+            "Without preemption the total flow time of ASRPT is smaller than that of FIFO, Fair and LRPT.",
             verdict,
             evidence,
-        },
-        Claim {
-            place: "Section VII B".to_owned(),
-            statement: "The same with preemption.".to_owned(),
-            verdict: preemptive,
-            evidence: preemptive_evidence,
-        },
-        Claim {
-            place: "Section VII A".to_owned(),
-            statement: "LRPT shows how poorly work-conserving schedulers can do.".to_owned(),
-            verdict: worst,
-            evidence: worst_evidence,
-        },
+        ),
+        Claim::new("Section VII B", "The same with preemption.", preemptive, preemptive_evidence),
+        Claim::new(
+            "Section VII A",
+            "LRPT shows how poorly work-conserving schedulers can do.",
+            worst,
+            worst_evidence,
+        ),
     ];
     if let Some(ratio) = ratio(INTERRUPTING.0) {
-        claims.push(Claim {
-            place: "Corollary 2".to_owned(),
-            statement: "ASRPT has an efficiency ratio of 2 in the preemptive scenario.".to_owned(),
-            verdict: if ratio <= 2.0 { Verdict::Holds } else { Verdict::Open },
-            evidence: format!(
-                "Its total flow time is {ratio:.2} times the bound here; the bound is below the optimum, so only a \
-                 ratio up to 2 decides."
+        claims.push(Claim::new(
+            "Corollary 2",
+            "ASRPT has an efficiency ratio of 2 in the preemptive scenario.",
+            if ratio <= 2.0 { Verdict::Holds } else { Verdict::Open },
+            format!(
+                "Its total flow time is {ratio:.2} times the bound here; the bound is below the optimum, so \
+                 only a ratio up to 2 decides."
             ),
-        });
+        ));
     }
     claims
 }
@@ -199,21 +192,21 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
                 " Reduces were suspended {suspensions} times; all outputs are the same bytes."
             ));
         }
-        Claim { place: "Section VI".to_owned(), statement: statement.to_owned(), verdict, evidence }
+        Claim::new("Section VI", statement, verdict, evidence)
     };
-    let mut section = Section {
-        id: "long-reduce".to_owned(),
-        title: "Preemption: short jobs behind a long reduce".to_owned(),
-        text: vec![format!(
-            "Not from the paper, which cuts time into slots: {workers} workers, a job with {workers} reduces of \
-             {:.1} s, and {short} jobs of 4 maps and a reduce that arrive every {:.2} s. Without preemption a policy has \
-             to wait until the long reduces have ended; with it they are suspended at a border between groups of keys \
-             and resumed later. {repetitions} repetitions.",
+    let mut section = Section::new(
+        "long-reduce",
+        "Preemption: short jobs behind a long reduce",
+        [format!(
+            "Not from the paper, which cuts time into slots: {workers} workers, a job with {workers} \
+             reduces of {:.1} s, and {short} jobs of 4 maps and a reduce that arrive every {:.2} s. Without \
+             preemption a policy has to wait until the long reduces have ended; with it they are suspended \
+             at a border between groups of keys and resumed later. {repetitions} repetitions.",
             long_units * LONG_UNIT_SECONDS,
             5.0 * LONG_UNIT_SECONDS
         )],
-        blocks: blocks("long", &comparison, &["result", "slots-and-lanes"]),
-    };
+        blocks("long", &comparison, &["result", "slots-and-lanes"]),
+    );
     section.text.extend(conditions(&comparison));
     section.blocks.push(Block::Claims(vec![
         claim(&pairs[0], "Where reduces can be interrupted, ASRPT's flow times are smaller."),

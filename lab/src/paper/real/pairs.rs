@@ -55,12 +55,14 @@ const ONLINE: [(&str, &str); 6] = [
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     Ok(Paper {
         name: "pairs",
-        title: "H. Zheng, J. Wu: Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for Optimization (2017)",
+        title: "H. Zheng, J. Wu: Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for \
+                Optimization (2017)",
         about: vec![format!(
-            "Two stations for real: {WORKERS} workers with {SLOTS} slots each, whose shuffle is held to {:.0} MB/s in \
-             each direction. A job's maps sleep; what they put out is real bytes, fetched, merged and reduced; reduces \
-             take next to no time. Map slots and lanes follow the policy's one order of jobs. Sizes are known to the \
-             policies (the oracle estimator), as in the paper. The paper's makespan of a job is its flow time.",
+            "Two stations for real: {WORKERS} workers with {SLOTS} slots each, whose shuffle is held to \
+             {:.0} MB/s in each direction. A job's maps sleep; what they put out is real bytes, fetched, \
+             merged and reduced; reduces take next to no time. Map slots and lanes follow the policy's one \
+             order of jobs. Sizes are known to the policies (the oracle estimator), as in the paper. The \
+             paper's makespan of a job is its flow time.",
             NIC.get() as f64 / 1e6
         )],
         sections: vec![batch(context)?, strong_pairs(context)?, online(context)?],
@@ -98,16 +100,16 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let jobs = jobs_at(sizes.iter().map(|&size| (0.0, size)));
     let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
     let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
-    let mut section = Section {
-        id: "table-2".to_owned(),
-        title: "Table 2 on real execution: jobs that are all there".to_owned(),
-        text: vec![format!(
-            "{count} jobs in one batch; map and shuffle times exponential with mean {MEAN_SECONDS} s, independent, seed \
-             {}; {repetitions} repetitions.",
+    let mut section = Section::new(
+        "table-2",
+        "Table 2 on real execution: jobs that are all there",
+        [format!(
+            "{count} jobs in one batch; map and shuffle times exponential with mean {MEAN_SECONDS} s, \
+             independent, seed {}; {repetitions} repetitions.",
             context.seed
         )],
-        blocks: vec![Block::Table(table("table-2", &comparison))],
-    };
+        vec![Block::Table(table("table-2", &comparison))],
+    );
     section.text.extend(conditions(&comparison));
     section.blocks.extend(blocks("batch", &comparison, &["result", "simulated"]));
     section.blocks.push(Block::Claims(vec![
@@ -121,8 +123,8 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
         claim(
             &comparison,
             "Section 6.2",
-            "Pair-based and Couple-based beat Pairwise, which pairs without looking at size: Couple-based against \
-             Pairwise.",
+            "Pair-based and Couple-based beat Pairwise, which pairs without looking at size: Couple-based \
+             against Pairwise.",
             "couple",
             &["pairwise"],
         ),
@@ -142,22 +144,22 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let names =
         [("fifo", "fifo"), ("max-shuffle", "max-shuffle"), ("pair", "pair"), ("pairwise", "pairwise")];
     let comparison = compare(context, "pairs-strong", &jobs, policies(&names), repetitions)?;
-    let mut section = Section {
-        id: "theorem-1".to_owned(),
-        title: "Theorem 1 on real execution: jobs in strong pairs".to_owned(),
-        text: vec![format!(
-            "{count} jobs in one batch, each with its mirror image; uniform sizes with mean {MEAN_SECONDS} s, seed {}; \
-             {repetitions} repetitions.",
+    let mut section = Section::new(
+        "theorem-1",
+        "Theorem 1 on real execution: jobs in strong pairs",
+        [format!(
+            "{count} jobs in one batch, each with its mirror image; uniform sizes with mean {MEAN_SECONDS} \
+             s, seed {}; {repetitions} repetitions.",
             context.seed
         )],
-        blocks: blocks("strong", &comparison, &["result", "stations"]),
-    };
+        blocks("strong", &comparison, &["result", "stations"]),
+    );
     section.text.extend(conditions(&comparison));
     section.blocks.push(Block::Claims(vec![claim(
         &comparison,
         "Theorem 1",
-        "Where jobs form strong pairs, running them pair by pair has the smallest average makespan: against FIFO and \
-         MaxShuffle.",
+        "Where jobs form strong pairs, running them pair by pair has the smallest average makespan: against \
+         FIFO and MaxShuffle.",
         "pair",
         &["fifo", "max-shuffle"],
     )]));
@@ -181,18 +183,18 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         }));
     let contenders = policies(if jobs.len() < 10 { &ONLINE[2..4] } else { &ONLINE });
     let comparison = compare(context, "pairs-online", &jobs, contenders, repetitions)?;
-    let mut section = Section {
-        id: "table-3".to_owned(),
-        title: "Table 3 on real execution: jobs that come over time".to_owned(),
-        text: vec![format!(
+    let mut section = Section::new(
+        "table-3",
+        "Table 3 on real execution: jobs that come over time",
+        [format!(
             "{} jobs, Poisson arrivals at load {}, sizes exponential with mean {MEAN_SECONDS} s, seed {}; \
              {repetitions} repetitions.",
             jobs.len(),
             stream.load,
             context.seed
         )],
-        blocks: vec![Block::Table(table("table-3", &comparison))],
-    };
+        vec![Block::Table(table("table-3", &comparison))],
+    );
     section.text.extend(conditions(&comparison));
     section.blocks.extend(blocks("online", &comparison, &["result", "simulated"]));
     section.blocks.push(Block::Claims(vec![
@@ -218,7 +220,7 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
 /// A claim that one policy's average makespan is smaller than those of others.
 fn claim(comparison: &Comparison, place: &str, statement: &str, one: &str, others: &[&str]) -> Claim {
     let (verdict, evidence) = faster_than(comparison, one, others);
-    Claim { place: place.to_owned(), statement: statement.to_owned(), verdict, evidence }
+    Claim::new(place, statement, verdict, evidence)
 }
 
 /// Pairwise executes fast and waits long.
@@ -245,20 +247,20 @@ fn execution_claim(comparison: &Comparison) -> Claim {
                 _ => Verdict::Open,
             };
             let words = format!(
-                "Execution {:.2} s against {:.2} s, waiting {:.2} s against {:.2} s; a difference counts if it is \
-                 larger than both half widths together.",
+                "Execution {:.2} s against {:.2} s, waiting {:.2} s against {:.2} s; a difference counts if \
+                 it is larger than both half widths together.",
                 execution.2, execution.3, waiting.2, waiting.3
             );
             (verdict, words)
         }
         _ => (Verdict::Open, "Too few repetitions for intervals.".to_owned()),
     };
-    Claim {
-        place: "Section 6.3".to_owned(),
-        statement: "Pairwise has smaller execution times than MaxSRPT and larger waiting times.".to_owned(),
+    Claim::new(
+        "Section 6.3",
+        "Pairwise has smaller execution times than MaxSRPT and larger waiting times.",
         verdict,
         evidence,
-    }
+    )
 }
 
 /// Waiting, execution and makespan as in Table 3.
@@ -285,5 +287,5 @@ fn table(id: &str, comparison: &Comparison) -> Table {
     }
     let caption =
         "Waiting, execution and makespan of jobs, with the ends of the paper's 80 % interval".to_owned();
-    Table { id: id.to_owned(), caption, columns, rows }
+    Table::new(id, caption, columns, rows)
 }

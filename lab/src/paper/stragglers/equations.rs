@@ -3,7 +3,7 @@
 //!
 //! Not here: the equations that are used (`scheduler::placement`, `scheduler::queueing::sizing`).
 
-use super::{holds, lines, placed, series};
+use super::{by_number, placed, series};
 use crate::paper::{Axis, Block, Cell, Claim, Column, Section, Table};
 use gristmill_scheduler::queueing::sizing::{Law, curve, fork_join};
 
@@ -12,18 +12,16 @@ pub(super) fn section() -> anyhow::Result<Section> {
     let (forty_seven, forty_seven_claim) = equation_47();
     let (forty_three, forty_three_claim) = equation_43();
     let claims = vec![equation_40()?, forty_three_claim, forty_six_claim, forty_seven_claim];
-    Ok(Section {
-        id: "equations".to_owned(),
-        title: "Equations 40, 43, 46 and 47: as printed, and right".to_owned(),
-        text: vec![
-            "Equation 40 is right but 0/0 at D = 0. Equation 43 lacks a factor 1 / mu, which equation 44, its inverse, \
-             has: with it, it is Kingman's formula. Equation 46 has n! / ((n-i)! (i-1)!) = i C(n, i), whose alternating \
-             sum is 0 for every n above 1; its proof has C(n, i) / i, which makes the harmonic number. Equation 47 is \
-             right, but its alternating sums cancel; the integral that stands here does not."
-                .to_owned(),
-        ],
-        blocks: vec![forty_three, forty_six, forty_seven, Block::Claims(claims)],
-    })
+    Ok(Section::new(
+        "equations",
+        "Equations 40, 43, 46 and 47: as printed, and right",
+        ["Equation 40 is right but 0/0 at D = 0. Equation 43 lacks a factor 1 / mu, which equation 44, \
+             its inverse, has: with it, it is Kingman's formula. Equation 46 has n! / ((n-i)! (i-1)!) = i \
+             C(n, i), whose alternating sum is 0 for every n above 1; its proof has C(n, i) / i, which \
+             makes the harmonic number. Equation 47 is right, but its alternating sums cancel; the integral \
+             that stands here does not."],
+        vec![forty_three, forty_six, forty_seven, Block::Claims(claims)],
+    ))
 }
 
 fn equation_40() -> anyhow::Result<Claim> {
@@ -36,67 +34,73 @@ fn equation_40() -> anyhow::Result<Claim> {
     let split = placed("m-ep", 40, 10.0)?;
     let means: Vec<f64> = split.means.iter().map(|mean| (mean / split.means[0] - 1.0).abs()).collect();
     let spread = means.into_iter().fold(0.0, f64::max);
-    Ok(Claim {
-        place: "equation 40".to_owned(),
-        statement: "The printed solution of the M-EP holds for every D.".to_owned(),
-        verdict: holds(printed(0.0).is_finite() && (tiny - right).abs() < 1e-6),
-        evidence: format!(
-            "at mu = 0.8, alpha = 3 it is {} at D = 0 and {tiny:.4} at D = 1e-14, where mu - 1 / alpha = {right:.4} is \
-             right; our form is exact there: means of 40 workers differ by {spread:.0e} of each other",
+    Ok(Claim::new(
+        "equation 40",
+        "The printed solution of the M-EP holds for every D.",
+        printed(0.0).is_finite() && (tiny - right).abs() < 1e-6,
+        format!(
+            "at mu = 0.8, alpha = 3 it is {} at D = 0 and {tiny:.4} at D = 1e-14, where mu - 1 / alpha = \
+             {right:.4} is right; our form is exact there: means of 40 workers differ by {spread:.0e} of \
+             each other",
             printed(0.0)
         ),
-    })
+    ))
+}
+
+/// Squared variabilities of exponential arrivals and service.
+const VARIABILITIES: (f64, f64) = (1.0, 1.0);
+
+/// Times of an M/M/1 queue: by equation 43 as printed, with the factor that it lacks, and exactly.
+fn queue_times(mu: f64, lambda: f64) -> [f64; 3] {
+    let (ca2, cs2) = VARIABILITIES;
+    let printed = lambda * (ca2 + cs2) / (2.0 * (mu - lambda)) + 1.0 / mu;
+    let kingman = lambda * (ca2 + cs2) / (2.0 * mu * (mu - lambda)) + 1.0 / mu;
+    [printed, kingman, 1.0 / (mu - lambda)]
+}
+
+/// The arrival rate that equation 44 gives back for a time.
+fn equation_44(mu: f64, time: f64) -> f64 {
+    let (ca2, cs2) = VARIABILITIES;
+    mu / (1.0 + (ca2 + cs2) / mu / (2.0 * time - 2.0 / mu))
 }
 
 fn equation_43() -> (Block, Claim) {
-    // Table of rates that come back when equation 44 inverts each form.
-    let (ca2, cs2) = (1.0, 1.0);
     let mut rows = Vec::new();
     let mut worst = [0.0_f64; 2];
     for (mu, lambda) in [(0.5, 0.25), (0.8, 0.4), (1.0, 0.5), (2.0, 1.0), (4.0, 3.0)] {
-        let printed = lambda * (ca2 + cs2) / (2.0 * (mu - lambda)) + 1.0 / mu;
-        let kingman = lambda * (ca2 + cs2) / (2.0 * mu * (mu - lambda)) + 1.0 / mu;
-        let inverse = |alpha: f64| mu / (1.0 + (ca2 + cs2) / mu / (2.0 * alpha - 2.0 / mu));
-        let markov = 1.0 / (mu - lambda);
+        let [printed, kingman, markov] = queue_times(mu, lambda);
         worst[0] = worst[0].max((kingman / markov - 1.0).abs());
         worst[1] = worst[1].max((printed / markov - 1.0).abs());
-        rows.push(vec![
-            Cell::number(mu),
-            Cell::number(lambda),
-            Cell::number(printed),
-            Cell::number(kingman),
-            Cell::number(markov),
-            Cell::number(inverse(printed)),
-            Cell::number(inverse(kingman)),
-        ]);
+        let back = [printed, kingman].map(|time| equation_44(mu, time));
+        let numbers = [mu, lambda, printed, kingman, markov, back[0], back[1]];
+        rows.push(numbers.map(Cell::number).to_vec());
     }
-    let table = Table {
-        id: "equation-43".to_owned(),
-        caption: "Equation 43 for exponential arrivals and service (both variabilities 1), where an M/M/1 queue takes \
-                  1 / (mu - lambda), and the lambda that equation 44 gives back."
-            .to_owned(),
-        columns: vec![
-            Column::new("mu", "tasks/s"),
-            Column::new("lambda", "tasks/s"),
-            Column::new("43 as printed", "s"),
-            Column::new("43 with 1 / mu", "s"),
-            Column::new("M/M/1", "s"),
-            Column::new("44 of the printed", "tasks/s"),
-            Column::new("44 of the right", "tasks/s"),
-        ],
+    let table = Table::new(
+        "equation-43",
+        "Equation 43 for exponential arrivals and service (both variabilities 1), where an M/M/1 queue takes \
+                  1 / (mu - lambda), and the lambda that equation 44 gives back.",
+        Column::list(&[
+            ("mu", "tasks/s"),
+            ("lambda", "tasks/s"),
+            ("43 as printed", "s"),
+            ("43 with 1 / mu", "s"),
+            ("M/M/1", "s"),
+            ("44 of the printed", "tasks/s"),
+            ("44 of the right", "tasks/s"),
+        ]),
         rows,
-    };
-    let claim = Claim {
-        place: "equation 43".to_owned(),
-        statement: "Equation 43 is Kingman's approximation and is inverted by equation 44.".to_owned(),
-        verdict: holds(worst[1] < 1e-9),
-        evidence: format!(
-            "as printed it is off by up to {:.0} % for M/M/1 queues, where Kingman's formula is exact; with the factor \
-             1 / mu by {:.0e}",
+    );
+    let claim = Claim::new(
+        "equation 43",
+        "Equation 43 is Kingman's approximation and is inverted by equation 44.",
+        worst[1] < 1e-9,
+        format!(
+            "as printed it is off by up to {:.0} % for M/M/1 queues, where Kingman's formula is exact; with \
+             the factor 1 / mu by {:.0e}",
             100.0 * worst[1],
             worst[0]
         ),
-    };
+    );
     (Block::Table(table), claim)
 }
 
@@ -117,19 +121,18 @@ fn equation_46() -> anyhow::Result<(Block, Claim)> {
             ]
         })
         .collect();
-    let claim = Claim {
-        place: "equation 46".to_owned(),
-        statement: "The printed function has its minimum at the best number of workers.".to_owned(),
-        verdict: holds(zeros == 0),
-        evidence: format!("as printed it is 0 for {zeros} of {} numbers of workers", rows.len()),
-    };
-    let table = Table {
-        id: "equation-46".to_owned(),
-        caption: "Equation 46 for mu = 1, lambda = 2, in whole numbers as printed, and with C(n, i) / i."
-            .to_owned(),
-        columns: vec![Column::new("n", "workers"), Column::new("as printed", "s"), Column::new("right", "s")],
+    let claim = Claim::new(
+        "equation 46",
+        "The printed function has its minimum at the best number of workers.",
+        zeros == 0,
+        format!("as printed it is 0 for {zeros} of {} numbers of workers", rows.len()),
+    );
+    let table = Table::new(
+        "equation-46",
+        "Equation 46 for mu = 1, lambda = 2, in whole numbers as printed, and with C(n, i) / i.",
+        vec![Column::new("n", "workers"), Column::new("as printed", "s"), Column::new("right", "s")],
         rows,
-    };
+    );
     Ok((Block::Table(table), claim))
 }
 
@@ -152,19 +155,18 @@ fn equation_47() -> (Block, Claim) {
         .map(|(n, right)| (f64::from(n), (alternating_47(n) / right - 1.0).abs().max(1e-17)))
         .collect();
     let lost = points.iter().find(|(_, off)| 0.01 < *off).map_or(f64::NAN, |(n, _)| *n);
-    let chart = lines(
+    let chart = by_number(
         "equation-47",
         "How far the alternating sums of equation 47 are from the integral, in double precision.",
-        Axis::linear("number of workers"),
         Axis::logarithmic("relative difference"),
         vec![series("alternating sum", points)],
     );
-    let claim = Claim {
-        place: "equation 47".to_owned(),
-        statement: "The alternating sums of equation 47 can be computed as printed.".to_owned(),
-        verdict: holds(lost.is_nan()),
-        evidence: format!("in double precision they are off by more than 1 % from {lost} workers on"),
-    };
+    let claim = Claim::new(
+        "equation 47",
+        "The alternating sums of equation 47 can be computed as printed.",
+        lost.is_nan(),
+        format!("in double precision they are off by more than 1 % from {lost} workers on"),
+    );
     (chart, claim)
 }
 

@@ -3,7 +3,7 @@
 //! `measured.txt` holds the times of 300 map tasks each of three jobs on this system, in microseconds. They are
 //! archived so that the page comes out the same everywhere. Not here: the fit (`scheduler::estimate::dtd`).
 
-use super::{holds, lines, series};
+use super::{lines, series};
 use crate::paper::{Axis, Block, Cell, Claim, Column, Context, Section, Table};
 use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::queueing::Dtd;
@@ -38,111 +38,109 @@ pub(super) fn generated(context: &Context<'_>) -> anyhow::Result<Section> {
         let times: Vec<f64> = (0..draws).map(|_| dtd.sample(&mut random)).collect();
         let fit = fit(&times)?;
         worst = (worst.0.max((fit.dtd.b / rate - 1.0).abs()), worst.1.max(fit.mean_squared_error));
-        rows.push(vec![
-            Cell::text(name),
-            Cell::number(rate),
-            Cell::number(error),
-            Cell::number(fit.dtd.b),
-            Cell::number(fit.dtd.a),
-            Cell::number(fit.mean_squared_error),
-        ]);
+        let numbers = [rate, error, fit.dtd.b, fit.dtd.a, fit.mean_squared_error];
+        rows.push([Cell::text(name)].into_iter().chain(numbers.map(Cell::number)).collect());
     }
-    let table = Table {
-        id: "table-3-1".to_owned(),
-        caption: format!(
-            "Fits to {draws} times drawn with the printed rate as the exponent b, a = 0, T = 1 s."
-        ),
-        columns: vec![
-            Column::new("Benchmark", ""),
-            Column::new("printed rate", ""),
-            Column::new("printed mean squared error", ""),
-            Column::new("fitted b", ""),
-            Column::new("fitted a", "1/s"),
-            Column::new("mean squared error", ""),
-        ],
+    let table = Table::new(
+        "table-3-1",
+        format!("Fits to {draws} times drawn with the printed rate as the exponent b, a = 0, T = 1 s."),
+        Column::list(&[
+            ("Benchmark", ""),
+            ("printed rate", ""),
+            ("printed mean squared error", ""),
+            ("fitted b", ""),
+            ("fitted a", "1/s"),
+            ("mean squared error", ""),
+        ]),
         rows,
-    };
-    let claim = Claim {
-        place: "section 3-2".to_owned(),
-        statement: "Maximum likelihood recovers the rate of a heavy tail, with an error of at most 5 %."
-            .to_owned(),
-        verdict: holds(worst.0 < 0.1 && worst.1 < ERROR_MAX),
-        evidence: format!(
-            "the exponents come back within {:.1} %, the mean squared error is at most {:.1e}: printed errors of 0.03 to \
-             0.05 measure how far the published times are from this family, not how well it can be fitted",
+    );
+    Ok(Section::new(
+        "table-3-1",
+        "Table 3-1: rates and errors of fitted distributions, on generated times",
+        ["The thesis fits published task times of ten workloads, which are not available; it does not \
+             define its rate, which is read as the exponent b of the logarithmic part. Stand-in: times \
+             drawn from the distribution with the printed rates."],
+        vec![Block::Table(table), Block::Claims(vec![rates_recovered(worst)])],
+    ))
+}
+
+/// The worst error of an exponent, relative, and the largest mean squared error.
+fn rates_recovered(worst: (f64, f64)) -> Claim {
+    Claim::new(
+        "section 3-2",
+        "Maximum likelihood recovers the rate of a heavy tail, with an error of at most 5 %.",
+        worst.0 < 0.1 && worst.1 < ERROR_MAX,
+        format!(
+            "the exponents come back within {:.1} %, the mean squared error is at most {:.1e}: printed \
+             errors of 0.03 to 0.05 measure how far the published times are from this family, not how well \
+             it can be fitted",
             100.0 * worst.0,
             worst.1
         ),
-    };
-    Ok(Section {
-        id: "table-3-1".to_owned(),
-        title: "Table 3-1: rates and errors of fitted distributions, on generated times".to_owned(),
-        text: vec![
-            "The thesis fits published task times of ten workloads, which are not available; it does not define its \
-             rate, which is read as the exponent b of the logarithmic part. Stand-in: times drawn from the distribution \
-             with the printed rates."
-                .to_owned(),
-        ],
-        blocks: vec![Block::Table(table), Block::Claims(vec![claim])],
-    })
+    )
 }
 
-/// Fits to measured times.
-pub(super) fn measured() -> anyhow::Result<Section> {
-    let mut rows = Vec::new();
-    let mut blocks = Vec::new();
-    let mut fits = Vec::new();
-    for line in MEASURED.lines() {
+/// The times of one job and what was fitted to them.
+struct Measured {
+    name: &'static str,
+    /// In milliseconds.
+    times: Vec<f64>,
+    fit: Fit,
+}
+
+impl Measured {
+    /// From a line of the archive: a name, then microseconds.
+    fn read(line: &'static str) -> anyhow::Result<Self> {
         let mut words = line.split(' ');
         let name = words.next().unwrap_or_default();
         // The distribution has a unit in its `1 + x`: milliseconds, the size of these times.
         let times =
             words.map(|word| Ok(word.parse::<f64>()? / 1000.0)).collect::<anyhow::Result<Vec<f64>>>()?;
-        let fit = fit(&times)?;
-        rows.push(vec![
-            Cell::text(name),
-            Cell::number(times.len() as f64),
-            Cell::number(fit.dtd.offset),
-            Cell::number(fit.dtd.a),
-            Cell::number(fit.dtd.b),
-            Cell::number(fit.mean_squared_error),
-        ]);
-        blocks.push(chart(name, times, &fit));
-        fits.push((name, fit));
+        Ok(Self { name, fit: fit(&times)?, times })
     }
-    let table = Table {
-        id: "measured".to_owned(),
-        caption: "Fits to measured times of map tasks, in milliseconds.".to_owned(),
-        columns: vec![
-            Column::new("job", ""),
-            Column::new("tasks", ""),
-            Column::new("T", "ms"),
-            Column::new("a", "1/ms"),
-            Column::new("b", ""),
-            Column::new("mean squared error", ""),
-        ],
-        rows,
-    };
-    let worst = fits.iter().map(|(_, fit)| fit.mean_squared_error).fold(0.0, f64::max);
-    let claim = Claim {
-        place: "section 3-2".to_owned(),
-        statement: "The mean squared error is not greater than 5 % for any workload.".to_owned(),
-        verdict: holds(worst <= ERROR_MAX),
-        evidence: format!("the largest of three jobs is {:.2} %", 100.0 * worst),
-    };
-    blocks.insert(0, Block::Table(table));
+
+    fn row(&self) -> Vec<Cell> {
+        let Fit { dtd, mean_squared_error, .. } = &self.fit;
+        let numbers = [self.times.len() as f64, dtd.offset, dtd.a, dtd.b, *mean_squared_error];
+        [Cell::text(self.name)].into_iter().chain(numbers.map(Cell::number)).collect()
+    }
+}
+
+/// Fits to measured times.
+pub(super) fn measured() -> anyhow::Result<Section> {
+    let all = MEASURED.lines().map(Measured::read).collect::<anyhow::Result<Vec<_>>>()?;
+    let table = Table::new(
+        "measured",
+        "Fits to measured times of map tasks, in milliseconds.",
+        Column::list(&[
+            ("job", ""),
+            ("tasks", ""),
+            ("T", "ms"),
+            ("a", "1/ms"),
+            ("b", ""),
+            ("mean squared error", ""),
+        ]),
+        all.iter().map(Measured::row).collect(),
+    );
+    let worst = all.iter().map(|job| job.fit.mean_squared_error).fold(0.0, f64::max);
+    let claim = Claim::new(
+        "section 3-2",
+        "The mean squared error is not greater than 5 % for any workload.",
+        worst <= ERROR_MAX,
+        format!("the largest of three jobs is {:.2} %", 100.0 * worst),
+    );
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(all.into_iter().map(|job| chart(job.name, job.times, &job.fit)));
     blocks.push(Block::Claims(vec![claim]));
-    Ok(Section {
-        id: "table-3-1-measured".to_owned(),
-        title: "Table 3-1 on measured times: map tasks of this system".to_owned(),
-        text: vec![
-            "300 map tasks of 1 MiB each of wordcount, grep and sort, run with 2 workers on 2 cores that other programs \
-             used as well (`gristmill run --workers 2 --split-size 1MiB --trace FILE JOB`); the times are archived with \
-             the program. Since x stands in ln(1 + x), the fit depends on the unit of time: milliseconds here."
-                .to_owned(),
-        ],
+    Ok(Section::new(
+        "table-3-1-measured",
+        "Table 3-1 on measured times: map tasks of this system",
+        ["300 map tasks of 1 MiB each of wordcount, grep and sort, run with 2 workers on 2 cores that \
+             other programs used as well (`gristmill run --workers 2 --split-size 1MiB --trace FILE JOB`); \
+             the times are archived with the program. Since x stands in ln(1 + x), the fit depends on the \
+             unit of time: milliseconds here."],
         blocks,
-    })
+    ))
 }
 
 fn chart(name: &str, mut times: Vec<f64>, fit: &Fit) -> Block {

@@ -4,6 +4,7 @@
 //! Not here: the mathematics and the splits (`scheduler::queueing`, `scheduler::placement`).
 
 mod cost;
+mod equal;
 mod equations;
 mod fitted;
 mod simulated;
@@ -11,7 +12,7 @@ mod sojourn;
 mod splits;
 mod stream;
 
-use super::{Block, Chart, ChartKind, Compared, Context, Paper, Series, Verdict};
+use super::{Block, Chart, Compared, Context, Paper, Series};
 use crate::paper::Axis;
 use gristmill_scheduler::placement::{Placed, place};
 use gristmill_scheduler::queueing::Server;
@@ -30,7 +31,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     (context.progress)("distributions fitted to task times");
     let mut sections = vec![fitted::generated(context)?, fitted::measured()?];
     (context.progress)("the largest of many times");
-    sections.push(sojourn::figure_4_1()?);
+    sections.push(equal::figure_4_1()?);
     sections.extend(sojourn::figures_6()?);
     (context.progress)("queues simulated task by task");
     sections.push(simulated::section(context)?);
@@ -42,18 +43,20 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     sections.push(stream::section(context)?);
     sections.push(equations::section()?);
     let about = [
-        "A reduce can begin only when the slowest map has ended. The thesis models every worker as a queue whose tasks \
-         take a delayed tailed time, P(X <= t) = 1 - exp(-a x - b ln(1 + x)) with x = t - T, and asks for the mean of the \
-         largest of these times, the mean sojourn time (MST). From it follow how arriving tasks should be split over \
-         workers of different speeds (arrival rates lambda_i at service rates mu_i), and how many workers of which kind \
-         are best: more workers take less each, but the slowest of more is slower.",
-        "Chapter 6 has half of the workers at mu = 0.8 and half at mu = 1 tasks per second. Completion times are \
-         T_i = D lambda_i / mu_i plus an exponential time with the rate mu_i - lambda_i. D is 0 for jobs bound by memory \
-         and 100 s for jobs bound by processors.",
+        "A reduce can begin only when the slowest map has ended. The thesis models every worker as a queue \
+         whose tasks take a delayed tailed time, P(X <= t) = 1 - exp(-a x - b ln(1 + x)) with x = t - T, \
+         and asks for the mean of the largest of these times, the mean sojourn time (MST). From it follow \
+         how arriving tasks should be split over workers of different speeds (arrival rates lambda_i at \
+         service rates mu_i), and how many workers of which kind are best: more workers take less each, but \
+         the slowest of more is slower.",
+        "Chapter 6 has half of the workers at mu = 0.8 and half at mu = 1 tasks per second. Completion \
+         times are T_i = D lambda_i / mu_i plus an exponential time with the rate mu_i - lambda_i. D is 0 \
+         for jobs bound by memory and 100 s for jobs bound by processors.",
         "The thesis prints curves, not numbers. The reference numbers beside ours are from an independent \
-         implementation of the same equations. MST is computed as the integral of 1 - product of F_i, which holds for any \
-         number of workers; the printed sum over all subsets (equation 10) overflows and cancels beyond about thirty. \
-         `printed` splits may hand work on (negative rates); `nonneg` is the same without that.",
+         implementation of the same equations. MST is computed as the integral of 1 - product of F_i, which \
+         holds for any number of workers; the printed sum over all subsets (equation 10) overflows and \
+         cancels beyond about thirty. `printed` splits may hand work on (negative rates); `nonneg` is the \
+         same without that.",
     ];
     Ok(Paper {
         name: "stragglers",
@@ -88,39 +91,35 @@ fn curve(
 }
 
 fn series(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-    Series { name: name.into(), points, ..Series::default() }
+    Series::new(name, points)
 }
 
 fn lines(id: &str, caption: &str, x: Axis, y: Axis, series: Vec<Series>) -> Block {
-    let chart =
-        Chart { id: id.to_owned(), caption: caption.to_owned(), x, y, kind: ChartKind::Lines, series };
-    Block::Chart(chart)
+    Block::Chart(Chart::lines(id, caption, [x, y], series))
+}
+
+/// A chart against the rate at which tasks arrive.
+fn by_rate(id: &str, caption: &str, y: Axis, series: Vec<Series>) -> Block {
+    lines(id, caption, Axis::linear("arrival rate lambda, tasks/s"), y, series)
+}
+
+/// A chart against the number of workers.
+fn by_number(id: &str, caption: &str, y: Axis, series: Vec<Series>) -> Block {
+    lines(id, caption, Axis::linear("number of workers"), y, series)
 }
 
 /// A number of ours beside one of the reference; it agrees within this part of it.
 fn against(what: String, reference: f64, ours: f64, tolerance: f64) -> Compared {
     let agrees = (ours - reference).abs() <= tolerance * reference.abs();
     let note = if agrees { String::new() } else { format!("differs by more than {tolerance:e} of it") };
-    Compared {
-        what,
-        printed: None,
-        reference: Some((reference, 0.0)),
-        ours,
-        half_width: None,
-        verdict: holds(agrees),
-        note,
-    }
-}
-
-fn holds(holds: bool) -> Verdict {
-    if holds { Verdict::Holds } else { Verdict::Fails }
+    Compared { reference: Some((reference, 0.0)), note, ..Compared::new(what, ours, agrees) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::Scale;
     use crate::paper::testing::check_whole;
+    use crate::paper::{Scale, Verdict};
 
     #[test]
     fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {

@@ -4,7 +4,7 @@
 //! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. Not here: jobs
 //! whose tasks arrive together, for which no split of the thesis is made.
 
-use super::{SLOW, halves, holds, lines};
+use super::{SLOW, by_rate, halves};
 use crate::paper::{Axis, Block, Claim, Compared, Context, Section, Series, Verdict, each};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::placement::{Placed, place};
@@ -27,56 +27,61 @@ type Means = [f64; 3];
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let tasks = context.scaled(1_000, 20_000, 100_000);
     let seeds: Vec<u64> = (0..context.scaled(4, 10, 20)).map(|i| context.seed + i).collect();
-    let mut blocks = Vec::new();
-    let mut compared = Vec::new();
-    let mut spread = Vec::new();
+    let (mut blocks, mut compared, mut spread) = (Vec::new(), Vec::new(), Vec::new());
     for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
-        let mut curves = ["slow workers", "fast workers", "largest"]
-            .map(|name| Series { name: name.to_owned(), ..Series::default() });
-        let mut worst = 0.0_f64;
-        for lambda in LAMBDAS {
-            let servers = halves(COUNT);
-            let placed = place(split, &servers, lambda)?;
-            let runs: Vec<Means> = each(&seeds, |seed| simulate(&servers, &placed, tasks, *seed));
-            let mut centers = [0.0; 3];
-            for (i, curve) in curves.iter_mut().enumerate() {
-                let samples: Vec<f64> = runs.iter().map(|run| run[i]).collect();
-                let interval =
-                    Interval::of(&samples).map(|found| (found.mean, found.half_width.unwrap_or_default()));
-                let (mean, half_width) = interval.unwrap_or_default();
-                curve.points.push((lambda, mean));
-                curve.half_widths.push(half_width);
-                centers[i] = mean;
-                if i == 2 {
-                    compared.push(against_formula(name, lambda, &servers, &placed, (mean, half_width)));
-                }
-            }
-            worst = worst.max(centers[0].max(centers[1]) / centers[0].min(centers[1]));
-        }
-        spread.push(worst);
-        blocks.push(lines(
-            &format!("figure-{figure}"),
-            &format!(
-                "Figure {figure}: mean times under {name}, with 95 % intervals over {} seeds.",
-                seeds.len()
-            ),
-            Axis::linear("arrival rate lambda, tasks/s"),
-            Axis::logarithmic("time, s"),
-            curves.to_vec(),
-        ));
+        let simulated = simulate_split(name, split, tasks, &seeds)?;
+        let caption = format!(
+            "Figure {figure}: mean times under {name}, with 95 % intervals over {} seeds.",
+            seeds.len()
+        );
+        let y = Axis::logarithmic("time, s");
+        blocks.push(by_rate(&format!("figure-{figure}"), &caption, y, simulated.curves.to_vec()));
+        compared.extend(simulated.compared);
+        spread.push(simulated.spread);
     }
     blocks.push(Block::Comparison(compared));
     blocks.push(Block::Claims(claims(&spread)));
-    Ok(Section {
-        id: "figure-6-9".to_owned(),
-        title: "Figures 6-2, 6-4, 6-6 and 6-9: times of slow and fast workers under the splits".to_owned(),
-        text: vec![format!(
-            "A stand-in for the thesis' runs of Hadoop on a simulated cluster, which print no numbers: {COUNT} queues, half \
-             at mu = 0.8 and half at mu = 1, exponential service, {tasks} tasks for each worker and seed after a tenth \
-             as many that are not counted. The largest is that of one task of every worker."
+    Ok(Section::new(
+        "figure-6-9",
+        "Figures 6-2, 6-4, 6-6 and 6-9: times of slow and fast workers under the splits",
+        [format!(
+            "A stand-in for the thesis' runs of Hadoop on a simulated cluster, which print no numbers: {COUNT} \
+             queues, half at mu = 0.8 and half at mu = 1, exponential service, {tasks} tasks for each worker and \
+             seed after a tenth as many that are not counted. The largest is that of one task of every worker."
         )],
         blocks,
-    })
+    ))
+}
+
+/// What comes out for one split.
+struct Simulated {
+    /// Slow workers, fast workers, the largest.
+    curves: [Series; 3],
+    compared: Vec<Compared>,
+    /// Largest ratio of the mean times of slow and fast workers.
+    spread: f64,
+}
+
+fn simulate_split(name: &str, split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<Simulated> {
+    let mut curves = ["slow workers", "fast workers", "largest"].map(|name| Series::new(name, Vec::new()));
+    let (mut compared, mut spread) = (Vec::new(), 0.0_f64);
+    let servers = halves(COUNT);
+    for lambda in LAMBDAS {
+        let placed = place(split, &servers, lambda)?;
+        let runs: Vec<Means> = each(seeds, |seed| simulate(&servers, &placed, tasks, *seed));
+        let times = [0, 1, 2].map(|i| {
+            let interval = Interval::of(&runs.iter().map(|run| run[i]).collect::<Vec<f64>>());
+            interval.map(|found| (found.mean, found.half_width.unwrap_or_default())).unwrap_or_default()
+        });
+        for (curve, (mean, half_width)) in curves.iter_mut().zip(times) {
+            curve.points.push((lambda, mean));
+            curve.half_widths.push(half_width);
+        }
+        let [(slow, _), (fast, _), largest] = times;
+        compared.push(against_formula(name, lambda, &servers, &placed, largest));
+        spread = spread.max(slow.max(fast) / slow.min(fast));
+    }
+    Ok(Simulated { curves, compared, spread })
 }
 
 /// Lindley's recursion at every worker.
@@ -118,47 +123,39 @@ fn against_formula(
         .collect();
     let formula = gristmill_scheduler::queueing::mean_sojourn(&times).unwrap_or(f64::NAN);
     // One of twenty intervals misses; three half widths are as good as never exceeded.
-    let off = (ours.0 - formula).abs();
-    let verdict = if off <= ours.1 {
-        Verdict::Holds
-    } else if off <= 3.0 * ours.1 {
-        Verdict::Partly
-    } else {
-        Verdict::Fails
+    let verdict = match (ours.0 - formula).abs() {
+        off if off <= ours.1 => Verdict::Holds,
+        off if off <= 3.0 * ours.1 => Verdict::Partly,
+        _ => Verdict::Fails,
     };
+    let note = if verdict == Verdict::Holds { "" } else { "outside of the interval over seeds" };
+    let what = format!("{name}, lambda {lambda}: simulated largest time beside the formula's, in s");
     Compared {
-        what: format!("{name}, lambda {lambda}: simulated largest time beside the formula's, in s"),
-        printed: None,
         reference: Some((formula, 0.0)),
-        ours: ours.0,
         half_width: Some(ours.1),
-        verdict,
-        note: if verdict == Verdict::Holds {
-            String::new()
-        } else {
-            "outside of the interval over seeds".to_owned()
-        },
+        note: note.to_owned(),
+        ..Compared::new(what, ours.0, verdict)
     }
 }
 
 fn claims(spread: &[f64]) -> Vec<Claim> {
     let [fair, det, stochastic, mep] = spread else { return Vec::new() };
     vec![
-        Claim {
-            place: "sections 6-1 to 6-3".to_owned(),
-            statement: "Times at slow and fast workers differ most under fair, less under pure-deterministic, and are \
-                        nearly equal under pure-stochastic."
-                .to_owned(),
-            verdict: holds(stochastic < det && det < fair && *stochastic < 1.1),
-            evidence: format!(
-                "largest ratio of the two means: fair {fair:.2}, pure-deterministic {det:.2}, pure-stochastic {stochastic:.2}"
+        Claim::new(
+            "sections 6-1 to 6-3",
+            "Times at slow and fast workers differ most under fair, less under pure-deterministic, and are \
+                        nearly equal under pure-stochastic.",
+            stochastic < det && det < fair && *stochastic < 1.1,
+            format!(
+                "largest ratio of the two means: fair {fair:.2}, pure-deterministic {det:.2}, \
+                 pure-stochastic {stochastic:.2}"
             ),
-        },
-        Claim {
-            place: "section 6-4".to_owned(),
-            statement: "M-EP is near to pure-stochastic.".to_owned(),
-            verdict: holds((mep / stochastic - 1.0).abs() < 0.25),
-            evidence: format!("largest ratio of the two means: M-EP {mep:.2}, pure-stochastic {stochastic:.2}"),
-        },
+        ),
+        Claim::new(
+            "section 6-4",
+            "M-EP is near to pure-stochastic.",
+            (mep / stochastic - 1.0).abs() < 0.25,
+            format!("largest ratio of the two means: M-EP {mep:.2}, pure-stochastic {stochastic:.2}"),
+        ),
     ]
 }

@@ -3,7 +3,7 @@
 //! Maps are dealt to workers' queues when their job arrives, by rates that are measured as the cluster runs. Not here: the
 //! thesis' own queues, where tasks arrive one by one (`simulated`).
 
-use super::{SLOW, halves, holds, lines};
+use super::{SLOW, halves, lines};
 use crate::paper::{Axis, Block, Claim, Context, Section, Series, each};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::Interval;
@@ -20,41 +20,20 @@ const PLACEMENTS: [&str; 6] =
 
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let jobs = context.scaled(30, 200, 1_000);
-    let lambdas: Vec<f64> = context.scaled(
-        vec![10.0, 25.0],
-        vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0],
-        vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0, 30.0],
-    );
     let seeds: Vec<u64> = (0..context.scaled(2, 4, 10)).map(|i| context.seed + i).collect();
-    let runs: Vec<(&str, f64, u64)> = PLACEMENTS
-        .iter()
-        .flat_map(|placement| lambdas.iter().map(move |lambda| (*placement, *lambda)))
-        .flat_map(|(placement, lambda)| seeds.iter().map(move |seed| (placement, lambda, *seed)))
-        .collect();
-    let means = each(&runs, |(placement, lambda, seed)| simulate(placement, *lambda, jobs, *seed));
-    let means = means.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
-    let mut curves = Vec::new();
-    for (placement, means) in PLACEMENTS.iter().zip(means.chunks(lambdas.len() * seeds.len())) {
-        let mut curve = Series { name: (*placement).to_owned(), ..Series::default() };
-        for (lambda, samples) in lambdas.iter().zip(means.chunks(seeds.len())) {
-            let interval = Interval::of(samples);
-            curve.points.push((*lambda, interval.map_or(0.0, |interval| interval.mean)));
-            curve.half_widths.push(interval.and_then(|interval| interval.half_width).unwrap_or_default());
-        }
-        curves.push(curve);
-    }
+    let curves = curves(context, jobs, &seeds)?;
     let claims = claims(&curves);
-    Ok(Section {
-        id: "stream".to_owned(),
-        title: "Beyond the thesis: a stream of jobs dealt on a simulated cluster".to_owned(),
-        text: vec![format!(
-            "{COUNT} workers of one slot, half of speed 0.8 and half of 1, exponential service. Jobs of {TASKS} maps arrive at \
-             random, so that maps arrive at the rate lambda; {jobs} jobs, {} seeds, 95 % intervals. The placements are the \
-             objects that a live master runs: they know the rates only as measured, and deal all maps of a job at once. \
-             `pull` deals nothing: idle workers take the next map.",
+    Ok(Section::new(
+        "stream",
+        "Beyond the thesis: a stream of jobs dealt on a simulated cluster",
+        [format!(
+            "{COUNT} workers of one slot, half of speed 0.8 and half of 1, exponential service. Jobs of {TASKS} maps \
+             arrive at random, so that maps arrive at the rate lambda; {jobs} jobs, {} seeds, 95 % intervals. The \
+             placements are the objects that a live master runs: they know the rates only as measured, and deal all \
+             maps of a job at once. `pull` deals nothing: idle workers take the next map.",
             seeds.len()
         )],
-        blocks: vec![
+        vec![
             lines(
                 "stream",
                 "Mean time from a job's arrival to the end of its last map.",
@@ -64,7 +43,34 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
             ),
             Block::Claims(claims),
         ],
-    })
+    ))
+}
+
+/// One curve for each placement, against the rate at which maps arrive.
+fn curves(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<Vec<Series>> {
+    let lambdas: Vec<f64> = context.scaled(
+        vec![10.0, 25.0],
+        vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0],
+        vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0, 30.0],
+    );
+    let runs: Vec<(&str, f64, u64)> = PLACEMENTS
+        .iter()
+        .flat_map(|placement| lambdas.iter().map(move |lambda| (*placement, *lambda)))
+        .flat_map(|(placement, lambda)| seeds.iter().map(move |seed| (placement, lambda, *seed)))
+        .collect();
+    let means = each(&runs, |(placement, lambda, seed)| simulate(placement, *lambda, jobs, *seed));
+    let means = means.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
+    let mut curves = Vec::new();
+    for (placement, means) in PLACEMENTS.iter().zip(means.chunks(lambdas.len() * seeds.len())) {
+        let mut curve = Series::new(*placement, Vec::new());
+        for (lambda, samples) in lambdas.iter().zip(means.chunks(seeds.len())) {
+            let interval = Interval::of(samples);
+            curve.points.push((*lambda, interval.map_or(0.0, |interval| interval.mean)));
+            curve.half_widths.push(interval.and_then(|interval| interval.half_width).unwrap_or_default());
+        }
+        curves.push(curve);
+    }
+    Ok(curves)
 }
 
 /// Mean time from arrival to the end of the maps.
@@ -102,14 +108,14 @@ fn claims(curves: &[Series]) -> Vec<Claim> {
     let (det, stochastic) =
         (ratio("fair-split", "pure-deterministic"), ratio("fair-split", "pure-stochastic"));
     let (mep, pull) = (ratio("fair-split", "m-ep"), ratio("fair-split", "pull"));
-    vec![Claim {
-        place: "chapter 6".to_owned(),
-        statement: "Splits that know the workers' rates beat the fair split.".to_owned(),
-        verdict: holds(1.0 < det && 1.0 < stochastic && 1.0 < mep),
-        evidence: format!(
+    vec![Claim::new(
+        "chapter 6",
+        "Splits that know the workers' rates beat the fair split.",
+        1.0 < det && 1.0 < stochastic && 1.0 < mep,
+        format!(
             "geometric mean over the rates of fair's time over that of others, slow workers at {SLOW}: \
-             pure-deterministic {det:.2}, pure-stochastic {stochastic:.2}, m-ep {mep:.2}; but pull, which waits for who \
-             is idle instead of predicting, {pull:.2}"
+             pure-deterministic {det:.2}, pure-stochastic {stochastic:.2}, m-ep {mep:.2}; but pull, which \
+             waits for who is idle instead of predicting, {pull:.2}"
         ),
-    }]
+    )]
 }

@@ -1,0 +1,112 @@
+//! The runs of each policy at each load, and what is kept of them.
+
+use super::super::{POLICIES, simulate};
+use super::{BOUND, LOADS, RUNS};
+use crate::paper::{Context, each};
+use gristmill_scheduler::bound::overlap::lower_bound;
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::workload::overlap::Poisson;
+
+/// Upper ends of the classes of max(x, y), the last without.
+pub(super) const CLASSES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
+
+/// The paper's buckets: 400 up to 100.
+pub(super) const BUCKETS: usize = 400;
+pub(super) const BUCKET_WIDTH: f64 = 0.25;
+
+/// Sum of slowdowns, and of jobs.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Share {
+    slowdowns: f64,
+    pub(super) jobs: f64,
+}
+
+impl Share {
+    pub(super) fn add(&mut self, other: Share) {
+        self.slowdowns += other.slowdowns;
+        self.jobs += other.jobs;
+    }
+
+    pub(super) fn mean(self) -> Option<f64> {
+        (0.0 < self.jobs).then(|| self.slowdowns / self.jobs)
+    }
+}
+
+/// One run.
+pub(super) struct CellRun {
+    mean: f64,
+    pub(super) buckets: Vec<Share>,
+    classes: [Share; CLASSES.len() + 1],
+}
+
+/// All runs of a policy at a load.
+pub(super) struct PolicyAtLoad {
+    load: f64,
+    pub(super) name: &'static str,
+    pub(super) runs: Vec<CellRun>,
+}
+
+impl PolicyAtLoad {
+    pub(super) fn interval(&self) -> Option<Interval> {
+        Interval::of(&self.runs.iter().map(|run| run.mean).collect::<Vec<_>>())
+    }
+
+    pub(super) fn class(&self, class: usize) -> Option<Interval> {
+        Interval::of(&self.runs.iter().filter_map(|run| run.classes[class].mean()).collect::<Vec<_>>())
+    }
+}
+
+pub(super) fn run_all(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<PolicyAtLoad>> {
+    // The slowest first, so that no thread is left with one of them at the end.
+    let names: Vec<(Option<&str>, &'static str)> =
+        POLICIES.iter().map(|&(call, name)| (Some(call), name)).chain([(None, BOUND)]).collect();
+    let mut items = Vec::new();
+    for &(call, name) in &names {
+        for load in LOADS.into_iter().rev() {
+            items.extend((0..RUNS).map(|run| (call, name, load, context.seed.wrapping_add(run))));
+        }
+    }
+    let results = each(&items, |&(call, name, load, seed)| {
+        (context.progress)(&format!("overlap: {name} at load {load}, seed {seed}"));
+        one_run(call, load, seed, jobs)
+    });
+    let mut cells: Vec<PolicyAtLoad> = Vec::new();
+    for ((_, name, load, _), result) in items.into_iter().zip(results) {
+        let run = result?;
+        match cells.iter_mut().find(|cell| cell.name == name && cell.load == load) {
+            Some(cell) => cell.runs.push(run),
+            None => cells.push(PolicyAtLoad { load, name, runs: vec![run] }),
+        }
+    }
+    Ok(cells)
+}
+
+/// A policy, or without one the bound.
+fn one_run(call: Option<&str>, load: f64, seed: u64, jobs: usize) -> anyhow::Result<CellRun> {
+    let generated = Poisson::new(load, seed)?.take(jobs);
+    let mut run = CellRun { mean: 0.0, buckets: Vec::new(), classes: Default::default() };
+    let Some(call) = call else {
+        run.mean = lower_bound(
+            generated.map(|job| [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]),
+        ) / jobs as f64;
+        return Ok(run);
+    };
+    run.buckets = vec![Share::default(); BUCKETS];
+    let mut flow = 0.0;
+    simulate(call, generated, |record| {
+        flow += record.flow();
+        let size = record.work[Station::Map].max(record.work[Station::Shuffle]);
+        let share = Share { slowdowns: record.flow() / size, jobs: 1.0 };
+        run.classes[CLASSES.partition_point(|&end| end <= size)].add(share);
+        if let Some(bucket) = run.buckets.get_mut((size / BUCKET_WIDTH) as usize) {
+            bucket.add(share);
+        }
+    })?;
+    run.mean = flow / jobs as f64;
+    Ok(run)
+}
+
+pub(super) fn find<'a>(cells: &'a [PolicyAtLoad], load: f64, name: &str) -> Option<&'a PolicyAtLoad> {
+    cells.iter().find(|cell| cell.load == load && cell.name == name)
+}

@@ -1,0 +1,164 @@
+//! Figure 9: slowdown by size of the job.
+
+use super::super::{POLICIES, judged, section};
+use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, PolicyAtLoad, Share, find};
+use super::{LOADS, RUNS};
+use crate::paper::{Axis, Block, Cell, Chart, Claim, Column, Context, Section, Series, Table};
+
+/// The reference's slowdown of each class (6 million jobs for each load), in the order of `LOADS` and `POLICIES`.
+const CLASS_REFERENCE: [[[f64; 8]; 3]; 2] = [
+    [
+        [4.252, 4.246, 4.241, 4.205, 4.188, 4.160, 4.090, 4.047],
+        [1.029, 1.125, 1.321, 1.695, 2.231, 2.681, 3.094, 3.394],
+        [3.580, 1.630, 1.708, 2.005, 2.357, 2.574, 2.804, 3.116],
+    ],
+    [
+        [10.82, 10.80, 10.77, 10.67, 10.58, 10.48, 10.03, 10.08],
+        [1.035, 1.154, 1.419, 2.025, 3.167, 4.619, 6.574, 8.065],
+        [4.356, 1.838, 2.009, 2.690, 3.745, 4.547, 5.069, 5.893],
+    ],
+];
+
+pub(super) fn figure_9(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section {
+    let jobs_min = context.scaled(100.0, 2_000.0, 10_000.0);
+    let mut blocks = Vec::new();
+    for (at, load) in LOADS.into_iter().enumerate() {
+        blocks.push(Block::Chart(slowdown_chart(cells, load, jobs_min)));
+        blocks.push(Block::Table(class_table(cells, load, &CLASS_REFERENCE[at])));
+        blocks.push(Block::Claims(slowdown_claims(context, cells, load)));
+    }
+    let text = format!(
+        "Slowdown of a job: its response time over max(x, y), which it would take alone. The same runs as \
+         the table of means ({RUNS} runs of {jobs} jobs); 400 buckets of max(x, y) up to 100 as in the \
+         paper, neighbours drawn as one until they have {jobs_min} jobs."
+    );
+    section("figure-9", "Figure 9: slowdown by size of the job", &[&text], blocks)
+}
+
+fn slowdown_chart(cells: &[PolicyAtLoad], load: f64, jobs_min: f64) -> Chart {
+    let series = POLICIES.iter().filter_map(|&(_, name)| find(cells, load, name)).map(|cell| {
+        let mut points = Vec::new();
+        let mut open = Share::default();
+        let mut from = 0;
+        for bucket in 0..BUCKETS {
+            for run in &cell.runs {
+                open.add(run.buckets[bucket]);
+            }
+            if jobs_min <= open.jobs || bucket + 1 == BUCKETS {
+                let middle = BUCKET_WIDTH * (from + bucket + 1) as f64 / 2.0;
+                points.extend(open.mean().map(|mean| (middle, mean)));
+                open = Share::default();
+                from = bucket + 1;
+            }
+        }
+        Series::new(cell.name, points)
+    });
+    Chart::lines(
+        format!("figure-9-load-{:03}", (load * 100.0).round()),
+        format!("average slowdown at load {load}"),
+        [Axis::linear("max(x, y)"), Axis::linear("response time over max(x, y)")],
+        series.collect(),
+    )
+}
+
+fn class_name(class: usize) -> String {
+    match (class.checked_sub(1).map(|before| CLASSES[before]), CLASSES.get(class)) {
+        (None, Some(end)) => format!("below {end}"),
+        (Some(start), Some(end)) => format!("{start} to {end}"),
+        (start, None) => format!("above {}", start.unwrap_or_default()),
+    }
+}
+
+fn class_table(cells: &[PolicyAtLoad], load: f64, reference: &[[f64; 8]; 3]) -> Table {
+    let mut columns = vec![Column::new("max(x, y)", "")];
+    for (_, name) in POLICIES {
+        columns.push(Column::new(name, "times alone"));
+        columns.push(Column::new(&format!("{name}, reference"), "times alone"));
+    }
+    let rows = (0..=CLASSES.len()).map(|class| {
+        let mut row = vec![Cell::text(class_name(class))];
+        for ((_, name), reference) in POLICIES.iter().zip(reference) {
+            let ours = find(cells, load, name).and_then(|cell| cell.class(class));
+            row.push(ours.into());
+            row.push(Cell::number(reference[class]));
+        }
+        row
+    });
+    Table::new(
+        format!("figure-9-classes-{:03}", (load * 100.0).round()),
+        format!("slowdown by class of size at load {load}, beside the reference's (6 million jobs)"),
+        columns,
+        rows.collect(),
+    )
+}
+
+/// Mean slowdowns of one policy by class of size, the smallest first.
+struct ByClass(Vec<f64>);
+
+impl ByClass {
+    fn of(name: &str, cells: &[PolicyAtLoad], load: f64) -> Self {
+        let cell = find(cells, load, name);
+        Self((0..=CLASSES.len()).filter_map(|class| Some(cell?.class(class)?.mean)).collect())
+    }
+
+    fn smallest(&self) -> f64 {
+        self.0.first().copied().unwrap_or(f64::NAN)
+    }
+
+    fn largest(&self) -> f64 {
+        self.0.last().copied().unwrap_or(f64::NAN)
+    }
+
+    /// Whether it is below another one in every class.
+    fn is_below(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(ours, other)| ours < other)
+    }
+
+    /// Largest distance to the smallest class, as a part of it.
+    fn spread(&self) -> f64 {
+        self.0.iter().fold(0.0_f64, |most, &mean| most.max((mean / self.smallest() - 1.0).abs()))
+    }
+}
+
+fn slowdown_claims(context: &Context<'_>, cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
+    let [lps, max, split] = ["k-LPS", "MaxSRPT", "SplitSRPT"].map(|name| ByClass::of(name, cells, load));
+    let claim = |statement: &str, holds: bool, evidence: String| {
+        Claim::new(format!("section 5.3, load {load}"), statement, judged(context, holds), evidence)
+    };
+    vec![
+        claim(
+            "The slowdown of k-LPS is nearly independent of the size, slightly decreasing.",
+            lps.spread() < 0.2 && lps.largest() < lps.smallest() * 1.05,
+            format!("from {:.2} for the smallest to {:.2} for the largest", lps.smallest(), lps.largest()),
+        ),
+        claim(
+            "Jobs of all sizes are better off under both algorithms than under k-LPS.",
+            max.is_below(&lps) && split.is_below(&lps),
+            format!(
+                "largest jobs: k-LPS {:.2}, MaxSRPT {:.2}, SplitSRPT {:.2}",
+                lps.largest(),
+                max.largest(),
+                split.largest()
+            ),
+        ),
+        claim(
+            "SplitSRPT is worse than MaxSRPT for small jobs and better for large ones.",
+            max.smallest() < split.smallest() && split.largest() < max.largest(),
+            crossing(&max, &split),
+        ),
+    ]
+}
+
+/// From which class on SplitSRPT is ahead of MaxSRPT, in words.
+fn crossing(max: &ByClass, split: &ByClass) -> String {
+    let ahead = max.0.iter().zip(&split.0).position(|(max, split)| split < max);
+    let Some(class) = ahead else { return "SplitSRPT is ahead in no class".to_owned() };
+    format!(
+        "smallest {:.2} against {:.2}, largest {:.2} against {:.2}; SplitSRPT is ahead from class \"{}\" on",
+        split.smallest(),
+        max.smallest(),
+        split.largest(),
+        max.largest(),
+        class_name(class)
+    )
+}

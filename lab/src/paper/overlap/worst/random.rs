@@ -1,0 +1,223 @@
+//! Theorems and corollaries on random instances.
+
+use super::super::{batch, jobs_of, simulate, total};
+use super::ROUNDING;
+use crate::paper::{Block, Claim, Context, Section, Verdict, each};
+use gristmill_scheduler::bound::overlap::{best_in_order, completions_in_order};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Everything that serves jobs in this model: the best of them stands for the optimum, which is not known.
+const ALL: [&str; 9] = [
+    "fcfs",
+    "ps",
+    "map-fifo-shuffle-ps",
+    "max-srpt",
+    "max-srpt:shuffle=head",
+    "split-srpt",
+    "split-srpt:idle=lost",
+    "split-srpt:idle=empty",
+    "makespan",
+];
+
+/// The same jobs as a batch and as a stream.
+struct Instance {
+    sizes: Vec<[f64; 2]>,
+    batch: Vec<[f64; 3]>,
+    online: Vec<[f64; 3]>,
+}
+
+/// What one random instance says.
+#[derive(Clone, Copy, Default)]
+struct InstanceResult {
+    /// Ratio to the best known over what the corollary or theorem allows: Corollaries 4, 6, Theorems 3, 5.
+    parts: [f64; 4],
+    /// Makespan of `makespan` over `max(sum x, sum y)`.
+    makespan: f64,
+    /// The total of the fixed order by max(x, y), less that of MaxSRPT.
+    fixed_order_excess: f64,
+    /// Some policy beats the best common order.
+    beats_orders: bool,
+}
+
+fn draw_sizes(random: &mut ChaCha8Rng, jobs: usize) -> Vec<[f64; 2]> {
+    let mut quarter = || f64::from(random.random_range(1..=48_u32)) / 4.0;
+    (0..jobs).map(|_| [quarter(), quarter()]).collect()
+}
+
+impl Instance {
+    fn draw(seed: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let jobs = random.random_range(2..=6_usize);
+        let sizes = draw_sizes(&mut random, jobs);
+        let mut arrival = 0.0;
+        let online = sizes
+            .iter()
+            .map(|&[map, shuffle]| {
+                arrival += f64::from(random.random_range(0..=16_u32)) / 4.0;
+                [arrival, map, shuffle]
+            })
+            .collect();
+        Self { batch: batch(&sizes), sizes, online }
+    }
+
+    /// What Corollary 4 and Theorem 3 allow, then Corollary 6 and Theorem 5.
+    fn bounds(&self) -> [f64; 2] {
+        let imbalance = |&[map, shuffle]: &[f64; 2]| (map / shuffle).max(shuffle / map);
+        let largest = self.sizes.iter().map(imbalance).fold(1.0, f64::max);
+        let smallest = self.sizes.iter().map(imbalance).fold(f64::INFINITY, f64::min);
+        [2.0 * largest / (1.0 + largest), 1.0 + 1.0 / smallest]
+    }
+
+    /// The least totals of all policies, of the batch and of the stream.
+    fn best(&self) -> anyhow::Result<[f64; 2]> {
+        let mut best = [f64::INFINITY; 2];
+        for policy in ALL {
+            best[0] = best[0].min(total(policy, &self.batch)?);
+            best[1] = best[1].min(total(policy, &self.online)?);
+        }
+        Ok(best)
+    }
+
+    /// When the last job of the batch ends under `makespan`, over the larger sum of a station's work.
+    fn makespan(&self) -> anyhow::Result<f64> {
+        let mut makespan = 0.0;
+        simulate("makespan", jobs_of(&self.batch), |record| makespan = record.completion.max(makespan))?;
+        let sum = |station: usize| self.sizes.iter().map(|sizes| sizes[station]).sum::<f64>();
+        Ok(makespan / sum(0).max(sum(1)))
+    }
+
+    /// The total of the batch in the fixed order by max(x, y).
+    fn in_fixed_order(&self) -> f64 {
+        let mut fixed = self.sizes.clone();
+        fixed.sort_by(|a, b| a[0].max(a[1]).total_cmp(&b[0].max(b[1])));
+        completions_in_order(&fixed).iter().sum()
+    }
+}
+
+fn scaled(sizes: &[[f64; 3]], speed: f64) -> Vec<[f64; 3]> {
+    sizes.iter().map(|&[arrival, map, shuffle]| [arrival, map / speed, shuffle / speed]).collect()
+}
+
+fn result(seed: u64) -> anyhow::Result<InstanceResult> {
+    let instance = Instance::draw(seed);
+    let Instance { batch, online, .. } = &instance;
+    let [ratio_4, ratio_6] = instance.bounds();
+    let [in_order, _] = best_in_order(&instance.sizes).unwrap_or([f64::INFINITY; 2]);
+    let [of_policies, best_online] = instance.best()?;
+    let best_batch = of_policies.min(in_order);
+    let max_srpt = total("max-srpt", batch)?;
+    let split_srpt = total("split-srpt", batch)?.max(total("split-srpt:idle=lost", batch)?);
+    Ok(InstanceResult {
+        parts: [
+            max_srpt / best_batch / ratio_4,
+            split_srpt / best_batch / ratio_6,
+            total("max-srpt:shuffle=head", &scaled(online, ratio_4))? / best_online,
+            total("split-srpt:idle=lost", &scaled(online, ratio_6))? / best_online,
+        ],
+        makespan: instance.makespan()?,
+        fixed_order_excess: instance.in_fixed_order() - max_srpt,
+        beats_orders: of_policies < in_order * (1.0 - ROUNDING),
+    })
+}
+
+pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
+    let count = context.scaled(100, 2_000, 20_000);
+    let seeds: Vec<u64> = (0..count).map(|instance| context.seed.wrapping_add(instance)).collect();
+    let results = each(&seeds, |&seed| result(seed)).into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let text = "Sizes are drawn in quarters from 1/4 to 12, so that ties happen. The optimum is not known: \
+                the best of all policies, and in a batch of all common orders, stands for it; what breaks a \
+                bound against it would break the theorem. a is the largest and b the smallest imbalance \
+                max(x/y, y/x) of an instance.";
+    Ok(super::super::section(
+        "sections-3-and-4",
+        "Sections 3 and 4: theorems on random instances",
+        &[text],
+        vec![Block::Claims(claims(context, &results))],
+    ))
+}
+
+fn claims(context: &Context<'_>, results: &[InstanceResult]) -> Vec<Claim> {
+    let bound =
+        |place: &str, statement: &str, at: usize| within_bound(context, results, (place, statement), at);
+    vec![
+        earliest_makespan(results),
+        bound(
+            "Theorem 3",
+            "MaxSRPT is 2a/(1+a)-speed 1-competitive (here the shuffle serves the head only).",
+            2,
+        ),
+        bound("Corollary 4", "In a batch MaxSRPT is within 2a/(1+a) of the optimum.", 0),
+        bound(
+            "Theorem 5",
+            "SplitSRPT is (1 + 1/b)-speed 1-competitive (here as printed, idle shares lost).",
+            3,
+        ),
+        bound("Corollary 6", "In a batch SplitSRPT is within 1 + 1/b of the optimum.", 1),
+        sorted_by_size(results),
+        no_common_order(results),
+    ]
+}
+
+fn within_bound(
+    context: &Context<'_>,
+    results: &[InstanceResult],
+    (place, statement): (&str, &str),
+    at: usize,
+) -> Claim {
+    let worst = results.iter().map(|result| result.parts[at]).fold(0.0, f64::max);
+    let broken = results.iter().filter(|result| 1.0 + ROUNDING < result.parts[at]).count();
+    Claim::new(
+        place,
+        statement,
+        broken == 0,
+        format!(
+            "{} random instances of 2 to 6 jobs, seeds from {}: broken in {broken}; the worst case comes to \
+             {worst:.4} of what is allowed",
+            results.len(),
+            context.seed
+        ),
+    )
+}
+
+fn earliest_makespan(results: &[InstanceResult]) -> Claim {
+    let late = results.iter().map(|result| result.makespan).fold(0.0, f64::max);
+    Claim::new(
+        "section 3.1",
+        "Jobs with y >= x before the others end a batch at max(sum x, sum y), the earliest possible.",
+        late <= 1.0 + ROUNDING,
+        format!("{} random batches: the last job ends at {late:.6} of it at the latest", results.len()),
+    )
+}
+
+fn sorted_by_size(results: &[InstanceResult]) -> Claim {
+    let excesses = results.iter().map(|result| result.fixed_order_excess);
+    let differ: Vec<f64> = excesses.filter(|excess| ROUNDING < excess.abs()).collect();
+    let better = differ.iter().filter(|&&excess| 0.0 < excess).count();
+    Claim::new(
+        "before Corollary 4",
+        "In a batch MaxSRPT simply sorts the jobs by max(x, y).",
+        differ.is_empty(),
+        format!(
+            "Algorithm 1 goes by sizes left, and a later job can overtake at the shuffle: of {} random \
+             batches {} come out otherwise than in the fixed order, {better} of them better. Example: (1, \
+             10), (1, 10.5), (11, 1) ends at 10, 21.5, 13 instead of 10, 20.5, 21.5",
+            results.len(),
+            differ.len()
+        ),
+    )
+}
+
+fn no_common_order(results: &[InstanceResult]) -> Claim {
+    let beaten = results.iter().filter(|result| result.beats_orders).count();
+    Claim::new(
+        "sections 3 and 4",
+        "Not in the paper: no common order of both stations need be optimal for the mean.",
+        Verdict::holds_or_open(beaten != 0),
+        format!(
+            "a policy with different orders at the two stations beats the best common order in {beaten} of \
+             {} random batches",
+            results.len()
+        ),
+    )
+}

@@ -1,0 +1,165 @@
+//! Figures 2 and 3: how the step, the weight and the number of groups matter.
+
+mod claims;
+
+use super::offline::{averages_of, describe};
+use super::{ALPHA, DELTA, MEAN, mean, seeds, title};
+use crate::paper::{Axis, Block, Chart, Context, Section, Series};
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::policy::pairs::{Averages, Rule};
+use gristmill_scheduler::workload::pairs::Sizes;
+
+/// Distributions of the sweeps: a mild one and a heavy-tailed one.
+const SIZES: [Sizes; 2] = [Sizes::Uniform, Sizes::Google];
+/// Steps, in seconds.
+const STEPS: [f64; 13] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0];
+/// Numbers of groups.
+const GROUPS: [usize; 9] = [1, 2, 5, 10, 20, 40, 60, 100, 200];
+/// For files, for axes, and how it is taken.
+type Metric = (&'static str, &'static str, fn(&Averages) -> f64);
+
+/// What is shown of every setting.
+const METRICS: [Metric; 3] = [
+    ("waiting", "average waiting, s", |averages| averages.waiting),
+    ("execution", "average execution, s", |averages| averages.execution),
+    ("makespan", "average makespan, s", |averages| averages.makespan),
+];
+
+/// One curve: a name, and for every place on the axis the three metrics.
+struct Curve {
+    name: String,
+    xs: Vec<f64>,
+    points: Vec<[Interval; 3]>,
+}
+
+impl Curve {
+    fn value(&self, metric: usize, at: usize) -> f64 {
+        self.points[at][metric].mean
+    }
+
+    /// Where the metric is least, and how much that is.
+    fn least(&self, metric: usize) -> (f64, f64) {
+        let at = (0..self.xs.len()).min_by(|&a, &b| self.value(metric, a).total_cmp(&self.value(metric, b)));
+        at.map_or((f64::NAN, f64::NAN), |at| (self.xs[at], self.value(metric, at)))
+    }
+
+    fn at(&self, metric: usize, x: f64) -> f64 {
+        self.xs.iter().position(|&other| other == x).map_or(f64::NAN, |at| self.value(metric, at))
+    }
+
+    fn last(&self, metric: usize) -> f64 {
+        self.value(metric, self.xs.len() - 1)
+    }
+}
+
+struct Setting {
+    sizes: Sizes,
+    jobs: usize,
+    seeds: Vec<u64>,
+}
+
+impl Setting {
+    fn new(context: &Context<'_>, sizes: Sizes) -> Self {
+        let (jobs, runs) = (context.scaled(60, 200, 200), context.scaled(3, 24, 100));
+        Self { sizes, jobs, seeds: seeds(context, runs) }
+    }
+
+    fn in_words(&self) -> String {
+        format!(
+            "{} jobs at time 0, mean map time {MEAN} s, {} seeds from {} on.",
+            self.jobs,
+            self.seeds.len(),
+            self.seeds.first().copied().unwrap_or_default()
+        )
+    }
+
+    fn curve(&self, name: &str, xs: &[f64], rule: impl Fn(f64) -> Rule) -> Curve {
+        let rules: Vec<Rule> = xs.iter().map(|&x| rule(x)).collect();
+        let outcomes = averages_of(&rules, self.sizes, self.jobs, &self.seeds);
+        let point = |averages: &Vec<Averages>| {
+            METRICS.map(|(_, _, value)| mean(&averages.iter().map(value).collect::<Vec<_>>()))
+        };
+        Curve { name: name.to_owned(), xs: xs.to_vec(), points: outcomes.iter().map(point).collect() }
+    }
+}
+
+fn charts(id: &str, sizes: Sizes, x: &Axis, curves: &[Curve]) -> Vec<Block> {
+    let chart = |metric: usize| {
+        let (name, label, _) = METRICS[metric];
+        let series = curves.iter().map(|curve| {
+            Series::new(
+                curve.name.clone(),
+                (0..curve.xs.len()).map(|at| (curve.xs[at], curve.value(metric, at))).collect(),
+            )
+            .with_half_widths(
+                curve.points.iter().map(|point| point[metric].half_width.unwrap_or(0.0)).collect(),
+            )
+        });
+        Block::Chart(Chart::lines(
+            format!("{id}-{name}-{}", sizes.name()),
+            format!("{label}; sizes {}", describe(sizes)),
+            [x.clone(), Axis::linear(label)],
+            series.collect(),
+        ))
+    };
+    (0..METRICS.len()).map(chart).collect()
+}
+
+pub(super) fn figure_2(context: &Context<'_>) -> Section {
+    let settings = SIZES.map(|sizes| Setting::new(context, sizes));
+    let rules: [fn(f64) -> Rule; 4] = [
+        |delta| Rule::Pair { delta },
+        |delta| Rule::Couple { delta },
+        |delta| Rule::Generalized { delta, alpha: ALPHA },
+        |delta| Rule::NewCouple { delta },
+    ];
+    let all =
+        settings.each_ref().map(|setting| rules.map(|rule| setting.curve(title(&rule(DELTA)), &STEPS, rule)));
+    let x = Axis::logarithmic("step delta, s");
+    let blocks = SIZES.iter().zip(&all).flat_map(|(&sizes, curves)| charts("figure-2", sizes, &x, curves));
+    let mut blocks: Vec<Block> = blocks.collect();
+    // Generalized stands for the three that the figure shows.
+    blocks.push(Block::Claims(claims::of_figure_2([&all[0][2], &all[1][2]])));
+    Section::new(
+        "figure-2",
+        "Figure 2: the step delta",
+        [
+            settings[0].in_words(),
+            "A step counts against the mean size of a job, which the paper does not \
+                    say of its own set; here it is 10 s. With few jobs in a step hardly any pairs form."
+                .to_owned(),
+        ],
+        blocks,
+    )
+}
+
+pub(super) fn figure_3(context: &Context<'_>) -> Section {
+    let settings = SIZES.map(|sizes| Setting::new(context, sizes));
+    let alphas: Vec<f64> = (0..=10).map(|tenths| f64::from(tenths) / 10.0).collect();
+    let by_alpha = settings.each_ref().map(|setting| {
+        let group = |k: usize| {
+            setting.curve(&format!("Group-based, k = {k}"), &alphas, |alpha| Rule::Group { alpha, k })
+        };
+        let generalized =
+            setting.curve("Generalized", &alphas, |alpha| Rule::Generalized { delta: DELTA, alpha });
+        let matched = setting.curve("Match-based", &alphas, |alpha| Rule::Match { alpha });
+        [generalized, group(5), group(20), group(80), matched]
+    });
+    let groups = GROUPS.map(|k| k as f64);
+    let by_k = settings.each_ref().map(|setting| {
+        setting.curve("Group-based", &groups, |k| Rule::Group { alpha: ALPHA, k: k as usize })
+    });
+    let (x, groups_axis) = (Axis::linear("weight alpha"), Axis::logarithmic("number of groups k"));
+    let mut blocks = Vec::new();
+    for (place, &sizes) in SIZES.iter().enumerate() {
+        blocks.extend(charts("figure-3-alpha", sizes, &x, &by_alpha[place]));
+        blocks.extend(charts("figure-3-groups", sizes, &groups_axis, std::slice::from_ref(&by_k[place])));
+    }
+    blocks.push(Block::Claims(claims::of_figure_3(&by_alpha, &by_k)));
+    Section::new(
+        "figure-3",
+        "Figure 3: the weight alpha and the number of groups k",
+        [settings[0].in_words()],
+        blocks,
+    )
+}

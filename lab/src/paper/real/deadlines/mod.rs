@@ -1,0 +1,80 @@
+//! The deadlines paper on real execution: its four experiments with sleeping twins of its jobs on twenty workers, and
+//! with WordCount and Join that really count and join.
+//!
+//! Not here: the same scenario in the cluster simulator (`paper::deadlines`).
+
+mod claims;
+mod estimates;
+mod real_jobs;
+mod twins;
+
+use super::RealContext;
+use super::common::cluster;
+use crate::paper::{Claim, Paper, Verdict};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::workload::deadlines::SLOTS;
+use gristmill_worker::protocol::SlotCounts;
+
+/// Workers with a map slot and a reduce slot each: a third of the paper's, with a third of its maps.
+const WORKERS: u32 = 20;
+
+/// Runs the experiments.
+///
+/// # Errors
+/// A run that fails.
+pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
+    // A second of the paper, in seconds here.
+    let second = context.scaled(1.0 / 800.0, 1.0 / 200.0, 1.0 / 100.0);
+    let mut sections = twins::sections(context, second)?;
+    sections.push(real_jobs::section(context)?);
+    Ok(Paper {
+        name: "deadlines",
+        title: "J. Polo, D. Carrera, Y. Becerra, J. Torres, E. Ayguadé, M. Steinder, I. Whalley: \
+                Performance-Driven Task Co-Scheduling for MapReduce Environments (NOMS 2010)",
+        about: vec![
+            format!(
+                "The paper ran Simulator, WordCount and two Joins on {SLOTS} nodes for hours. Here \
+                 {WORKERS} worker processes with a map slot and a reduce slot each run their twins: tasks \
+                 sleep for the paper's times, {:.0} times shorter, and there is a third of the maps for a \
+                 third of the slots. Everything else is real: launches, shuffle, commits, estimates from \
+                 finished maps.",
+                1.0 / second
+            ),
+            "The last section runs WordCount and Join on data, with slots paced so that this machine's \
+             processors suffice, and a sleeping Simulator beside them; goals are the paper's multiples of \
+             each job's time alone."
+                .to_owned(),
+        ],
+        sections,
+    })
+}
+
+/// So many workers with a slot for maps and one for reduces.
+fn pooled(workers: u32) -> ClusterConfig {
+    let mut config = cluster(workers, 2);
+    config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
+    config.deciders.estimator = "tasks".to_owned();
+    config
+}
+
+/// A claim that holds, partly holds or fails by how many runs it is true in.
+fn claim(place: &str, statement: &str, holds: &[bool], evidence: &str) -> Claim {
+    let of = holds.iter().filter(|&&one| one).count();
+    let verdict = if holds.is_empty() { Verdict::Open } else { Verdict::of_all(holds.iter().copied()) };
+    let evidence = format!("{evidence}; so in {of} of {} runs", holds.len());
+    Claim::new(place, statement, verdict, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_holds_partly_when_some_runs_say_otherwise_and_is_open_without_runs() {
+        let verdict = |holds: &[bool]| claim("", "", holds, "").verdict;
+        assert_eq!(verdict(&[true, true]), Verdict::Holds);
+        assert_eq!(verdict(&[true, false]), Verdict::Partly);
+        assert_eq!(verdict(&[false, false]), Verdict::Fails);
+        assert_eq!(verdict(&[]), Verdict::Open);
+    }
+}

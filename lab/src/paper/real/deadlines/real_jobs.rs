@@ -1,0 +1,175 @@
+//! WordCount and Join that really work, a sleeping Simulator beside them.
+
+use super::super::RealContext;
+use super::super::common::{blocks, conditions, policies};
+use super::{claim, pooled};
+use crate::compare::statistics::mean;
+use crate::compare::workload::{Arrivals, DataSet, Kind, Order};
+use crate::compare::{Comparison, JobRun, Workload};
+use crate::paper::{Block, Claim, Section};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::generate;
+use gristmill_scheduler::units::Bytes;
+use gristmill_scheduler::workload::deadlines::NAMES;
+
+/// Policies by name and text.
+const POLICIES: [(&str, &str); 3] =
+    [("min", "min-scheduler:tick=5ms"), ("max", "max-scheduler:tick=5ms"), ("fair", "fair")];
+
+/// Workers and the speed of their slots: together less than two processors.
+const REAL_WORKERS: u32 = 10;
+const REAL_SPEED: f64 = 0.06;
+
+/// How much longer than alone the paper's jobs may take: Simulator, WordCount and both Joins.
+const FACTORS: [f64; 4] = [1.69, 2.37, 1.18, 1.18];
+
+const MIB: u64 = 1 << 20;
+
+/// The jobs, and the data that they read.
+struct RealJobs {
+    kinds: [Kind; 4],
+    data: Vec<DataSet>,
+    /// Size of the text and of the tables.
+    data_mib: u64,
+    seed: u64,
+}
+
+impl RealJobs {
+    fn new(context: &RealContext<'_>) -> Self {
+        let scale = context.scaled(1, 3, 8);
+        let data_mib = 16 * scale;
+        let data = |name: &str, kind: generate::Kind| DataSet {
+            name: name.to_owned(),
+            kind,
+            bytes: data_mib * MIB,
+            seed: context.seed,
+        };
+        Self {
+            kinds: [simulator(200 * scale), word_count(), join(), join()],
+            data: vec![data("text", generate::Kind::Text), data("tables", generate::Kind::Tables)],
+            data_mib,
+            seed: context.seed,
+        }
+    }
+
+    fn workload(&self, kinds: Vec<Kind>, arrivals: Arrivals) -> Workload {
+        Workload {
+            name: "Simulator, WordCount, two Joins".to_owned(),
+            seed: self.seed,
+            arrivals,
+            order: Order::Listed,
+            total: None,
+            redraw: false,
+            kinds,
+            data: self.data.clone(),
+        }
+    }
+
+    /// How long each job takes alone, seconds.
+    fn alone(&self, context: &RealContext<'_>) -> anyhow::Result<[f64; 4]> {
+        let mut alone = [0.0; 4];
+        for (place, kind) in self.kinds.iter().enumerate().take(3) {
+            let single = self.workload(vec![kind.clone()], Arrivals::Batch);
+            let folder = format!("deadlines-alone-{place}");
+            let fifo = policies(&[("fifo", "fifo")]);
+            let comparison = context.compare(&folder, &single, &config(), fifo, 1)?;
+            let flows = comparison.runs.iter().flat_map(|run| &run.jobs).map(JobRun::flow);
+            alone[place] = mean(flows).unwrap_or(1.0);
+        }
+        // The second Join is as the first.
+        alone[3] = alone[2];
+        Ok(alone)
+    }
+
+    /// All four, this far apart, with goals by the time that each takes alone.
+    fn with_goals(&self, alone: [f64; 4], step: f64) -> Workload {
+        let kinds = self.kinds.iter().zip(alone.iter().zip(FACTORS));
+        let kinds =
+            kinds.map(|(kind, (alone, factor))| Kind { deadline: Some(alone * factor), ..kind.clone() });
+        self.workload(kinds.collect(), Arrivals::Times(vec![0.0, step, 2.0 * step, 3.0 * step]))
+    }
+}
+
+/// Its sleeps are paced like work.
+fn simulator(maps: u64) -> Kind {
+    let maps = maps.to_string();
+    let arguments = ["--maps", &maps, "--map-time", "lognormal:4ms,0.7", "--reduce-time", "2ms"];
+    Kind { label: NAMES[0].to_owned(), reduces: Some(1), ..Kind::new("synthetic", &arguments) }
+}
+
+fn word_count() -> Kind {
+    Kind {
+        label: NAMES[1].to_owned(),
+        split_bytes: Some(MIB),
+        reduces: Some(1),
+        ..Kind::new("wordcount", &["{data}/text"])
+    }
+}
+
+fn join() -> Kind {
+    let tables = ["--left", "{data}/tables/visits.csv", "--right", "{data}/tables/users.csv", "--on", "user"];
+    Kind {
+        label: NAMES[2].to_owned(),
+        split_bytes: Some(MIB),
+        reduces: Some(4),
+        ..Kind::new("join", &tables)
+    }
+}
+
+fn config() -> ClusterConfig {
+    let mut config = pooled(REAL_WORKERS);
+    config.workers.each.memory = Bytes::mib(64);
+    config.workers.speeds = vec![REAL_SPEED];
+    config
+}
+
+pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let jobs = RealJobs::new(context);
+    let alone = jobs.alone(context)?;
+    // As in the scenario: each comes while those before it run.
+    let step = alone[0] * FACTORS[0] / 6.0;
+    let repetitions = context.scaled(1, 2, 5);
+    let workload = jobs.with_goals(alone, step);
+    let comparison =
+        context.compare("deadlines-real", &workload, &config(), policies(&POLICIES), repetitions)?;
+    let mut section = Section::new(
+        "real-jobs",
+        "The same with WordCount and Join that really work",
+        [format!(
+            "{REAL_WORKERS} workers with a map slot and a reduce slot at {REAL_SPEED} of this machine's \
+             speed; {data_mib} MiB of text, {data_mib} MiB of tables; Simulator sleeps log-normal times. Alone the jobs \
+             take {} s; goals are {FACTORS:?} times that, as in the paper. Jobs come {step:.2} s apart; \
+             {repetitions} repetitions.",
+            alone.map(|seconds| format!("{seconds:.2}")).join(", "),
+            data_mib = jobs.data_mib,
+        )],
+        blocks("real-jobs", &comparison, &["result", "slots-per-job", "deadlines"]),
+    );
+    section.text.extend(conditions(&comparison));
+    section.blocks.push(Block::Claims(vec![max_is_less_late(&comparison, repetitions)]));
+    Ok(section)
+}
+
+fn max_is_less_late(comparison: &Comparison, repetitions: u32) -> Claim {
+    let late = |name: &str| {
+        let runs = comparison.runs.iter().filter(|run| run.contender.name == name);
+        mean(runs.flat_map(|run| &run.jobs).filter_map(JobRun::tardiness)).unwrap_or(f64::NAN)
+    };
+    let tardiness = |name: &str, repetition: u32| {
+        let mut runs = comparison.runs.iter();
+        let run = runs.find(|run| run.contender.name == name && run.repetition == repetition)?;
+        mean(run.jobs.iter().filter_map(JobRun::tardiness))
+    };
+    let less = |repetition| Some(tardiness("max", repetition)? < tardiness("fair", repetition)?);
+    claim(
+        "Section V-E",
+        "The max-scheduler misses goals by less than fair sharing without weights does.",
+        &(0..repetitions).filter_map(less).collect::<Vec<bool>>(),
+        &format!(
+            "mean tardiness: min {:.2} s, max {:.2} s, fair {:.2} s",
+            late("min"),
+            late("max"),
+            late("fair")
+        ),
+    )
+}

@@ -1,0 +1,140 @@
+//! Figure 4: sort, grep, sort, first in first out at the maps, the shuffle shared.
+
+use super::super::RealContext;
+use super::super::common::{blocks, cluster, conditions, policies};
+use super::beside_models::Measured;
+use crate::compare::workload::{Arrivals, DataSet, Kind, Order};
+use crate::compare::{Contender, Workload};
+use crate::paper::{Block, Section};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::generate;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::settings::Shuffle;
+use std::num::NonZeroU64;
+
+/// Workers of the three jobs, of one slot each.
+pub(super) const WORKERS: u32 = 8;
+
+/// Their slots work at this speed: a sort only notes where its pairs lie, so its maps are over at once otherwise.
+const SPEED: f64 = 0.01;
+
+/// Map time of the grep over that of a sort, as in the paper: 10 minutes over 7.
+const GREP_RATIO: f64 = 10.0 / 7.0;
+
+/// Shuffle over map time of the first job, as in the paper: 11 minutes over 7.
+const RATIO: f64 = 11.0 / 7.0;
+
+const MIB: u64 = 1 << 20;
+
+fn kind(job: &str, arguments: &[&str]) -> Kind {
+    Kind { split_bytes: Some(2 * MIB), reduces: Some(WORKERS), ..Kind::new(job, arguments) }
+}
+
+fn sort() -> Kind {
+    kind("sort", &["{data}/records"])
+}
+
+fn grep() -> Kind {
+    Kind {
+        reduces: None,
+        split_bytes: Some(MIB / 32),
+        ..kind("grep", &["--count-matches", "[a-z]+e", "{data}/text"])
+    }
+}
+
+/// Sorts read so many bytes of records, the grep so many of text.
+fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64) -> Workload {
+    let data = |name: &str, kind: generate::Kind, bytes: u64| DataSet {
+        name: name.to_owned(),
+        kind,
+        bytes,
+        seed: context.seed,
+    };
+    Workload {
+        name: "sort, grep, sort".to_owned(),
+        seed: context.seed,
+        arrivals: Arrivals::Batch,
+        order: Order::Listed,
+        total: None,
+        redraw: false,
+        kinds,
+        data: vec![
+            data("records", generate::Kind::Records, records),
+            data("text", generate::Kind::Text, text),
+        ],
+    }
+}
+
+fn config() -> ClusterConfig {
+    let mut config = cluster(WORKERS, 2);
+    config.workers.speeds = vec![SPEED];
+    // Every segment passes the network, and sorts send their pairs.
+    config.workers.each.shuffle = Shuffle::Http;
+    // Reduces have slots of their own, as in Hadoop, and are not in the way of maps.
+    config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
+    config.workers.each.memory = Bytes::mib(64);
+    config
+}
+
+fn sharing() -> Vec<Contender> {
+    policies(&[("map-fifo-shuffle-ps", "map-fifo-shuffle-ps")])
+}
+
+/// What makes the three jobs as in the paper on this machine.
+struct Scale {
+    /// Bytes of the grep's text.
+    text: u64,
+    /// What each worker's shuffle is held to, bytes in a second.
+    rate: f64,
+}
+
+/// Runs a sort and a grep alone.
+fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
+    const PROBE: u64 = MIB;
+    let probe = workload(context, vec![sort(), grep()], records, PROBE);
+    let alone = context.compare("overlap-alone", &probe, &config(), sharing(), 1)?;
+    let first = alone.runs.first().ok_or_else(|| anyhow::anyhow!("the sort alone left no run"))?;
+    let [of_sort, of_grep] =
+        [0, 1].map(|job| first.jobs.get(job).map_or(0.0, |job| job.slot_seconds[0]) / f64::from(WORKERS));
+    let map_seconds = of_sort.max(1e-3);
+    let shuffle_bytes = first.jobs.first().map_or(0, |job| job.shuffle_bytes) as f64;
+    Ok(Scale {
+        text: (PROBE as f64 * GREP_RATIO * map_seconds / of_grep.max(1e-6)) as u64,
+        rate: shuffle_bytes / (map_seconds * RATIO) / f64::from(WORKERS),
+    })
+}
+
+pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let records = context.scaled(48, 192, 384) * MIB;
+    let Scale { text, rate } = scale(context, records)?;
+    let mut config = config();
+    config.workers.each.nic_bytes_per_second = NonZeroU64::new(rate as u64);
+    let three = workload(context, vec![sort(), grep(), sort()], records, text);
+    let comparison = context.compare("overlap-figure-4", &three, &config, sharing(), 1)?;
+    let run = comparison.runs.first().ok_or_else(|| anyhow::anyhow!("the three jobs left no run"))?;
+    let measured = Measured::new(run, rate * f64::from(WORKERS))?;
+    let words = measured.sizes.iter().map(|[map, shuffle]| format!("({map:.2}, {shuffle:.2})"));
+    let words = words.collect::<Vec<_>>().join(", ");
+    let mut section = Section::new(
+        "figure-4",
+        "Figure 4: sort, grep, sort on a cluster, and the two models",
+        [format!(
+            "{WORKERS} workers of one slot at {SPEED} of this machine's speed; sorts of {} MiB of records, \
+             a grep that counts matches in {:.1} MiB of text; maps first in, first out, the shuffle shared. \
+             The network is held to {:.2} MB/s at each worker, chosen so that a sort needs 11/7 as long to \
+             shuffle as to map, as in the paper. Sizes as measured, seconds of all slots and of the whole \
+             network: {}; the models get them. The grep's combiner leaves little to shuffle, less than the \
+             paper's had.",
+            records / MIB,
+            text as f64 / MIB as f64,
+            rate / 1e6,
+            words
+        )],
+        measured.charts(),
+    );
+    section.text.extend(conditions(&comparison));
+    section.blocks.extend(blocks("figure-4", &comparison, &["slots-and-lanes"]));
+    section.blocks.push(Block::Claims(measured.claims()));
+    Ok(section)
+}

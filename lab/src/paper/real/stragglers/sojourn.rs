@@ -1,0 +1,220 @@
+//! The mean sojourn time of maps, MST: by placement, by worker, and what the thesis claims of it.
+
+use super::Application;
+use crate::compare::statistics::mean;
+use crate::compare::{Comparison, RunRecord};
+use crate::paper::{Axis, Cell, Chart, Claim, Column, Series, Table, Verdict};
+use gristmill_scheduler::metrics::Interval;
+use std::collections::BTreeMap;
+
+/// Mean seconds from a job's first launch until its last map is in.
+fn sojourn(run: &RunRecord) -> f64 {
+    mean(run.jobs.iter().map(|job| job.maps_done - job.started)).unwrap_or(0.0)
+}
+
+/// MST of each repetition.
+fn sojourns(comparison: &Comparison, name: &str) -> Vec<f64> {
+    let contender = comparison.contenders.iter().find(|contender| contender.name == name);
+    contender.map_or_else(Vec::new, |one| comparison.runs_of(one).into_iter().map(sojourn).collect())
+}
+
+/// Speeds of the workers by rank, the fastest first, as summaries count them from 1.
+fn speeds(comparison: &Comparison) -> Vec<(u32, f64)> {
+    let workers = comparison.runs.first().map(|run| &run.workers[..]).unwrap_or_default();
+    let mut speeds: Vec<f64> = workers.iter().map(|worker| worker.speed).collect();
+    speeds.sort_by(|one, other| other.total_cmp(one));
+    (1..).zip(speeds).collect()
+}
+
+/// Mean over workers of one speed of the time until a job's last map there is done.
+fn by_speed(comparison: &Comparison, sojourns: &BTreeMap<u32, f64>, slow: bool) -> Option<f64> {
+    let speeds = speeds(comparison);
+    let fastest = speeds.first()?.1;
+    let chosen = speeds.iter().filter(|(_, speed)| (*speed < fastest) == slow);
+    mean(chosen.filter_map(|(rank, _)| sojourns.get(rank).copied()))
+}
+
+/// For each repetition how much later slow workers end a job's last map there than fast ones, both from its first
+/// launch: 1 if together.
+fn gaps(comparison: &Comparison, name: &str) -> Vec<f64> {
+    let mut alone = comparison.clone();
+    let gap = |repetition: u32| {
+        alone.runs = comparison
+            .runs
+            .iter()
+            .filter(|run| run.contender.name == name && run.repetition == repetition)
+            .cloned()
+            .collect();
+        let summary = alone.summaries().into_iter().find(|summary| summary.contender.name == name)?;
+        let fast = by_speed(comparison, &summary.map_sojourn, false)?;
+        Some(by_speed(comparison, &summary.map_sojourn, true)? / fast)
+    };
+    let last = comparison.runs.iter().map(|run| run.repetition).max().unwrap_or(0);
+    (0..=last).filter_map(gap).collect()
+}
+
+pub(super) fn table(application: &Application, comparison: &Comparison) -> Table {
+    let columns = Column::list(&[
+        ("placement", ""),
+        ("MST", "s"),
+        ("MST on fast workers", "s"),
+        ("MST on slow workers", "s"),
+        ("slow over fast", ""),
+        ("mean flow", "s"),
+    ]);
+    let rows = comparison.summaries().into_iter().map(|summary| {
+        let whole = Interval::of(&sojourns(comparison, &summary.contender.name));
+        let [fast, slow] = [false, true].map(|slow| by_speed(comparison, &summary.map_sojourn, slow));
+        vec![
+            Cell::text(format!("`{}`", summary.contender.name)),
+            whole.into(),
+            fast.into(),
+            slow.into(),
+            fast.zip(slow).map(|(fast, slow)| slow / fast).into(),
+            summary.metrics.get("flow_mean").copied().into(),
+        ]
+    });
+    Table::new(
+        format!("mst-{}", application.name),
+        format!("Mean sojourn time of maps, {}", application.title),
+        columns,
+        rows.collect(),
+    )
+}
+
+pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> Chart {
+    let workers = speeds(comparison);
+    let names = workers.iter().map(|(rank, speed)| format!("{rank} ({speed})"));
+    let series = comparison.summaries().into_iter().map(|summary| {
+        Series::new(
+            summary.contender.name.clone(),
+            workers
+                .iter()
+                .enumerate()
+                .filter_map(|(place, (rank, _))| Some((place as f64, *summary.map_sojourn.get(rank)?)))
+                .collect(),
+        )
+    });
+    Chart::bars(
+        format!("mst-by-worker-{}", application.name),
+        "Mean sojourn time at each worker; in brackets its speed",
+        [Axis::names("worker", names), Axis::linear("until a job's last map there is done, s")],
+        series.filter(|series| !series.points.is_empty()).collect(),
+    )
+}
+
+/// Judges "the one's MST is smaller than the other's" by paired differences over repetitions.
+fn smaller(one: &[f64], other: &[f64]) -> (Verdict, String) {
+    let shares: Vec<f64> = one
+        .iter()
+        .zip(other)
+        .filter(|(_, other)| 0.0 < **other)
+        .map(|(one, other)| one / other - 1.0)
+        .collect();
+    let Some(Interval { mean, half_width: Some(half), .. }) = Interval::of(&shares) else {
+        return (Verdict::Open, "too few repetitions for an interval".to_owned());
+    };
+    let words = format!("{:+.1} % (± {:.1})", 100.0 * mean, 100.0 * half);
+    let verdict = if mean + half < 0.0 {
+        Verdict::Holds
+    } else if 0.0 < mean - half {
+        Verdict::Fails
+    } else {
+        Verdict::Open
+    };
+    (verdict, words)
+}
+
+/// Judges by the slow workers' time over that of the fast ones, in each repetition: the fair split's is above 1, and that
+/// of the equilibrium at least twice as near to 1.
+fn together(fair: &[f64], even: &[f64]) -> (Verdict, String) {
+    let (Some(fair), Some(even)) = (Interval::of(fair), Interval::of(even)) else {
+        return (Verdict::Open, "not run".to_owned());
+    };
+    let Some(half) = fair.half_width else {
+        return (Verdict::Open, "too few repetitions for an interval".to_owned());
+    };
+    let [off, even_off] = [&fair, &even].map(|spread| (spread.mean - 1.0).abs());
+    let verdict = if fair.mean + half < 1.0 {
+        Verdict::Fails
+    } else if fair.mean - half <= 1.0 {
+        Verdict::Open
+    } else if even_off < 0.5 * off {
+        Verdict::Holds
+    } else if even_off < off {
+        Verdict::Partly
+    } else {
+        Verdict::Fails
+    };
+    let words = format!(
+        "MST on slow over MST on fast workers: fair-split {:.2} (± {half:.2}), m-ep {:.2} (holds if the \
+         first is above 1 and the second at least twice as near to 1).",
+        fair.mean, even.mean
+    );
+    (verdict, words)
+}
+
+pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
+    let against_fair = |name: &str, place: &str, statement: &str| {
+        let (verdict, words) = smaller(&sojourns(comparison, name), &sojourns(comparison, "fair-split"));
+        Claim::new(place, statement, verdict, format!("MST of {name} against fair-split: {words}."))
+    };
+    let mut claims = vec![
+        against_fair(
+            "pure-deterministic",
+            "Section 6-2",
+            "Where workers differ, the pure-deterministic split has a smaller MST than the fair one.",
+        ),
+        against_fair(
+            "pure-stochastic",
+            "Section 6-3",
+            "The pure-stochastic split has a smaller MST than the fair one.",
+        ),
+        against_fair(
+            "m-ep",
+            "Section 6-4",
+            "The split of the mixed equilibrium property has a smaller MST than the fair one.",
+        ),
+    ];
+    let (verdict, words) = smaller(&sojourns(comparison, "m-ep"), &sojourns(comparison, "pull"));
+    claims.push(Claim::new(
+        "Not in the thesis",
+        "A split in advance has a smaller MST than idle slots that pull the next map.",
+        verdict,
+        format!("MST of m-ep against pull: {words}."),
+    ));
+    let (verdict, evidence) = together(&gaps(comparison, "fair-split"), &gaps(comparison, "m-ep"));
+    claims.push(Claim::new(
+        "Definition 4",
+        "Under the fair split the slow workers end later; under the equilibrium property both kinds end \
+                    together.",
+        verdict,
+        evidence,
+    ));
+    claims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ending_together_is_judged_by_the_interval_and_by_the_side() {
+        let judge = |fair: &[f64], even: &[f64]| together(fair, even).0;
+        assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.05, 1.06, 1.04]), Verdict::Holds);
+        assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.15, 1.16, 1.14]), Verdict::Partly);
+        assert_eq!(judge(&[1.2, 1.21, 1.19], &[0.7, 0.71, 0.69]), Verdict::Fails);
+        assert_eq!(judge(&[0.8, 0.81, 0.79], &[1.0, 1.0, 1.0]), Verdict::Fails, "the slow ones end earlier");
+        assert_eq!(judge(&[0.9, 1.3, 1.1], &[1.0, 1.0, 1.0]), Verdict::Open);
+        assert_eq!(judge(&[1.2], &[1.0]), Verdict::Open, "one repetition has no interval");
+    }
+
+    #[test]
+    fn a_smaller_sojourn_time_is_judged_by_the_interval_of_paired_differences() {
+        let judge = |one: &[f64], other: &[f64]| smaller(one, other).0;
+        assert_eq!(judge(&[8.0, 8.1, 7.9], &[10.0, 10.0, 10.0]), Verdict::Holds);
+        assert_eq!(judge(&[12.0, 12.1, 11.9], &[10.0, 10.0, 10.0]), Verdict::Fails);
+        assert_eq!(judge(&[9.0, 11.0, 10.0], &[10.0, 10.0, 10.0]), Verdict::Open);
+        assert_eq!(judge(&[8.0], &[10.0]), Verdict::Open, "one repetition has no interval");
+    }
+}

@@ -1,0 +1,100 @@
+//! Figure 4-1: mean sojourn time of equal workers against arrival rate and number of workers.
+
+use super::{against, by_number, by_rate, curve, series};
+use crate::paper::{Axis, Block, Claim, Compared, Section};
+use gristmill_scheduler::placement::place;
+use gristmill_scheduler::queueing::Server;
+use gristmill_scheduler::queueing::sizing::{Law, Size, best_count, curve as by_count};
+
+/// Arrival rate and MST of the reference, for 60 workers.
+const BY_RATE: [(f64, f64); 8] = [
+    (1.0, 4.7592),
+    (10.0, 5.6158),
+    (20.0, 7.0198),
+    (30.0, 9.3597),
+    (40.0, 14.0396),
+    (50.0, 28.0792),
+    (55.0, 56.1584),
+    (59.0, 280.79),
+];
+
+/// Number of workers and MST of the reference, at lambda 2.
+const BY_NUMBER: [(u32, f64); 3] = [(8, 3.62381), (10, 3.66119), (20, 3.99746)];
+
+/// MST of 60 equal workers.
+fn of_sixty(lambda: f64) -> anyhow::Result<f64> {
+    Ok(place("pure-stochastic", &vec![Server::exponential(1.0); 60], lambda)?.mean)
+}
+
+/// 60 equal workers, and equal workers at lambda 2.
+pub(super) fn figure_4_1() -> anyhow::Result<Section> {
+    let rates = curve((1..=118).map(|i| 0.5 * f64::from(i)), |lambda| Ok(Some(of_sixty(lambda)?)))?;
+    let numbers = by_count(1.0, 2.0, Law::Lemma10, 3..=200)?;
+    let points = numbers.iter().map(|point| (f64::from(point.count), point.mean)).collect();
+    let claims = growth(&rates)?;
+    let of_rate = "(a) 60 workers with mu = 1: MST against the arrival rate.";
+    let of_number = "(b) lambda = 2, mu = 1: MST against the number of workers.";
+    let y = || Axis::linear("MST, s");
+    let text = "Equal workers (mu = 1 task/s, D = 0) share the work equally: independent M/M/1 queues, whose largest \
+                time has the mean H_N / (mu - lambda / N).";
+    Ok(Section::new(
+        "figure-4-1",
+        "Figure 4-1: mean sojourn time against the arrival rate and the number of workers",
+        [text],
+        vec![
+            by_rate("figure-4-1-a", of_rate, y(), vec![series("60 workers", rates)]),
+            by_number("figure-4-1-b", of_number, y(), vec![series("lambda 2", points)]),
+            Block::Comparison(beside_reference(&numbers)?),
+            Block::Claims(claims),
+        ],
+    ))
+}
+
+fn beside_reference(numbers: &[Size]) -> anyhow::Result<Vec<Compared>> {
+    let mut compared = Vec::new();
+    for (lambda, reference) in BY_RATE {
+        let what = format!("60 workers, lambda {lambda}, MST in s");
+        compared.push(against(what, reference, of_sixty(lambda)?, 1e-4));
+    }
+    for (count, reference) in BY_NUMBER {
+        let ours = numbers.iter().find(|point| point.count == count).map_or(f64::NAN, |point| point.mean);
+        compared.push(against(format!("lambda 2, {count} workers, MST in s"), reference, ours, 1e-5));
+    }
+    Ok(compared)
+}
+
+fn growth(by_rate: &[(f64, f64)]) -> anyhow::Result<Vec<Claim>> {
+    let harmonic: f64 = (1..=60).map(|i| 1.0 / f64::from(i)).sum();
+    let off = by_rate.iter().map(|(lambda, mean)| (mean * (1.0 - lambda / 60.0) / harmonic - 1.0).abs());
+    let off = off.fold(0.0, f64::max);
+    let best = best_count(1.0, 2.0, Law::Lemma10, 3..=200)?.map_or(0, |best| best.count);
+    let far = by_count(1.0, 2.0, Law::Lemma10, 1..=100_000)?;
+    let at = |count: usize| {
+        far.iter().find(|point| point.count as usize == count).map_or(f64::NAN, |point| point.mean)
+    };
+    let slope = (at(100_000) - at(1_000)) / 100_f64.ln();
+    Ok(vec![
+        Claim::new(
+            "section 4-3",
+            "With the arrival rate MST tends to infinity like a homographic function.",
+            off < 1e-10,
+            format!("MST (mu - lambda / N) is constant over the curve to {off:.0e} of itself"),
+        ),
+        Claim::new(
+            "section 4-3",
+            "Beyond about 10 workers the time to synchronise outweighs the smaller share of each.",
+            (5..=12).contains(&best),
+            format!(
+                "the minimum is at {best} workers; at 10 and 20 MST is {:.3} and {:.3} s",
+                at(10),
+                at(20)
+            ),
+        ),
+        Claim::new(
+            "section 4-3",
+            "MST grows like the logarithm of the number of workers.",
+            (slope - 1.0).abs() < 0.01,
+            format!("from 1,000 to 100,000 workers it grows by {slope:.4} / mu for each unit of ln N"),
+        ),
+    ])
+}
