@@ -151,8 +151,8 @@ fn outcome(measured: &Measured, jobs: &[PredictedJob]) -> RunMetrics {
             maps_done: job.maps_done,
             completion: job.ended,
             work: PerStation::all(0.0),
-            deadline: known.goal.map(|goal| Time((goal.max(0.0) * 1e9).round() as u64)),
-            weight: known.weight,
+            deadline: known.terms.goal.map(|goal| Time((goal.max(0.0) * 1e9).round() as u64)),
+            weight: known.terms.weight,
         });
     }
     collector.outcome()

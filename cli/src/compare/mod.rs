@@ -12,8 +12,8 @@ use crate::terminal::{stdout_line, stdout_text};
 use crate::usage::usage;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_lab::compare::file::{WorkloadFile, read};
+use gristmill_lab::compare::metrics::metrics;
 use gristmill_lab::compare::store::Store;
-use gristmill_lab::compare::summary::metrics;
 use gristmill_lab::compare::{
     CompareError, Comparison, Options, Progress, Site, Workload, check, report, run,
 };

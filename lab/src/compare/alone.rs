@@ -2,7 +2,8 @@
 //!
 //! Not here: what is made of it (`summary`), and estimators.
 
-use super::record::{Alone, Contender, exact};
+use super::gather::exact;
+use super::record::{Alone, Contender};
 use super::run::{Order, Runner};
 use super::store::Store;
 use super::workload::{DrawnJob, Workload};

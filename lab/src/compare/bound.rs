@@ -30,7 +30,7 @@ pub fn total_flow(run: &RunRecord) -> Option<f64> {
         .iter()
         .map(|job| Job {
             arrival: (job.arrived / slot).floor().max(0.0),
-            work: PerStation::new(units(job.work_seconds.iter().sum()), 0.0, 0.0),
+            work: PerStation::new(units(job.usage.work_seconds.iter().sum()), 0.0, 0.0),
             ..Job::default()
         })
         .collect();
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn bound_of_one_job_is_its_work_over_all_slots() {
         let mut alone = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
-        alone.jobs[0].work_seconds = [6.0, 2.0];
+        alone.jobs[0].usage.work_seconds = [6.0, 2.0];
         let slots: u32 = alone.workers.iter().map(|worker| worker.slots).sum();
         let least = total_flow(&alone).unwrap();
         assert!((least - 8.0 / f64::from(slots)).abs() < 0.01, "{least}");

@@ -1,7 +1,7 @@
 //! Runs made by hand, for tests.
 
 use super::Comparison;
-use super::record::{Contender, JobRun, RunRecord, SCHEMA, SlotSpan, WorkerRecord};
+use super::record::{Contender, JobOutput, JobRun, RunRecord, SCHEMA, SlotSpan, SlotUsage, WorkerRecord};
 use super::workload::{Kind, Workload};
 
 pub(super) fn contender(name: &str) -> Contender {
@@ -23,16 +23,14 @@ pub(super) fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
         ended,
         goal: None,
         outlook: None,
-        slot_seconds: [0.5 * flow, 0.3 * flow],
-        work_seconds: [0.5 * flow, 0.3 * flow],
-        cpu_seconds: 0.1,
-        paced_seconds: 0.0,
-        suspended_seconds: 0.0,
-        suspensions: 0,
-        wasted_attempts: 0,
+        usage: SlotUsage {
+            slot_seconds: [0.5 * flow, 0.3 * flow],
+            work_seconds: [0.5 * flow, 0.3 * flow],
+            cpu_seconds: 0.1,
+            ..SlotUsage::default()
+        },
         shuffle_bytes: 1000,
-        output_digest: 7,
-        output_bytes: 70,
+        output: JobOutput { digest: 7, bytes: 70 },
         estimates: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! What is refused before anything starts, and the order of runs.
 
+use super::rounds::{rotation, same_output};
 use super::testing::{contender, job, run as made};
 use super::workload::Kind;
 use super::*;
@@ -69,7 +70,7 @@ fn other_bytes_of_the_same_job_are_an_error_within_a_repetition() {
     let first = made("fifo", 0, vec![job(0, 0.0, 1.0), job(1, 0.0, 1.0)]);
     let mut second = made("fair", 0, vec![job(0, 0.0, 2.0), job(1, 0.0, 2.0)]);
     same_output(std::slice::from_ref(&first), &second).unwrap();
-    second.jobs[1].output_digest += 1;
+    second.jobs[1].output.digest += 1;
     let words = same_output(std::slice::from_ref(&first), &second).unwrap_err().to_string();
     assert_eq!(words, "job 1 (made) gave other output under fair than under fifo in repetition 1");
     second.repetition = 1;

@@ -28,7 +28,7 @@ const SEEN_LEAST: f64 = 1.0 / 1500.0;
 const ROWS_MAX: usize = 60;
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
-    Series { name: name.to_owned(), points, ..Series::default() }
+    Series::new(name, points)
 }
 
 /// How the flow times of all jobs of all repetitions are distributed.
@@ -41,14 +41,12 @@ pub(super) fn distribution(comparison: &Comparison) -> Chart {
         points.extend(flows.iter().enumerate().map(|(place, &flow)| (flow, (place + 1) as f64 / count)));
         line(&contender.name, points)
     });
-    Chart {
-        id: "flow-time-distribution".to_owned(),
-        caption: "Flow time: share of the jobs that have ended within it".to_owned(),
-        x: Axis::linear("flow time, s"),
-        y: Axis::linear("share of the jobs"),
-        kind: ChartKind::Steps,
-        series: series.filter(|series| !series.points.is_empty()).collect(),
-    }
+    Chart::steps(
+        "flow-time-distribution",
+        "Flow time: share of the jobs that have ended within it",
+        [Axis::linear("flow time, s"), Axis::linear("share of the jobs")],
+        series.filter(|series| !series.points.is_empty()).collect(),
+    )
 }
 
 /// Slowdown (or flow time, where jobs alone were not measured) of small and large jobs.
@@ -58,7 +56,7 @@ pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
     for run in &comparison.runs {
         let alone = if slowdown { comparison.alone_of(run.repetition) } else { BTreeMap::new() };
         for job in &run.jobs {
-            let size = alone.get(&job.index).copied().unwrap_or(job.work_seconds.iter().sum());
+            let size = alone.get(&job.index).copied().unwrap_or(job.usage.work_seconds.iter().sum());
             let value = if slowdown { job.flow() / alone.get(&job.index)? } else { job.flow() };
             all.push((&run.contender.name, size, value));
         }
@@ -89,14 +87,12 @@ pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
         true => ("Slowdown", "mean slowdown", "time alone on the cluster, s"),
         false => ("Flow time", "mean flow time, s", "slot-seconds of the job"),
     };
-    Some(Chart {
-        id: if slowdown { "slowdown-by-size" } else { "flow-time-by-size" }.to_owned(),
-        caption: format!("{what} by the size of the job, a quarter of the jobs in each class"),
-        x: Axis::names(size, names),
-        y: Axis::linear(unit),
-        kind: ChartKind::Bars,
-        series: series.filter(|series| !series.points.is_empty()).collect(),
-    })
+    Some(Chart::bars(
+        if slowdown { "slowdown-by-size" } else { "flow-time-by-size" }.to_owned(),
+        format!("{what} by the size of the job, a quarter of the jobs in each class"),
+        [Axis::names(size, names), Axis::linear(unit)],
+        series.filter(|series| !series.points.is_empty()).collect(),
+    ))
 }
 
 /// Where flow time goes, real and simulated.
@@ -112,14 +108,12 @@ pub(super) fn phases(summaries: &[Summary]) -> Chart {
             series.push(Series { reference: true, ..line(&name, bars(predicted)) });
         }
     }
-    Chart {
-        id: "phases".to_owned(),
-        caption: "Where the mean flow time goes; dashed bars are simulated".to_owned(),
-        x: Axis::names("", names),
-        y: Axis::linear("s"),
-        kind: ChartKind::Bars,
+    Chart::bars(
+        "phases",
+        "Where the mean flow time goes; dashed bars are simulated",
+        [Axis::names("", names), Axis::linear("s")],
         series,
-    }
+    )
 }
 
 /// How busy the three stations are over the time of a run.
@@ -135,18 +129,16 @@ pub(super) fn utilisation(run: &RunRecord) -> Chart {
         Some(rate) if 0 < rate => share(received_bytes(run), rate as f64),
         _ => share(receiving(run), run.workers.len().max(1) as f64),
     };
-    Chart {
-        id: format!("stations-{}", run.contender.name),
-        caption: format!("How busy the stations are under `{}`", run.contender.name),
-        x: Axis::linear("time since the first arrival, s"),
-        y: Axis::linear("share of the station, %"),
-        kind: ChartKind::Lines,
-        series: vec![
+    Chart::lines(
+        format!("stations-{}", run.contender.name),
+        format!("How busy the stations are under `{}`", run.contender.name),
+        [Axis::linear("time since the first arrival, s"), Axis::linear("share of the station, %")],
+        vec![
             line("maps", share(busy_slots(run, true), slots)),
             line("shuffle", network),
             line("reduces", share(busy_slots(run, false), slots)),
         ],
-    }
+    )
 }
 
 /// How jobs are called in charts: by themselves while they are few, else by kind.
@@ -172,17 +164,15 @@ pub(super) fn slots_per_job(run: &RunRecord) -> Chart {
             None => changes.push((name, own)),
         }
     }
-    Chart {
-        id: format!("slots-per-job-{}", run.contender.name),
-        caption: format!("Slots held over time under `{}`", run.contender.name),
-        x: Axis::linear("time since the first arrival, s"),
-        y: Axis::linear("slots"),
-        kind: ChartKind::Steps,
-        series: changes
+    Chart::steps(
+        format!("slots-per-job-{}", run.contender.name),
+        format!("Slots held over time under `{}`", run.contender.name),
+        [Axis::linear("time since the first arrival, s"), Axis::linear("slots")],
+        changes
             .into_iter()
             .map(|(name, changes)| line(&name, crate::compare::series::level(changes)))
             .collect(),
-    }
+    )
 }
 
 /// Who sat in which slot, and what each worker received.
@@ -243,7 +233,7 @@ pub(super) fn estimation(comparison: &Comparison) -> Option<Chart> {
     let series = comparison.contenders.iter().map(|contender| {
         let mut errors: Vec<Vec<f64>> = vec![Vec::new(); STEPS + 1];
         for job in comparison.runs_of(contender).iter().flat_map(|run| &run.jobs) {
-            let truth: f64 = job.work_seconds.iter().sum();
+            let truth: f64 = job.usage.work_seconds.iter().sum();
             let last = job.estimates.iter().map(|one| one.1).max().unwrap_or(0);
             if truth <= 0.0 || last == 0 {
                 continue;
@@ -261,13 +251,16 @@ pub(super) fn estimation(comparison: &Comparison) -> Option<Chart> {
         line(&contender.name, points.collect())
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
-    (!series.is_empty()).then(|| Chart {
-        id: "estimation-error".to_owned(),
-        caption: "How far the estimated slot time of a job is from the real one".to_owned(),
-        x: Axis::linear("maps done, % of those done when it was last estimated"),
-        y: Axis::logarithmic("mean absolute error, %"),
-        kind: ChartKind::Lines,
-        series,
+    (!series.is_empty()).then(|| {
+        Chart::lines(
+            "estimation-error",
+            "How far the estimated slot time of a job is from the real one",
+            [
+                Axis::linear("maps done, % of those done when it was last estimated"),
+                Axis::logarithmic("mean absolute error, %"),
+            ],
+            series,
+        )
     })
 }
 
@@ -283,13 +276,10 @@ pub(super) fn map_sojourn(summaries: &[Summary]) -> Chart {
             .filter_map(|(place, worker)| Some((place as f64, *summary.map_sojourn.get(worker)?)));
         line(&summary.contender.name, points.collect())
     });
-    Chart {
-        id: "map-sojourn".to_owned(),
-        caption: "From a job's first launch to its last map there, for each worker (MST), the fastest first"
-            .to_owned(),
-        x: Axis::names("worker", workers.iter().map(ToString::to_string)),
-        y: Axis::linear("s"),
-        kind: ChartKind::Bars,
-        series: series.collect(),
-    }
+    Chart::bars(
+        "map-sojourn",
+        "From a job's first launch to its last map there, for each worker (MST), the fastest first",
+        [Axis::names("worker", workers.iter().map(ToString::to_string)), Axis::linear("s")],
+        series.collect(),
+    )
 }

@@ -96,73 +96,67 @@ fn lead(comparison: &Comparison) -> Vec<String> {
     )]
 }
 
+/// A job of a run with what is known beside it.
+struct Row<'a> {
+    run: &'a RunRecord,
+    job: &'a JobRun,
+    alone: Option<f64>,
+    predicted: Option<f64>,
+}
+
+/// A column of `report.csv` after those that say which job it is; empty where there is no number.
+type NumberColumn = (&'static str, fn(&Row<'_>) -> Option<f64>);
+
+const NUMBERS: [NumberColumn; 21] = [
+    ("planned_s", |row| Some(row.job.planned)),
+    ("arrived_s", |row| Some(row.job.arrived)),
+    ("started_s", |row| Some(row.job.started)),
+    ("maps_done_s", |row| Some(row.job.maps_done)),
+    ("shuffle_done_s", |row| Some(row.job.shuffle_done)),
+    ("ended_s", |row| Some(row.job.ended)),
+    ("flow_s", |row| Some(row.job.flow())),
+    ("waiting_s", |row| Some(row.job.waiting())),
+    ("execution_s", |row| Some(row.job.execution())),
+    ("alone_s", |row| row.alone),
+    ("goal_s", |row| row.job.goal),
+    ("tardiness_s", |row| row.job.tardiness()),
+    ("map_slot_s", |row| Some(row.job.usage.slot_seconds[0])),
+    ("reduce_slot_s", |row| Some(row.job.usage.slot_seconds[1])),
+    ("cpu_s", |row| Some(row.job.usage.cpu_seconds)),
+    ("paced_s", |row| Some(row.job.usage.paced_seconds)),
+    ("suspended_s", |row| Some(row.job.usage.suspended_seconds)),
+    ("suspensions", |row| Some(f64::from(row.job.usage.suspensions))),
+    ("shuffle_bytes", |row| Some(row.job.shuffle_bytes as f64)),
+    ("output_bytes", |row| Some(row.job.output.bytes as f64)),
+    ("predicted_flow_s", |row| row.predicted),
+];
+
+impl Row<'_> {
+    fn cells(&self) -> Vec<String> {
+        let contender = &self.run.contender;
+        let names = [
+            contender.policy.clone(),
+            contender.placement.clone(),
+            (self.run.repetition + 1).to_string(),
+            (self.job.index + 1).to_string(),
+            self.job.label.clone(),
+        ];
+        let numbers = NUMBERS.iter().map(|(_, number)| number(self).map(|number| number.to_string()));
+        names.into_iter().chain(numbers.map(Option::unwrap_or_default)).collect()
+    }
+}
+
 /// A line for each job of each run.
 fn jobs_csv(comparison: &Comparison) -> String {
-    let head = [
-        "policy",
-        "placement",
-        "repetition",
-        "job",
-        "kind",
-        "planned_s",
-        "arrived_s",
-        "started_s",
-        "maps_done_s",
-        "shuffle_done_s",
-        "ended_s",
-        "flow_s",
-        "waiting_s",
-        "execution_s",
-        "alone_s",
-        "goal_s",
-        "tardiness_s",
-        "map_slot_s",
-        "reduce_slot_s",
-        "cpu_s",
-        "paced_s",
-        "suspended_s",
-        "suspensions",
-        "shuffle_bytes",
-        "output_bytes",
-        "predicted_flow_s",
-    ];
-    let mut out = csv::line(&head.map(str::to_owned));
+    let names = ["policy", "placement", "repetition", "job", "kind"].into_iter();
+    let head: Vec<String> = names.chain(NUMBERS.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+    let mut out = csv::line(&head);
     for run in &comparison.runs {
         let alone = comparison.alone_of(run.repetition);
         for job in &run.jobs {
-            let predicted = run.predicted.iter().find(|one| one.index == job.index);
-            let numbers = [
-                Some(job.planned),
-                Some(job.arrived),
-                Some(job.started),
-                Some(job.maps_done),
-                Some(job.shuffle_done),
-                Some(job.ended),
-                Some(job.flow()),
-                Some(job.waiting()),
-                Some(job.execution()),
-                alone.get(&job.index).copied(),
-                job.goal,
-                JobRun::tardiness(job),
-                Some(job.slot_seconds[0]),
-                Some(job.slot_seconds[1]),
-                Some(job.cpu_seconds),
-                Some(job.paced_seconds),
-                Some(job.suspended_seconds),
-                Some(f64::from(job.suspensions)),
-                Some(job.shuffle_bytes as f64),
-                Some(job.output_bytes as f64),
-                predicted.map(Predicted::flow),
-            ];
-            let mut cells = vec![
-                run.contender.policy.clone(),
-                run.contender.placement.clone(),
-                (run.repetition + 1).to_string(),
-                (job.index + 1).to_string(),
-                job.label.clone(),
-            ];
-            cells.extend(numbers.map(|number| number.map(|number| number.to_string()).unwrap_or_default()));
-            out.push_str(&csv::line(&cells));
+            let predicted = run.predicted.iter().find(|one| one.index == job.index).map(Predicted::flow);
+            let row = Row { run, job, alone: alone.get(&job.index).copied(), predicted };
+            out.push_str(&csv::line(&row.cells()));
         }
     }
     out

@@ -6,6 +6,7 @@ mod charts;
 mod files;
 mod page;
 mod text;
+mod workload;
 
 #[cfg(test)]
 mod tests;

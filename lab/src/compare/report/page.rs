@@ -5,10 +5,9 @@
 use super::charts;
 use super::text::{columns, verdicts};
 use crate::compare::Comparison;
+use crate::compare::metrics::Metric;
 use crate::compare::record::RunRecord;
-use crate::compare::summary::{METRICS, Metric, Summary};
-use crate::compare::workload::{Amount, Arrivals, Order};
-use crate::report::number;
+use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
 use gristmill_scheduler::metrics::Interval;
 
@@ -46,48 +45,42 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
         section(
             "slots-per-job",
             "Slots of each job over time",
-            &[
-                "In the first repetition. Jobs have a curve each while there are at most eight, else each kind has one.",
-            ],
+            &["In the first repetition. Jobs have a curve each while there are at most eight, else each \
+                 kind has one."],
             first.iter().map(|run| Block::Chart(charts::slots_per_job(run))).collect(),
         ),
         section(
             "slots-and-lanes",
             "Who sat in which slot",
-            &[
-                "In the first repetition. Which slot of a worker an attempt took is not written down: each is drawn in the \
-                 lowest that was free.",
-            ],
+            &["In the first repetition. Which slot of a worker an attempt took is not written down: each \
+                 is drawn in the lowest that was free."],
             first.iter().map(|run| Block::Chart(charts::slots_and_lanes(run))).collect(),
         ),
     ];
     sections.extend(charts::estimation(comparison).map(|chart| {
-        let text = "Estimated slot-seconds of maps and reduces against those that the job's attempts took in the end, on slots of speed 1.";
+        let text = "Estimated slot-seconds of maps and reduces against those that the job's attempts took \
+                    in the end, on slots of speed 1.";
         section("estimation", "Estimation error over time", &[text], vec![Block::Chart(chart)])
     }));
     sections.push(section(
         "map-sojourn",
         "Mean sojourn time of maps at each worker",
-        &["A worker that holds a job's last map back stands out: the stragglers thesis measures its placements by this."],
+        &["A worker that holds a job's last map back stands out: the stragglers thesis measures its \
+           placements by this."],
         vec![Block::Chart(charts::map_sojourn(&summaries))],
     ));
     sections.extend(deadlines(comparison));
     sections.push(real(comparison, &summaries));
-    sections.push(workload(comparison));
+    sections.push(super::workload::section(comparison));
     sections
 }
 
 fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section {
-    Section {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        text: text.iter().map(|&text| text.to_owned()).collect(),
-        blocks,
-    }
+    Section::new(id, title, text.iter().copied(), blocks)
 }
 
 /// Metrics of all policies: a row for each of whichever there are more.
-fn metric_table(id: &str, caption: &str, names: &[&str], summaries: &[Summary]) -> Block {
+pub(super) fn metric_table(id: &str, caption: &str, names: &[&str], summaries: &[Summary]) -> Block {
     let metrics = columns(names, summaries);
     let policies = summaries.iter().map(|summary| format!("`{}`", summary.contender.name));
     let cell = |summary: &Summary, metric: &Metric| match summary.metrics.get(metric.name) {
@@ -113,7 +106,7 @@ fn metric_table(id: &str, caption: &str, names: &[&str], summaries: &[Summary]) 
         });
         (std::iter::once(Column::new("policy", "")).chain(head).collect(), rows.collect())
     };
-    Block::Table(Table { id: id.to_owned(), caption: caption.to_owned(), columns: head, rows })
+    Block::Table(Table::new(id, caption, head, rows))
 }
 
 fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
@@ -123,16 +116,16 @@ fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
         text.push("The comparison was interrupted: this is what was done until then.".to_owned());
     }
     text.push(
-        "Means over repetitions, ± half the width of the 95 % interval (Student's t over repetitions, because jobs of one \
-         run depend on each other). Differences are of the same jobs of the same repetition, as a share of the other \
-         policy's mean flow time."
+        "Means over repetitions, ± half the width of the 95 % interval (Student's t over repetitions, \
+         because jobs of one run depend on each other). Differences are of the same jobs of the same \
+         repetition, as a share of the other policy's mean flow time."
             .to_owned(),
     );
     let differences = comparison.differences();
-    let mut table = Table {
-        id: "differences".to_owned(),
-        caption: "Paired differences of flow time".to_owned(),
-        columns: vec![
+    let mut table = Table::new(
+        "differences",
+        "Paired differences of flow time",
+        vec![
             Column::new("policy", ""),
             Column::new("against", ""),
             Column::new("difference", "%"),
@@ -140,8 +133,8 @@ fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
             Column::new("jobs", ""),
             Column::new("verdict", ""),
         ],
-        rows: Vec::new(),
-    };
+        Vec::new(),
+    );
     for one in &differences {
         let share = one.share.map_or(Cell::Empty, |share| Cell::Number {
             value: 100.0 * share.mean,
@@ -160,7 +153,7 @@ fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
     if !differences.is_empty() {
         blocks.push(Block::Table(table));
     }
-    Section { id: "result".to_owned(), title: "Result".to_owned(), text, blocks }
+    Section::new("result", "Result", text, blocks)
 }
 
 fn flow(comparison: &Comparison) -> Section {
@@ -177,8 +170,8 @@ const PHASES: [&str; 5] = ["flow time", "waiting", "maps", "shuffle after maps",
 
 fn simulated(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let mut text = vec![
-        "The cluster simulator is fed with the same arrivals and the task times of the same run; the difference is what \
-         the simulator does not know."
+        "The cluster simulator is fed with the same arrivals and the task times of the same run; the \
+         difference is what the simulator does not know."
             .to_owned(),
     ];
     let reasons = comparison.runs.iter().filter_map(|run| run.unpredicted.as_ref());
@@ -186,18 +179,18 @@ fn simulated(comparison: &Comparison, summaries: &[Summary]) -> Section {
         reasons.map(|reason| format!("There is no simulation: {reason}.")).collect();
     reasons.dedup();
     text.extend(reasons.into_iter().take(3));
-    let mut table = Table {
-        id: "simulated".to_owned(),
-        caption: "Real means and, beside them, simulated ones with their error".to_owned(),
-        columns: vec![
+    let mut table = Table::new(
+        "simulated",
+        "Real means and, beside them, simulated ones with their error",
+        vec![
             Column::new("policy", ""),
             Column::new("time", ""),
             Column::new("real", "s"),
             Column::new("simulated", "s"),
             Column::new("error", "%"),
         ],
-        rows: Vec::new(),
-    };
+        Vec::new(),
+    );
     for summary in summaries {
         let name = Cell::text(format!("`{}`", summary.contender.name));
         for (place, what) in PHASES.iter().enumerate() {
@@ -216,7 +209,7 @@ fn simulated(comparison: &Comparison, summaries: &[Summary]) -> Section {
         }
     }
     let blocks = vec![Block::Chart(charts::phases(summaries)), Block::Table(table)];
-    Section { id: "simulated".to_owned(), title: "Simulated beside real".to_owned(), text, blocks }
+    Section::new("simulated", "Simulated beside real", text, blocks)
 }
 
 fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {
@@ -230,9 +223,8 @@ fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {
     section(
         "stations",
         "How busy the stations are",
-        &[
-            "Curves are those of the first repetition. The network counts as busy by the bytes that it carries where `--nic-rate` paces it, else by the workers to which anything comes over HTTP.",
-        ],
+        &["Curves are those of the first repetition. The network counts as busy by the bytes that it \
+             carries where `--nic-rate` paces it, else by the workers to which anything comes over HTTP."],
         blocks,
     )
 }
@@ -240,10 +232,10 @@ fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {
 fn deadlines(comparison: &Comparison) -> Option<Section> {
     let jobs = || comparison.runs.iter().flat_map(|run| run.jobs.iter().map(move |job| (run, job)));
     jobs().find(|(_, job)| job.goal.is_some())?;
-    let mut table = Table {
-        id: "deadlines".to_owned(),
-        caption: "Jobs with a deadline, first repetition".to_owned(),
-        columns: vec![
+    let mut table = Table::new(
+        "deadlines",
+        "Jobs with a deadline, first repetition",
+        vec![
             Column::new("policy", ""),
             Column::new("job", ""),
             Column::new("flow time", "s"),
@@ -251,8 +243,8 @@ fn deadlines(comparison: &Comparison) -> Option<Section> {
             Column::new("late by", "s"),
             Column::new("as it looked at arrival", ""),
         ],
-        rows: Vec::new(),
-    };
+        Vec::new(),
+    );
     for (run, job) in jobs().filter(|(run, _)| run.repetition == 0) {
         let Some(goal) = job.goal else { continue };
         table.rows.push(vec![
@@ -269,15 +261,16 @@ fn deadlines(comparison: &Comparison) -> Option<Section> {
 
 fn real(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let mut text = vec![
-        "Slot time on a processor is real work. Paced slot time is added so that a slot is slower than the machine. The \
-         rest waited: for bytes, for the disk, for a processor that others had, or asleep because the job only plays \
-         work."
+        "Slot time on a processor is real work. Paced slot time is added so that a slot is slower than the \
+         machine. The rest waited: for bytes, for the disk, for a processor that others had, or asleep \
+         because the job only plays work."
             .to_owned(),
     ];
     text.push(match comparison.runs.iter().find_map(|run| run.cores) {
         Some(cores) => format!(
-            "Slots that work and are not paced compete for {cores} core(s). Where they were more than that for over 5 % of \
-             the time, task times depend on the policy and the run is marked as not comparable."
+            "Slots that work and are not paced compete for {cores} core(s). Where they were more than that \
+             for over 5 % of the time, task times depend on the policy and the run is marked as not \
+             comparable."
         ),
         None => "Whether workers of the given cluster compete for cores is not known here.".to_owned(),
     });
@@ -295,72 +288,5 @@ fn real(comparison: &Comparison, summaries: &[Summary]) -> Section {
         "wasted_attempts",
     ];
     let blocks = vec![metric_table("real", "What the slots' time was", &names, summaries)];
-    Section { id: "real".to_owned(), title: "What was real".to_owned(), text, blocks }
-}
-
-fn workload(comparison: &Comparison) -> Section {
-    let workload = &comparison.workload;
-    let arrivals = match &workload.arrivals {
-        Arrivals::Batch => "all jobs arrive at once".to_owned(),
-        Arrivals::Times(_) => "jobs arrive at given times".to_owned(),
-        Arrivals::Poisson(mean) => {
-            format!("pauses between arrivals are exponential with a mean of {} s", number::number(*mean))
-        }
-    };
-    let order = match workload.order {
-        Order::Listed => "in the order of the list",
-        Order::Shuffled => "in an order drawn from the seed",
-    };
-    let again = match workload.redraw {
-        true => "Every repetition draws its own arrivals; its policies meet the same.",
-        false => "All repetitions and policies meet the same jobs at the same times.",
-    };
-    let orders: Vec<String> = comparison.runs.iter().map(|run| format!("`{}`", run.contender.name)).collect();
-    let text = vec![
-        format!("{}, seed {}: {arrivals}, {order}. {again}", workload.name, workload.seed),
-        format!("Runs were done in this order: {}.", orders.join(", ")),
-        format!("Cluster: {}", comparison.setting.get("cluster").map(words).unwrap_or_default()),
-        "Outputs of the same job were the same bytes under all policies.".to_owned(),
-    ];
-    let mut table = Table {
-        id: "jobs".to_owned(),
-        caption: "Kinds of jobs".to_owned(),
-        columns: ["kind", "job", "how many", "arguments", "reduces", "weight", "deadline, s"]
-            .map(|name| Column::new(name, ""))
-            .to_vec(),
-        rows: Vec::new(),
-    };
-    for kind in workload.kinds.iter().take(KINDS_MAX) {
-        let amount = match kind.amount {
-            Amount::Count(count) => count.to_string(),
-            Amount::Share(share) => format!("share {}", number::number(share)),
-        };
-        table.rows.push(vec![
-            Cell::text(kind.label.clone()),
-            Cell::text(kind.job.clone()),
-            Cell::text(amount),
-            Cell::text(kind.arguments.join(" ")),
-            kind.reduces.map_or(Cell::Empty, |reduces| Cell::number(f64::from(reduces))),
-            Cell::number(kind.weight),
-            kind.deadline.map_or(Cell::Empty, Cell::number),
-        ]);
-    }
-    let metrics: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    let all = metric_table("all-metrics", "Every metric", &metrics, &comparison.summaries());
-    Section {
-        id: "workload".to_owned(),
-        title: "What was run".to_owned(),
-        text,
-        blocks: vec![Block::Table(table), all],
-    }
-}
-
-/// Kinds that are listed; a trace has one for each job.
-const KINDS_MAX: usize = 100;
-
-/// A small JSON object as words.
-fn words(value: &serde_json::Value) -> String {
-    let Some(object) = value.as_object() else { return value.to_string() };
-    let set = object.iter().filter(|(_, value)| !value.is_null());
-    set.map(|(key, value)| format!("{} {value}", key.replace('_', " "))).collect::<Vec<_>>().join(", ")
+    Section::new("real", "What was real", text, blocks)
 }

@@ -3,7 +3,8 @@
 //! Not here: pages.
 
 use crate::compare::Comparison;
-use crate::compare::summary::{METRICS, Metric, Summary};
+use crate::compare::metrics::{METRICS, Metric};
+use crate::compare::summary::Summary;
 use crate::report::number;
 use gristmill_scheduler::metrics::Interval;
 

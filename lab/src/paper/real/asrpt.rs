@@ -183,7 +183,7 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let claim = |(keeping, _, interrupting, _): &(&str, &str, &str, &str), statement: &str| {
         let (mut verdict, mut evidence) = faster_than(&comparison, interrupting, &[keeping]);
         let runs = comparison.runs.iter().filter(|run| run.contender.name == *interrupting);
-        let suspensions: u32 = runs.flat_map(|run| &run.jobs).map(|job| job.suspensions).sum();
+        let suspensions: u32 = runs.flat_map(|run| &run.jobs).map(|job| job.usage.suspensions).sum();
         if suspensions == 0 {
             verdict = Verdict::Open;
             evidence.push_str(" Nothing was suspended, so nothing is shown.");

@@ -4,7 +4,7 @@ use super::{against, by_number, by_rate, curve, series};
 use crate::paper::{Axis, Block, Claim, Compared, Section};
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;
-use gristmill_scheduler::queueing::sizing::{Law, Size, best_count, curve as by_count};
+use gristmill_scheduler::queueing::sizing::{ClusterSize, Law, best_count, curve as by_count};
 
 /// Arrival rate and MST of the reference, for 60 workers.
 const BY_RATE: [(f64, f64); 8] = [
@@ -50,7 +50,7 @@ pub(super) fn figure_4_1() -> anyhow::Result<Section> {
     ))
 }
 
-fn beside_reference(numbers: &[Size]) -> anyhow::Result<Vec<Compared>> {
+fn beside_reference(numbers: &[ClusterSize]) -> anyhow::Result<Vec<Compared>> {
     let mut compared = Vec::new();
     for (lambda, reference) in BY_RATE {
         let what = format!("60 workers, lambda {lambda}, MST in s");

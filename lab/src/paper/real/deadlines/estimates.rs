@@ -66,7 +66,7 @@ fn judged(holds: Option<bool>) -> Verdict {
 /// Mean error of the estimated work of maps and reduces, relative to what they took, once this share of the maps is
 /// done.
 fn error_after(job: &JobRun, share: f64) -> Option<f64> {
-    let truth: f64 = job.slot_seconds.iter().sum();
+    let truth: f64 = job.usage.slot_seconds.iter().sum();
     let last = job.estimates.iter().map(|one| one.1).max().filter(|last| 0 < *last)?;
     let late = job.estimates.iter().filter(|one| share * f64::from(last) <= f64::from(one.1));
     mean(late.map(|(_, _, whole)| ((whole[0] + whole[2]) / truth - 1.0).abs()))

@@ -27,7 +27,7 @@ fn times(end: f64) -> impl Iterator<Item = f64> {
 impl<'a> Measured<'a> {
     pub(super) fn new(run: &'a RunRecord, network: f64) -> anyhow::Result<Self> {
         let size = |job: &crate::compare::JobRun| {
-            [job.slot_seconds[0] / f64::from(WORKERS), job.shuffle_bytes as f64 / network]
+            [job.usage.slot_seconds[0] / f64::from(WORKERS), job.shuffle_bytes as f64 / network]
         };
         let sizes: Vec<[f64; 2]> = run.jobs.iter().map(size).collect();
         let overlapping = overlapping("map-fifo-shuffle-ps", &sizes)?;

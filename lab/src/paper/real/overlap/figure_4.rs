@@ -95,8 +95,8 @@ fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
     let probe = workload(context, vec![sort(), grep()], records, PROBE);
     let alone = context.compare("overlap-alone", &probe, &config(), sharing(), 1)?;
     let first = alone.runs.first().ok_or_else(|| anyhow::anyhow!("the sort alone left no run"))?;
-    let [of_sort, of_grep] =
-        [0, 1].map(|job| first.jobs.get(job).map_or(0.0, |job| job.slot_seconds[0]) / f64::from(WORKERS));
+    let [of_sort, of_grep] = [0, 1]
+        .map(|job| first.jobs.get(job).map_or(0.0, |job| job.usage.slot_seconds[0]) / f64::from(WORKERS));
     let map_seconds = of_sort.max(1e-3);
     let shuffle_bytes = first.jobs.first().map_or(0, |job| job.shuffle_bytes) as f64;
     Ok(Scale {

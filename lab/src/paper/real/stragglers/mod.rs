@@ -87,7 +87,8 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let pull = contenders().split_off(PLACEMENTS.len() - 1);
     let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;
     let of_phase = |phase: usize| {
-        mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.work_seconds[phase])).unwrap_or(0.0)
+        mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.usage.work_seconds[phase]))
+            .unwrap_or(0.0)
     };
     let [maps, reduces] = [of_phase(0), of_phase(1)];
     let rate: f64 = f64::from(WORKERS / 2) * application.speeds.iter().sum::<f64>();

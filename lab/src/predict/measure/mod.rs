@@ -3,15 +3,20 @@
 //! Slots are not in a journal, but who holds one follows: an attempt launched where a slot is free begins at once, any
 //! other when an attempt before it ends there. Not here: what is made of the measurements (`predict`).
 
+mod attempts;
+mod book;
+mod orders;
+
 use super::traffic::Traffic;
-use super::{Measured, MeasuredJob, Overheads, WorkerShape};
+use super::{Measured, Overheads, WorkerShape};
+use attempts::{LiveWorker, OpenAttempt};
+use book::JobBook;
 use gristmill_runtime::journal::{Header, ReadError, Reader, Record};
-use gristmill_scheduler::event::{Event, Slots};
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill_scheduler::job::JobSpec;
-use gristmill_scheduler::units::{Bytes, Span, Time};
-use serde::Deserialize;
-use serde_json::Value;
+use gristmill_scheduler::units::{Bytes, Time};
+use orders::{Announce, JobEnded, JournalOrder, Launch, Retract};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 use std::path::Path;
@@ -65,86 +70,17 @@ impl Measured {
     }
 }
 
-/// An order of which anything can be learned: one of these, or none.
-#[derive(Deserialize)]
-struct Order {
-    #[serde(alias = "resume")]
-    launch: Option<Launch>,
-    announce: Option<Announce>,
-    retract: Option<Retract>,
-    job_ended: Option<JobEnded>,
-}
-
-#[derive(Deserialize)]
-struct Launch {
-    attempt: AttemptId,
-    worker: WorkerId,
-}
-
-#[derive(Deserialize)]
-struct Announce {
-    map: AttemptId,
-    from: WorkerId,
-    to: WorkerId,
-}
-
-#[derive(Deserialize)]
-struct Retract {
-    map: AttemptId,
-    to: WorkerId,
-}
-
-#[derive(Deserialize)]
-struct JobEnded {
-    job: JobId,
-    outcome: Value,
-}
-
-/// A live worker.
-struct Station {
-    shape: WorkerShape,
-    /// Attempts that hold a slot, by pool.
-    running: [u32; 2],
-    /// Attempts that wait for one.
-    queue: VecDeque<AttemptId>,
-}
-
-/// An attempt that has not ended.
-struct Attempt {
-    worker: WorkerId,
-    /// Since when it holds a slot; `None` while it waits or is suspended.
-    began: Option<Time>,
-    queued: bool,
-    /// Times that it was suspended.
-    suspensions: u32,
-    /// What it held slots for before it was suspended.
-    held: Span,
-}
-
-/// A job while the journal is read.
-struct Book {
-    measured: MeasuredJob,
-    arrived: Time,
-    goal: Option<Time>,
-    started: Option<Time>,
-    map_seconds: Vec<Option<f64>>,
-    reduce_seconds: Vec<Option<f64>>,
-    maps_done: Option<Time>,
-    fetched: Option<Time>,
-    ended: Option<Time>,
-}
-
 /// Takes a journal in.
 struct Meter {
     result: Measured,
     now: Time,
     /// What is known of workers before they join.
     told: BTreeMap<WorkerId, (f64, Option<u64>)>,
-    stations: BTreeMap<WorkerId, Station>,
+    stations: BTreeMap<WorkerId, LiveWorker>,
     ready: Time,
     names: BTreeMap<JobId, String>,
-    jobs: BTreeMap<JobId, Book>,
-    attempts: BTreeMap<AttemptId, Attempt>,
+    jobs: BTreeMap<JobId, JobBook>,
+    attempts: BTreeMap<AttemptId, OpenAttempt>,
     /// Slot-seconds of attempts whose work another one went on with, and where they left it.
     carried: BTreeMap<TaskId, (WorkerId, f64)>,
     /// Who keeps an output.
@@ -240,7 +176,7 @@ impl Meter {
         }
     }
 
-    fn order(&mut self, Order { launch, announce, retract, job_ended }: Order) {
+    fn order(&mut self, JournalOrder { launch, announce, retract, job_ended }: JournalOrder) {
         if let Some(Launch { attempt, worker }) = launch {
             self.launch(attempt, worker);
         }
@@ -262,7 +198,7 @@ impl Meter {
     }
 
     fn join(&mut self, shape: WorkerShape) {
-        self.stations.insert(shape.worker, Station { shape, running: [0; 2], queue: VecDeque::new() });
+        self.stations.insert(shape.worker, LiveWorker { shape, running: [0; 2], queue: VecDeque::new() });
         if self.result.workers.len() < self.stations.len() {
             self.result.workers = self.stations.values().map(|station| station.shape).collect();
             self.ready = self.now;
@@ -278,135 +214,7 @@ impl Meter {
 
     fn arrive(&mut self, job: JobId, spec: &JobSpec) {
         let name = spec.name.clone().or_else(|| self.names.remove(&job)).unwrap_or_default();
-        let measured = MeasuredJob {
-            job,
-            name,
-            arrived: 0.0,
-            map_seconds: Vec::new(),
-            output_bytes: vec![0.0; spec.maps.len()],
-            reduce_seconds: Vec::new(),
-            map_overheads: vec![None; spec.maps.len()],
-            reduce_overheads: vec![None; spec.reduces as usize],
-            input_bytes: spec.maps.iter().map(|map| map.bytes.0 as f64).sum(),
-            goal: None,
-            weight: spec.weight,
-            pool: spec.pool,
-            pool_weight: spec.pool_weight,
-            priority: spec.priority,
-            started: None,
-            maps_done: None,
-            shuffle_done: None,
-            ended: None,
-            succeeded: false,
-        };
-        let book = Book {
-            measured,
-            arrived: self.now,
-            goal: spec.deadline,
-            started: None,
-            map_seconds: vec![None; spec.maps.len()],
-            reduce_seconds: vec![None; spec.reduces as usize],
-            maps_done: None,
-            fetched: None,
-            ended: None,
-        };
-        self.jobs.insert(job, book);
-    }
-
-    fn launch(&mut self, attempt: AttemptId, worker: WorkerId) {
-        if let Some(book) = self.jobs.get_mut(&attempt.task.job) {
-            book.started.get_or_insert(self.now);
-        }
-        let Some(station) = self.stations.get_mut(&worker) else { return };
-        let held = self.attempts.get(&attempt).map_or(Span(0), |attempt| attempt.held);
-        let suspensions = self.attempts.get(&attempt).map_or(0, |attempt| attempt.suspensions);
-        let (pool, slots) = pool_of(station.shape.slots, attempt.task.kind);
-        let free = station.running[pool] < slots;
-        let began = free.then_some(self.now);
-        match free {
-            true => station.running[pool] += 1,
-            false => station.queue.push_back(attempt),
-        }
-        self.attempts.insert(attempt, Attempt { worker, began, queued: !free, suspensions, held });
-    }
-
-    /// The attempt has left its worker or its slot; says what is known of it.
-    fn leave(&mut self, attempt: AttemptId) -> Option<Attempt> {
-        let record = self.attempts.remove(&attempt)?;
-        let station = self.stations.get_mut(&record.worker)?;
-        if record.began.is_none() {
-            station.queue.retain(|other| *other != attempt);
-            return Some(record);
-        }
-        let slots = station.shape.slots;
-        let (pool, _) = pool_of(slots, attempt.task.kind);
-        station.running[pool] -= 1;
-        let next = station.queue.iter().position(|next| pool_of(slots, next.task.kind).0 == pool);
-        if let Some(next) = next.and_then(|place| station.queue.remove(place)) {
-            station.running[pool] += 1;
-            if let Some(next) = self.attempts.get_mut(&next) {
-                next.began = Some(self.now);
-            }
-        }
-        Some(record)
-    }
-
-    fn finished(&mut self, attempt: AttemptId, output_bytes: Bytes, took: Span) {
-        let Some(record) = self.leave(attempt) else { return };
-        let Some(speed) = self.stations.get(&record.worker).map(|station| station.shape.speed) else {
-            return;
-        };
-        let task = attempt.task;
-        let began = record.began.filter(|_| !record.queued);
-        let beyond = began.map(|began| (record.held + self.now.since(began)).seconds() - took.seconds());
-        // What a suspension costs is in there, so that it says nothing of the rest.
-        let overhead = beyond.filter(|_| record.suspensions == 0);
-        self.samples[if task.kind == TaskKind::Map { MAP } else { REDUCE }].extend(overhead);
-        if 0 < record.suspensions {
-            self.samples[SUSPENSION].extend(beyond.map(|beyond| beyond / f64::from(record.suspensions)));
-        }
-        if task.kind == TaskKind::Map {
-            self.made.insert(attempt, record.worker);
-        }
-        let seconds = took.seconds() * speed;
-        let Some(book) = self.jobs.get_mut(&task.job).filter(|book| book.ended.is_none()) else { return };
-        let index = task.index as usize;
-        match task.kind {
-            TaskKind::Map => {
-                if let Some(place) = book.map_seconds.get_mut(index) {
-                    *place = Some(seconds);
-                    book.measured.map_overheads[index] = overhead;
-                    book.measured.output_bytes[index] = output_bytes.0 as f64;
-                    book.maps_done = Some(self.now);
-                }
-            }
-            TaskKind::Reduce => {
-                let before = self.carried.remove(&task).map_or(0.0, |(_, seconds)| seconds);
-                if let Some(place) = book.reduce_seconds.get_mut(index) {
-                    *place = Some(before + seconds);
-                    book.measured.reduce_overheads[index] = overhead;
-                }
-            }
-        }
-    }
-
-    /// It has left its slot and goes on later.
-    fn suspended(&mut self, attempt: AttemptId) {
-        let Some(mut record) = self.leave(attempt) else { return };
-        if let Some(began) = record.began.take() {
-            record.held += self.now.since(began);
-        }
-        record.suspensions += 1;
-        self.attempts.insert(attempt, record);
-    }
-
-    /// The next attempt of its task goes on from where it stood; how long it ran is told by nobody, so that the time in
-    /// its slot counts.
-    fn handed_over(&mut self, attempt: AttemptId) {
-        let Some(record) = self.leave(attempt) else { return };
-        let speed = self.stations.get(&record.worker).map_or(1.0, |station| station.shape.speed);
-        let carried = self.carried.entry(attempt.task).or_insert((record.worker, 0.0));
-        *carried = (record.worker, carried.1 + record.held.seconds() * speed);
+        self.jobs.insert(job, JobBook::new(job, name, self.now, spec));
     }
 
     fn not_wanted(&mut self, map: AttemptId, home: WorkerId) {
@@ -454,38 +262,6 @@ impl Meter {
         result.jobs = self.jobs.into_values().map(|book| book.close(seconds)).collect();
         Ok(result)
     }
-}
-
-impl Book {
-    fn close(self, seconds: impl Fn(Time) -> f64) -> MeasuredJob {
-        let whole = self.map_seconds.iter().all(Option::is_some);
-        let maps_done = self.maps_done.filter(|_| whole);
-        let shuffle_done = maps_done.map(|done| self.fetched.map_or(done, |fetched| fetched.max(done)));
-        MeasuredJob {
-            arrived: seconds(self.arrived),
-            map_seconds: filled(&self.map_seconds),
-            reduce_seconds: filled(&self.reduce_seconds),
-            goal: self.goal.map(&seconds),
-            started: self.started.map(&seconds),
-            maps_done: maps_done.map(&seconds),
-            shuffle_done: shuffle_done.map(&seconds),
-            ended: self.ended.map(&seconds),
-            ..self.measured
-        }
-    }
-}
-
-/// Where attempts of this kind are counted, and how many can run there at once.
-fn pool_of(slots: Slots, kind: TaskKind) -> (usize, u32) {
-    let pool = usize::from(!slots.unified() && kind == TaskKind::Reduce);
-    (pool, slots.of(kind))
-}
-
-/// What is not known counts as the mean of what is.
-fn filled(seconds: &[Option<f64>]) -> Vec<f64> {
-    let known: Vec<f64> = seconds.iter().copied().flatten().collect();
-    let mean = if known.is_empty() { 0.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
-    seconds.iter().map(|seconds| seconds.unwrap_or(mean)).collect()
 }
 
 /// The middle one, at least 0; 0 of none.

@@ -1,0 +1,112 @@
+//! Following the jobs of a run: workers that join, jobs handed over at their times, traces read before the master forgets
+//! them, and how busy the machine was meanwhile.
+
+use super::CompareError;
+use super::workload::DrawnJob;
+use gristmill_runtime::api::{JobTrace, MasterStatus};
+use gristmill_runtime::client::{AsyncClient, ClientError, Ready};
+use gristmill_scheduler::ids::JobId;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Pause between looks whether all jobs have ended. Their times come from the master, so it lengthens only the run.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the workers of a fresh cluster may take to join, besides a share for each.
+const JOIN_PATIENCE: Duration = Duration::from_secs(20);
+
+/// That share.
+const JOIN_PATIENCE_PER_WORKER: Duration = Duration::from_millis(200);
+
+/// From the end of all planning to the first arrival.
+const LEAD: Duration = Duration::from_millis(20);
+
+/// Jobs handed over whose traces were not read yet, while others arrive; the master remembers some more.
+const UNREAD_MAX: usize = 200;
+
+/// Seconds that this machine's cores have been busy since it started, and the seconds that they have had; `None` where
+/// the system does not tell.
+pub(super) fn processors() -> Option<(f64, f64)> {
+    /// The kernel tells programs its times in hundredths of a second on all machines that we know.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    /// Places of the idle times in the line: idle, and waiting for a disk.
+    const IDLE: std::ops::Range<usize> = 3..5;
+    /// Times of guests stand from here on, and are counted in the first ones already.
+    const GUESTS: usize = 8;
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<f64> = line.split_whitespace().take(GUESTS).map_while(|cell| cell.parse().ok()).collect();
+    let all: f64 = ticks.iter().sum();
+    let idle: f64 = ticks.get(IDLE)?.iter().sum();
+    Some(((all - idle) / TICKS_PER_SECOND, all / TICKS_PER_SECOND))
+}
+
+/// Waits until so many workers have joined.
+pub(super) async fn joined(client: &AsyncClient, workers: u32) -> Result<MasterStatus, CompareError> {
+    let patience = JOIN_PATIENCE + JOIN_PATIENCE_PER_WORKER * workers;
+    let all_there = async {
+        loop {
+            let master = client.master().await?;
+            if workers as usize <= master.workers.len() {
+                return Ok::<_, ClientError>(master);
+            }
+            sleep(LOOK_PAUSE / 5).await;
+        }
+    };
+    match timeout(patience, all_there).await {
+        Ok(master) => master.map_err(CompareError::client("wait for the workers")),
+        Err(_) => Err(CompareError::Missing { workers }),
+    }
+}
+
+pub(super) async fn trace_of(client: &AsyncClient, id: JobId) -> Result<JobTrace, CompareError> {
+    client.trace(id).await.map_err(CompareError::client("read a job's trace"))
+}
+
+/// Hands over each job at its time, one after the other, so that jobs of one instant arrive in the order of the list
+/// under every policy, and gives their numbers in that order. Where there are many, traces of those that have ended are
+/// read on the way: the master forgets the oldest.
+pub(super) async fn hand_over_in_time(
+    client: &AsyncClient,
+    jobs: &[DrawnJob],
+    ready: Vec<Ready>,
+    read: &mut BTreeMap<JobId, JobTrace>,
+) -> Result<Vec<JobId>, CompareError> {
+    let start = Instant::now() + LEAD;
+    let (mut ids, mut unread) = (Vec::with_capacity(jobs.len()), VecDeque::new());
+    for (job, ready) in jobs.iter().zip(ready) {
+        sleep_until(start + Duration::from_secs_f64(job.arrival)).await;
+        let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
+        ids.push(id);
+        unread.push_back(id);
+        if let Some(oldest) = unread.pop_front_if(|_| UNREAD_MAX < ids.len() - read.len()) {
+            let trace = trace_of(client, oldest).await?;
+            if trace.status.state.ended() {
+                read.insert(oldest, trace);
+            } else {
+                unread.push_back(oldest);
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// Waits until the master has no live job.
+pub(super) async fn all_ended(client: &AsyncClient) -> Result<(), CompareError> {
+    loop {
+        let master = client.master().await.map_err(CompareError::client("follow the jobs"))?;
+        if master.jobs_live == 0 {
+            return Ok(());
+        }
+        sleep(LOOK_PAUSE).await;
+    }
+}
+
+/// Stops what a given cluster still runs of ours; it had nothing else.
+pub(super) async fn cancel_all(client: &AsyncClient) {
+    for job in client.jobs().await.unwrap_or_default().into_iter().filter(|job| !job.state.ended()) {
+        // A master that is gone has no jobs.
+        let _ = client.cancel(job.job).await;
+    }
+}

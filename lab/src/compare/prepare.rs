@@ -1,0 +1,71 @@
+//! What is done before the first run: inputs are made, and what makes two comparisons the same is written down.
+
+use super::store::{self, Store, StoreError};
+use super::workload::Workload;
+use super::{CompareError, Options, Site, run};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::generate::GenerateArgs;
+use gristmill_worker::protocol::SlotCounts;
+use serde_json::{Value, json};
+
+/// Makes inputs and files of times that are not there yet.
+pub(super) fn make_data(workload: &Workload, store: &Store) -> Result<(), CompareError> {
+    let data = store.data();
+    std::fs::create_dir_all(&data).map_err(StoreError::io("make", &data))?;
+    for set in &workload.data {
+        let (output, done) = (data.join(&set.name), data.join(format!(".{}-done", set.name)));
+        if done.exists() {
+            continue;
+        }
+        store::remove_tree(&output)
+            .or_else(|_| std::fs::remove_file(&output).map_err(StoreError::io("remove", &output)))?;
+        if set.kind == gristmill_runtime::generate::Kind::Tables {
+            std::fs::create_dir_all(&output).map_err(StoreError::io("make", &output))?;
+        }
+        let arguments = GenerateArgs {
+            kind: set.kind,
+            output,
+            size: set.bytes,
+            seed: set.seed,
+            words: 100_000,
+            exponent: 1.0,
+            overwrite: true,
+        };
+        gristmill_runtime::generate::run(&arguments).map_err(|source| CompareError::Data { source })?;
+        store.write(&done, b"")?;
+    }
+    for (place, kind) in workload.kinds.iter().enumerate().filter(|(_, kind)| kind.plays_exact) {
+        let text = serde_json::to_vec(&kind.exact).unwrap_or_default();
+        store.write(&run::times_file(&data, place), &text)?;
+    }
+    Ok(())
+}
+
+/// All that must be the same for two runs to stand side by side.
+pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
+    let site = match &options.site {
+        Site::Embedded(ClusterConfig { workers, deciders, .. }) => json!({
+            "workers": workers.count,
+            "slots": workers.each.slots.total(),
+            "pools": match workers.each.slots {
+                SlotCounts::Unified(_) => None,
+                SlotCounts::Pools { map, reduce } => Some((map, reduce)),
+            },
+            "memory_bytes": workers.memory(),
+            "estimator": deciders.estimator,
+            "speeds": workers.speeds,
+            "nic_bytes_per_second": workers.each.nic_bytes_per_second,
+            "shuffle": workers.each.shuffle,
+        }),
+        Site::Given(line) => json!({"master": line.endpoint.to_string()}),
+    };
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "build": gristmill_worker::build_id(),
+        "workload": workload,
+        "cluster": site,
+        "contenders": options.contenders,
+        "isolated": options.isolated,
+        "sync": options.sync,
+    })
+}

@@ -1,0 +1,77 @@
+//! What was run: arrivals, kinds of jobs, and every metric.
+
+use super::page::metric_table;
+use crate::compare::Comparison;
+use crate::compare::metrics::METRICS;
+use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
+use crate::report::{Block, Cell, Column, Section, Table, number};
+
+/// Kinds that are listed; a trace has one for each job.
+const KINDS_MAX: usize = 100;
+
+pub(super) fn section(comparison: &Comparison) -> Section {
+    let workload = &comparison.workload;
+    let orders: Vec<String> = comparison.runs.iter().map(|run| format!("`{}`", run.contender.name)).collect();
+    let text = [
+        format!("{}, seed {}: {}", workload.name, workload.seed, arrivals(workload)),
+        format!("Runs were done in this order: {}.", orders.join(", ")),
+        format!("Cluster: {}", comparison.setting.get("cluster").map(words).unwrap_or_default()),
+        "Outputs of the same job were the same bytes under all policies.".to_owned(),
+    ];
+    let metrics: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    let all = metric_table("all-metrics", "Every metric", &metrics, &comparison.summaries());
+    Section::new("workload", "What was run", text, vec![Block::Table(kinds(workload)), all])
+}
+
+/// When jobs come and in which order, in words.
+fn arrivals(workload: &Workload) -> String {
+    let arrivals = match &workload.arrivals {
+        Arrivals::Batch => "all jobs arrive at once".to_owned(),
+        Arrivals::Times(_) => "jobs arrive at given times".to_owned(),
+        Arrivals::Poisson(mean) => {
+            format!("pauses between arrivals are exponential with a mean of {} s", number::number(*mean))
+        }
+    };
+    let order = match workload.order {
+        Order::Listed => "in the order of the list",
+        Order::Shuffled => "in an order drawn from the seed",
+    };
+    let again = match workload.redraw {
+        true => "Every repetition draws its own arrivals; its policies meet the same.",
+        false => "All repetitions and policies meet the same jobs at the same times.",
+    };
+    format!("{arrivals}, {order}. {again}")
+}
+
+fn kinds(workload: &Workload) -> Table {
+    let columns = ["kind", "job", "how many", "arguments", "reduces", "weight", "deadline, s"];
+    Table::new(
+        "jobs",
+        "Kinds of jobs",
+        columns.map(|name| Column::new(name, "")).to_vec(),
+        workload.kinds.iter().take(KINDS_MAX).map(kind).collect(),
+    )
+}
+
+fn kind(kind: &Kind) -> Vec<Cell> {
+    let amount = match kind.amount {
+        Amount::Count(count) => count.to_string(),
+        Amount::Share(share) => format!("share {}", number::number(share)),
+    };
+    vec![
+        Cell::text(kind.label.clone()),
+        Cell::text(kind.job.clone()),
+        Cell::text(amount),
+        Cell::text(kind.arguments.join(" ")),
+        kind.reduces.map(f64::from).into(),
+        Cell::number(kind.weight),
+        kind.deadline.into(),
+    ]
+}
+
+/// A small JSON object as words.
+fn words(value: &serde_json::Value) -> String {
+    let Some(object) = value.as_object() else { return value.to_string() };
+    let set = object.iter().filter(|(_, value)| !value.is_null());
+    set.map(|(key, value)| format!("{} {value}", key.replace('_', " "))).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,184 @@
+//! The rounds of a comparison: a warm-up, jobs alone, and in every repetition a run of each contender.
+
+use super::gather::Gathering;
+use super::record::JobRun;
+use super::run::{Order, Ran, Runner};
+use super::store::{self, Store};
+use super::workload::{DrawnJob, Workload};
+use super::{CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, predicted};
+use gristmill_runtime::api::ExactWork;
+use std::path::Path;
+
+/// Jobs of the run that is discarded before all others.
+const WARM_UP_JOBS: usize = 4;
+
+/// In which order the contenders run in a repetition: rotated, so that none is always first.
+#[must_use]
+pub fn rotation(contenders: usize, repetition: u32) -> Vec<usize> {
+    (0..contenders).map(|place| (place + repetition as usize) % contenders).collect()
+}
+
+/// Whether policies are told sizes that must be measured first.
+fn needs_sizes(workload: &Workload, options: &Options) -> bool {
+    let oracle = match &options.site {
+        Site::Embedded(config) => config.deciders.estimator.starts_with("oracle"),
+        Site::Given(_) => false,
+    };
+    oracle && workload.kinds.iter().any(|kind| kind.exact.is_none())
+}
+
+/// Cores that all workers share, if they are all of this machine.
+fn cores(site: &Site) -> Option<u32> {
+    match site {
+        Site::Embedded(_) => std::thread::available_parallelism().ok().map(|cores| cores.get() as u32),
+        Site::Given(_) => None,
+    }
+}
+
+/// A comparison that is being done.
+struct Rounds<'a> {
+    runner: &'a Runner<'a>,
+    options: &'a Options,
+    store: &'a Store,
+    comparison: &'a mut Comparison,
+    told: &'a mut dyn FnMut(Progress<'_>),
+    /// Whether caches are warm, or need not be.
+    warm: bool,
+}
+
+/// The jobs of a repetition.
+struct Round {
+    repetition: u32,
+    jobs: Vec<DrawnJob>,
+    /// The work of each, where it is known.
+    exact: Vec<Option<ExactWork>>,
+}
+
+pub(super) fn run_all(
+    runner: &Runner<'_>,
+    options: &Options,
+    store: &Store,
+    comparison: &mut Comparison,
+    told: &mut dyn FnMut(Progress<'_>),
+) -> Result<(), CompareError> {
+    let mut rounds = Rounds { runner, options, store, comparison, told, warm: !options.warm_up };
+    rounds.isolated()?;
+    let mut place = 0;
+    for repetition in 0..options.repetitions {
+        let jobs = runner.workload.draw(repetition)?;
+        let known = |job| alone::known(runner.workload, job, &rounds.comparison.alone);
+        let round = Round { repetition, exact: jobs.iter().map(known).collect(), jobs };
+        for contender in rotation(options.contenders.len(), repetition) {
+            if rounds.comparison.interrupted {
+                return Ok(());
+            }
+            rounds.one(&options.contenders[contender], &round, place)?;
+            place += 1;
+        }
+    }
+    Ok(())
+}
+
+impl Rounds<'_> {
+    /// Runs jobs alone, if somebody asked for it or policies need to know.
+    fn isolated(&mut self) -> Result<(), CompareError> {
+        let workload = self.runner.workload;
+        if !self.options.isolated && !needs_sizes(workload, self.options) {
+            return Ok(());
+        }
+        if !self.warm && self.store.alone()?.is_none() {
+            let jobs = workload.draw(0)?;
+            let exact = jobs.iter().map(|job| workload.kinds[job.kind].exact.clone()).collect();
+            self.warm_up(&self.options.contenders[0], &Round { repetition: 0, jobs, exact })?;
+        }
+        (self.told)(Progress::Isolated);
+        match alone::measure(self.runner, self.options, self.store)? {
+            Some(alone) => self.comparison.alone = alone,
+            None => self.comparison.interrupted = true,
+        }
+        Ok(())
+    }
+
+    /// A run of a contender, unless it was done in an earlier call.
+    fn one(&mut self, contender: &Contender, round: &Round, place: u32) -> Result<(), CompareError> {
+        if let Some(kept) = self.store.finished(contender, round.repetition)? {
+            (self.told)(Progress::Kept(&kept, place));
+            self.comparison.runs.push(kept);
+            return Ok(());
+        }
+        if !self.warm {
+            self.warm_up(contender, round)?;
+        }
+        (self.told)(Progress::Begins(contender, round.repetition, place));
+        let folder = self.store.begin(contender, round.repetition)?;
+        let (jobs, exact) = (&round.jobs, &round.exact);
+        let order = Order { contender, jobs, exact, folder: &folder, one_by_one: false };
+        let Some(ran) = self.runner.run(&order)? else {
+            store::remove_tree(&folder)?;
+            self.comparison.interrupted = true;
+            return Ok(());
+        };
+        let record = self.record(contender, round, place, (&ran, &folder));
+        same_output(&self.comparison.runs, &record)?;
+        self.store.keep(&record)?;
+        (self.told)(Progress::Ended(&record, place));
+        self.comparison.runs.push(record);
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        contender: &Contender,
+        round: &Round,
+        place: u32,
+        (ran, folder): (&Ran, &Path),
+    ) -> RunRecord {
+        let cores = cores(&self.options.site);
+        let gathering = Gathering {
+            contender,
+            repetition: round.repetition,
+            place,
+            cores,
+            busy: ran.busy.filter(|_| cores.is_some()),
+            workload: self.runner.workload,
+            drawn: &round.jobs,
+            master: &ran.master,
+            traces: &ran.traces,
+        };
+        let mut record = gathering.record();
+        predicted::add(self.runner.registry, &self.options.site, folder, &mut record);
+        record
+    }
+
+    /// A few jobs at once, for caches of files and of the processor's clock; what comes out is thrown away.
+    fn warm_up(&mut self, contender: &Contender, round: &Round) -> Result<(), CompareError> {
+        (self.told)(Progress::WarmUp);
+        let few = round.jobs.iter().take(WARM_UP_JOBS);
+        let few: Vec<DrawnJob> = few.map(|job| DrawnJob { arrival: 0.0, ..job.clone() }).collect();
+        let folder = self.store.path().join("warm-up");
+        store::remove_tree(&folder)?;
+        let order = Order { contender, jobs: &few, exact: &round.exact, folder: &folder, one_by_one: false };
+        let ran = self.runner.run(&order).map(drop);
+        store::remove_tree(&folder)?;
+        self.warm = true;
+        ran
+    }
+}
+
+/// Refuses a run whose jobs gave other bytes than in the same repetition under another policy.
+pub(super) fn same_output(runs: &[RunRecord], record: &RunRecord) -> Result<(), CompareError> {
+    let Some(other) = runs.iter().find(|run| run.repetition == record.repetition) else { return Ok(()) };
+    let differs = |(one, two): &(&JobRun, &JobRun)| {
+        (one.output.digest, one.output.bytes) != (two.output.digest, two.output.bytes)
+    };
+    match record.jobs.iter().zip(&other.jobs).find(differs) {
+        None => Ok(()),
+        Some((job, _)) => Err(CompareError::Output {
+            job: job.label.clone(),
+            index: job.index,
+            contender: record.contender.name.clone(),
+            other: other.contender.name.clone(),
+            repetition: record.repetition + 1,
+        }),
+    }
+}

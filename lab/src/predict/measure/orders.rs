@@ -1,0 +1,40 @@
+//! What is read of a journal's orders.
+
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An order of which anything can be learned: one of these, or none.
+#[derive(Deserialize)]
+pub(super) struct JournalOrder {
+    #[serde(alias = "resume")]
+    pub(super) launch: Option<Launch>,
+    pub(super) announce: Option<Announce>,
+    pub(super) retract: Option<Retract>,
+    pub(super) job_ended: Option<JobEnded>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Launch {
+    pub(super) attempt: AttemptId,
+    pub(super) worker: WorkerId,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Announce {
+    pub(super) map: AttemptId,
+    pub(super) from: WorkerId,
+    pub(super) to: WorkerId,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Retract {
+    pub(super) map: AttemptId,
+    pub(super) to: WorkerId,
+}
+
+#[derive(Deserialize)]
+pub(super) struct JobEnded {
+    pub(super) job: JobId,
+    pub(super) outcome: Value,
+}
