@@ -1,6 +1,7 @@
 //! Files that the simulation's commands read and write: whole texts of limited size, compressed or not.
 
 use flate2::read::MultiGzDecoder;
+use gristmill_worker::whole_file::{self, Promise};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -61,26 +62,10 @@ pub fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(name);
-    let result = write_and_rename(&part, path, write);
-    if result.is_err() {
-        // Whatever went wrong before is what the user should hear of.
-        let _ = std::fs::remove_file(&part);
-    }
-    result.map_err(|error| error.context(format!("could not write {}", path.display())))
-}
-
-fn write_and_rename(
-    part: &Path,
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let mut file = io::BufWriter::new(File::create(part)?);
-    write(&mut file)?;
-    file.flush()?;
-    drop(file);
-    std::fs::rename(part, path)?;
-    Ok(())
+    let written = whole_file::replace(path, Promise::Plain, |file| {
+        let mut file = io::BufWriter::new(file);
+        write(&mut file)?;
+        Ok::<_, anyhow::Error>(file.flush()?)
+    });
+    written.map_err(|error| error.context(format!("could not write {}", path.display())))
 }

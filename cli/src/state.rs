@@ -4,6 +4,7 @@
 //! and give out its numbers of jobs.
 
 use gristmill_worker::http::{Bind, BindError};
+use gristmill_worker::whole_file::{self, Promise};
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::net::SocketAddr;
@@ -125,14 +126,9 @@ impl StateFolder {
             source => StateError::Bind { source },
         })?;
         let address = listener.local_addr().map_err(failed("ask for the address of", &file))?;
-        let write = || {
-            let fresh = file.with_extension("new");
-            let mut kept =
-                File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-            writeln!(kept, "{}", address.port())?;
-            fs::rename(&fresh, &file)
-        };
-        write().map_err(failed("write", &file))?;
+        let text = format!("{}\n", address.port());
+        whole_file::replace(&file, Promise::PrivateAndDurable, |file| file.write_all(text.as_bytes()))
+            .map_err(failed("write", &file))?;
         let words = format!(", which listens on {address}");
         self.lock.write_all(words.as_bytes()).map_err(failed("write", &self.path.join(LOCK_FILE)))?;
         Ok((listener, address))

@@ -16,7 +16,7 @@ pub mod collect;
 pub mod commit;
 pub mod descriptors;
 pub mod disk;
-mod error_text;
+pub mod error_text;
 pub mod fault;
 pub mod folder;
 pub mod http;
@@ -36,6 +36,7 @@ pub mod shuffle;
 pub mod task;
 pub mod text;
 pub mod value;
+pub mod whole_file;
 
 pub use input::record;
 pub use machine::{boot_id, build_id, host_name, memory_bytes as machine_memory_bytes};

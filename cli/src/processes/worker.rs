@@ -184,7 +184,7 @@ fn worker_bind(
 ) -> anyhow::Result<Bind> {
     let ip = match settings.listen {
         Some(ip) => ip,
-        None => runtime.block_on(own_address(master)).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        None => runtime.block_on(master.own_address()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     };
     let transport = match (&master.pin, ip.is_loopback()) {
         (Some(_), false) => {
@@ -195,17 +195,4 @@ fn worker_bind(
         _ => Transport::Plain,
     };
     Ok(Bind { address: SocketAddr::new(ip, 0), transport, permissions: settings.permissions })
-}
-
-/// The address this machine has on the way to the master, found without waiting for the master to be there: a
-/// datagram socket only looks the route up.
-async fn own_address(master: &Endpoint) -> Option<IpAddr> {
-    let target = tokio::net::lookup_host((master.host.as_str(), master.port)).await.ok()?.next()?;
-    let any: IpAddr = match target.ip() {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = tokio::net::UdpSocket::bind(SocketAddr::new(any, 0)).await.ok()?;
-    socket.connect(target).await.ok()?;
-    socket.local_addr().ok().map(|address| address.ip())
 }

@@ -4,6 +4,7 @@
 //! journal; `isolated.json` holds jobs alone. Not here: the report.
 
 use super::record::{Alone, Contender, RunRecord, SCHEMA};
+use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
@@ -205,13 +206,8 @@ impl Store {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(StoreError::io("make", parent))?;
         }
-        let unfinished = path.with_extension("unfinished");
-        let written = fs::File::create(&unfinished).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_data()
-        });
-        written.map_err(StoreError::io("write", &unfinished))?;
-        fs::rename(&unfinished, path).map_err(StoreError::io("rename", path))
+        whole_file::replace(path, Promise::Durable, |file| file.write_all(bytes))
+            .map_err(StoreError::io("write", path))
     }
 }
 

@@ -4,11 +4,12 @@
 //! person decides with the risk in front of them. It reads no flags and no configuration itself.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UdpSocket};
 
+use super::Endpoint;
 use super::client::Plaintext;
 use super::tls::Identity;
 
@@ -140,5 +141,23 @@ impl Bind {
             io::ErrorKind::AddrInUse => BindError::InUse { address },
             _ => BindError::Listen { address, source },
         })
+    }
+}
+
+impl Endpoint {
+    /// The address that this machine has on the way to this one, found without waiting for a server to be there: a datagram
+    /// socket only looks the route up.
+    pub async fn own_address(&self) -> Option<IpAddr> {
+        for target in tokio::net::lookup_host((self.host.as_str(), self.port)).await.ok()? {
+            let any: IpAddr = match target.ip() {
+                IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let Ok(socket) = UdpSocket::bind(SocketAddr::new(any, 0)).await else { continue };
+            if socket.connect(target).await.is_ok() {
+                return socket.local_addr().ok().map(|address| address.ip());
+            }
+        }
+        None
     }
 }

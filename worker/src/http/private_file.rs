@@ -4,7 +4,8 @@
 //! Read only if they are regular files of this user that nobody else may read, and never through a link. It is not a
 //! general file store: a content has few kilobytes.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use crate::whole_file::{self, Promise};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -74,7 +75,9 @@ pub(super) fn read_or_create<E: From<PrivateFileError>>(
     if let Some(content) = read_private(path, FILE_BYTES_MAX)? {
         return Ok(content);
     }
-    publish(directory, path, &make()?)?;
+    let content = make()?;
+    whole_file::create(path, Promise::PrivateAndDurable, |file| file.write_all(content.as_bytes()))
+        .map_err(io_error("create", path))?;
     // Read back rather than returned: another process may have been first, and its content counts.
     match read_private(path, FILE_BYTES_MAX)? {
         Some(content) => Ok(content),
@@ -156,40 +159,6 @@ pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<Stri
 /// # Errors
 /// An error of the file system.
 pub fn replace_private(path: &Path, content: &str) -> Result<(), PrivateFileError> {
-    let directory = directory_of(path);
-    let draft = draft_in(directory)?;
-    let written = write_new(&draft, content).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        // It may not even be there.
-        let _ = fs::remove_file(&draft);
-    }
-    // Else the power could bring the old content back.
-    let synced = written.and_then(|()| File::open(directory)?.sync_all());
-    synced.map_err(io_error("write", path))
-}
-
-/// A name for a file that is not whole yet.
-fn draft_in(directory: &Path) -> Result<PathBuf, PrivateFileError> {
-    let mut nonce = [0; 8];
-    getrandom::fill(&mut nonce)
-        .map_err(|error| io_error("name a temporary file in", directory)(error.into()))?;
-    Ok(directory.join(format!(".draft-{:016x}", u64::from_le_bytes(nonce))))
-}
-
-/// Writes the content beside `path` and links it there, unless something is there already.
-fn publish(directory: &Path, path: &Path, content: &str) -> Result<(), PrivateFileError> {
-    let draft = draft_in(directory)?;
-    let written = write_new(&draft, content).and_then(|()| match fs::hard_link(&draft, path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => File::open(directory)?.sync_all(),
-    });
-    let removed = fs::remove_file(&draft);
-    written.map_err(io_error("create", path))?;
-    removed.map_err(io_error("remove", &draft))
-}
-
-fn write_new(path: &Path, content: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(content.as_bytes())?;
-    file.sync_all()
+    whole_file::replace(path, Promise::PrivateAndDurable, |file| file.write_all(content.as_bytes()))
+        .map_err(io_error("write", path))
 }

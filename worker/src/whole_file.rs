@@ -1,0 +1,129 @@
+//! Files that are there whole or not at all: written beside their place under a name that nobody can guess, then put
+//! there. No link at their place is followed.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// What is promised of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Promise {
+    /// Only its owner may read it, and it is on disk before it counts, its name too.
+    PrivateAndDurable,
+    /// Who may read it is up to the process's umask; it is on disk before it counts.
+    Durable,
+    /// Who may read it is up to the process's umask, and when it is on disk to the system.
+    Plain,
+}
+
+/// Writes a file anew, in the place of one that may be there.
+///
+/// # Errors
+/// What `write` or the file system says; then nothing has changed.
+pub fn replace<E: From<io::Error>>(
+    path: &Path,
+    promise: Promise,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    let draft = draft(path, promise, write)?;
+    draft.persist(path).map_err(|error| error.error)?;
+    Ok(sync_name(path, promise)?)
+}
+
+/// Writes a file, unless one is there already.
+///
+/// # Errors
+/// What `write` or the file system says.
+pub fn create<E: From<io::Error>>(
+    path: &Path,
+    promise: Promise,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    match draft(path, promise, write)?.persist_noclobber(path) {
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error.into()),
+        _ => Ok(sync_name(path, promise)?),
+    }
+}
+
+fn draft<E: From<io::Error>>(
+    path: &Path,
+    promise: Promise,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<NamedTempFile, E> {
+    let mode = match promise {
+        Promise::PrivateAndDurable => 0o600,
+        Promise::Durable | Promise::Plain => 0o666, // less what the umask takes
+    };
+    let mut builder = tempfile::Builder::new();
+    let mut draft =
+        builder.prefix(".draft-").permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
+    write(draft.as_file_mut())?;
+    if promise != Promise::Plain {
+        draft.as_file().sync_all()?;
+    }
+    Ok(draft)
+}
+
+/// Without this the loss of power could bring the old content back.
+fn sync_name(path: &Path, promise: Promise) -> io::Result<()> {
+    match promise {
+        Promise::PrivateAndDurable | Promise::Durable => File::open(folder(path))?.sync_all(),
+        Promise::Plain => Ok(()),
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    fn text(words: &str) -> impl FnOnce(&mut File) -> io::Result<()> {
+        move |file| file.write_all(words.as_bytes())
+    }
+
+    #[test]
+    fn file_is_replaced_whole_and_a_failure_leaves_the_old_one_and_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept");
+        replace(&path, Promise::PrivateAndDurable, text("old")).unwrap();
+        let failed = replace(&path, Promise::PrivateAndDurable, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        replace(&path, Promise::PrivateAndDurable, text("new")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn link_in_the_place_of_a_file_is_replaced_and_what_it_names_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, target) = (folder.path().join("link"), folder.path().join("target"));
+        fs::write(&target, "untouched").unwrap();
+        symlink(&target, &path).unwrap();
+        replace(&path, Promise::Plain, text("new")).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "untouched");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    }
+
+    #[test]
+    fn file_that_is_there_stays_when_one_is_to_be_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        create(&path, Promise::PrivateAndDurable, text("first")).unwrap();
+        create(&path, Promise::PrivateAndDurable, text("second")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
