@@ -12,7 +12,7 @@ use gristmill_lab::paper::{
 use gristmill_lab::report::{Circumstances, Tally};
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::scratch::Scratch;
+use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_scheduler::catalogue::nearest;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -64,7 +64,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     }
     // Runs and inputs stand here while the experiments go on; what they found goes to the page.
     let interrupted = watch_interruptions()?;
-    let runs = Scratch::new("paper-")?;
+    let runs = ScratchFolder::new("paper-")?;
     run(REAL_PAPERS, flags, |experiment, context| {
         experiment(&RealContext {
             scale: context.scale,

@@ -6,9 +6,9 @@ use crate::files::InputFileError;
 use crate::terminal::{stdout_line, stdout_text};
 use clap::Args;
 use gristmill_runtime::exit;
-use gristmill_runtime::journal::Reader;
+use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::replay::{Difference, ReplayError, Replayed, replay};
+use gristmill_runtime::replay::{ReplayDifference, ReplayError, Replayed, replay};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct ReplayCommand {
 pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     let unreadable =
         |error: &dyn std::error::Error| InputFileError::new(&flags.journal, gristmill_runtime::chain(error));
-    let mut journal = Reader::open(&flags.journal).map_err(|error| unreadable(&error))?;
+    let mut journal = JournalReader::open(&flags.journal).map_err(|error| unreadable(&error))?;
     let replayed = match replay(registry, &mut journal) {
         Ok(replayed) => replayed,
         Err(ReplayError::Read { source }) => return Err(unreadable(&source).into()),
@@ -88,8 +88,8 @@ fn as_text(who: &str, replayed: &Replayed) -> String {
     text
 }
 
-fn different(difference: &Difference) -> String {
-    let Difference { line, at, order, recorded, replayed } = difference;
+fn different(difference: &ReplayDifference) -> String {
+    let ReplayDifference { line, at, order, recorded, replayed } = difference;
     let words = |order: &Option<Value>| order.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
     let which = order.map_or_else(|| "the shuffle's order".to_owned(), |order| format!("order {order}"));
     let mut text = format!("result      {which} of line {line}, at {at}, is another\n");

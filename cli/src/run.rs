@@ -15,7 +15,7 @@ use gristmill_runtime::cluster::Cluster;
 use gristmill_runtime::exit;
 use gristmill_runtime::prepared::PreparedJob;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::scratch::Scratch;
+use gristmill_runtime::scratch::ScratchFolder;
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
@@ -121,7 +121,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let printed = match &job.output {
         Some(_) => None,
         // A private one whose parts are printed.
-        None => Some(Scratch::new("output-")?),
+        None => Some(ScratchFolder::new("output-")?),
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let options = job.options(settings, output.unwrap_or_default())?;

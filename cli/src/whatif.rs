@@ -12,7 +12,7 @@ use clap::Args;
 use gristmill_lab::predict::{Measured, PredictError, PredictedJob, predict};
 use gristmill_lab::report::number;
 use gristmill_runtime::exit;
-use gristmill_runtime::journal::Reader;
+use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
@@ -76,7 +76,7 @@ struct WhatifRow {
 pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     let unusable = |words: String| InputFileError::new(&flags.journal, words);
     let mut journal =
-        Reader::open(&flags.journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
+        JournalReader::open(&flags.journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
     let measured =
         Measured::from_journal(&mut journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
     say_torn(&flags.journal, journal.torn());

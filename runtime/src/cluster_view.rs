@@ -1,6 +1,4 @@
 //! What a submitter sees of a cluster: its workers, and their files by asking them.
-//!
-//! Not here: what is made of it (`submit`, `sample`).
 
 use crate::api::{Submission, WorkerStatus};
 use gristmill_scheduler::ids::WorkerId;

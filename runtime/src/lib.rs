@@ -1,8 +1,7 @@
 //! The assembled system: what surrounds the brain (`gristmill-scheduler`) and the hands (`gristmill-worker`).
 //!
 //! The live [`master`], the embedded [`cluster`], the [`client`] and what it does to [`submit`], the standard [`jobs`],
-//! journals and their [`replay`]. Programs use it through the package `gristmill`. Not here: decisions about slots,
-//! anything that touches a record, experiments (`gristmill-lab`) and the command line (`gristmill`).
+//! journals and their [`replay`]. Programs use it through the package `gristmill`.
 
 pub mod api;
 pub mod client;
@@ -20,13 +19,14 @@ mod owner;
 pub mod prepared;
 pub mod rate;
 pub mod registry;
+mod removal;
 pub mod replay;
 mod role;
 mod sample;
 pub mod scratch;
 pub mod size;
 pub mod submit;
-pub mod submitter;
+mod submitter;
 pub mod verify_sort;
 
 /// Everything a job needs, for `use gristmill::prelude::*`.
@@ -45,18 +45,4 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
 }
 
-/// An error and its causes on one line, joined by `: `.
-#[must_use]
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let words = cause.to_string();
-        if !text.ends_with(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        next = cause.source();
-    }
-    text
-}
+pub use gristmill_worker::error_text::chain;

@@ -1,7 +1,5 @@
 //! What the kernel does when memory runs out: whom it ends first, and whether it was the one who ended a process. It sends
 //! SIGKILL, as anybody may, but it counts.
-//!
-//! Not here: what follows from it (`master::books::losses`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

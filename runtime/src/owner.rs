@@ -1,6 +1,4 @@
 //! Whose something is: a process, so that others can tell for certain when it is dead.
-//!
-//! Not here: the locks that its owner holds besides, which go with it however it dies (`scratch`, `output_dir`).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,6 +1,4 @@
 //! Rates of a network as people type them: `50MB/s`, `400Mbit/s`, `1000000`.
-//!
-//! Not here: what a rate is a limit of, and keeping to it.
 
 use crate::size::parse_bytes;
 use std::num::NonZeroU64;

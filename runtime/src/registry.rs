@@ -1,7 +1,7 @@
 //! What a program knows by name: jobs, rounds of jobs, policies, placements, estimators.
 //!
 //! A user's program registers its own and hands the registry to `cli::main` of the package `gristmill`; workers of its
-//! clusters are the same program, so they know the same names. Not here: the jobs themselves.
+//! clusters are the same program, so they know the same names.
 
 use crate::client::Client;
 use crate::prepared::PreparedJob;

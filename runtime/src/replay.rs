@@ -1,9 +1,6 @@
 //! The replay check: a journal's facts fed back through a core must give the recorded orders again.
-//!
-//! Not here: lines of journals (`journal`), and what the same jobs would have taken under another policy
-//! (`gristmill-lab`, whose `predict` tests this too, on journals of made-up runs).
 
-use crate::journal::{Header, ReadError, Reader, Record};
+use crate::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
 use crate::registry::Registry;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::Event;
@@ -30,12 +27,12 @@ pub struct Replayed {
     /// Whether the journal says that its master ended in order. If not, it may lack its last instants.
     pub ended: bool,
     /// Where the orders were others for the first time; what comes after was not looked at.
-    pub difference: Option<Difference>,
+    pub difference: Option<ReplayDifference>,
 }
 
 /// An instant whose orders were others.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// Its line in the journal.
     pub line: u64,
     /// When, by the master's clock.
@@ -51,14 +48,14 @@ pub struct Difference {
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ReplayError {
     /// The journal cannot be read.
     #[error("the journal cannot be read")]
     Read {
-        /// Why.
         #[source]
-        source: ReadError,
+        source: JournalReadError,
     },
     /// A policy, placement or estimator that this program cannot make, or a memory that the estimator refuses.
     #[error("line {line} cannot be replayed: {reason}")]
@@ -81,7 +78,6 @@ pub enum ReplayError {
     Orders {
         /// Which line.
         line: u64,
-        /// Why.
         #[source]
         source: serde_json::Error,
     },
@@ -92,14 +88,17 @@ pub enum ReplayError {
 ///
 /// # Errors
 /// What cannot be read, names that mean nothing here, and facts that no master enters.
-pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Result<Replayed, ReplayError> {
+pub fn replay<R: BufRead>(
+    registry: &Registry,
+    journal: &mut JournalReader<R>,
+) -> Result<Replayed, ReplayError> {
     let mut core = core_of(registry, journal.header())?;
     let mut replayed = Replayed::default();
     let mut commands = Vec::new();
     while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
         let line = journal.line();
         match record {
-            Record::Instant { at, facts, orders, shuffle } => {
+            JournalRecord::Instant { at, facts, orders, shuffle } => {
                 commands.clear();
                 let before = core.shuffle_revision();
                 enter(&mut core, at, &facts, &mut commands)
@@ -109,7 +108,8 @@ pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Resul
                 if let Some(order) = first_difference(&orders, &again) {
                     let (recorded, again) = (orders.get(order).cloned(), again.get(order).cloned());
                     let order = Some(order + 1);
-                    replayed.difference = Some(Difference { line, at, order, recorded, replayed: again });
+                    replayed.difference =
+                        Some(ReplayDifference { line, at, order, recorded, replayed: again });
                     return Ok(replayed);
                 }
                 let again =
@@ -117,7 +117,7 @@ pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Resul
                 let again = again.transpose().map_err(|source| ReplayError::Orders { line, source })?;
                 if shuffle != again {
                     replayed.difference =
-                        Some(Difference { line, at, order: None, recorded: shuffle, replayed: again });
+                        Some(ReplayDifference { line, at, order: None, recorded: shuffle, replayed: again });
                     return Ok(replayed);
                 }
                 replayed.shuffles += u64::from(shuffle.is_some());
@@ -125,14 +125,14 @@ pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Resul
                 replayed.facts += facts.len() as u64;
                 replayed.orders += orders.len() as u64;
             }
-            Record::DecideBy { policy, placement, .. } => {
+            JournalRecord::DecideBy { policy, placement, .. } => {
                 let name = |reason| ReplayError::Name { line, reason };
                 let policy = registry.make_policy(&policy).map_err(name)?;
                 core.decide_by(policy, registry.make_placement(&placement).map_err(name)?);
                 replayed.changes += 1;
             }
-            Record::End => replayed.ended = true,
-            Record::Job { .. } | Record::Worker { .. } => {}
+            JournalRecord::End => replayed.ended = true,
+            JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
         }
     }
     replayed.torn = journal.torn();
@@ -140,7 +140,7 @@ pub fn replay<R: BufRead>(registry: &Registry, journal: &mut Reader<R>) -> Resul
 }
 
 /// A core as the master began with.
-fn core_of(registry: &Registry, header: &Header) -> Result<Core, ReplayError> {
+fn core_of(registry: &Registry, header: &JournalHeader) -> Result<Core, ReplayError> {
     let name = |reason| ReplayError::Name { line: 1, reason };
     let policy = registry.make_policy(&header.policy).map_err(name)?;
     let placement = registry.make_placement(&header.placement).map_err(name)?;

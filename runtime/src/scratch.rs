@@ -3,9 +3,10 @@
 //! Each such folder holds a file that names its owner: host, boot, process and when that began. Whoever uses the folder,
 //! the owner and its child processes, holds a lock on that file, which goes with the last of them however they die. So a
 //! folder whose lock is free, and whose owner does not live, belongs to nobody; a later start removes it. A folder
-//! without such a file is not ours, or its owner could not lock it, and stays. Not here: what is in the folders.
+//! without such a file is not ours, or its owner could not lock it, and stays.
 
 use crate::owner::Owner;
+use crate::removal::remove_retrying;
 use gristmill_worker::http::Secret;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -24,20 +25,16 @@ const OWNER_UNWRITTEN: &str = "owner.new";
 /// Longest such file, bytes.
 const OWNER_BYTES_MAX: u64 = 4096;
 
-/// How often a folder is emptied in which somebody who is ending, such as the attempt of a dead client's job, still makes
-/// files.
-const REMOVAL_TRIES: u32 = 5;
-
 /// Entries of a place that are looked at in search of folders to sweep.
 const ENTRIES_MAX: usize = 100_000;
 
 /// A folder in the system's for temporary files, removed when dropped.
-pub struct Scratch {
+pub struct ScratchFolder {
     path: PathBuf,
-    _hold: Hold,
+    _hold: FolderLock,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// A new one, whose name says what it is for, after what the dead have left there is gone.
     ///
     /// # Errors
@@ -57,7 +54,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.path) {
             tracing::warn!(folder = %self.path.display(), %error, "a temporary folder could not be removed");
@@ -67,21 +64,21 @@ impl Drop for Scratch {
 
 /// Keeps a folder from being swept for as long as it, or that of another process, exists.
 #[derive(Debug, Default)]
-pub struct Hold(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
+pub struct FolderLock(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
 
 /// Makes a folder, 0700, that belongs to this process.
 ///
 /// # Errors
 /// A folder that cannot be made, or is there already.
-pub(crate) fn make(folder: &Path) -> io::Result<Hold> {
+pub(crate) fn make(folder: &Path) -> io::Result<FolderLock> {
     DirBuilder::new().mode(0o700).create(folder)?;
     match sign(folder) {
-        Ok(lock) => Ok(Hold(Some(lock))),
+        Ok(lock) => Ok(FolderLock(Some(lock))),
         Err(error) => {
             // Without word of its owner nobody sweeps it; all else is as it should be.
             tracing::debug!(folder = %folder.display(), %error, "the folder could not be marked as owned");
             let _ = fs::remove_file(folder.join(OWNER));
-            Ok(Hold(None))
+            Ok(FolderLock(None))
         }
     }
 }
@@ -103,14 +100,14 @@ fn sign(folder: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Somebody is sweeping it: its owner is dead.
-pub fn hold(folder: &Path) -> io::Result<Hold> {
+pub fn hold(folder: &Path) -> io::Result<FolderLock> {
     match open_owner(&folder.join(OWNER)) {
         Ok(file) => match file.try_lock_shared() {
             Err(error @ TryLockError::WouldBlock) => Err(error.into()),
             // Where there are no locks nothing is swept either.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Hold(Some(file))),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(FolderLock(Some(file))),
         },
-        Err(_) => Ok(Hold(None)),
+        Err(_) => Ok(FolderLock(None)),
     }
 }
 
@@ -169,13 +166,7 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
 /// # Errors
 /// What the file system says; a folder that is not there is none.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
-    for _ in 1..REMOVAL_TRIES {
-        match remove_once(folder) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-            removed => return removed,
-        }
-    }
-    remove_once(folder)
+    remove_retrying(|| remove_once(folder))
 }
 
 fn remove_once(folder: &Path) -> io::Result<()> {

@@ -1,6 +1,4 @@
 //! Sizes in bytes as people type them: `64MiB`, `500MB`, `4096`.
-//!
-//! Not here: printing sizes, and what a size is a limit of.
 
 /// A text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! From a job and its options to a submission: list files, cut splits, sample keys, claim the output directory.
 //!
 //! Everything here happens on the submitter, blocking, before any task starts; whatever can be refused is refused
-//! here. Not here: sending the submission and waiting (`client`).
+//! here.
 
 use crate::api::{ExactWork, SCHEMA, Submission};
 use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
@@ -84,32 +84,27 @@ impl JobOptions {
 
 /// Why a job could not be submitted.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum SubmitError {
     /// Parameters or options that make no sense.
     #[error("the job cannot be planned")]
     Plan {
-        /// Why.
         #[source]
         source: PlanError,
     },
     /// Settings of the plan that exclude each other.
     #[error("the job cannot be planned: {reason}")]
-    Settings {
-        /// Why.
-        reason: TaskError,
-    },
+    Settings { reason: TaskError },
     /// Inputs that cannot be used.
     #[error("the input cannot be used")]
     Input {
-        /// Why.
         #[source]
         source: InputError,
     },
     /// User code failed on the sample of keys.
     #[error("the keys could not be sampled")]
     Sample {
-        /// Why.
         #[source]
         source: TaskFailure,
     },
@@ -118,14 +113,10 @@ pub enum SubmitError {
     Panicked,
     /// The output directory cannot be used.
     #[error(transparent)]
-    Output {
-        /// Why.
-        source: OutputError,
-    },
+    Output { source: OutputError },
     /// No secret could be made.
     #[error("no key could be made for the job")]
     Key {
-        /// Why.
         #[source]
         source: gristmill_worker::http::SecretError,
     },

@@ -7,7 +7,7 @@ use crate::settings::{Settings, SpeedSetting};
 use crate::usage::usage;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use gristmill_runtime::cluster::Workers;
+use gristmill_runtime::cluster::WorkerProcesses;
 use gristmill_runtime::rate::parse_rate;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::units::Bytes;
@@ -83,7 +83,7 @@ impl WorkerFlags {
     ///
     /// # Errors
     /// Numbers that make no worker.
-    pub fn workers(&self, settings: &Settings, memory: Bytes) -> anyhow::Result<Workers> {
+    pub fn workers(&self, settings: &Settings, memory: Bytes) -> anyhow::Result<WorkerProcesses> {
         let count = self.count(settings)?;
         let slots = self.slots(settings)?;
         let speeds = self.speeds(settings)?;
@@ -101,7 +101,7 @@ impl WorkerFlags {
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
             ..WorkerSettings::new(slots, memory)
         };
-        Ok(Workers { count, each, speeds, spill_dirs })
+        Ok(WorkerProcesses { count, each, speeds, spill_dirs })
     }
 
     fn speeds(&self, settings: &Settings) -> anyhow::Result<Vec<f64>> {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use std::num::NonZeroU64;
 
-    fn workers(flags: &WorkerFlags, settings: &str) -> Result<Workers, String> {
+    fn workers(flags: &WorkerFlags, settings: &str) -> Result<WorkerProcesses, String> {
         let settings: Settings = toml::from_str(settings).unwrap();
         flags.workers(&settings, Bytes::mib(64)).map_err(|error| error.to_string())
     }

@@ -14,7 +14,7 @@ use gristmill_runtime::cluster::{ChildConfig, MasterReady, remove_folders};
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::Tokens;
-use gristmill_runtime::master::{MasterConfig, Prepared};
+use gristmill_runtime::master::{MasterConfig, PreparedMaster};
 use gristmill_runtime::registry::Registry;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory};
 use std::fs;
@@ -93,7 +93,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     warn_as_root(&bind);
     let (listener, address) = runtime.block_on(held.listen(&bind))?;
     let state = held.path();
-    let prepared = Prepared::new(MasterConfig {
+    let prepared = PreparedMaster::new(MasterConfig {
         bind: bind.clone(),
         host_names: flags.allow_host.clone(),
         tokens: tokens.clone(),
@@ -123,7 +123,7 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
     let bind = Bind::loopback();
     let listener = runtime.block_on(bind.listen())?;
     let port = listener.local_addr()?.port();
-    let prepared = Prepared::new(MasterConfig {
+    let prepared = PreparedMaster::new(MasterConfig {
         bind,
         host_names: Vec::new(),
         tokens: Arc::new(Tokens::of_secret(secret)),

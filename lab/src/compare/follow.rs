@@ -4,11 +4,11 @@
 use super::CompareError;
 use super::workload::DrawnJob;
 use gristmill_runtime::api::{JobTrace, MasterStatus};
-use gristmill_runtime::client::{AsyncClient, ClientError, Ready};
+use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_scheduler::ids::JobId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Pause between looks whether all jobs have ended. Their times come from the master, so it lengthens only the run.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
@@ -45,19 +45,8 @@ pub(super) fn processors() -> Option<(f64, f64)> {
 /// Waits until so many workers have joined.
 pub(super) async fn joined(client: &AsyncClient, workers: u32) -> Result<MasterStatus, CompareError> {
     let patience = JOIN_PATIENCE + JOIN_PATIENCE_PER_WORKER * workers;
-    let all_there = async {
-        loop {
-            let master = client.master().await?;
-            if workers as usize <= master.workers.len() {
-                return Ok::<_, ClientError>(master);
-            }
-            sleep(LOOK_PAUSE / 5).await;
-        }
-    };
-    match timeout(patience, all_there).await {
-        Ok(master) => master.map_err(CompareError::client("wait for the workers")),
-        Err(_) => Err(CompareError::Missing { workers }),
-    }
+    let joined = client.await_workers(workers, patience).await;
+    joined.map_err(CompareError::client("wait for the workers"))?.ok_or(CompareError::Missing { workers })
 }
 
 pub(super) async fn trace_of(client: &AsyncClient, id: JobId) -> Result<JobTrace, CompareError> {

@@ -3,7 +3,7 @@
 mod world;
 
 use super::*;
-use gristmill_runtime::journal::{Reader, Record};
+use gristmill_runtime::journal::{JournalReader, JournalRecord};
 use gristmill_runtime::replay::{ReplayError, Replayed, replay};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{JobId, TaskId, WorkerId};
@@ -24,11 +24,11 @@ fn journal_of(world: &World) -> String {
 }
 
 fn replay_text(text: &str) -> Result<Replayed, ReplayError> {
-    replay(&Registry::standard(), &mut Reader::new(text.as_bytes()).unwrap())
+    replay(&Registry::standard(), &mut JournalReader::new(text.as_bytes()).unwrap())
 }
 
 fn measure(text: &str) -> Measured {
-    Measured::from_journal(&mut Reader::new(text.as_bytes()).unwrap()).unwrap()
+    Measured::from_journal(&mut JournalReader::new(text.as_bytes()).unwrap()).unwrap()
 }
 
 /// Numbers of a seed, which is printed.
@@ -242,7 +242,7 @@ fn a_task_counts_by_its_last_good_attempt() {
 }
 
 /// The lines of a journal after the header of a world's.
-fn by_hand(records: &[Record]) -> String {
+fn by_hand(records: &[JournalRecord]) -> String {
     let header = journal_of(&World::of("fifo", 1, 1, Vec::new()));
     let lines = records.iter().map(|record| serde_json::to_string(record).unwrap());
     std::iter::once(header.lines().next().unwrap().to_owned()).chain(lines).map(|line| line + "\n").collect()
@@ -259,7 +259,7 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
     let (map, first) = (TaskId::map(job, 0).attempt(0), TaskId::reduce(job, 0).attempt(0));
     let next = TaskId::reduce(job, 0).attempt(1);
     let ms = |ms: u64| Time(ms * 1_000_000);
-    let instant = |at: u64, fact: Event, orders: Vec<Value>| Record::Instant {
+    let instant = |at: u64, fact: Event, orders: Vec<Value>| JournalRecord::Instant {
         at: ms(at),
         facts: vec![fact],
         orders,

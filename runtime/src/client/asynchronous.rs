@@ -28,7 +28,7 @@ use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -438,7 +438,7 @@ impl AsyncClient {
     ) -> Result<Option<Serving>, ClientError> {
         let own = match options.serve {
             Some(address) => address,
-            None => match self.own_address().await {
+            None => match self.master.own_address().await {
                 Some(address) if !address.is_loopback() => address,
                 _ => return Ok(None),
             },
@@ -467,18 +467,6 @@ impl AsyncClient {
         let parts = planned.output.parts(options.sync).map_err(|source| ClientError::Start { source })?;
         let task = tokio::spawn(submitter::run(listener, transport, auth, files, parts));
         Ok(Some(Serving(task)))
-    }
-
-    /// The address from which the master is reached.
-    async fn own_address(&self) -> Option<IpAddr> {
-        if let Ok(address) = self.master.host.parse::<IpAddr>()
-            && address.is_loopback()
-        {
-            return Some(address);
-        }
-        let master = (self.master.host.as_str(), self.master.port);
-        let stream = tokio::net::TcpStream::connect(master).await.ok()?;
-        stream.local_addr().ok().map(|address| address.ip())
     }
 
     /// Submits and waits until the output is to be published. While the connection in `open` lasts, the output is left to us.

@@ -17,7 +17,7 @@ const DYING_PAUSE: Duration = Duration::from_millis(5);
 pub(super) fn private_folders(
     places: &[PathBuf],
     secret: &Secret,
-) -> Result<(Vec<PathBuf>, Vec<scratch::Hold>), ClusterError> {
+) -> Result<(Vec<PathBuf>, Vec<scratch::FolderLock>), ClusterError> {
     let places = match places {
         [] => vec![std::env::temp_dir()],
         places => places.to_vec(),
@@ -42,7 +42,7 @@ pub(super) fn private_folders(
 }
 
 /// Removes a worker's folders, and if whoever made what they lie in was killed, that too once nobody else uses it.
-pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::Hold>, orphaned: bool) {
+pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::FolderLock>, orphaned: bool) {
     remove_folders(folders);
     drop(holds);
     if !orphaned {

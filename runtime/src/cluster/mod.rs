@@ -10,7 +10,7 @@ mod workers;
 
 pub use child::{ChildConfig, MasterChild, MasterReady, WorkerChild};
 pub use folders::{leave_folders, remove_folders};
-pub use workers::Workers;
+pub use workers::WorkerProcesses;
 
 use crate::api::ROOT;
 use crate::deciders::DeciderNames;
@@ -39,7 +39,7 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct ClusterConfig {
     /// Its workers.
-    pub workers: Workers,
+    pub workers: WorkerProcesses,
     /// Who decides.
     pub deciders: DeciderNames,
     /// The pools that jobs may name, with their weights; empty: any.
@@ -50,6 +50,7 @@ pub struct ClusterConfig {
 
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ClusterError {
     /// A process of this executable could not be started or ended at once.
@@ -57,23 +58,19 @@ pub enum ClusterError {
     Start {
         /// Master or worker.
         role: &'static str,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// A private folder could not be made.
     #[error("could not make the folder {path}")]
     Folder {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// No randomness.
     #[error("no secret could be made")]
     Secret {
-        /// Why.
         #[source]
         source: SecretError,
     },
@@ -89,7 +86,7 @@ pub struct Cluster {
     stop: watch::Sender<bool>,
     supervisors: JoinSet<Option<u8>>,
     folders: Vec<PathBuf>,
-    _holds: Vec<scratch::Hold>,
+    _holds: Vec<scratch::FolderLock>,
 }
 
 impl Cluster {
@@ -113,7 +110,7 @@ impl Cluster {
         config: &ClusterConfig,
         secret: Secret,
         folders: Vec<PathBuf>,
-        holds: Vec<scratch::Hold>,
+        holds: Vec<scratch::FolderLock>,
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
         let mut child = child::start("master", Stdio::piped()).map_err(failed)?;
@@ -168,7 +165,7 @@ impl Cluster {
     /// Ends all processes and removes their folders. Processes that do not end in time are killed.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        // Workers first: the master removes their folders when it ends.
+        // WorkerProcesses first: the master removes their folders when it ends.
         while self.supervisors.join_next().await.is_some() {}
         let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         let path = format!("{ROOT}/shutdown");

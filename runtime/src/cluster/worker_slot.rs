@@ -51,7 +51,7 @@ pub(super) struct WorkerSlot {
     pub(super) memory_kills: MemoryKills,
     pub(super) stopping: watch::Receiver<bool>,
     /// Of folders that somebody had removed.
-    pub(super) made_again: Vec<scratch::Hold>,
+    pub(super) made_again: Vec<scratch::FolderLock>,
 }
 
 /// The process in a slot.

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 /// Worker processes of one machine.
 #[derive(Clone, Debug)]
-pub struct Workers {
+pub struct WorkerProcesses {
     /// How many processes.
     pub count: u32,
     /// What each is made to be. More than one slot lets user code that aborts take others' attempts with it.
@@ -25,7 +25,7 @@ pub struct Workers {
     pub spill_dirs: Vec<PathBuf>,
 }
 
-impl Workers {
+impl WorkerProcesses {
     /// Memory of all of them.
     #[must_use]
     pub fn memory(&self) -> Bytes {

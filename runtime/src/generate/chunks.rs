@@ -1,6 +1,4 @@
 //! Chunks of a file: made by several threads, written in order by one; and the random numbers of a chunk.
-//!
-//! Not here: what is in a chunk.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -5,8 +5,6 @@
 //! cipher with 8 rounds as in `rand_chacha`) keyed by the seed, with stream number `n * 2^56 + i`. All choices
 //! are integer arithmetic on its 64-bit outputs. What the bytes are is part of the promise: a change of them
 //! is a new [`ALGORITHM`].
-//!
-//! Not here: inputs of tests of the scheduler, and realistic data.
 
 mod chunks;
 mod records;
@@ -26,9 +24,9 @@ use std::path::{Path, PathBuf};
 pub const ALGORITHM: &str = "gristmill-gen-1";
 
 /// Most words of a vocabulary: the tables that draw them take 16 bytes and a word of text each.
-pub const WORDS_MAX: u32 = 1 << 24;
+pub(crate) const WORDS_MAX: u32 = 1 << 24;
 /// Largest exponent of the Zipf law. Beyond it, all but the first words have weight one of 2^32.
-pub const EXPONENT_MAX: f64 = 10.0;
+pub(crate) const EXPONENT_MAX: f64 = 10.0;
 
 /// What `gristmill gen` writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, serde::Serialize)]
@@ -91,9 +89,10 @@ pub struct GeneratedFile {
 
 /// Why nothing was generated. A file that was begun is removed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// The exponent is no number, negative, or over [`EXPONENT_MAX`].
+    /// The exponent is no number, negative, or over 10.
     #[error("--exponent cannot be {exponent}: it must lie between 0 and {EXPONENT_MAX}")]
     Exponent {
         /// As given.
@@ -109,10 +108,7 @@ pub enum GenerateError {
     },
     /// A file of that name exists.
     #[error("{path} exists; --overwrite replaces it", path = path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// A file or directory cannot be made or written.
     #[error("could not write {path}", path = path.display())]
     Write {

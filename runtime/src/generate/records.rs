@@ -1,7 +1,5 @@
 //! Records of 100 bytes: 10 random printable bytes as key, a space, the record's number in 20 digits, a space,
 //! 67 letters that depend on the number, a line break. So they are both fixed-length records and lines.
-//!
-//! Not here: sorting them.
 
 use super::GenerateError;
 use super::chunks::{Draws, Stream};

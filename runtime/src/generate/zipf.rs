@@ -4,8 +4,6 @@
 //! the last bits of the power function, which differ between mathematical libraries. Everything after
 //! that is exact: with `n` ranks of total weight `W`, each of the `n` columns has room for `W` and holds
 //! `n * weight` of its own rank up to its threshold and one other rank above it.
-//!
-//! Not here: what a rank stands for.
 
 use super::chunks::Draws;
 

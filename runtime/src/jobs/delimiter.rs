@@ -1,6 +1,4 @@
 //! The byte between fields, as people type it.
-//!
-//! Not here: splitting records at it.
 
 /// A text that is not one byte.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,6 @@
 //!
 //! A zero byte becomes `00 FF`, and `00 00` ends the string. A string that is the beginning of another sorts
 //! before it, because its end is less than whatever follows in the other.
-//!
-//! Not here: keys of one part, which need no end, and the keys of the job API.
 
 /// Appends `bytes` with its end.
 pub(super) fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {

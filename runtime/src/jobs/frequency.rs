@@ -1,6 +1,4 @@
 //! The most frequent keys first: the reducer of `wordcount --top` and `grep --count-matches`.
-//!
-//! Not here: counting; its input are counts that were summed by a combiner.
 
 use gristmill_worker::prelude::*;
 use std::cmp::Reverse;

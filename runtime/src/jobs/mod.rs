@@ -1,6 +1,4 @@
 //! The standard jobs, written against the public API alone: nothing in the engine knows their names.
-//!
-//! Not here: how they are registered and how their flags reach a command line.
 
 mod delimiter;
 mod escape;

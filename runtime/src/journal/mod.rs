@@ -1,12 +1,11 @@
 //! The master's journal: every instant with its facts and the orders that followed, line by line as JSON.
 //!
-//! The first line is the [`Header`], with all that a core needs to begin the same; every further line is a [`Record`].
-//! Fed back through a core, the facts must give the same orders. Reading is in [`Reader`]. Not here: who writes when
-//! (`master`), and what is made of a journal (`replay`).
+//! The first line is the [`JournalHeader`], with all that a core needs to begin the same; every further line is a [`JournalRecord`].
+//! Fed back through a core, the facts must give the same orders. Reading is in [`JournalReader`].
 
 mod reader;
 
-pub use reader::{LINE_BYTES_MAX, ReadError, Reader};
+pub use reader::{JournalReadError, JournalReader, LINE_BYTES_MAX};
 
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::{CoreConfig, ShuffleOrder};
@@ -23,7 +22,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+pub struct JournalHeader {
     /// [`SCHEMA`].
     pub schema: u32,
     /// Version of the program.
@@ -45,7 +44,7 @@ pub struct Header {
 /// Every further line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Record {
+pub enum JournalRecord {
     /// Facts of one instant and the orders that followed.
     Instant {
         /// When, by the master's clock.
@@ -101,7 +100,7 @@ impl Journal {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
+    pub fn create(path: &Path, header: &JournalHeader) -> io::Result<Self> {
         let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let mut journal = Self { file: BufWriter::new(file) };
         journal.line(header)?;
@@ -130,17 +129,17 @@ impl Journal {
         }
         #[derive(Serialize)]
         #[serde(rename_all = "snake_case")]
-        enum Line<'a> {
+        enum JournalLine<'a> {
             Instant(Instant<'a>),
         }
-        self.line(&Line::Instant(Instant { at, facts, orders, shuffle }))
+        self.line(&JournalLine::Instant(Instant { at, facts, orders, shuffle }))
     }
 
     /// Appends any other record.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn record(&mut self, record: &Record) -> io::Result<()> {
+    pub fn record(&mut self, record: &JournalRecord) -> io::Result<()> {
         self.line(record)
     }
 

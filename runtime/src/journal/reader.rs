@@ -1,9 +1,9 @@
 //! A journal line by line, as it was written.
 //!
-//! A master that was killed leaves a last line without its end: it is left out and told of by [`Reader::torn`]. Every
-//! other line that is none is an error with its number. Not here: whether the facts make sense (`replay`).
+//! A master that was killed leaves a last line without its end: it is left out and told of by [`JournalReader::torn`]. Every
+//! other line that is none is an error with its number.
 
-use super::{Header, Record, SCHEMA};
+use super::{JournalHeader, JournalRecord, SCHEMA};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -13,12 +13,12 @@ pub const LINE_BYTES_MAX: u64 = 512 << 20;
 
 /// Why a journal cannot be read on. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum JournalReadError {
     /// There is no such file, or it must not be read.
     #[error("could not open the journal")]
     Open {
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -27,7 +27,6 @@ pub enum ReadError {
     Io {
         /// Which line.
         line: u64,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -63,9 +62,9 @@ pub enum ReadError {
 
 /// Reads a journal.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct JournalReader<R> {
     source: R,
-    header: Header,
+    header: JournalHeader,
     /// The line read last.
     line: u64,
     torn: Option<u64>,
@@ -78,31 +77,31 @@ struct Version {
     schema: u64,
 }
 
-impl Reader<BufReader<File>> {
+impl JournalReader<BufReader<File>> {
     /// Opens a journal and reads its header.
     ///
     /// # Errors
-    /// As [`Reader::new`].
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| ReadError::Open { source })?;
+    /// As [`JournalReader::new`].
+    pub fn open(path: &Path) -> Result<Self, JournalReadError> {
+        let file = File::open(path).map_err(|source| JournalReadError::Open { source })?;
         Self::new(BufReader::new(file))
     }
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> JournalReader<R> {
     /// Reads the header.
     ///
     /// # Errors
     /// What is no journal, one of another schema, and whatever keeps the source from being read.
-    pub fn new(mut source: R) -> Result<Self, ReadError> {
+    pub fn new(mut source: R) -> Result<Self, JournalReadError> {
         let mut buffer = Vec::new();
         if !line_of(&mut source, 1, &mut buffer)? {
-            return Err(ReadError::NoJournal { source: None });
+            return Err(JournalReadError::NoJournal { source: None });
         }
-        let none = |source| ReadError::NoJournal { source: Some(source) };
+        let none = |source| JournalReadError::NoJournal { source: Some(source) };
         let Version { schema } = serde_json::from_slice(&buffer).map_err(none)?;
         if schema != u64::from(SCHEMA) {
-            return Err(ReadError::Schema { found: schema });
+            return Err(JournalReadError::Schema { found: schema });
         }
         let header = serde_json::from_slice(&buffer).map_err(none)?;
         Ok(Self { source, header, line: 1, torn: None, buffer })
@@ -110,7 +109,7 @@ impl<R: BufRead> Reader<R> {
 
     /// The first line.
     #[must_use]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &JournalHeader {
         &self.header
     }
 
@@ -130,7 +129,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// A line that is no record, or whatever keeps the source from being read.
-    pub fn record(&mut self) -> Result<Option<Record>, ReadError> {
+    pub fn record(&mut self) -> Result<Option<JournalRecord>, JournalReadError> {
         let line = self.line + 1;
         self.buffer.clear();
         if !line_of(&mut self.source, line, &mut self.buffer)? {
@@ -146,17 +145,17 @@ impl<R: BufRead> Reader<R> {
                 self.torn = Some(line);
                 Ok(None)
             }
-            Err(source) => Err(ReadError::Line { line, source }),
+            Err(source) => Err(JournalReadError::Line { line, source }),
         }
     }
 }
 
 /// Reads one line with its end, if it has one; says whether there was anything.
-fn line_of(source: &mut impl BufRead, line: u64, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
+fn line_of(source: &mut impl BufRead, line: u64, buffer: &mut Vec<u8>) -> Result<bool, JournalReadError> {
     let read = source.take(LINE_BYTES_MAX + 1).read_until(b'\n', buffer);
-    let read = read.map_err(|source| ReadError::Io { line, source })?;
+    let read = read.map_err(|source| JournalReadError::Io { line, source })?;
     if LINE_BYTES_MAX < read as u64 {
-        return Err(ReadError::TooLong { line });
+        return Err(JournalReadError::TooLong { line });
     }
     Ok(0 < read)
 }

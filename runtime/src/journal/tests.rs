@@ -6,8 +6,8 @@ use gristmill_scheduler::job::{Exact, JobSpec, MapSpec};
 use gristmill_scheduler::units::Bytes;
 use proptest::prelude::*;
 
-fn header() -> Header {
-    Header {
+fn header() -> JournalHeader {
+    JournalHeader {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
         build: "test".to_owned(),
@@ -25,8 +25,8 @@ fn journal(lines: &[&str]) -> String {
     std::iter::once(header.as_str()).chain(lines.iter().copied()).map(|line| format!("{line}\n")).collect()
 }
 
-fn error(text: &str) -> ReadError {
-    let mut reader = match Reader::new(text.as_bytes()) {
+fn error(text: &str) -> JournalReadError {
+    let mut reader = match JournalReader::new(text.as_bytes()) {
         Ok(reader) => reader,
         Err(error) => return error,
     };
@@ -47,9 +47,9 @@ fn what_was_written_is_read_with_its_lines() {
     let path = folder.path().join("journal");
     let mut journal = Journal::create(&path, &header()).unwrap();
     let records = [
-        Record::Worker { worker: WorkerId(1), speed: 0.8, nic_bytes_per_second: Some(50_000_000) },
-        Record::Job { job: JobId(1), name: "sort".to_owned(), parameters: "{}".to_owned() },
-        Record::DecideBy { at: Time(3), policy: "fifo".to_owned(), placement: "pull".to_owned() },
+        JournalRecord::Worker { worker: WorkerId(1), speed: 0.8, nic_bytes_per_second: Some(50_000_000) },
+        JournalRecord::Job { job: JobId(1), name: "sort".to_owned(), parameters: "{}".to_owned() },
+        JournalRecord::DecideBy { at: Time(3), policy: "fifo".to_owned(), placement: "pull".to_owned() },
     ];
     records.iter().for_each(|record| journal.record(record).unwrap());
     let joined = Event::WorkerJoined {
@@ -61,13 +61,13 @@ fn what_was_written_is_read_with_its_lines() {
         .instant(Time(9), std::slice::from_ref(&joined), &[Command::WakeAt { time: Time(11) }], None)
         .unwrap();
     journal.flush().unwrap();
-    let mut reader = Reader::open(&path).unwrap();
+    let mut reader = JournalReader::open(&path).unwrap();
     assert_eq!(reader.header(), &header());
     for (record, line) in records.into_iter().zip(2..) {
         assert_eq!((reader.record().unwrap(), reader.line()), (Some(record), line));
     }
     let orders = vec![serde_json::json!({"wake_at": {"time": 11}})];
-    let instant = Record::Instant { at: Time(9), facts: vec![joined], orders, shuffle: None };
+    let instant = JournalRecord::Instant { at: Time(9), facts: vec![joined], orders, shuffle: None };
     assert_eq!((reader.record().unwrap(), reader.line()), (Some(instant), 5));
     assert_eq!((reader.record().unwrap(), reader.torn()), (None, None));
 }
@@ -85,14 +85,14 @@ fn a_journal_that_exists_is_not_touched() {
 fn what_is_no_journal_is_refused() {
     for text in ["", "\n", "hello\n", "{}\n", "[1]\n", "{\"schema\":1}\n", "\u{0}\n"] {
         let error = error(text);
-        assert!(matches!(error, ReadError::NoJournal { .. }), "{text:?}: {error}");
+        assert!(matches!(error, JournalReadError::NoJournal { .. }), "{text:?}: {error}");
     }
 }
 
 #[test]
 fn a_journal_of_another_schema_is_refused_with_both_numbers() {
     let error = error("{\"schema\":2,\"whatever\":true}\n");
-    assert!(matches!(error, ReadError::Schema { found: 2 }), "{error}");
+    assert!(matches!(error, JournalReadError::Schema { found: 2 }), "{error}");
     assert_eq!(error.to_string(), "this is a journal of schema 2, and only schema 1 can be read");
 }
 
@@ -100,7 +100,7 @@ fn a_journal_of_another_schema_is_refused_with_both_numbers() {
 fn a_line_that_is_no_record_is_refused_with_its_number() {
     for line in ["", "{}", "null", "{\"instant\":{}}", "{\"later\":{}}"] {
         let error = error(&journal(&[TICK, line, TICK]));
-        assert!(matches!(error, ReadError::Line { line: 3, .. }), "{line:?}: {error}");
+        assert!(matches!(error, JournalReadError::Line { line: 3, .. }), "{line:?}: {error}");
     }
 }
 
@@ -108,11 +108,11 @@ fn a_line_that_is_no_record_is_refused_with_its_number() {
 fn a_last_line_that_is_cut_off_is_told_and_all_before_it_read() {
     let whole = journal(&[TICK, TICK]);
     for cut in 2..TICK.len() {
-        let mut reader = Reader::new(&whole.as_bytes()[..whole.len() - cut]).unwrap();
+        let mut reader = JournalReader::new(&whole.as_bytes()[..whole.len() - cut]).unwrap();
         assert!(reader.record().unwrap().is_some());
         assert_eq!((reader.record().unwrap(), reader.torn()), (None, Some(3)), "without {cut} bytes");
     }
-    let mut reader = Reader::new(&whole.as_bytes()[..whole.len() - 1]).unwrap();
+    let mut reader = JournalReader::new(&whole.as_bytes()[..whole.len() - 1]).unwrap();
     assert!(reader.record().unwrap().is_some() && reader.record().unwrap().is_some());
     assert_eq!((reader.record().unwrap(), reader.torn()), (None, None), "only the line break is missing");
 }

@@ -1,6 +1,6 @@
 //! Which role each of the master's routes needs.
 //!
-//! A route that is not named here needs the role that may do everything. Not here: what the routes do (`routes`).
+//! A route that is not named here needs the role that may do everything.
 
 use super::routes::route;
 use super::tokens::Tokens;

@@ -1,15 +1,14 @@
 //! What the estimator has learned, kept in a file between one master and the next.
 //!
-//! Written anew under another name and put in place with a rename, readable for its owner alone. A damaged file is
-//! moved aside, one of another estimator left alone. Not here: what is learned (the estimator).
+//! A damaged file is moved aside, one of another estimator left alone. What is learned is the estimator's affair.
 
 use gristmill_scheduler::estimate::Estimator;
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tokio::task::JoinHandle;
 
@@ -25,7 +24,7 @@ const PAUSE: Span = Span::whole_seconds(3);
 /// The file's contents.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct SavedHistory {
     /// [`SCHEMA`].
     schema: u32,
     /// Whose memory it is.
@@ -41,7 +40,7 @@ pub(super) struct HistoryFile {
     /// When the next writing is due.
     due: Option<Time>,
     /// Not before this time.
-    rested: Time,
+    not_before: Time,
     writing: Option<JoinHandle<()>>,
 }
 
@@ -66,7 +65,7 @@ impl HistoryFile {
             }
             Err(reason) => set_aside(&path, &reason),
         }
-        Some(Self { path, estimator: estimator.name(), due: None, rested: Time::ZERO, writing: None })
+        Some(Self { path, estimator: estimator.name(), due: None, not_before: Time::ZERO, writing: None })
     }
 
     /// When [`HistoryFile::keep`] has something to do.
@@ -77,16 +76,16 @@ impl HistoryFile {
     /// Writes what is known now if something was learned, or was a while ago and could not be written yet.
     pub(super) fn keep(&mut self, now: Time, learned: bool, memory: impl FnOnce() -> Value) {
         if learned && self.due.is_none() {
-            self.due = Some(self.rested.max(now));
+            self.due = Some(self.not_before.max(now));
         }
         let busy = self.writing.as_ref().is_some_and(|writing| !writing.is_finished());
         if self.due.is_none_or(|due| now < due) {
             return;
         }
-        self.rested = now + PAUSE;
+        self.not_before = now + PAUSE;
         if busy {
             // A disk that takes so long gets another pause.
-            self.due = Some(self.rested);
+            self.due = Some(self.not_before);
             return;
         }
         self.due = None;
@@ -102,13 +101,13 @@ impl HistoryFile {
         save(&self.path, &self.of(memory));
     }
 
-    fn of(&self, memory: Value) -> Kept {
-        Kept { schema: SCHEMA, estimator: self.estimator.to_owned(), memory }
+    fn of(&self, memory: Value) -> SavedHistory {
+        SavedHistory { schema: SCHEMA, estimator: self.estimator.to_owned(), memory }
     }
 }
 
 /// What the file says; `None` if there is none. `Err` says in words what is wrong with it.
-fn read(path: &Path) -> Result<Option<Kept>, String> {
+fn read(path: &Path) -> Result<Option<SavedHistory>, String> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -119,7 +118,7 @@ fn read(path: &Path) -> Result<Option<Kept>, String> {
     if FILE_BYTES_MAX < text.len() as u64 {
         return Err(format!("it is longer than {FILE_BYTES_MAX} bytes"));
     }
-    let kept: Kept = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let kept: SavedHistory = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     if kept.schema != SCHEMA {
         return Err(format!("its schema {} is not {SCHEMA}", kept.schema));
     }
@@ -142,18 +141,15 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// A history that cannot be written is a pity, and no reason to stop.
-fn save(path: &Path, kept: &Kept) {
+fn save(path: &Path, kept: &SavedHistory) {
     if let Err(error) = write(path, kept) {
         tracing::warn!(path = %path.display(), %error, "the history could not be written");
     }
 }
 
-fn write(path: &Path, kept: &Kept) -> io::Result<()> {
-    let fresh = beside(path, "new");
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    file.write_all(&serde_json::to_vec(kept)?)?;
-    file.sync_all()?;
-    fs::rename(&fresh, path)
+fn write(path: &Path, saved: &SavedHistory) -> io::Result<()> {
+    let text = serde_json::to_vec(saved)?;
+    whole_file::replace(path, Promise::PrivateAndDurable, |file| file.write_all(&text))
 }
 
 #[cfg(test)]

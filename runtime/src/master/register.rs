@@ -3,10 +3,11 @@
 //!
 //! One line of JSON for each thing noted, appended; written anew when it has grown. Numbers are reserved in blocks
 //! that are synced to disk before the first of them is given out, so that no end of a master, however sudden, makes a
-//! number come twice. Not here: how jobs stand (`books`). The master of a `run` keeps no register.
+//! number come twice. The master of a `run` keeps no register.
 
 use crate::api::{FailureCode, JobFailure, JobState, JobStatus};
 use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,7 +24,7 @@ const LINES_MAX: usize = 10_000;
 /// One line, as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Note<'a> {
+enum RegisterNote<'a> {
     /// Numbers below this one may have been given out.
     Reserved(u32),
     /// The master has ended in order, and this is the next number.
@@ -39,7 +40,7 @@ enum Note<'a> {
 /// One line, as it is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum RegisterLine {
     Reserved(u32),
     Rest(u32),
     Workers(u32),
@@ -48,7 +49,7 @@ enum Line {
 }
 
 /// The register of one master.
-pub struct Register {
+pub(crate) struct Register {
     file: Option<(PathBuf, File)>,
     next: u32,
     reserved: u32,
@@ -67,7 +68,7 @@ pub struct Register {
 
 impl Register {
     /// Numbers from 1, written nowhere: for a master that goes with its jobs.
-    pub fn volatile() -> Self {
+    pub(crate) fn in_memory() -> Self {
         Self {
             file: None,
             next: 1,
@@ -87,8 +88,8 @@ impl Register {
     ///
     /// # Errors
     /// A file that can be neither read nor written.
-    pub fn open(path: &Path, jobs_max: usize) -> io::Result<Self> {
-        let mut register = Self::volatile();
+    pub(crate) fn open(path: &Path, jobs_max: usize) -> io::Result<Self> {
+        let mut register = Self::in_memory();
         let text = match fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -102,7 +103,7 @@ impl Register {
             register.past.pop_first();
         }
         for (job, status) in &register.past {
-            register.lines.insert(*job, line(&Note::Ended(status))?);
+            register.lines.insert(*job, line(&RegisterNote::Ended(status))?);
         }
         register.file =
             Some((path.to_owned(), File::options().append(true).create(true).mode(0o600).open(path)?));
@@ -115,11 +116,11 @@ impl Register {
         let mut damaged = 0_u32;
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match serde_json::from_slice(line) {
-                Ok(Line::Reserved(below)) => self.next = self.next.max(below),
-                Ok(Line::Rest(next)) => self.next = next,
-                Ok(Line::Workers(next)) => self.next_worker = next,
-                Ok(Line::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
-                Ok(Line::Ended(status)) => drop(self.past.insert(status.job, *status)),
+                Ok(RegisterLine::Reserved(below)) => self.next = self.next.max(below),
+                Ok(RegisterLine::Rest(next)) => self.next = next,
+                Ok(RegisterLine::Workers(next)) => self.next_worker = next,
+                Ok(RegisterLine::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
+                Ok(RegisterLine::Ended(status)) => drop(self.past.insert(status.job, *status)),
                 Err(_) => damaged += 1,
             }
         }
@@ -137,7 +138,7 @@ impl Register {
     ///
     /// # Errors
     /// A reservation that cannot be written, or no number that is left.
-    pub fn take(&mut self) -> io::Result<JobId> {
+    pub(crate) fn next_job(&mut self) -> io::Result<JobId> {
         if self.next == self.reserved {
             self.reserve()?;
         }
@@ -148,17 +149,17 @@ impl Register {
 
     /// A number that no worker has had: inputs name workers by their numbers. If none can be reserved, the worker is
     /// taken all the same.
-    pub fn take_worker(&mut self) -> WorkerId {
+    pub(crate) fn next_worker(&mut self) -> WorkerId {
         if self.workers_reserved <= self.next_worker {
             let below = self.next_worker.saturating_add(BLOCK);
-            let result = line(&Note::Workers(below)).and_then(|line| {
+            let result = line(&RegisterNote::Workers(below)).and_then(|line| {
                 self.append(&line)?;
                 self.sync()
             });
             if result.is_ok() {
                 self.workers_reserved = below;
             }
-            self.tell(result);
+            self.report(result);
         }
         let worker = WorkerId(self.next_worker);
         self.next_worker += 1;
@@ -166,74 +167,74 @@ impl Register {
     }
 
     /// Whether this number was given out at some time.
-    pub fn has_given(&self, job: JobId) -> bool {
+    pub(crate) fn was_given_out(&self, job: JobId) -> bool {
         0 < job.0 && job.0 < self.next
     }
 
     /// How a job of an earlier master ended.
-    pub fn past(&self, job: JobId) -> Option<&JobStatus> {
+    pub(crate) fn past(&self, job: JobId) -> Option<&JobStatus> {
         self.past.get(&job)
     }
 
     /// All of them, oldest first.
-    pub fn all_past(&self) -> impl ExactSizeIterator<Item = &JobStatus> {
+    pub(crate) fn past_jobs(&self) -> impl ExactSizeIterator<Item = &JobStatus> {
         self.past.values()
     }
 
     /// A job has come.
-    pub fn came(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
+    pub(crate) fn job_arrived(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
         if self.file.is_some()
             && let Some(status) = status()
         {
-            self.note(status.job, &Note::Came(&status));
+            self.note(status.job, &RegisterNote::Came(&status));
         }
     }
 
     /// A job has ended.
-    pub fn ended(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
+    pub(crate) fn ended(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
         if self.file.is_some()
             && let Some(status) = status()
         {
-            self.note(status.job, &Note::Ended(&status));
+            self.note(status.job, &RegisterNote::Ended(&status));
         }
     }
 
     /// A job need not be remembered any more.
-    pub fn forget(&mut self, job: JobId) {
+    pub(crate) fn forget(&mut self, job: JobId) {
         self.past.remove(&job);
         self.lines.remove(&job);
     }
 
     /// The oldest job of an earlier master need not be remembered any more.
-    pub fn forget_oldest(&mut self) {
+    pub(crate) fn forget_oldest(&mut self) {
         if let Some((job, _)) = self.past.pop_first() {
             self.lines.remove(&job);
         }
     }
 
     /// The master ends in order: its successor goes on with the very next number.
-    pub fn rest(&mut self) {
-        for note in [Note::Rest(self.next), Note::Workers(self.next_worker)] {
+    pub(crate) fn close(&mut self) {
+        for note in [RegisterNote::Rest(self.next), RegisterNote::Workers(self.next_worker)] {
             let result = line(&note).and_then(|line| self.append(&line));
-            self.tell(result);
+            self.report(result);
         }
     }
 
-    fn note(&mut self, job: JobId, note: &Note<'_>) {
+    fn note(&mut self, job: JobId, note: &RegisterNote<'_>) {
         let result = line(note).and_then(|line| {
             let result = self.append(&line);
             self.lines.insert(job, line);
             result
         });
-        self.tell(result);
+        self.report(result);
         if self.lines_max <= self.written {
-            let result = self.write_anew();
-            self.tell(result);
+            let result = self.rewrite();
+            self.report(result);
         }
     }
 
     /// A register that cannot be written costs memories, no job.
-    fn tell(&mut self, result: io::Result<()>) {
+    fn report(&mut self, result: io::Result<()>) {
         let failed = result.err();
         if let Some(error) = failed.as_ref().filter(|_| !self.failing) {
             tracing::warn!(%error, "the register of jobs could not be written: a later master will not know of all jobs");
@@ -262,8 +263,8 @@ impl Register {
         let below = self.next.checked_add(BLOCK).ok_or_else(none_left)?;
         let before = std::mem::replace(&mut self.reserved, below);
         let result = match self.written {
-            0 => self.write_anew(),
-            _ => line(&Note::Reserved(below)).and_then(|line| {
+            0 => self.rewrite(),
+            _ => line(&RegisterNote::Reserved(below)).and_then(|line| {
                 self.append(&line)?;
                 self.sync()
             }),
@@ -274,35 +275,24 @@ impl Register {
         result
     }
 
-    /// Writes what is needed under another name and puts it in place.
-    fn write_anew(&mut self) -> io::Result<()> {
+    /// Writes the file anew with what is needed.
+    fn rewrite(&mut self) -> io::Result<()> {
         let Some((path, _)) = &self.file else { return Ok(()) };
         let path = path.clone();
-        let fresh = path.with_extension("new");
-        let mut text = line(&Note::Reserved(self.reserved))?;
-        text.extend_from_slice(&line(&Note::Workers(self.workers_reserved))?);
+        let mut text = line(&RegisterNote::Reserved(self.reserved))?;
+        text.extend_from_slice(&line(&RegisterNote::Workers(self.workers_reserved))?);
         for line in self.lines.values() {
             text.extend_from_slice(line);
         }
-        let options = || {
-            let mut options = File::options();
-            options.create(true).mode(0o600);
-            options
-        };
-        let mut file = options().write(true).truncate(true).open(&fresh)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&fresh, &path)?;
-        if let Some(folder) = path.parent() {
-            File::open(folder)?.sync_all()?;
-        }
-        self.file = Some((path.clone(), options().append(true).open(&path)?));
+        whole_file::replace(&path, Promise::PrivateAndDurable, |file| file.write_all(&text))?;
+        let file = File::options().append(true).create(true).mode(0o600).open(&path)?;
+        self.file = Some((path, file));
         self.written = self.lines.len() + 2;
         Ok(())
     }
 }
 
-fn line(note: &Note<'_>) -> io::Result<Vec<u8>> {
+fn line(note: &RegisterNote<'_>) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(note)?;
     line.push(b'\n');
     Ok(line)
@@ -325,7 +315,7 @@ mod tests {
     use super::*;
 
     fn status(job: JobId, state: JobState) -> JobStatus {
-        JobStatus { state, ..crate::master::books::tests::status_of(job) }
+        JobStatus { state, ..crate::master::state::tests::status_of(job) }
     }
 
     #[test]
@@ -336,12 +326,12 @@ mod tests {
         for (jobs, in_order) in [(3, true), (0, false), (250, false), (BLOCK, false), (1, true), (2, true)] {
             let mut register = Register::open(&path, 10).unwrap();
             for _ in 0..jobs {
-                let job = register.take().unwrap().0;
+                let job = register.next_job().unwrap().0;
                 assert!(last < job, "{job} after {last}");
                 last = job;
             }
             if in_order {
-                register.rest();
+                register.close();
                 assert_eq!(Register::open(&path, 10).unwrap().next, last + 1);
                 // What was opened to look has ended suddenly.
                 last = last.max(Register::open(&path, 10).unwrap().next - 1);
@@ -358,13 +348,13 @@ mod tests {
         {
             let mut register = Register::open(&path, 10).unwrap();
             for _ in 0..workers {
-                let worker = register.take_worker().0;
+                let worker = register.next_worker().0;
                 assert!(last < worker, "{worker} after {last}");
                 last = worker;
-                register.write_anew().unwrap();
+                register.rewrite().unwrap();
             }
             if in_order {
-                register.rest();
+                register.close();
                 assert_eq!(Register::open(&path, 10).unwrap().next_worker, last + 1);
                 // What was opened to look has ended suddenly.
                 last = last.max(Register::open(&path, 10).unwrap().next_worker - 1);
@@ -377,9 +367,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
-        let [first, second, third] = [(); 3].map(|()| register.take().unwrap());
+        let [first, second, third] = [(); 3].map(|()| register.next_job().unwrap());
         for job in [first, second, third] {
-            register.came(|| Some(status(job, JobState::Waiting)));
+            register.job_arrived(|| Some(status(job, JobState::Waiting)));
         }
         register.ended(|| Some(status(second, JobState::Succeeded)));
         register.forget(third);
@@ -387,11 +377,11 @@ mod tests {
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"{\"ended\":{\"sche").unwrap();
         let register = Register::open(&path, 2).unwrap();
-        assert_eq!(register.all_past().len(), 2, "only so many are remembered");
+        assert_eq!(register.past_jobs().len(), 2, "only so many are remembered");
         assert_eq!(register.past(second).unwrap().state, JobState::Succeeded);
         assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, FailureCode::MasterLost);
-        assert!(register.has_given(first) && register.past(first).is_none());
-        assert!(!register.has_given(JobId(register.next)));
+        assert!(register.was_given_out(first) && register.past(first).is_none());
+        assert!(!register.was_given_out(JobId(register.next)));
     }
 
     #[test]
@@ -402,8 +392,8 @@ mod tests {
         register.lines_max = 50;
         let mut longest = 0;
         for _ in 0..100 {
-            let job = register.take().unwrap();
-            register.came(|| Some(status(job, JobState::Waiting)));
+            let job = register.next_job().unwrap();
+            register.job_arrived(|| Some(status(job, JobState::Waiting)));
             register.ended(|| Some(status(job, JobState::Succeeded)));
             if let Some(old) = job.0.checked_sub(5) {
                 register.forget(JobId(old));

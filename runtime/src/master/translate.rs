@@ -13,7 +13,7 @@ use gristmill_worker::protocol::{FailureClass, LaneOrder, LaneShare, SlotCounts}
 use gristmill_worker::segment::OutputPrint;
 
 /// The slots of a worker for the core.
-pub fn slots(counts: SlotCounts) -> Slots {
+pub(crate) fn slots(counts: SlotCounts) -> Slots {
     match counts {
         SlotCounts::Unified(slots) => Slots::Unified(slots),
         SlotCounts::Pools { map, reduce } => Slots::Pools { map, reduce },
@@ -21,12 +21,12 @@ pub fn slots(counts: SlotCounts) -> Slots {
 }
 
 /// The fact behind a failure on the wire.
-pub fn failure(class: FailureClass) -> Failure {
+pub(crate) fn failure(class: FailureClass) -> Failure {
     match class {
         FailureClass::User | FailureClass::Hang => Failure::User,
         FailureClass::Input => Failure::Input,
         FailureClass::Config => Failure::Config,
-        // A full output directory also ends the job; see `Books::attempt_failed`.
+        // A full output directory also ends the job; see `MasterState::attempt_failed`.
         // What the engine does wrong it may do right elsewhere.
         FailureClass::Worker | FailureClass::Output | FailureClass::Engine => Failure::Worker,
         FailureClass::Fetch => Failure::Fetch,
@@ -38,13 +38,13 @@ pub fn failure(class: FailureClass) -> Failure {
 }
 
 /// The fingerprint of a map output.
-pub fn print(print: OutputPrint) -> Fingerprint {
+pub(crate) fn print(print: OutputPrint) -> Fingerprint {
     let OutputPrint { pairs, keys, frames, places } = print;
     Fingerprint { pairs, keys, frames, places }
 }
 
 /// What the core must know of a split. A split that names a worker's own file is read there and nowhere else.
-pub fn map_spec(split: &Split) -> MapSpec {
+pub(crate) fn map_spec(split: &Split) -> MapSpec {
     let mut preferred: Vec<WorkerId> = split
         .pieces
         .iter()
@@ -60,8 +60,8 @@ pub fn map_spec(split: &Split) -> MapSpec {
     MapSpec { bytes: Bytes(split.bytes()), preferred, pinned }
 }
 
-/// The job for the core, but for its pool, whose number only the books know.
-pub fn job_spec(submission: &Submission, now: Time) -> JobSpec {
+/// The job for the core, but for its pool, whose number only the master knows.
+pub(crate) fn job_spec(submission: &Submission, now: Time) -> JobSpec {
     let maps = submission.splits.iter().map(map_spec).collect();
     let exact = submission.exact.as_ref().map(|work| Exact {
         maps: work.map_seconds.clone().into(),
@@ -80,7 +80,7 @@ pub fn job_spec(submission: &Submission, now: Time) -> JobSpec {
 }
 
 /// The order of lanes for workers.
-pub fn lane_order(order: &ShuffleOrder) -> LaneOrder {
+pub(crate) fn lane_order(order: &ShuffleOrder) -> LaneOrder {
     let share = |share: Share| match share {
         Share::All => LaneShare::All,
         Share::Slots(requests) => LaneShare::Requests(requests),
@@ -95,7 +95,7 @@ pub fn lane_order(order: &ShuffleOrder) -> LaneOrder {
 }
 
 /// The failure that clients see, without its detail; `None` for an outcome that is none.
-pub fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
+pub(crate) fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
     let Outcome::Failed { cause } = outcome else { return None };
     let (code, task) = match cause {
         Cause::UserCode { task } => (FailureCode::UserCode, Some(task)),
@@ -119,7 +119,7 @@ pub fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
 }
 
 /// Says what the core does not know, which has fewer classes: what it was that failed again and again.
-pub fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
+pub(crate) fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
     let (code, message) = match (&failure.code, class) {
         (FailureCode::OutputUnreadable, Some(FailureClass::Corrupt)) => {
             (FailureCode::OutputCorrupt, "was damaged each time it was read")

@@ -4,9 +4,10 @@
 //! began. Whoever has the claim holds a lock on that file, which goes with the process however it dies. So a claim whose
 //! lock is free, and whose owner does not live, belongs to nobody, and the next job takes it over; whoever gets the lock
 //! for itself alone does so, and nobody else. A claim that tells nothing of its owner, or lies where there are no locks,
-//! stays. Not here: what a claim protects.
+//! stays.
 
-use super::{OutputDirectory, Published, SUCCESS};
+use super::undo::Published;
+use super::{OutputDirectory, SUCCESS};
 use crate::owner::Owner;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::TEMPORARY;

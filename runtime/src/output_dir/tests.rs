@@ -1,7 +1,12 @@
 //! Claims, closing, and what is left of either.
 
 use super::*;
+use crate::api::{BuiltPart, SCHEMA};
 use gristmill_scheduler::ids::{JobId, TaskId};
+use gristmill_worker::commit::{built_name, part_name};
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::protocol::Part;
+use std::collections::BTreeMap;
 
 fn success() -> Success {
     Success {
@@ -246,7 +251,7 @@ fn output_that_was_complete_when_its_job_died_stays_and_one_half_published_goes(
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
         let dead = OutputDirectory::claim(&out, false, false, "1").unwrap();
-        dead.seize(claim::CLOSING).unwrap();
+        dead.take_claim(claim::CLOSING).unwrap();
         fs::write(out.join("part-00000"), "new").unwrap();
         if complete {
             fs::write(out.join(SUCCESS), "{}").unwrap();
@@ -269,7 +274,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
             fs::write(out.join(name), "old").unwrap();
         }
         let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
-        dying.seize(claim::CLOSING).unwrap();
+        dying.take_claim(claim::CLOSING).unwrap();
         fs::write(out.join("part-00000"), "new").unwrap();
         dying.unpublish(&Published::Unknown);
         // One of two is back.
@@ -291,10 +296,10 @@ fn what_a_client_that_died_after_success_had_not_cleared_away_goes() {
     fs::create_dir(&out).unwrap();
     fs::write(out.join("old"), "old").unwrap();
     let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
-    dying.seize(claim::CLOSING).unwrap();
+    dying.take_claim(claim::CLOSING).unwrap();
     dying.write_success(&success(), false, &mut Vec::new()).unwrap();
     dies(dying);
-    OutputDirectory::check_left(&out, &success()).unwrap();
+    OutputDirectory::left_finished(&out, &success()).unwrap();
     assert_eq!(names(&out), [SUCCESS]);
 }
 
@@ -304,7 +309,7 @@ fn what_attempts_had_built_goes_before_the_claim_that_a_death_leaves() {
     let out = dir.path().join("out");
     let dying = OutputDirectory::claim(&out, false, false, "1").unwrap();
     built(&out, "much");
-    dying.seize(claim::ABANDONING).unwrap();
+    dying.take_claim(claim::ABANDONING).unwrap();
     dying.remove_built();
     assert_eq!(names(&out.join(TEMPORARY)), ["abandoning-1"]);
     dies(dying);

@@ -8,7 +8,7 @@ use crate::compare::workload::{Amount, Arrivals, Order};
 use crate::compare::{Comparison, Contender, Workload, report, workload::Kind};
 use crate::paper::{Block, Verdict};
 use gristmill_runtime::api::ExactWork;
-use gristmill_runtime::cluster::{ClusterConfig, Workers};
+use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::Bytes;
@@ -24,7 +24,7 @@ const WORKER_MEMORY: Bytes = Bytes::mib(32);
 /// A cluster of this machine with so many worker processes of so many slots each.
 pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
     ClusterConfig {
-        workers: Workers {
+        workers: WorkerProcesses {
             count: workers,
             each: WorkerSettings::new(SlotCounts::Unified(slots), WORKER_MEMORY),
             speeds: Vec::new(),
@@ -111,7 +111,12 @@ pub(super) fn networked(workers: u32, slots: u32, nic: NonZeroU64) -> ClusterCon
 
 /// A job that keeps all map slots busy for `map` seconds, with tasks of this length, and the whole network for
 /// `shuffle` seconds; its reduces take no time.
-pub(super) fn two_stations(arrival: f64, [map, shuffle]: [f64; 2], workers: &Workers, task: f64) -> Job {
+pub(super) fn two_stations(
+    arrival: f64,
+    [map, shuffle]: [f64; 2],
+    workers: &WorkerProcesses,
+    task: f64,
+) -> Job {
     let slots = f64::from(workers.count * workers.each.slots.total());
     let tasks = (map * slots / task).round().max(1.0);
     let maps = vec![map * slots / tasks; tasks as usize];

@@ -11,7 +11,7 @@ use super::traffic::Traffic;
 use super::{Measured, Overheads, WorkerShape};
 use attempts::{LiveWorker, OpenAttempt};
 use book::JobBook;
-use gristmill_runtime::journal::{Header, ReadError, Reader, Record};
+use gristmill_runtime::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill_scheduler::job::JobSpec;
@@ -30,7 +30,7 @@ pub enum MeasureError {
     Read {
         /// Why.
         #[source]
-        source: ReadError,
+        source: JournalReadError,
     },
     /// An order is none that this program knows.
     #[error("line {line} holds an order that is none")]
@@ -52,7 +52,7 @@ impl Measured {
     /// # Errors
     /// What is no journal, and one in which no job arrives.
     pub fn read(path: &Path) -> Result<Self, MeasureError> {
-        Self::from_journal(&mut Reader::open(path).map_err(|source| MeasureError::Read { source })?)
+        Self::from_journal(&mut JournalReader::open(path).map_err(|source| MeasureError::Read { source })?)
     }
 
     /// Reads a journal to its end. Failed attempts, maps that ran again, suspended reduces and workers that come and go
@@ -60,7 +60,7 @@ impl Measured {
     ///
     /// # Errors
     /// What is no journal, and one in which no job arrives.
-    pub fn from_journal<R: BufRead>(journal: &mut Reader<R>) -> Result<Self, MeasureError> {
+    pub fn from_journal<R: BufRead>(journal: &mut JournalReader<R>) -> Result<Self, MeasureError> {
         let mut meter = Meter::new(journal.header());
         while let Some(record) = journal.record().map_err(|source| MeasureError::Read { source })? {
             let line = journal.line();
@@ -99,7 +99,7 @@ const FETCH: usize = 2;
 const SUSPENSION: usize = 3;
 
 impl Meter {
-    fn new(header: &Header) -> Self {
+    fn new(header: &JournalHeader) -> Self {
         let result = Measured {
             policy: header.policy.clone(),
             placement: header.placement.clone(),
@@ -125,9 +125,9 @@ impl Meter {
         }
     }
 
-    fn take(&mut self, record: Record) -> Result<(), serde_json::Error> {
+    fn take(&mut self, record: JournalRecord) -> Result<(), serde_json::Error> {
         match record {
-            Record::Instant { at, facts, orders, .. } => {
+            JournalRecord::Instant { at, facts, orders, .. } => {
                 self.traffic.pass(at.since(self.now));
                 self.now = at;
                 facts.into_iter().for_each(|fact| self.fact(fact));
@@ -135,16 +135,16 @@ impl Meter {
                     .into_iter()
                     .try_for_each(|order| serde_json::from_value(order).map(|order| self.order(order)))?;
             }
-            Record::DecideBy { policy, placement, .. } if self.jobs.is_empty() => {
+            JournalRecord::DecideBy { policy, placement, .. } if self.jobs.is_empty() => {
                 self.result.policy = policy;
                 self.result.placement = placement;
             }
-            Record::DecideBy { .. } => self.result.policy_changed = true,
-            Record::Job { job, name, .. } => drop(self.names.insert(job, name)),
-            Record::Worker { worker, speed, nic_bytes_per_second } => {
+            JournalRecord::DecideBy { .. } => self.result.policy_changed = true,
+            JournalRecord::Job { job, name, .. } => drop(self.names.insert(job, name)),
+            JournalRecord::Worker { worker, speed, nic_bytes_per_second } => {
                 self.told.insert(worker, (speed, nic_bytes_per_second));
             }
-            Record::End => {}
+            JournalRecord::End => {}
         }
         Ok(())
     }

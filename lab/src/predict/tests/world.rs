@@ -4,7 +4,7 @@
 //! Its truth is known, so that measurements and predictions can be checked. It is not the cluster simulator: that knows
 //! neither overheads nor faults.
 
-use gristmill_runtime::journal::{Header, Journal, Record, SCHEMA};
+use gristmill_runtime::journal::{Journal, JournalHeader, JournalRecord, SCHEMA};
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::{Core, CoreConfig};
@@ -71,7 +71,7 @@ impl World {
         let registry = Registry::standard();
         let config = CoreConfig::default();
         let estimator = estimate::by_name(&self.estimator).unwrap();
-        let header = Header {
+        let header = JournalHeader {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             build: "test".to_owned(),
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         };
         for (number, &(slots, speed)) in (1..).zip(&world.workers) {
             let worker = WorkerId(number);
-            let record = Record::Worker { worker, speed, nic_bytes_per_second: None };
+            let record = JournalRecord::Worker { worker, speed, nic_bytes_per_second: None };
             run.journal.record(&record).unwrap();
             let free = [slots.of(TaskKind::Map), slots.of(TaskKind::Reduce)];
             run.workers.insert(worker, Worker { free, queue: Vec::new() });
@@ -198,7 +198,7 @@ impl<'a> Run<'a> {
                 orders.iter().for_each(|order| self.obey(order));
             }
         }
-        self.journal.record(&Record::End).unwrap();
+        self.journal.record(&JournalRecord::End).unwrap();
         self.journal.flush().unwrap();
     }
 
@@ -206,14 +206,16 @@ impl<'a> Run<'a> {
         let made = Registry::standard().make_policy(&policy).unwrap();
         let placement = self.world.placement.clone();
         self.core.decide_by(made, Registry::standard().make_placement(&placement).unwrap());
-        self.journal.record(&Record::DecideBy { at: self.now, policy, placement }).unwrap();
+        self.journal.record(&JournalRecord::DecideBy { at: self.now, policy, placement }).unwrap();
     }
 
     fn arrival(&mut self, place: usize) -> Event {
         let job = JobId(place as u32 + 1);
         let truth = &self.world.jobs[place];
         let name = "true".to_owned();
-        self.journal.record(&Record::Job { job, name: name.clone(), parameters: "{}".to_owned() }).unwrap();
+        self.journal
+            .record(&JournalRecord::Job { job, name: name.clone(), parameters: "{}".to_owned() })
+            .unwrap();
         let maps = truth.maps.iter().map(|_| MapSpec::anywhere(Bytes(1000))).collect();
         let spec = JobSpec { name: Some(name), ..JobSpec::new(maps, truth.reduces.len() as u32) };
         Event::JobArrived { job, spec: spec.into() }

@@ -2,8 +2,6 @@
 //!
 //! All counts have the same key, so they reach the one reducer in the order of the input, and the counts of
 //! the splits of one file stand next to each other. Nothing is held in memory but one count.
-//!
-//! Not here: finding the lines.
 
 use super::pattern::LinePattern;
 use gristmill_worker::prelude::*;

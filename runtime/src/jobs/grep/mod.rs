@@ -1,6 +1,4 @@
 //! `grep`: the lines that match a pattern, or how many, or how often each matching string occurs.
-//!
-//! Not here: what a pattern is and how lines are searched (`pattern`).
 
 mod count;
 mod pattern;

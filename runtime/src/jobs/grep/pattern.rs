@@ -9,8 +9,6 @@
 //! read such a byte together with the line break in front of it. Patterns with those are searched line by line.
 //!
 //! The syntax tree itself is compiled, never its text: printed and parsed again, a tree may mean something else.
-//!
-//! Not here: what is done with matching lines.
 
 use memchr::memmem::Finder;
 use regex_automata::Input;

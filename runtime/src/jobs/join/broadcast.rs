@@ -1,10 +1,7 @@
 //! The broadcast join: each worker holds one table, map tasks read the other one, and nothing is shuffled.
-//!
-//! Not here: how a key is found in the held table ([`held`](super::held)), and what is written for a row and its
-//! partners ([`emission`](super::emission)).
 
 use super::Join;
-use super::columns::{Prepared, Side};
+use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
 use super::held::{HeldTable, key_hash};
 use super::rows::RowReader;
@@ -14,7 +11,7 @@ use std::sync::Arc;
 /// Rows looked up together, so that the memory of each is loaded while the others are looked at.
 const BATCH: usize = 32;
 
-pub(super) fn plan(join: &Join, prepared: &Prepared, held: Side) -> JobPlan {
+pub(super) fn plan(join: &Join, prepared: &PreparedJoin, held: Side) -> JobPlan {
     let streamed = held.other();
     let mapper = {
         let (join_type, delimiter, prepared) = (join.join_type, join.delimiter, prepared.clone());

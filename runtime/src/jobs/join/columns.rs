@@ -1,6 +1,4 @@
 //! Which columns a join compares: from names and numbers to places in a row.
-//!
-//! Not here: reading rows.
 
 use super::Join;
 use gristmill_worker::input::plan::FirstRecord;
@@ -125,7 +123,7 @@ pub(super) fn parse_output_column(text: &str) -> Result<OutputColumn, OutputColu
 
 /// What was found about the tables where the job was submitted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct PreparedJoin {
     pub(super) header: bool,
     pub(super) left: Table,
     pub(super) right: Table,
@@ -152,7 +150,7 @@ pub(super) struct Table {
     pub(super) bytes: u64,
 }
 
-impl Prepared {
+impl PreparedJoin {
     pub(super) fn table(&self, side: Side) -> &Table {
         match side {
             Side::Left => &self.left,

@@ -1,8 +1,6 @@
 //! Which rows a join writes, given a row of one side and its partners on the other.
-//!
-//! Not here: how partners are found.
 
-use super::columns::{Prepared, Side};
+use super::columns::{PreparedJoin, Side};
 use clap::ValueEnum;
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -90,7 +88,7 @@ enum Layout {
 }
 
 impl Layout {
-    fn new(prepared: &Prepared) -> Self {
+    fn new(prepared: &PreparedJoin) -> Self {
         let Some(output) = &prepared.output else { return Self::Sides(vec![Side::Left, Side::Right]) };
         let columns: Vec<Side> = output.iter().map(|(side, _)| *side).collect();
         let mut sides = columns.clone();
@@ -103,7 +101,7 @@ impl Layout {
 type Pieces<'a> = &'a [&'a [u8]];
 
 impl Emission {
-    pub(super) fn new(join_type: JoinType, delimiter: u8, prepared: &Prepared, streamed: Side) -> Self {
+    pub(super) fn new(join_type: JoinType, delimiter: u8, prepared: &PreparedJoin, streamed: Side) -> Self {
         let empty = |side| vec![delimiter; prepared.written(side).saturating_sub(1)];
         let (left_empty, right_empty) = (empty(Side::Left), empty(Side::Right));
         let layout = Layout::new(prepared);

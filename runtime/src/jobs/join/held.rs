@@ -1,8 +1,7 @@
 //! A table in memory, by its keys.
 //!
 //! Places in an open-addressed index lead to rows that lie one after another, each with its key: two memory
-//! accesses for a lookup, and both can be begun before they are needed. Not here: the join itself
-//! ([`broadcast`](super::broadcast)).
+//! accesses for a lookup, and both can be begun before they are needed.
 
 use super::rows::RowReader;
 use gristmill_worker::memory::use_huge_pages;

@@ -5,8 +5,6 @@
 //! order of inputs, so the rows of the smaller side come first and are held while those of the larger side
 //! stream. *Broadcast*: the smaller table is held by every worker, the larger one is read by map tasks, and there
 //! is no shuffle. It serves only types that keep no unmatched rows of the held table.
-//!
-//! Not here: reading rows (`rows`), finding columns (`columns`).
 
 mod broadcast;
 mod columns;
@@ -21,7 +19,7 @@ use super::delimiter::parse_delimiter;
 use crate::size::parse_bytes;
 use clap::ValueEnum;
 pub use columns::{Column, OnError, OutputColumn, OutputColumnError, Side};
-use columns::{Prepared, parse_on, parse_output_column};
+use columns::{PreparedJoin, parse_on, parse_output_column};
 pub use emission::JoinType;
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -76,7 +74,7 @@ pub struct Join {
     pub group_max: u64,
     /// What was found where the job was submitted; `None` before.
     #[arg(skip)]
-    pub prepared: Option<Prepared>,
+    pub prepared: Option<PreparedJoin>,
 }
 
 /// Whether files begin with a header row.
@@ -154,7 +152,7 @@ impl Job for Join {
             left.orders = columns::find_orders(Side::Left, &left_rows, self.delimiter)?;
             right.orders = columns::find_orders(Side::Right, &right_rows, self.delimiter)?;
         }
-        self.prepared = Some(Prepared { header, left, right, output, broadcast, reason });
+        self.prepared = Some(PreparedJoin { header, left, right, output, broadcast, reason });
         Ok(())
     }
 

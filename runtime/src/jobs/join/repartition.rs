@@ -1,10 +1,8 @@
 //! The repartition join: rows of both tables meet at the reducer of their key.
 //!
 //! The held table is the plan's first input, so its rows come first among the values of a key.
-//!
-//! Not here: what is written for a row and its partners ([`emission`](super::emission)).
 
-use super::columns::{Prepared, Side};
+use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
 use super::rows::RowReader;
 use super::{Join, JoinType};
@@ -18,7 +16,7 @@ const HELD_ROW_BYTES: u64 = 8;
 
 /// The table whose rows of one key are held: the smaller one. Of the right table, semi and anti joins need
 /// only the keys, so there it is the right one, and nothing is held.
-pub(super) fn held_side(join: &Join, prepared: &Prepared) -> Side {
+pub(super) fn held_side(join: &Join, prepared: &PreparedJoin) -> Side {
     if join.join_type.is_left_alone() || prepared.right.bytes < prepared.left.bytes {
         Side::Right
     } else {
@@ -26,7 +24,7 @@ pub(super) fn held_side(join: &Join, prepared: &Prepared) -> Side {
     }
 }
 
-pub(super) fn plan(join: &Join, prepared: &Prepared) -> JobPlan {
+pub(super) fn plan(join: &Join, prepared: &PreparedJoin) -> JobPlan {
     let held = held_side(join, prepared);
     let mapper = |side: Side| {
         let (table, delimiter) = (prepared.table(side).clone(), join.delimiter);

@@ -1,7 +1,6 @@
 //! Rows of a table: their join key and their text, as it will be written.
 //!
-//! Most tables have no quotes, and then rows are taken apart many at a time and never copied. Not here: matching
-//! them.
+//! Most tables have no quotes, and then rows are taken apart many at a time and never copied.
 
 use super::columns::Table;
 use crate::jobs::escape::push_escaped;

@@ -1,6 +1,4 @@
 //! `sort`: the records of the input in order; the parts one after another are the sorted whole.
-//!
-//! Not here: how a record becomes a key whose bytes are in order (`order`, `number`).
 
 mod number;
 mod order;
@@ -10,7 +8,7 @@ mod tests;
 use super::delimiter::parse_delimiter;
 use gristmill_worker::prelude::*;
 pub use order::{ByteRange, ByteRangeError};
-pub(crate) use order::{RecordOrder, Scratch};
+pub(crate) use order::{KeyBuffers, RecordOrder};
 use serde::{Deserialize, Serialize};
 
 /// Sorts lines or records of fixed length
@@ -77,15 +75,15 @@ impl Job for Sort {
         }
         let order = RecordOrder::new(self);
         let (unique, lines) = (self.unique, self.record_length.is_none());
-        Ok(JobPlan::map(self.input(), move || SortMapper { order, scratch: Scratch::default() })
+        Ok(JobPlan::map(self.input(), move || SortMapper { order, scratch: KeyBuffers::default() })
             .total_order()
-            .reduce(move || SortReducer { order, unique, lines, scratch: Scratch::default() }))
+            .reduce(move || SortReducer { order, unique, lines, scratch: KeyBuffers::default() }))
     }
 }
 
 struct SortMapper {
     order: RecordOrder,
-    scratch: Scratch,
+    scratch: KeyBuffers,
 }
 
 impl Mapper for SortMapper {
@@ -103,7 +101,7 @@ struct SortReducer {
     order: RecordOrder,
     unique: bool,
     lines: bool,
-    scratch: Scratch,
+    scratch: KeyBuffers,
 }
 
 impl Reducer for SortReducer {

@@ -1,7 +1,5 @@
 //! How records are compared, as bytes: for each record a string such that the order of the strings is the order
 //! of the records.
-//!
-//! Not here: decimal numbers ([`number`](super::number)), sorting.
 
 use super::Sort;
 use super::number::push_number;
@@ -95,7 +93,7 @@ enum Layout {
 
 /// Buffers of [`RecordOrder::pair`] and [`RecordOrder::record`].
 #[derive(Default)]
-pub(crate) struct Scratch {
+pub(crate) struct KeyBuffers {
     key: Vec<u8>,
     record: Vec<u8>,
     length: [u8; 4],
@@ -123,8 +121,8 @@ impl RecordOrder {
     }
 
     /// The key and value of a record.
-    pub(crate) fn pair<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> (&'a [u8], &'a [u8]) {
-        let Scratch { key, length, .. } = scratch;
+    pub(crate) fn pair<'a>(&self, record: &'a [u8], scratch: &'a mut KeyBuffers) -> (&'a [u8], &'a [u8]) {
+        let KeyBuffers { key, length, .. } = scratch;
         key.clear();
         match self.layout {
             Layout::Record if !self.reverse => return (record, b""),
@@ -154,7 +152,7 @@ impl RecordOrder {
     }
 
     /// The record that [`pair`](RecordOrder::pair) made this key and value of.
-    pub(super) fn record<'a>(&self, key: &'a [u8], value: &'a [u8], scratch: &'a mut Scratch) -> &'a [u8] {
+    pub(super) fn record<'a>(&self, key: &'a [u8], value: &'a [u8], scratch: &'a mut KeyBuffers) -> &'a [u8] {
         let record = match self.layout {
             Layout::PartToRecord => return value,
             Layout::Record => key,
@@ -166,7 +164,7 @@ impl RecordOrder {
         if !self.reverse {
             return record;
         }
-        let Scratch { key: escaped, record: unescaped, .. } = scratch;
+        let KeyBuffers { key: escaped, record: unescaped, .. } = scratch;
         escaped.clear();
         escaped.extend_from_slice(record);
         flip(escaped);

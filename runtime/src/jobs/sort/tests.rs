@@ -96,7 +96,7 @@ fn sort(flags: &str) -> Sort {
 /// Sorts records as a reducer of one part would.
 fn sorted(sort: &Sort, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let order = RecordOrder::new(sort);
-    let mut scratch = Scratch::default();
+    let mut scratch = KeyBuffers::default();
     let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for record in records {
         let (key, value) = order.pair(record, &mut scratch);

@@ -1,6 +1,6 @@
 //! A measured job to be played again: a time for each task and the bytes of the shuffle.
 //!
-//! Not here: passing the time. Times are kept to the microsecond, because they travel to every worker.
+//! Times are kept to the microsecond, because they travel to every worker.
 
 use crate::api::ExactWork;
 use gristmill_worker::prelude::*;

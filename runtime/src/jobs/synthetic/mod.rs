@@ -1,8 +1,7 @@
 //! `synthetic`: a job that only takes time, so that a laptop can play a large cluster.
 //!
 //! A reduce passes its time in slices, one for each border: a key that some map emits for that alone. So its progress
-//! shows, and it can be suspended wherever a slice ends. Not here: the laws of its times (`times`), times measured
-//! before (`measured`).
+//! shows, and it can be suspended wherever a slice ends.
 
 mod measured;
 mod times;

@@ -1,6 +1,4 @@
 //! The synthetic job's own rules: which times it draws, how it passes them, where its keys go.
-//!
-//! Not here: whole jobs, which the program's own tests run.
 
 use super::*;
 use clap::{Args, FromArgMatches};

@@ -1,6 +1,4 @@
 //! Laws that times are drawn from, as people type them.
-//!
-//! Not here: passing the time.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -1,0 +1,33 @@
+//! Waiting for the workers of a fresh cluster.
+
+use super::{AsyncClient, ClientError};
+use crate::api::MasterStatus;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Pause between looks at how many have joined, for so many workers: an answer names them all.
+const JOIN_PAUSE: Duration = Duration::from_millis(1);
+const JOIN_PAUSE_WORKERS: u32 = 10;
+
+impl AsyncClient {
+    /// Waits until so many workers have joined, for so long; `None` if they have not.
+    ///
+    /// # Errors
+    /// A master that does not answer.
+    pub async fn await_workers(
+        &self,
+        workers: u32,
+        patience: Duration,
+    ) -> Result<Option<MasterStatus>, ClientError> {
+        let all_there = async {
+            loop {
+                let master = self.master().await?;
+                if workers as usize <= master.workers.len() {
+                    return Ok(Some(master));
+                }
+                sleep(JOIN_PAUSE * workers.div_ceil(JOIN_PAUSE_WORKERS)).await;
+            }
+        };
+        timeout(patience, all_there).await.unwrap_or(Ok(None))
+    }
+}

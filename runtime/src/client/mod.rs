@@ -1,0 +1,239 @@
+//! A client of a master: submits jobs, waits, reads counters, several rounds if need be.
+//!
+//! Blocking: each call runs the future of the same name in [`AsyncClient`] to its end, on a small runtime of this
+//! client's own, which also serves files to workers while a job runs. Not here: starting a cluster (`cluster`).
+
+mod asynchronous;
+mod joining;
+mod lines;
+mod outcome;
+
+use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Role};
+use crate::prepared::PreparedJob;
+use crate::submit::JobOptions;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::api::Job;
+use gristmill_worker::http::{JoinLine, Token};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use asynchronous::{AsyncClient, Ready};
+pub use outcome::{ClientError, JobReport};
+
+/// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
+/// take their time to start.
+const JOIN_PATIENCE: Duration = Duration::from_secs(1);
+const JOIN_PATIENCE_EACH: Duration = Duration::from_millis(20);
+
+/// A way to one master. [`Rounds`](crate::registry::Rounds) are handed one; a program of its own makes one of the join
+/// line that `master` prints:
+///
+/// ```no_run
+/// # use gristmill_runtime as gristmill;
+/// use gristmill::prelude::*;
+/// use gristmill::jobs::WordCount;
+///
+/// # fn run(count: WordCount) -> anyhow::Result<()> {
+/// let join_line = std::fs::read_to_string("/home/me/.local/state/gristmill/join")?;
+/// let mut client = Client::connect(&join_line.parse()?)?;
+/// let report = client.run(count, &JobOptions::new("counts"))?;
+/// println!("{} parts, {} records", report.parts().len(), report.status.totals.records_out);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Client {
+    runtime: Arc<tokio::runtime::Runtime>,
+    core: AsyncClient,
+    /// Options of the jobs of several rounds; their output directory is the one all rounds share.
+    options: JobOptions,
+    /// Told of each job that `run` has run.
+    announce: Option<fn(&JobStatus)>,
+}
+
+impl Client {
+    /// A client of the master of this join line.
+    ///
+    /// # Errors
+    /// A runtime that cannot be started. The master is not asked yet.
+    pub fn connect(master: &JoinLine) -> Result<Self, ClientError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| ClientError::Start { source })?;
+        Ok(Self::within(Arc::new(runtime), AsyncClient::new(master)))
+    }
+
+    /// A client that blocks on this runtime.
+    #[must_use]
+    pub fn within(runtime: Arc<tokio::runtime::Runtime>, core: AsyncClient) -> Self {
+        Self { runtime, core, options: JobOptions::new("output"), announce: None }
+    }
+
+    /// The options from which [`Client::options`] makes those of each round.
+    pub fn set_options(&mut self, options: JobOptions) {
+        self.options = options;
+    }
+
+    /// Tells of each job that [`Client::run`] has run.
+    pub fn set_announce(&mut self, announce: fn(&JobStatus)) {
+        self.announce = Some(announce);
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// Waits for a fresh cluster's workers, not for long: a job planned too early would count too few slots.
+    pub fn wait_for_workers(&self, workers: u32) {
+        let patience = JOIN_PATIENCE + JOIN_PATIENCE_EACH * workers;
+        // A master that does not answer is noticed by the first request that matters.
+        let _ = self.block_on(self.core.await_workers(workers, patience));
+    }
+
+    /// Options for a job of several rounds: those of the command line, with `name` inside its output directory.
+    #[must_use]
+    pub fn options(&self, name: &str) -> JobOptions {
+        JobOptions { output: self.options.output.join(name), ..self.options.clone() }
+    }
+
+    /// Runs a job to its end. It is cancelled if this process ends before.
+    ///
+    /// # Errors
+    /// Everything that keeps the job from succeeding; its output directory is then as it was before.
+    pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
+        let report = self.run_prepared(Box::new(job), options, &mut |_| {})?;
+        if let Some(announce) = self.announce {
+            announce(&report.status);
+        }
+        Ok(report)
+    }
+
+    /// As [`Client::run`], of a job that a registry has made. `seen` is shown each status that the master tells.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn run_prepared(
+        &mut self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobReport, ClientError> {
+        self.block_on(self.core.run_prepared(job, options, seen))
+    }
+
+    /// [`AsyncClient::submit`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn submit<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobId, ClientError> {
+        self.block_on(self.core.submit(job, options))
+    }
+
+    /// [`AsyncClient::submit_prepared`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn submit_prepared(
+        &mut self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+    ) -> Result<JobId, ClientError> {
+        self.block_on(self.core.submit_prepared(job, options))
+    }
+
+    /// [`AsyncClient::master`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn master(&self) -> Result<MasterStatus, ClientError> {
+        self.block_on(self.core.master())
+    }
+
+    /// [`AsyncClient::new_token`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
+        self.block_on(self.core.new_token(role, label))
+    }
+
+    /// [`AsyncClient::revoke_token`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn revoke_token(&self, name: &str) -> Result<(), ClientError> {
+        self.block_on(self.core.revoke_token(name))
+    }
+
+    /// [`AsyncClient::rotate_tokens`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn rotate_tokens(&self, grace: Duration) -> Result<(), ClientError> {
+        self.block_on(self.core.rotate_tokens(grace))
+    }
+
+    /// [`AsyncClient::decide_by`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
+        self.block_on(self.core.decide_by(change))
+    }
+
+    /// [`AsyncClient::jobs`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn jobs(&self) -> Result<Vec<JobStatus>, ClientError> {
+        self.block_on(self.core.jobs())
+    }
+
+    /// [`AsyncClient::status`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn status(&self, job: JobId) -> Result<JobStatus, ClientError> {
+        self.block_on(self.core.status(job))
+    }
+
+    /// [`AsyncClient::wait`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn wait(&self, job: JobId, seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
+        self.block_on(self.core.wait(job, seen))
+    }
+
+    /// [`AsyncClient::cancel`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn cancel(&self, job: JobId) -> Result<(), ClientError> {
+        self.block_on(self.core.cancel(job))
+    }
+
+    /// [`AsyncClient::logs`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
+        self.block_on(self.core.logs(job))
+    }
+
+    /// [`AsyncClient::explain`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
+        self.block_on(self.core.explain(job, task))
+    }
+
+    /// [`AsyncClient::trace`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn trace(&self, job: JobId) -> Result<JobTrace, ClientError> {
+        self.block_on(self.core.trace(job))
+    }
+}

@@ -1,0 +1,55 @@
+//! How a master runs, and why it cannot begin.
+
+use super::tokens::Tokens;
+use crate::deciders::MadeDeciders;
+use crate::registry::Registry;
+use gristmill_worker::http::Bind;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How a master runs.
+pub struct MasterConfig {
+    /// Where it listens.
+    pub bind: Bind,
+    /// Further host names under which it is reached.
+    pub host_names: Vec<String>,
+    /// What may reach which of its routes.
+    pub tokens: Arc<Tokens>,
+    /// Identifies the executable.
+    pub build: String,
+    /// Who decides.
+    pub deciders: MadeDeciders,
+    /// What makes other policies and placements when somebody asks for them.
+    pub registry: Registry,
+    /// The pools that there are, with their weights; when empty, every name is a pool of the policy's usual weight.
+    pub pools: BTreeMap<String, f64>,
+    /// A file to be made, into which every fact and every order is written.
+    pub journal: Option<PathBuf>,
+    /// Where what the estimator has learned is kept between runs.
+    pub history: Option<PathBuf>,
+    /// Where the numbers and ends of jobs are kept, so that none comes twice; `None`: numbers begin at 1.
+    pub register: Option<PathBuf>,
+}
+
+/// Why a master cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[non_exhaustive]
+pub enum MasterError {
+    /// The journal's file could not be made; one that exists is not touched.
+    #[error("could not begin the journal {path}")]
+    Journal {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The register of jobs could not be read or written: numbers of jobs might come twice.
+    #[error("could not open the register of jobs {path}")]
+    Register {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,188 @@
+//! The connection of one worker: greeted, heard batch by batch, written to, until it is gone.
+
+use super::input::{MasterHandle, MasterInput};
+use super::{BATCH_MAX, HEARTBEAT, address};
+use gristmill_scheduler::ids::WorkerId;
+use gristmill_worker::clean;
+use gristmill_worker::http::{Duplex, ShownKey};
+use gristmill_worker::protocol::{
+    FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX,
+    WORKER_FRAME_MEMORY_MAX, WorkerFrame, write_frame,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// What a worker that is given up was told last may take so long to go out.
+const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a connection may take to introduce itself.
+const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Batches of frames of one worker that wait to be entered and settled.
+const BATCHES_AHEAD: usize = 2;
+
+/// Bytes of frames to one worker that are written in one go.
+const WRITE_BATCH_BYTES: usize = 256 << 10;
+
+/// A worker's token is looked at anew this often, and whenever one is revoked.
+const TOKEN_CHECK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Greets a worker on a fresh connection and carries its frames until it is gone.
+pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: ShownKey) {
+    let (reader, mut writer) = tokio::io::split(io);
+    let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
+    let greeting = tokio::time::timeout(HELLO_PATIENCE, reader.next());
+    let Ok(Ok(Some(WorkerFrame::Hello(hello)))) = greeting.await else {
+        tracing::debug!(%peer, "a connection did not introduce itself as a worker");
+        return;
+    };
+    let Some((worker, mut to_write)) = admit(&handle, hello, peer, &mut writer).await else { return };
+    reader.set_limits(WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX);
+    let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
+    let goodbye = carry_frames(&handle, worker, &key, &mut reader, &mut writing).await;
+    let _ = handle.inputs.send(MasterInput::Gone { worker, goodbye });
+    if !writing.is_finished() {
+        // Frames that are queued, such as the order to end, still go out; the handle is held until then.
+        let _ = writing.await;
+    }
+}
+
+/// Lets a worker join, or tells it why not.
+async fn admit(
+    handle: &MasterHandle,
+    mut hello: Hello,
+    peer: IpAddr,
+    writer: &mut (impl AsyncWrite + Unpin),
+) -> Option<(WorkerId, UnboundedReceiver<Vec<u8>>)> {
+    if hello.protocol != PROTOCOL_VERSION {
+        let reason = format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol);
+        refuse(writer, &reason).await;
+        return None;
+    }
+    hello.shuffle = match address::of_peer(hello.shuffle, peer, handle.plaintext).await {
+        Ok(endpoint) => endpoint,
+        Err(reason) => {
+            tracing::warn!(%peer, reason, "refused a worker");
+            refuse(writer, &reason).await;
+            return None;
+        }
+    };
+    let (frames, to_write) = unbounded_channel();
+    let (reply, joined) = oneshot::channel();
+    handle.inputs.send(MasterInput::Join { hello, frames, reply }).ok()?;
+    match joined.await.ok()? {
+        Ok(worker) => Some((worker, to_write)),
+        Err(reason) => {
+            tracing::warn!(%peer, reason = clean::message(&reason), "refused a worker");
+            refuse(writer, &reason).await;
+            None
+        }
+    }
+}
+
+async fn refuse(writer: &mut (impl AsyncWrite + Unpin), reason: &str) {
+    let _ = write_frame(writer, &MasterFrame::Refused { reason: clean::message(reason) }).await;
+}
+
+/// Carries the frames of a worker to the master's loop until one of both ends, or its token does. Answers whether the
+/// worker has said goodbye.
+async fn carry_frames(
+    handle: &MasterHandle,
+    worker: WorkerId,
+    key: &ShownKey,
+    reader: &mut FrameReader<impl AsyncRead + Unpin>,
+    writing: &mut JoinHandle<()>,
+) -> bool {
+    let turns = Arc::new(Semaphore::new(BATCHES_AHEAD));
+    let mut goodbye = false;
+    let mut shutdown = handle.shutdown.subscribe();
+    let mut changed = handle.tokens.changes();
+    // It may have ceased to hold since the gate let it pass.
+    changed.mark_changed();
+    let mut check = tokio::time::interval(TOKEN_CHECK_PAUSE);
+    loop {
+        let next = async {
+            // Nothing more is read of a worker that speaks faster than it can be heard. The turn comes first: what has been
+            // read would be lost if this were dropped while it waits.
+            let turn = Arc::clone(&turns).acquire_owned().await;
+            (reader.next().await, turn)
+        };
+        let (first, turn) = tokio::select! {
+            next = next => next,
+            // The worker is lost, or takes nothing: it may never close its end.
+            _ = &mut *writing => return goodbye,
+            _ = shutdown.wait_for(|end| *end) => return goodbye,
+            // It was revoked, or the time of grace for tokens of its generation is over.
+            () = token_to_be_checked(&mut changed, &mut check) => match handle.tokens.find(&key.0) {
+                Some(_) => continue,
+                None => {
+                    tracing::warn!(%worker, token = clean::message(&key.0), "the token of a worker holds no more");
+                    return goodbye;
+                }
+            },
+        };
+        let first = match first {
+            Ok(Some(first)) => first,
+            Ok(None) => return goodbye,
+            Err(error) => {
+                tracing::warn!(%worker, error = crate::chain(&error), "refused what a worker said");
+                return goodbye;
+            }
+        };
+        let mut frames = vec![first];
+        while frames.len() < BATCH_MAX
+            && let Ok(Some(frame)) = reader.ready()
+        {
+            frames.push(frame);
+        }
+        goodbye |= matches!(frames.last(), Some(WorkerFrame::Goodbye));
+        let Ok(turn) = turn else { return goodbye };
+        if handle.inputs.send(MasterInput::Frames { worker, frames, turn }).is_err() {
+            return goodbye;
+        }
+    }
+}
+
+/// Waits until a token is to be looked at anew.
+async fn token_to_be_checked(changed: &mut watch::Receiver<()>, check: &mut tokio::time::Interval) {
+    tokio::select! {
+        _ = changed.changed() => {}
+        _ = check.tick() => {}
+    }
+}
+
+/// Writes frames until the master has dropped the worker, several at once when they queue up; then the connection
+/// ends, so that the worker notices. One that takes nothing any more cannot keep it open.
+async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut UnboundedReceiver<Vec<u8>>) {
+    while let Some(mut batch) = frames.recv().await {
+        while batch.len() < WRITE_BATCH_BYTES
+            && let Ok(more) = frames.try_recv()
+        {
+            batch.extend_from_slice(&more);
+        }
+        let write = async {
+            writer.write_all(&batch).await?;
+            writer.flush().await
+        };
+        let given_up = async {
+            while !frames.is_closed() {
+                tokio::time::sleep(HEARTBEAT).await;
+            }
+            tokio::time::sleep(LAST_WORDS_PATIENCE).await;
+        };
+        tokio::select! {
+            biased;
+            written = write => if written.is_err() { return },
+            () = given_up => return,
+        }
+    }
+    let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, writer.shutdown()).await;
+}
+
+#[cfg(test)]
+mod tests;

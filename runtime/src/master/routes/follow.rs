@@ -1,0 +1,135 @@
+//! Jobs are submitted and followed: answers of one line of status for each change.
+
+use super::super::address;
+use super::super::input::{Lease, MasterHandle, MasterInput};
+use super::{Answered, RouteRefusal, body, find, key_of};
+use crate::api::{ErrorCode, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
+use bytes::Bytes;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::answer;
+use gristmill_worker::http::{Body, BodySender, PeerAddress, ShownKey, stream};
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// Status lines of a job are at least this far apart, unless it has ended.
+const LINE_PAUSE: Duration = Duration::from_millis(50);
+
+/// A line goes out at least this often.
+const KEEPALIVE: Duration = Duration::from_millis(500);
+
+/// Submissions from this length on are read on another thread.
+const PARSED_INLINE_BYTES_MAX: usize = 256 << 10;
+
+pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> Answered {
+    let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
+    let key = key_of(&request);
+    let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
+    if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
+        let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;
+        let refusal = |reason| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submitter, reason);
+        submission.submitter = Some(endpoint.map_err(refusal)?);
+    }
+    let (reply, submitted) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Submit { submission: Box::new(submission), reply });
+    let submitted = submitted.await.map_err(|_| RouteRefusal::ending())?;
+    let (job, changes, lease) =
+        submitted.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
+    Ok(lines(handle, job, changes, lease, key))
+}
+
+/// Reads a submission, off the thread that drives the workers if it is long.
+async fn parse(body: Bytes) -> Result<Submission, RouteRefusal> {
+    let short = body.len() < PARSED_INLINE_BYTES_MAX;
+    let read = move || serde_json::from_slice(&body);
+    let parsed = if short {
+        read()
+    } else {
+        tokio::task::spawn_blocking(read).await.map_err(|_| RouteRefusal::ending())?
+    };
+    parsed
+        .map_err(|wrong| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submission, wrong.to_string()))
+}
+
+pub(super) async fn watch_job(handle: MasterHandle, job: &str, key: ShownKey) -> Answered {
+    let (job, changes) =
+        find(&handle, job, |state, _, job| state.watch(job).map(|changes| (job, changes))).await?;
+    Ok(lines(handle, job, changes, None, key))
+}
+
+/// An endless answer: a line of status for each change, the last one with the ended state, or for whoever closes the
+/// output with the state `publishing`. It breaks off when the token that opened it holds no more.
+fn lines(
+    handle: MasterHandle,
+    job: JobId,
+    mut changes: watch::Receiver<bool>,
+    mut lease: Option<Lease>,
+    key: ShownKey,
+) -> Response<Body> {
+    let (sender, body) = stream(1);
+    // Whoever submitted the job attached closes its output.
+    let closes = lease.is_some();
+    tokio::spawn(async move {
+        while handle.tokens.find(&key.0).is_some() {
+            changes.mark_unchanged();
+            let status =
+                handle.query(move |state, now| state.followed_status(now, job, closes)).await.flatten();
+            let Some(status) = status else { return };
+            let publishes = closes && status.state == JobState::Publishing;
+            let ended = status.state.ended();
+            for line in WatchLine::of(status) {
+                let Some(line) = encoded(&line) else { return };
+                if sender.send(line).await.is_err() {
+                    return;
+                }
+            }
+            if ended || publishes {
+                if closes && !await_closed(&handle, job, &key, &sender).await {
+                    // The lease goes, and tells.
+                    return;
+                }
+                if let Some(lease) = &mut lease {
+                    lease.job = None;
+                }
+                let _ = sender.finish().await;
+                return;
+            }
+            let due = tokio::time::Instant::now() + LINE_PAUSE;
+            // A change is told after a pause, except for the end, which must not wait.
+            let notified = async {
+                if changes.changed().await.is_err() || *changes.borrow_and_update() {
+                    return;
+                }
+                let _ = tokio::time::timeout_at(due, changes.wait_for(|ended| *ended)).await;
+            };
+            // Writing even without a change is how a client that is gone shows.
+            let _ = tokio::time::timeout(KEEPALIVE, notified).await;
+        }
+    });
+    answer::with_body(StatusCode::OK, body)
+}
+
+/// Waits until the client that follows a job has closed its output; `false` if it is gone before, or its token holds no
+/// more.
+async fn await_closed(handle: &MasterHandle, job: JobId, key: &ShownKey, sender: &BodySender) -> bool {
+    let closed = handle.query(move |state, _| state.output_closed(job)).await.flatten();
+    let Some(mut closed) = closed else { return false };
+    while handle.tokens.find(&key.0).is_some() {
+        let done = tokio::time::timeout(KEEPALIVE, closed.wait_for(|closed| *closed)).await;
+        if let Ok(done) = done.map(|done| done.is_ok()) {
+            return done;
+        }
+        // An empty line, which shows whether somebody is there.
+        if sender.send(Bytes::from_static(b"\n")).await.is_err() {
+            return false;
+        }
+    }
+    false
+}
+
+fn encoded(line: &WatchLine) -> Option<Bytes> {
+    let mut line = serde_json::to_vec(line).ok()?;
+    line.push(b'\n');
+    Some(Bytes::from(line))
+}

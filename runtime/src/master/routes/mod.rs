@@ -1,0 +1,306 @@
+//! The master's routes: `/api/v1` for clients, one upgrade for workers. The gate in front has already checked
+//! who asks.
+//!
+//! | route | what |
+//! |---|---|
+//! | `GET /api/v1/status` | the master and its workers |
+//! | `POST /api/v1/jobs` | submit; answers lines of status until the job ends |
+//! | `GET /api/v1/cluster` | the master and its workers, with what lists their files |
+//! | `GET /api/v1/jobs` | all jobs |
+//! | `GET /api/v1/jobs/JOB` | one job |
+//! | `GET /api/v1/jobs/JOB/watch` | lines of status until the job ends |
+//! | `GET /api/v1/jobs/JOB/trace` | attempts and transfers |
+//! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
+//! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that ran where and when it did |
+//! | `POST /api/v1/jobs/JOB/cancel` | stop it |
+//! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
+//! | `POST /api/v1/workers/ended` | a worker process has ended |
+//! | `PUT /api/v1/policy` | others decide from now on; answers the status |
+//! | `POST /api/v1/tokens` | make a token |
+//! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
+//! | `POST /api/v1/tokens/rotate` | make all tokens new |
+//! | `POST /api/v1/shutdown` | end the master |
+
+mod follow;
+mod tokens;
+
+use super::connection::attend;
+use super::input::{MasterHandle, MasterInput};
+use super::state::{Absence, MasterState, TaskName};
+use super::tokens::list_key;
+use crate::api::{
+    ApiError, ClusterStatus, ErrorCode, Explanation, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
+    WorkerEnded,
+};
+use bytes::Bytes;
+use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::answer;
+use gristmill_worker::clean;
+use gristmill_worker::http::{Body, PeerAddress, ShownKey, accept_upgrade, read_limited};
+use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+/// Longest body but for submissions, bytes.
+const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// The parts of a path below the root of all routes; `None` beside it.
+pub(super) fn route(path: &str) -> Option<Vec<&str>> {
+    let below = path.strip_prefix(ROOT)?;
+    (below.is_empty() || below.starts_with('/')).then(|| below.split('/').skip(1).collect())
+}
+
+/// Answers one request.
+pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    if path == CONNECT_PATH {
+        return connect(handle, &mut request);
+    }
+    let Some(parts) = route(&path) else { return answer::status(StatusCode::NOT_FOUND) };
+    let answered = match (request.method(), parts.as_slice()) {
+        (&Method::GET, ["status"]) => master_status(&handle).await,
+        (&Method::GET, ["cluster"]) => cluster(&handle).await,
+        (&Method::GET, ["jobs"]) => jobs(&handle).await,
+        (&Method::POST, ["jobs"]) => follow::submit(handle, request).await,
+        (&Method::GET, ["jobs", job]) => {
+            about_job(&handle, job, |state, now, job| state.status(now, job)).await
+        }
+        (&Method::GET, ["jobs", job, "trace"]) => {
+            about_job(&handle, job, |state, now, job| state.trace(now, job)).await
+        }
+        (&Method::GET, ["jobs", job, "logs"]) => {
+            about_job(&handle, job, |state, _, job| state.logs(job)).await
+        }
+        (&Method::GET, ["jobs", job, "explain"]) => {
+            let query = request.uri().query().map(str::to_owned);
+            explain(&handle, job, query.as_deref()).await
+        }
+        (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
+        (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
+        (&Method::PUT, ["policy"]) => change_policy(&handle, request.into_body()).await,
+        (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens"]) => tokens::new_token(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens", "revoke"]) => tokens::revoke_token(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, request.into_body()).await,
+        (&Method::POST, ["shutdown"]) => {
+            let _ = handle.shutdown.send(true);
+            Ok(answer::status(StatusCode::NO_CONTENT))
+        }
+        _ => Err(RouteRefusal::new(
+            StatusCode::NOT_FOUND,
+            ErrorCode::Route,
+            format!("there is no route {path}"),
+        )),
+    };
+    answered.unwrap_or_else(|RouteRefusal { status, error }| {
+        // It may repeat what was sent.
+        answer::json(status, &ApiError { message: clean::message(&error.message), ..error })
+    })
+}
+
+/// An answer that is no success.
+struct RouteRefusal {
+    status: StatusCode,
+    error: ApiError,
+}
+
+impl RouteRefusal {
+    fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { status, error: ApiError { code, message: message.into() } }
+    }
+
+    fn ending() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Ending, "the master is ending")
+    }
+}
+
+type Answered = Result<Response<Body>, RouteRefusal>;
+
+fn ok<T: Serialize>(value: &T) -> Answered {
+    Ok(answer::json(StatusCode::OK, value))
+}
+
+fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Body> {
+    let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
+    let key = request.extensions().get::<ShownKey>().cloned();
+    let (Some((response, io)), Some(peer), Some(key)) =
+        (accept_upgrade(request, CONTROL_PROTOCOL), peer, key)
+    else {
+        return answer::status(StatusCode::UPGRADE_REQUIRED);
+    };
+    tokio::spawn(async move {
+        if let Ok(io) = io.await {
+            attend(handle, io, peer, key).await;
+        }
+    });
+    response
+}
+
+/// Reads a job's name and asks the master about it.
+async fn find<T: Send + 'static>(
+    handle: &MasterHandle,
+    job: &str,
+    look: impl FnOnce(&MasterState, Time, JobId) -> Option<T> + Send + 'static,
+) -> Result<T, RouteRefusal> {
+    let refusal = |code, message| RouteRefusal::new(StatusCode::NOT_FOUND, code, message);
+    let id: JobId = job.parse().map_err(|wrong| refusal(ErrorCode::Job, format!("{wrong}")))?;
+    let found = handle.query(move |state, now| look(state, now, id).ok_or_else(|| state.absence(id)));
+    let found = found.await.ok_or_else(RouteRefusal::ending)?;
+    found.map_err(|absence| match absence {
+        Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
+        Absence::Forgotten => refusal(
+            ErrorCode::JobForgotten,
+            format!("{id} ended too long ago: how is not remembered any more"),
+        ),
+        Absence::Past => refusal(
+            ErrorCode::JobPast,
+            format!("{id} was run by an earlier master, and only its end is kept"),
+        ),
+    })
+}
+
+async fn about_job<T: Serialize + Send + 'static>(
+    handle: &MasterHandle,
+    job: &str,
+    look: impl FnOnce(&MasterState, Time, JobId) -> Option<T> + Send + 'static,
+) -> Answered {
+    ok(&find(handle, job, look).await?)
+}
+
+async fn master_status(handle: &MasterHandle) -> Answered {
+    ok(&status_of_master(handle).await?)
+}
+
+/// As the status, for those who may submit jobs.
+async fn cluster(handle: &MasterHandle) -> Answered {
+    let master = status_of_master(handle).await?;
+    let list_secret = handle.tokens.list_secret();
+    let key = |worker: WorkerId| (worker, list_key(&list_secret, worker).to_text().to_string());
+    let list_keys = master.workers.iter().map(|worker| key(worker.worker)).collect();
+    ok(&ClusterStatus { master, list_keys })
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, RouteRefusal> {
+    serde_json::from_slice(body)
+        .map_err(|wrong| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Body, wrong.to_string()))
+}
+
+async fn status_of_master(handle: &MasterHandle) -> Result<MasterStatus, RouteRefusal> {
+    let build = handle.build.clone();
+    let status = handle.query(move |state, now| MasterStatus {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build,
+        policy: state.deciders().policy.clone(),
+        placement: state.deciders().placement.clone(),
+        estimator: state.deciders().estimator.clone(),
+        policy_panics: state.policy_panics().count,
+        policy_panic: state.policy_panics().last.clone(),
+        now_ns: now.0,
+        workers: state.workers(),
+        jobs_live: state.jobs_live(),
+    });
+    status.await.ok_or_else(RouteRefusal::ending)
+}
+
+async fn jobs(handle: &MasterHandle) -> Answered {
+    ok(&handle.query(|state, now| state.statuses(now)).await.ok_or_else(RouteRefusal::ending)?)
+}
+
+async fn cancel(handle: &MasterHandle, job: &str) -> Answered {
+    let job = find(handle, job, |state, now, job| state.status(now, job)).await?.job;
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Cancel { job, reply });
+    done.await.map_err(|_| RouteRefusal::ending())?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+async fn client_closed(handle: &MasterHandle, job: &str, incoming: Incoming) -> Answered {
+    let closed: OutputClosed = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    let job = find(handle, job, |state, _, job| state.watch(job).map(|_| job)).await?;
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::ClientClosed { job, failed: closed.failed, reply });
+    done.await.map_err(|_| RouteRefusal::ending())?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answered {
+    let job = find(handle, job, |state, _, job| state.has(job).then_some(job)).await?;
+    let unknown = |what: &str| {
+        RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Task, format!("{job} has no task `{what}`"))
+    };
+    let named = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("task=")));
+    let task = named.map(|name| task_name(name).ok_or_else(|| unknown(name))).transpose()?;
+    let (reply, answer) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Explain { job, task, reply });
+    let sentences = answer.await.map_err(|_| RouteRefusal::ending())?;
+    let sentences = sentences.ok_or_else(|| unknown(named.unwrap_or_default()))?;
+    ok(&Explanation { schema: SCHEMA, sentences })
+}
+
+/// Reads `map-3`.
+fn task_name(text: &str) -> Option<TaskName> {
+    let (kind, index) = text.split_once('-')?;
+    let kind = [TaskKind::Map, TaskKind::Reduce].into_iter().find(|known| known.to_string() == kind)?;
+    let digits = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| Some((kind, index.parse().ok()?)))?
+}
+
+async fn change_policy(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let change: PolicyChange = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    for (what, name) in [("the policy", &change.policy), ("the placement", &change.placement)] {
+        let checked = name.as_ref().map_or(Ok(()), |name| clean::check_name(what, name));
+        checked.map_err(|error| {
+            RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Policy, error.to_string())
+        })?;
+    }
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::DecideBy { change, reply });
+    let done = done.await.map_err(|_| RouteRefusal::ending())?;
+    done.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
+    master_status(handle).await
+}
+
+async fn body(body: Incoming, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
+    read_limited(body, bytes_max).await.map_err(|wrong| {
+        RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
+    })
+}
+
+async fn worker_ended(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let end: WorkerEnded = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    let unknown = || {
+        let message = "no worker of that process id and host was started by whoever has that key";
+        RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Process, message)
+    };
+    let key = end.key.parse().map_err(|_| unknown())?;
+    let (reply, known) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::ProcessEnded { end, key, reply });
+    match known.await.map_err(|_| RouteRefusal::ending())? {
+        true => Ok(answer::status(StatusCode::NO_CONTENT)),
+        false => Err(unknown()),
+    }
+}
+
+/// The name of the key that let a request pass.
+fn key_of<B>(request: &Request<B>) -> ShownKey {
+    request.extensions().get().cloned().unwrap_or_else(|| ShownKey(String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_task_is_read_and_nothing_like_it() {
+        assert_eq!(task_name("map-3"), Some((TaskKind::Map, 3)));
+        assert_eq!(task_name("reduce-0"), Some((TaskKind::Reduce, 0)));
+        for wrong in ["", "map", "map-", "map-+3", "map-3.0", "job-1/map-3", "Map-3", "map-99999999999"] {
+            assert_eq!(task_name(wrong), None, "{wrong}");
+        }
+    }
+}

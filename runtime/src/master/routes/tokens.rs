@@ -1,0 +1,49 @@
+//! Tokens are made, revoked and rotated.
+
+use super::super::input::MasterHandle;
+use super::super::tokens::{Tokens, TokensError};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, ok, parsed};
+use crate::api::{ErrorCode, MadeToken, NewToken, RevokeToken, RotateTokens};
+use gristmill_worker::answer;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use std::time::Duration;
+
+pub(super) async fn new_token(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let wanted: NewToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    let token =
+        handle.tokens.token(wanted.role, wanted.label.as_deref()).map_err(|error| refused_token(&error))?;
+    ok(&MadeToken { token: token.to_text().to_string() })
+}
+
+pub(super) async fn revoke_token(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let revoke: RevokeToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    change_tokens(handle, move |tokens| tokens.revoke(&revoke.name)).await
+}
+
+pub(super) async fn rotate_tokens(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let rotate: RotateTokens = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+    change_tokens(handle, move |tokens| tokens.rotate(Duration::from_secs(rotate.grace_seconds))).await
+}
+
+/// Changes the tokens on another thread, as the change is on disk before it holds.
+async fn change_tokens(
+    handle: &MasterHandle,
+    change: impl FnOnce(&Tokens) -> Result<(), TokensError> + Send + 'static,
+) -> Answered {
+    let tokens = handle.tokens.clone();
+    let changed =
+        tokio::task::spawn_blocking(move || change(&tokens)).await.map_err(|_| RouteRefusal::ending())?;
+    changed.map_err(|error| refused_token(&error))?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+fn refused_token(error: &TokensError) -> RouteRefusal {
+    let status = match error {
+        TokensError::File(_) | TokensError::Content { .. } | TokensError::Rotated { .. } => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+        _ => StatusCode::BAD_REQUEST,
+    };
+    RouteRefusal::new(status, ErrorCode::Token, crate::chain(error))
+}

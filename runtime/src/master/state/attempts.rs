@@ -1,0 +1,188 @@
+//! Attempts that ended, came back or were suspended, as their workers say.
+
+use super::super::translate;
+use super::MasterState;
+use super::sums::slot_ns;
+use crate::api::{BuiltPart, FailureCode, JobFailure};
+use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::{Bytes, Span, Time};
+use gristmill_worker::clean;
+use gristmill_worker::commit::part_name;
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::protocol::{AttemptReport, FailureClass, Part};
+use gristmill_worker::segment::OutputPrint;
+
+/// Attempts of one task whose part could not be written, after which the output counts as one that cannot be.
+const OUTPUT_TRIES_MAX: u32 = 3;
+
+/// An attempt that its worker says has ended, with what it did.
+pub(super) struct EndedAttempt {
+    pub(super) attempt: AttemptId,
+    pub(super) worker: WorkerId,
+    pub(super) report: AttemptReport,
+}
+
+impl EndedAttempt {
+    fn slot_time(&self) -> Span {
+        Span(slot_ns(&self.report))
+    }
+}
+
+impl MasterState {
+    /// A map attempt says that it has put out its pairs.
+    pub(super) fn map_reported(&mut self, now: Time, ended: EndedAttempt, print: OutputPrint) {
+        let attempt = ended.attempt;
+        if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
+            return self.refuse_result(now, ended, "a map output");
+        }
+        let (output_bytes, took) = (Bytes(ended.report.bytes_out), ended.slot_time());
+        self.map_finished(now, ended);
+        let print = Some(translate::print(print));
+        self.events.push(Event::MapFinished { attempt, output_bytes, took, print });
+    }
+
+    /// An attempt says that it has built its part.
+    pub(super) fn part_reported(&mut self, now: Time, ended: EndedAttempt, part: Part, stamp: FileStamp) {
+        let attempt = ended.attempt;
+        if !self.publishes(attempt) {
+            return self.refuse_result(now, ended, "a part");
+        }
+        let (output_bytes, took) = (Bytes(part.bytes), ended.slot_time());
+        let event = match attempt.task.kind {
+            TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print: None },
+            TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
+        };
+        self.part_finished(now, ended, part, stamp);
+        self.events.push(event);
+    }
+
+    pub(super) fn suspended(&mut self, now: Time, attempt: AttemptId) {
+        self.events.push(Event::AttemptSuspended { attempt });
+        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+            job.records.suspended(attempt, now);
+            job.touch();
+        }
+    }
+
+    /// Whether an attempt makes a part: a reduce, or a map of a job without reduces.
+    fn publishes(&self, attempt: AttemptId) -> bool {
+        let job = self.jobs.get(&attempt.task.job);
+        attempt.task.kind == TaskKind::Reduce || job.is_some_and(|job| job.submission.reduces == 0)
+    }
+
+    /// An attempt ended with what its kind does not make.
+    fn refuse_result(&mut self, now: Time, ended: EndedAttempt, what: &str) {
+        let message = format!("its worker reported {what}, which such an attempt does not make");
+        self.attempt_failed(now, ended, FailureClass::Worker, &message);
+    }
+
+    fn map_finished(&mut self, now: Time, ended: EndedAttempt) {
+        let EndedAttempt { attempt, worker: from, report } = ended;
+        let offset = self.clock_offset(from);
+        let same_host = self.same_host_as_submitter(attempt.task.job, from);
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        let (live, empty) = (!job.state.ended(), report.bytes_out == 0);
+        job.records.mapped(attempt, now, report, offset, (live, same_host));
+        if live && empty {
+            // Nobody fetches what is empty: it is everywhere at once.
+            job.records.sums.totals.shuffle_segments += u64::from(job.submission.reduces);
+        }
+        if live && job.records.maps_succeeded == job.maps {
+            job.times.maps_done = Some(now);
+            if empty {
+                job.times.shuffle_done = Some(now);
+            }
+        }
+        job.report_left_out_counters(now);
+        job.touch();
+    }
+
+    fn same_host_as_submitter(&self, job: JobId, worker: WorkerId) -> bool {
+        let submitter = self.jobs.get(&job).and_then(|job| job.submission.submitter.as_ref());
+        let worker = self.workers.get(&worker);
+        matches!((submitter, worker), (Some(a), Some(b)) if a.host == b.endpoint.host)
+    }
+
+    fn part_finished(&mut self, now: Time, ended: EndedAttempt, mut part: Part, stamp: FileStamp) {
+        let EndedAttempt { attempt, worker: from, report } = ended;
+        let offset = self.clock_offset(from);
+        let same_host = self.same_host_as_submitter(attempt.task.job, from);
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        let live = !job.state.ended();
+        match attempt.task.kind {
+            TaskKind::Map => job.records.mapped(attempt, now, report, offset, (live, same_host)),
+            TaskKind::Reduce => {
+                job.records.reduced(attempt, now, report, offset);
+                job.handed_over.done(attempt.task);
+            }
+        }
+        // What was not asked for does not count; the core sees it likewise.
+        if !live || job.output.permits.get(&attempt.task) != Some(&attempt) {
+            return;
+        }
+        job.output.permits.remove(&attempt.task);
+        // Files are named here, whatever the worker calls its own.
+        let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
+        part.name = part_name(attempt.task.index, parts);
+        let sums = &mut job.records.sums.totals;
+        sums.records_out = sums.records_out.saturating_add(part.records);
+        sums.bytes_out = sums.bytes_out.saturating_add(part.bytes);
+        job.output.parts.insert(attempt.task.index, (part, BuiltPart { attempt, stamp }));
+        match attempt.task.kind {
+            TaskKind::Map if job.records.maps_succeeded == job.maps => job.times.maps_done = Some(now),
+            TaskKind::Map => {}
+            TaskKind::Reduce => job.output.reduces_done += 1,
+        }
+        job.report_left_out_counters(now);
+        job.touch();
+    }
+
+    pub(super) fn attempt_failed(
+        &mut self,
+        now: Time,
+        ended: EndedAttempt,
+        class: FailureClass,
+        message: &str,
+    ) {
+        let EndedAttempt { attempt, worker: from, report } = ended;
+        let message = &clean::message(message);
+        let offset = self.clock_offset(from);
+        self.events.push(Event::AttemptFailed { attempt, class: translate::failure(class) });
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.records.failed(attempt, now, (class, message), report, offset);
+        match class {
+            FailureClass::User | FailureClass::Hang => job.records.counts.failed_user += 1,
+            FailureClass::Cancelled => job.records.counts.cancelled += 1,
+            _ => job.records.counts.failed_other += 1,
+        }
+        if class != FailureClass::Cancelled {
+            job.failures.note(attempt.task, Some(class), format!("{attempt} on {from}: {message}"));
+            job.incident(now, &format!("{attempt} on {from} failed ({}): {message}", class.word()));
+        }
+        if class == FailureClass::Output && !job.state.ended() && job.output.closing.is_none() {
+            let tries = job.output.failures.entry(attempt.task).or_default();
+            *tries += 1;
+            if *tries < OUTPUT_TRIES_MAX {
+                // A disk that has an error once, or on one machine: tried again elsewhere.
+                return job.touch();
+            }
+            let detail = Some(format!("{attempt} on {from}: {message}"));
+            let message = "the output directory cannot be written".to_owned();
+            job.failures.of_job = Some(JobFailure { code: FailureCode::Output, message, detail });
+            let job = attempt.task.job;
+            self.events.push(Event::JobFailed { job, cause: External::OutputUnavailable });
+        }
+        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+            job.touch();
+        }
+    }
+
+    /// A queued attempt came back before it began.
+    pub(super) fn returned(&mut self, now: Time, attempt: AttemptId) {
+        self.events.push(Event::AttemptReturned { attempt });
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.records.counts.returned += 1;
+        job.records.returned(attempt, now);
+    }
+}

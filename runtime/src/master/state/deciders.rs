@@ -1,0 +1,68 @@
+//! Who decides, by name, and how others take over while jobs run.
+
+use super::MasterState;
+use crate::api::{ApiError, ErrorCode, PolicyChange};
+use crate::deciders::DeciderNames;
+use crate::journal::JournalRecord;
+use crate::registry::Registry;
+use gristmill_scheduler::core::PolicyPanics;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::units::Time;
+
+/// Who decides, and what makes others.
+pub(crate) struct LiveDeciders {
+    /// Makes policies and placements.
+    pub registry: Registry,
+    /// As text.
+    pub names: DeciderNames,
+}
+
+impl MasterState {
+    /// Who decides now.
+    pub(crate) fn deciders(&self) -> &DeciderNames {
+        &self.deciders.names
+    }
+
+    /// How often the policy panicked, so that `fifo` decided.
+    pub(crate) fn policy_panics(&self) -> &PolicyPanics {
+        self.core.policy_panics()
+    }
+
+    /// Says that the policy panicked: the first time, and at the second, fourth, eighth and so on.
+    pub(super) fn report_policy_panics(&mut self) {
+        let PolicyPanics { count, last } = self.core.policy_panics();
+        // Another policy counts from 0.
+        let said = self.policy_panics_reported.min(*count);
+        if said.checked_ilog2() < count.checked_ilog2() {
+            tracing::error!(policy = %self.deciders.names.policy, count, panic = %last, "the policy panicked: fifo decided instead");
+        }
+        self.policy_panics_reported = *count;
+    }
+
+    /// From now on others decide; what runs goes on.
+    ///
+    /// # Errors
+    /// Names or parameters that make none, or one that cannot decide live; then nothing has changed.
+    pub(crate) fn change_policy(&mut self, now: Time, change: PolicyChange) -> Result<(), ApiError> {
+        let policy = change.policy.unwrap_or_else(|| self.deciders.names.policy.clone());
+        let placement = change.placement.unwrap_or_else(|| self.deciders.names.placement.clone());
+        let refuse = |code, message| ApiError { code, message };
+        let registry = &self.deciders.registry;
+        let made = registry.make_policy(&policy).map_err(|reason| refuse(ErrorCode::Policy, reason))?;
+        let made_placement =
+            registry.make_placement(&placement).map_err(|reason| refuse(ErrorCode::Placement, reason))?;
+        // What came before was decided by those who decided then.
+        self.settle(now);
+        self.core.decide_by(made, made_placement);
+        tracing::info!(%policy, %placement, "others decide from now on");
+        self.journal.note(|| JournalRecord::DecideBy {
+            at: now,
+            policy: policy.clone(),
+            placement: placement.clone(),
+        });
+        (self.deciders.names.policy, self.deciders.names.placement) = (policy, placement);
+        self.events.push(Event::Tick);
+        self.settle(now);
+        Ok(())
+    }
+}

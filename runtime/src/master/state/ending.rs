@@ -1,0 +1,178 @@
+//! How jobs end: cancelled, left by their client, done; and who closes their output before they count as ended.
+
+use super::MasterState;
+use super::job::StatusContext;
+use crate::api::{BuiltPart, FailureCode, JobFailure, JobState, Submission};
+use crate::output_dir::{OutputDirectory, Success};
+use gristmill_scheduler::command::{Cause, Outcome};
+use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
+use tokio::sync::watch;
+
+/// An output that the master itself has to finish or abandon.
+pub(crate) struct Closing {
+    /// The job, which ends when this is done.
+    pub job: JobId,
+    /// Its output, `None` if the master does not see it.
+    pub output: Option<OutputDirectory>,
+    /// What `_SUCCESS` says; `None`: abandon the output.
+    pub success: Option<Success>,
+    /// Where the parts of the job were built.
+    pub built: Vec<BuiltPart>,
+    /// The submission of a job whose client died, which may have closed the output before.
+    pub left: Option<Box<Submission>>,
+    /// Sync to disk.
+    pub sync: bool,
+}
+
+impl MasterState {
+    /// Somebody wants a job to stop. Answers whether there is such a job.
+    pub(crate) fn cancel(&mut self, job: JobId) -> bool {
+        self.events.push(Event::JobCancelled { job });
+        self.jobs.contains_key(&job)
+    }
+
+    /// The client that a job depends on is gone.
+    pub(crate) fn client_lost(&mut self, job: JobId) {
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        entry.followers.client = false;
+        if entry.state.ended() {
+            // It ended while its client was already gone: nobody has closed its output.
+            if !*entry.output.closed.borrow() {
+                self.close_for_client(job);
+            }
+        } else {
+            self.events.push(Event::JobFailed { job, cause: External::ClientLost });
+        }
+    }
+
+    /// The core is done with a job. If no client closes its output, it ends when the master has done so.
+    pub(super) fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
+        self.pending.learned = true;
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.followers.client {
+            return self.end(now, id, outcome);
+        }
+        job.output.closing = Some(outcome);
+        let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
+        let output = job.output.directory.take().or_else(|| adopted(&job.submission));
+        let status =
+            job.status(now, id, StatusContext { parts: true, built: true, ..StatusContext::default() });
+        let success = (outcome == Outcome::Succeeded).then(|| Success::of(&status, columns));
+        self.pending.closings.push(Closing {
+            job: id,
+            output,
+            success,
+            built: status.built,
+            left: None,
+            sync,
+        });
+    }
+
+    /// Closes the output of a job that ended well or badly and whose client died before it had done so.
+    fn close_for_client(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let output = adopted(&job.submission);
+        let status = job.status(
+            Time::ZERO,
+            id,
+            StatusContext { parts: true, built: true, ..StatusContext::default() },
+        );
+        let success =
+            (job.state == JobState::Succeeded).then(|| Success::of(&status, job.submission.columns.clone()));
+        let left = success.is_some().then(|| Box::new(job.submission.clone()));
+        let sync = job.submission.sync;
+        self.pending.closings.push(Closing { job: id, output, success, built: status.built, left, sync });
+    }
+
+    /// The client that follows a job has closed its output, or could not.
+    pub(crate) fn client_closed(&mut self, now: Time, id: JobId, failed: Option<String>) {
+        let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
+        job.output.closed.send_replace(true);
+        match failed {
+            Some(reason) => job.output_lost(FailureCode::Output, "the output could not be finished", &reason),
+            None => job.touch(),
+        }
+        self.register_end(now, id);
+    }
+
+    /// Where it is announced that the client has closed the output of a job.
+    pub(crate) fn output_closed(&self, job: JobId) -> Option<watch::Receiver<bool>> {
+        self.jobs.get(&job).map(|job| job.output.closed.subscribe())
+    }
+
+    /// The output of a job has been finished or abandoned.
+    pub(crate) fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        entry.output.closed.send_replace(true);
+        let Some(outcome) = entry.output.closing.take() else {
+            match (failed, entry.state) {
+                (Some(reason), JobState::Succeeded) => {
+                    entry.output_lost(
+                        FailureCode::ClientLost,
+                        "its client died before it had closed the output",
+                        &reason,
+                    );
+                }
+                _ => entry.touch(),
+            }
+            self.register_end(now, job);
+            return;
+        };
+        match failed {
+            None => self.end(now, job, outcome),
+            Some(reason) => {
+                let message = "the output could not be finished".to_owned();
+                let detail = Some(clean::message(&reason));
+                entry.failures.of_job = Some(JobFailure { code: FailureCode::Output, message, detail });
+                let cause = Cause::External { cause: External::OutputUnavailable };
+                self.end(now, job, Outcome::Failed { cause });
+            }
+        }
+    }
+
+    /// A job has ended, and stays so; the register knows.
+    fn end(&mut self, now: Time, id: JobId, outcome: Outcome) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.end(now, outcome);
+        let open = job.output_is_open();
+        self.ended.insert((now, id));
+        // A success without output is none: that of a client is written down once it has closed the output.
+        if !open {
+            self.register_end(now, id);
+        }
+    }
+
+    /// Writes into the register how a job has ended.
+    fn register_end(&mut self, now: Time, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let notified = job.followers.notified.get();
+        let status = job.status(now, id, StatusContext::default());
+        job.followers.notified.set(notified);
+        self.register.ended(|| Some(status));
+    }
+
+    /// The master ends in order, and everything that it had in hand has been given up.
+    pub(crate) fn close_register(&mut self) {
+        self.register.close();
+    }
+
+    /// Outputs of jobs that will not end any more because the master does.
+    pub(crate) fn unfinished(&self) -> Vec<OutputDirectory> {
+        let live = self.jobs.values().filter(|job| !job.state.ended() && job.output.closing.is_none());
+        live.filter_map(|job| adopted(&job.submission)).collect()
+    }
+}
+
+/// The output of a job whose client does not close it, if this master sees it.
+fn adopted(submission: &Submission) -> Option<OutputDirectory> {
+    match OutputDirectory::adopt(submission, None) {
+        Ok(output) => Some(output),
+        Err(error) => {
+            tracing::debug!(output = %submission.output, error = crate::chain(&error), "not adopted");
+            None
+        }
+    }
+}

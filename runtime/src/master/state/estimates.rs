@@ -1,0 +1,157 @@
+//! How large jobs looked while they ran, and whether their deadlines looked feasible when they came.
+
+use super::MasterState;
+use crate::api::{DeadlineOutlook, ESTIMATES_MAX, EstimateRecord};
+use gristmill_scheduler::core;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::units::{Span, Time};
+
+/// The estimates of one job over time, thinned as they become many.
+#[derive(Default)]
+pub(super) struct Estimates {
+    records: Vec<EstimateRecord>,
+    /// One of two to the power of this many is kept.
+    thinned: u32,
+    /// Left out since the last that was kept.
+    skipped: u32,
+}
+
+impl Estimates {
+    /// Whether the next one is to be kept; counts it if not.
+    fn wants(&mut self) -> bool {
+        let skip = self.skipped + 1 < 1 << self.thinned;
+        self.skipped = if skip { self.skipped + 1 } else { 0 };
+        !skip || self.records.is_empty()
+    }
+
+    fn push(&mut self, record: EstimateRecord) {
+        if self.records.len() == ESTIMATES_MAX {
+            let mut place = 0;
+            self.records.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.thinned += 1;
+        }
+        self.records.push(record);
+    }
+
+    /// Those that were kept, in the order of time.
+    pub(super) fn records(&self) -> Vec<EstimateRecord> {
+        self.records.clone()
+    }
+}
+
+impl MasterState {
+    /// Looks at the sizes of jobs whose tasks finished in this instant, and at the deadlines of those that arrived.
+    pub(super) fn sample_estimates(&mut self, now: Time) {
+        let mut last = None;
+        for at in 0..self.events.len() {
+            let job = match &self.events[at] {
+                Event::MapFinished { attempt, .. } | Event::ReduceFinished { attempt, .. } => {
+                    attempt.task.job
+                }
+                Event::JobArrived { job, spec } => {
+                    let (job, deadline) = (*job, spec.deadline);
+                    self.judge_deadline(now, job, deadline);
+                    job
+                }
+                _ => continue,
+            };
+            // Facts of one job mostly come together.
+            if last.replace(job) != Some(job) {
+                self.sample(now, job);
+            }
+        }
+    }
+
+    fn sample(&mut self, now: Time, id: JobId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if !job.estimates.wants() {
+            return;
+        }
+        let Some(sizes) = self.core.sizes(id) else { return };
+        let maps_done = job.records.maps_succeeded;
+        job.estimates.push(EstimateRecord {
+            at_ns: now.0,
+            maps_done,
+            whole: sizes.whole.0,
+            left: sizes.left.0,
+        });
+    }
+
+    fn judge_deadline(&mut self, now: Time, id: JobId, deadline: Option<Time>) {
+        let Some((deadline, outlook)) = deadline.zip(self.core.outlook(id)) else { return };
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.outlook = Some(in_words(deadline.since(now), &outlook));
+        }
+    }
+}
+
+/// An outlook as people read it.
+fn in_words(span: Span, outlook: &core::Outlook) -> DeadlineOutlook {
+    let seconds = span.seconds();
+    let needs = format!(
+        "it needs {:.1} map slots of {:.0}, and then {:.1} reduce slots of {:.0}",
+        outlook.map_slots,
+        outlook.slots[Station::Map],
+        outlook.reduce_slots,
+        outlook.slots[Station::Reduce]
+    );
+    let finite = |slots: f64| Some(slots).filter(|slots| slots.is_finite());
+    let words = match outlook.feasible {
+        _ if finite(outlook.map_slots).is_none() => {
+            format!("a deadline of {seconds:.1} s does not look feasible: it has passed already")
+        }
+        Some(true) => format!("a deadline of {seconds:.1} s looks feasible: {needs}"),
+        Some(false) => format!("a deadline of {seconds:.1} s does not look feasible: {needs}"),
+        None => format!(
+            "nothing is known of the job's work yet, so nobody can say whether {seconds:.1} s are enough"
+        ),
+    };
+    DeadlineOutlook {
+        feasible: outlook.feasible,
+        map_slots: finite(outlook.map_slots),
+        reduce_slots: finite(outlook.reduce_slots),
+        words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outlook_on_a_deadline_that_has_passed_can_be_read_by_the_client() {
+        let need = gristmill_scheduler::estimate::completion::need([1.0, 0.0, 1.0].into(), [1.0, 1.0], 0.0);
+        let slots = [1.0; 3].into();
+        let outlook = core::Outlook {
+            feasible: Some(false),
+            map_slots: need.map_slots,
+            reduce_slots: need.reduce_slots,
+            slots,
+            free: slots,
+        };
+        let seen = in_words(Span(0), &outlook);
+        let read: DeadlineOutlook = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
+        assert_eq!(read, seen);
+        assert!(read.words.contains("has passed"), "{}", read.words);
+    }
+
+    #[test]
+    fn estimates_are_thinned_evenly_when_there_are_more_than_fit() {
+        let mut estimates = Estimates::default();
+        for at_ns in 0..5 * ESTIMATES_MAX as u64 {
+            if estimates.wants() {
+                estimates.push(EstimateRecord { at_ns, maps_done: 0, whole: [0.0; 3], left: [0.0; 3] });
+            }
+        }
+        let times: Vec<u64> = estimates.records().iter().map(|record| record.at_ns).collect();
+        assert!(ESTIMATES_MAX / 2 <= times.len() && times.len() <= ESTIMATES_MAX, "{}", times.len());
+        assert_eq!(times[0], 0);
+        let gaps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+        assert!(gaps.iter().all(|gap| (4..=16).contains(gap)), "{gaps:?}");
+    }
+}

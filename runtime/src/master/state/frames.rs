@@ -1,0 +1,182 @@
+//! What workers say, entered: each frame becomes a fact for the core and numbers of its job.
+//!
+//! A worker is believed about what it holds: attempts that it was told to run and whose end it has not said, partitions
+//! whose home it is. What it says of others changes nothing.
+
+use super::super::translate;
+use super::MasterState;
+use super::attempts::EndedAttempt;
+use super::workers::shift;
+use crate::api::FetchRecord;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
+use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
+use std::collections::BTreeSet;
+
+/// A transfer that failed, as its home says.
+struct FailedFetch {
+    home: WorkerId,
+    holder: WorkerId,
+    map: AttemptId,
+    class: FailureClass,
+    message: String,
+}
+
+impl MasterState {
+    /// A frame from a worker.
+    pub(crate) fn frame(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        worker.last_heard = now;
+        let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
+        match frame {
+            WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}
+            WorkerFrame::Heartbeat(heartbeat) => self.heartbeat(from, heartbeat),
+            WorkerFrame::Pong { master_ns, worker_ns } => worker.measure_clock(now, master_ns, worker_ns),
+            WorkerFrame::MapFinished { attempt, print, report } => {
+                if self.stopped_there(from, attempt) {
+                    self.map_reported(now, ended(attempt, report), print);
+                }
+            }
+            WorkerFrame::PartFinished { attempt, part, stamp, report } => {
+                if self.stopped_there(from, attempt) {
+                    self.part_reported(now, ended(attempt, report), part, stamp);
+                }
+            }
+            WorkerFrame::AttemptFailed { attempt, class, message, report } => {
+                if self.stopped_there(from, attempt) {
+                    self.attempt_failed(now, ended(attempt, report), class, &message);
+                }
+            }
+            WorkerFrame::Returned { attempt } => {
+                if self.stopped_there(from, attempt) {
+                    self.returned(now, attempt);
+                }
+            }
+            WorkerFrame::Suspended { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    worker.suspended.insert(attempt);
+                    worker.handing_over.remove(&attempt);
+                    self.suspended(now, attempt);
+                }
+            }
+            WorkerFrame::NotSuspended { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    self.events.push(Event::SuspensionRefused { attempt });
+                }
+            }
+            WorkerFrame::HandedOver { attempt, state, report } => {
+                if worker.handing_over.contains(&attempt) && self.stopped_there(from, attempt) {
+                    self.handed_over(now, ended(attempt, report), state);
+                }
+            }
+            WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {
+                let times = (shift(started_ns, worker.offset_ns), shift(ended_ns, worker.offset_ns));
+                for output in outputs {
+                    self.fetched(now, from, holder, output, times);
+                }
+            }
+            WorkerFrame::FetchFailed { map, from: holder, class, message } => {
+                self.fetch_failed(now, FailedFetch { home: from, holder, map, class, message });
+            }
+            WorkerFrame::CommitRequest { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    self.events.push(Event::CommitRequested { attempt });
+                }
+            }
+            WorkerFrame::Log { attempt, bytes } => self.logged(from, attempt, &bytes),
+        }
+    }
+
+    /// User code has written something.
+    fn logged(&mut self, from: WorkerId, attempt: Option<AttemptId>, bytes: &[u8]) {
+        let Some(worker) = self.workers.get(&from) else { return };
+        if attempt.is_some_and(|attempt| !worker.running.contains_key(&attempt)) {
+            return;
+        }
+        // Output that no single attempt wrote is kept with every job that runs there.
+        let mut jobs: Vec<JobId> = match attempt {
+            Some(attempt) => vec![attempt.task.job],
+            None => worker.running.keys().map(|attempt| attempt.task.job).collect(),
+        };
+        // They are in order.
+        jobs.dedup();
+        for job in jobs {
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.logs.add(attempt, from, bytes);
+            }
+        }
+    }
+
+    fn heartbeat(&mut self, from: WorkerId, mut heartbeat: Heartbeat) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        heartbeat.running.retain(|progress| worker.running.contains_key(&progress.attempt));
+        heartbeat.running.shrink_to_fit();
+        let mut moved = Vec::new();
+        for progress in &heartbeat.running {
+            if let Some(bytes) = worker.running.get_mut(&progress.attempt) {
+                let before = std::mem::replace(bytes, progress.bytes_in);
+                moved.push((progress.attempt, before, progress.bytes_in));
+            }
+        }
+        let jobs: BTreeSet<JobId> = heartbeat.running.iter().map(|p| p.attempt.task.job).collect();
+        worker.heartbeat = heartbeat;
+        for (attempt, before, bytes) in moved {
+            self.read_in_flight(attempt, before, bytes);
+        }
+        for job in jobs {
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.touch();
+            }
+        }
+    }
+
+    fn fetched(
+        &mut self,
+        now: Time,
+        home: WorkerId,
+        holder: WorkerId,
+        output: FetchedOutput,
+        (started_ns, ended_ns): (u64, u64),
+    ) {
+        let FetchedOutput { map, mut partitions, bytes } = output;
+        let job = map.task.job;
+        partitions.retain(|partition| self.core.awaits(home, map, *partition));
+        if partitions.is_empty() {
+            return;
+        }
+        if let Some(entry) = self.jobs.get_mut(&job) {
+            let sum = &mut entry.records.sums.totals.shuffle_bytes;
+            *sum = sum.saturating_add(bytes);
+            entry.records.sums.totals.shuffle_segments += partitions.len() as u64;
+            entry.times.shuffle_done = Some(now);
+            entry.records.fetched(FetchRecord {
+                map,
+                from: holder,
+                to: home,
+                partitions: partitions.len() as u32,
+                bytes,
+                started_ns,
+                ended_ns: ended_ns.min(now.0),
+            });
+            entry.touch();
+        }
+        self.events.push(Event::Fetched { job, home, map, partitions });
+    }
+
+    fn fetch_failed(&mut self, now: Time, failed: FailedFetch) {
+        let FailedFetch { home, holder, map, class, message } = failed;
+        if !self.core.could_fetch(home, map, holder) {
+            return;
+        }
+        let (job, message) = (map.task.job, clean::message(&message));
+        if let Some(entry) = self.jobs.get_mut(&job) {
+            entry.incident(now, &format!("{home} could not fetch {map} from {holder}: {message}"));
+            entry.failures.note(map.task, Some(class), message);
+            entry.touch();
+        }
+        let class = translate::failure(class);
+        self.events.push(Event::FetchFailed { job, home, map, class });
+    }
+}

@@ -1,0 +1,211 @@
+//! One job as its submitter and its followers see it: progress, incidents, user output, how it ended.
+
+use super::super::translate;
+use super::estimates::Estimates;
+use super::handed_over::HandedOver;
+use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
+use super::logs::Logs;
+use super::record::TaskRecords;
+use super::sums::COUNTERS_MAX;
+use crate::api::{
+    DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
+};
+use gristmill_scheduler::command::Outcome;
+use gristmill_scheduler::ids::{JobId, TaskKind};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use tokio::sync::watch;
+
+/// What a status says beside the job's own numbers.
+#[derive(Clone, Copy, Default)]
+pub(super) struct StatusContext {
+    /// Attempts that hold a slot, by kind.
+    pub(super) running: [u32; 2],
+    /// Live workers and their slots.
+    pub(super) workers: u32,
+    pub(super) slots: u32,
+    /// Parts are listed; they may be many, and while the job runs nobody needs them.
+    pub(super) parts: bool,
+    /// With where they were built, for whoever publishes them.
+    pub(super) built: bool,
+}
+
+/// One job, as far as the core does not keep it.
+pub(super) struct JobEntry {
+    /// Without splits, side inputs and cuts once the job has ended: nobody needs them then.
+    pub(super) submission: Submission,
+    pub(super) maps: u32,
+    pub(super) input: JobInput,
+    pub(super) keys: JobKeys,
+    /// `Succeeded` from the end of the last task on; others see [`JobEntry::shown_state`].
+    pub(super) state: JobState,
+    pub(super) times: Milestones,
+    pub(super) records: TaskRecords,
+    pub(super) output: JobOutput,
+    pub(super) incidents: Incidents,
+    pub(super) failures: Failures,
+    pub(super) logs: Logs,
+    pub(super) followers: Followers,
+    /// How large it looked over time.
+    pub(super) estimates: Estimates,
+    /// Whether its deadline looked feasible when it came.
+    pub(super) outlook: Option<DeadlineOutlook>,
+    /// Where its reduces stood that were handed over.
+    pub(super) handed_over: HandedOver,
+}
+
+impl JobEntry {
+    pub(super) fn new(
+        submission: Submission,
+        keys: JobKeys,
+        cuts: Vec<Vec<u8>>,
+        arrived: Time,
+        changed: watch::Sender<bool>,
+    ) -> Self {
+        let maps = submission.splits.len() as u32;
+        Self {
+            maps,
+            input: JobInput::of(&submission, cuts),
+            keys,
+            state: JobState::Waiting,
+            times: Milestones::from_arrival(arrived),
+            records: TaskRecords::new(maps),
+            output: JobOutput::default(),
+            incidents: Incidents::default(),
+            failures: Failures::default(),
+            logs: Logs::default(),
+            followers: Followers { changed, notified: Cell::new(false), client: submission.attached },
+            estimates: Estimates::default(),
+            outlook: None,
+            handed_over: HandedOver::default(),
+            submission,
+        }
+    }
+
+    pub(super) fn end(&mut self, now: Time, outcome: Outcome) {
+        self.times.ended = Some(now);
+        self.submission.splits = Vec::new();
+        self.submission.side = Vec::new();
+        self.submission.exact = None;
+        self.handed_over = HandedOver::default();
+        self.output.permits = BTreeMap::new();
+        self.input.cuts = Vec::new();
+        self.input.named = Vec::new();
+        self.state = match outcome {
+            Outcome::Succeeded => JobState::Succeeded,
+            Outcome::Failed { .. } => JobState::Failed,
+            Outcome::Cancelled => JobState::Cancelled,
+        };
+        if let Some((mut failure, task)) = translate::job_failure(outcome)
+            && self.failures.of_job.is_none()
+        {
+            if let Some((class, words)) = task.and_then(|task| self.failures.last_by_task.get(&task)).cloned()
+            {
+                translate::refine(&mut failure, class);
+                failure.detail = Some(words);
+            }
+            self.failures.of_job = Some(failure);
+        }
+        self.failures.last_by_task = BTreeMap::new();
+        self.touch();
+    }
+
+    /// All tasks are done, and the output is not there yet: its client, or the master in its place, closes it.
+    pub(super) fn output_is_open(&self) -> bool {
+        self.submission.attached && self.state == JobState::Succeeded && !*self.output.closed.borrow()
+    }
+
+    /// The state that everybody is told: success is one when the output is there.
+    pub(super) fn shown_state(&self) -> JobState {
+        if self.output_is_open() || self.output.closing == Some(Outcome::Succeeded) {
+            return JobState::Publishing;
+        }
+        self.state
+    }
+
+    /// The job succeeded, but there is no output of it after all.
+    pub(super) fn output_lost(&mut self, code: FailureCode, message: &str, detail: &str) {
+        self.state = JobState::Failed;
+        let message = message.to_owned();
+        self.failures.of_job = Some(JobFailure { code, message, detail: Some(clean::message(detail)) });
+        self.touch();
+    }
+
+    /// Something changed. Followers look once for all that changed since their last look.
+    pub(super) fn touch(&mut self) {
+        if !self.followers.notified.replace(true) || self.state.ended() {
+            self.followers.changed.send_replace(self.state.ended());
+        }
+    }
+
+    pub(super) fn incident(&mut self, now: Time, text: &str) {
+        self.incidents.add(now.since(self.times.arrived), text);
+    }
+
+    /// Says once that not all counters are kept.
+    pub(super) fn report_left_out_counters(&mut self, now: Time) {
+        if self.records.sums.begins_to_leave_out_counters() {
+            let text =
+                format!("it counts by more than {COUNTERS_MAX} names: what further ones count is left out");
+            self.incident(now, &text);
+        }
+    }
+
+    /// How the job stands. Costs the same however many tasks it has, but for the parts.
+    pub(super) fn status(&self, now: Time, id: JobId, context: StatusContext) -> JobStatus {
+        self.followers.notified.set(false);
+        let submission = &self.submission;
+        let records = &self.records;
+        JobStatus {
+            schema: SCHEMA,
+            job: id,
+            name: submission.name.clone(),
+            parameters: submission.parameters.clone(),
+            state: self.shown_state(),
+            maps: TaskCounts {
+                total: self.maps,
+                running: context.running[TaskKind::Map as usize],
+                done: records.maps_succeeded,
+            },
+            reduces: TaskCounts {
+                total: submission.reduces,
+                running: context.running[TaskKind::Reduce as usize],
+                done: self.output.reduces_done,
+            },
+            segments_total: u64::from(self.maps) * u64::from(submission.reduces),
+            input_bytes: self.input.bytes,
+            input_bytes_read: records.sums.totals.map_bytes_in.saturating_add(self.input.bytes_in_flight),
+            arrived_ns: self.times.arrived.0,
+            started_ns: self.times.started.map(|at| at.0),
+            maps_done_ns: self.times.maps_done.map(|at| at.0),
+            shuffle_done_ns: self.times.shuffle_done.map(|at| at.0),
+            ended_ns: self.times.ended.map(|at| at.0),
+            now_ns: now.0,
+            totals: records.sums.totals.clone(),
+            attempts: self.records.counts,
+            counters: records.sums.counters.clone(),
+            parts: self
+                .output
+                .parts
+                .values()
+                .filter(|_| context.parts)
+                .map(|(part, _)| part.clone())
+                .collect(),
+            built: self.output.parts.values().filter(|_| context.built).map(|(_, built)| *built).collect(),
+            incidents: self.incidents.latest.iter().cloned().collect(),
+            incidents_omitted: self.incidents.omitted,
+            failure: self.failures.of_job.clone(),
+            remarks: submission.remarks.clone(),
+            workers: context.workers,
+            slots: context.slots,
+            output: submission.output.clone(),
+            weight: submission.weight,
+            pool: submission.pool.clone(),
+            priority: submission.priority,
+            deadline_ns: submission.deadline_ns.map(|span| self.times.arrived.0.saturating_add(span)),
+            deadline_outlook: self.outlook.clone(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a job's entry consists of: input, keys, times, output, incidents, failures, followers.
+
+use crate::api::{BuiltPart, INCIDENTS_MAX, JobFailure, Submission};
+use crate::output_dir::OutputDirectory;
+use gristmill_scheduler::command::Outcome;
+use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::clean;
+use gristmill_worker::http::Secret;
+use gristmill_worker::input::{Place, Split};
+use gristmill_worker::protocol::{FailureClass, Part};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tokio::sync::watch;
+
+/// Tasks of one job of which it is kept what went wrong last.
+const LAST_FAILURES_MAX: usize = 1000;
+
+pub(super) struct JobInput {
+    /// Of all splits.
+    pub(super) bytes: u64,
+    /// What running maps have read so far.
+    pub(super) bytes_in_flight: u64,
+    /// The workers on which input of it is named.
+    pub(super) named: Vec<WorkerId>,
+    /// Where the ranges of a totally ordered job end.
+    pub(super) cuts: Vec<Vec<u8>>,
+}
+
+impl JobInput {
+    pub(super) fn of(submission: &Submission, cuts: Vec<Vec<u8>>) -> Self {
+        let pieces = submission.splits.iter().chain(&submission.side).flat_map(|split| &split.pieces);
+        let named: BTreeSet<WorkerId> = pieces
+            .filter_map(|piece| match piece.place {
+                Place::Worker(worker) => Some(worker),
+                Place::Submitter => None,
+            })
+            .collect();
+        let bytes = submission.splits.iter().map(Split::bytes).sum();
+        Self { bytes, bytes_in_flight: 0, named: named.into_iter().collect(), cuts }
+    }
+}
+
+pub(super) struct JobKeys {
+    /// What opens segments and files.
+    pub(super) segments: Secret,
+    /// What the permits to send in parts are made of.
+    pub(super) permits: Secret,
+}
+
+pub(super) struct Milestones {
+    pub(super) arrived: Time,
+    pub(super) started: Option<Time>,
+    pub(super) maps_done: Option<Time>,
+    pub(super) shuffle_done: Option<Time>,
+    pub(super) ended: Option<Time>,
+}
+
+impl Milestones {
+    pub(super) fn from_arrival(arrived: Time) -> Self {
+        Self { arrived, started: None, maps_done: None, shuffle_done: None, ended: None }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct JobOutput {
+    /// The claim on the output of a detached job, which is the master's.
+    pub(super) directory: Option<OutputDirectory>,
+    /// Attempts that may hand in their tasks' parts and have not yet.
+    pub(super) permits: BTreeMap<TaskId, AttemptId>,
+    pub(super) parts: BTreeMap<u32, (Part, BuiltPart)>,
+    pub(super) reduces_done: u32,
+    /// Attempts that could not write their part, by task.
+    pub(super) failures: BTreeMap<TaskId, u32>,
+    /// Turns true once it is closed, as its client has said, or the master has done.
+    pub(super) closed: watch::Sender<bool>,
+    /// How the job ends once its output is closed.
+    pub(super) closing: Option<Outcome>,
+}
+
+#[derive(Default)]
+pub(super) struct Incidents {
+    /// The last ones, at most [`INCIDENTS_MAX`].
+    pub(super) latest: VecDeque<String>,
+    pub(super) omitted: u64,
+}
+
+impl Incidents {
+    /// Adds one that happened so long after the job's arrival.
+    pub(super) fn add(&mut self, since_arrival: Span, text: &str) {
+        if self.latest.len() == INCIDENTS_MAX {
+            self.latest.pop_front();
+            self.omitted += 1;
+        }
+        self.latest.push_back(format!("{:.3} s: {}", since_arrival.seconds(), clean::message(text)));
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Failures {
+    /// Why the job did not succeed.
+    pub(super) of_job: Option<JobFailure>,
+    /// The last thing that went wrong with each task, in words, with its class unless a worker was lost.
+    pub(super) last_by_task: BTreeMap<TaskId, (Option<FailureClass>, String)>,
+    /// Workers that died for lack of memory while they ran nothing but this job.
+    pub(super) memory_deaths: u32,
+}
+
+impl Failures {
+    /// Something went wrong with a task. Of very many tasks only some are remembered, the last one always.
+    pub(super) fn note(&mut self, task: TaskId, class: Option<FailureClass>, words: String) {
+        if LAST_FAILURES_MAX <= self.last_by_task.len() && !self.last_by_task.contains_key(&task) {
+            self.last_by_task.pop_first();
+        }
+        self.last_by_task.insert(task, (class, words));
+    }
+}
+
+/// Whoever follows a job, and what they were told.
+pub(super) struct Followers {
+    /// Whether the job has ended; sent at a change that nobody was told of yet.
+    pub(super) changed: watch::Sender<bool>,
+    /// Followers were told of a change and have not looked since: they need not be told again.
+    pub(super) notified: Cell<bool>,
+    /// The client that submitted the job follows it and closes its output.
+    pub(super) client: bool,
+}

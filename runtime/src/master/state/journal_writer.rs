@@ -1,0 +1,123 @@
+//! The journal as the master keeps it: written as facts are entered, flushed a little later, given up if it must be.
+
+use super::MasterState;
+use crate::journal::{Journal, JournalRecord};
+use gristmill_scheduler::command::Command;
+use gristmill_scheduler::core::ShuffleOrder;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::units::{Span, Time};
+use std::io;
+
+/// What was written reaches the file at most this much later, so that a master that is killed loses no more.
+const FLUSH_PAUSE: Span = Span::milliseconds(20);
+
+/// The journal of a master, if it keeps one.
+pub(super) struct JournalWriter {
+    journal: Option<Journal>,
+    /// When lines that were written are flushed.
+    due: Option<Time>,
+    /// Why it was given up, until somebody was told.
+    failure: Option<io::Error>,
+}
+
+impl JournalWriter {
+    pub(super) fn new(journal: Option<Journal>) -> Self {
+        Self { journal, due: None, failure: None }
+    }
+
+    /// Writes what the next facts do not hold.
+    pub(super) fn note(&mut self, record: impl FnOnce() -> JournalRecord) {
+        self.write(|journal| journal.record(&record()));
+    }
+
+    fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
+        self.write(|journal| journal.instant(now, facts, orders, shuffle));
+        if self.journal.is_some() {
+            self.due.get_or_insert(now + FLUSH_PAUSE);
+        }
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Journal) -> io::Result<()>) {
+        if let Some(Err(error)) = self.journal.as_mut().map(write) {
+            self.failure = Some(error);
+            self.journal = None;
+            self.due = None;
+        }
+    }
+
+    fn flush(&mut self, now: Time) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            self.write(Journal::flush);
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
+    }
+}
+
+impl MasterState {
+    /// Writes down the facts of this instant and what the core ordered; `lanes` is its count of changes to the
+    /// shuffle's order before.
+    pub(super) fn write_down(&mut self, now: Time, lanes: u64) {
+        let changed = lanes != self.core.shuffle_revision();
+        let shuffle = changed.then(|| self.core.shuffle_order());
+        self.journal.instant(now, &self.events, &self.commands, shuffle);
+    }
+
+    /// Flushes what was written a while ago, and says if the journal was given up.
+    pub(super) fn flush_journal(&mut self, now: Time) {
+        self.journal.flush(now);
+        let Some(error) = self.journal.failure.take() else { return };
+        tracing::warn!(%error, "the journal cannot be written and is given up: it ends here");
+        for job in self.jobs.values_mut().filter(|job| !job.state.ended()) {
+            job.incident(now, &format!("the master's journal cannot be written and is given up: {error}"));
+            job.touch();
+        }
+    }
+
+    /// The master ends, and with it the journal.
+    pub(crate) fn end_journal(&mut self) {
+        self.journal.note(|| JournalRecord::End);
+        self.journal.write(Journal::flush);
+        self.flush_journal(Time::ZERO);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{JournalHeader, SCHEMA};
+    use gristmill_scheduler::core::CoreConfig;
+    use serde_json::Value;
+
+    #[test]
+    fn journal_that_cannot_be_written_is_given_up_once() {
+        let header = JournalHeader {
+            schema: SCHEMA,
+            version: String::new(),
+            build: String::new(),
+            policy: "fifo".into(),
+            placement: "pull".into(),
+            estimator: String::new(),
+            memory: Value::Null,
+            core: CoreConfig::default(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let journal = Journal::create(&path, &header).unwrap();
+        let mut journal = JournalWriter::new(Some(journal));
+        journal.instant(Time(7), &[Event::Tick], &[], None);
+        assert_eq!(journal.due(), Some(Time(7) + FLUSH_PAUSE));
+        journal.flush(Time(8));
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1, "flushed too early");
+        journal.flush(Time(7) + FLUSH_PAUSE);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+        journal.instant(Time(9), &[Event::Tick], &[], None);
+        journal.write(|_| Err(io::ErrorKind::StorageFull.into()));
+        assert!(journal.failure.take().is_some());
+        journal.instant(Time(10), &[Event::Tick], &[], None);
+        assert!(journal.failure.is_none() && journal.due().is_none());
+    }
+}

@@ -1,0 +1,153 @@
+//! The standing order of the shuffle on its way to the workers: to those that gather something, not too often, and
+//! only where an order says anything.
+
+use super::super::translate;
+use super::MasterState;
+use gristmill_scheduler::core::ShuffleOrder;
+use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::protocol::{LaneOrder, MasterFrame};
+
+/// Orders go out at most this often: what changes in between is told in one.
+const PAUSE: Span = Span::milliseconds(5);
+
+/// What workers are told about their lanes.
+#[derive(Default)]
+pub(super) struct LaneBroadcast {
+    /// The core's count of changes when it was looked at last.
+    seen: u64,
+    /// What workers should know; at revision 0 that is the default, which needs no telling.
+    order: LaneOrder,
+    revision: u64,
+    /// Not before this time.
+    not_before: Time,
+    /// Some worker must be told then.
+    due: Option<Time>,
+}
+
+impl LaneBroadcast {
+    /// The order has changed. Answers whether there is something to tell.
+    fn change(&mut self, order: &ShuffleOrder) -> bool {
+        // One job alone is served as well without an order. The last one still holds, unless it forbids the others.
+        let says_something = 1 < order.grants.len() || order.only && !order.grants.is_empty();
+        let order = match (says_something, self.order.only) {
+            (true, _) => translate::lane_order(order),
+            (false, true) => LaneOrder::default(),
+            (false, false) => return false,
+        };
+        let changed = self.order != order;
+        if changed {
+            self.order = order;
+            self.revision += 1;
+        }
+        changed
+    }
+
+    /// Somebody must be told, as soon as there may be another order.
+    pub(super) fn broadcast_soon(&mut self, now: Time) {
+        if self.due.is_none() {
+            self.due = Some(self.not_before.max(now));
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
+    }
+}
+
+impl MasterState {
+    /// Looks at the standing order after the core has planned.
+    pub(super) fn notice_lane_order(&mut self, now: Time) {
+        let seen = self.core.shuffle_revision();
+        if self.outgoing.lanes.seen == seen {
+            return;
+        }
+        self.outgoing.lanes.seen = seen;
+        if self.outgoing.lanes.change(self.core.shuffle_order()) {
+            self.outgoing.lanes.broadcast_soon(now);
+        }
+    }
+
+    /// A worker gathers something of a job from now on, and must know the order that stands.
+    pub(super) fn gathers(&mut self, now: Time, worker: WorkerId, job: JobId) {
+        let Some(entry) = self.workers.get_mut(&worker) else { return };
+        if entry.gathers.insert(job) && entry.lanes_revision_sent != self.outgoing.lanes.revision {
+            self.outgoing.lanes.broadcast_soon(now);
+        }
+    }
+
+    /// Tells the workers what is due.
+    pub(super) fn broadcast_lanes(&mut self, now: Time) {
+        if self.outgoing.lanes.due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.outgoing.lanes.due = None;
+        let revision = self.outgoing.lanes.revision;
+        let behind: Vec<_> = self
+            .workers
+            .iter_mut()
+            .filter(|(_, worker)| !worker.gathers.is_empty() && worker.lanes_revision_sent != revision)
+            .map(|(id, worker)| {
+                worker.lanes_revision_sent = revision;
+                *id
+            })
+            .collect();
+        if behind.is_empty() {
+            return;
+        }
+        self.outgoing.lanes.not_before = now + PAUSE;
+        let frame = MasterFrame::Lanes(self.outgoing.lanes.order.clone());
+        for worker in behind {
+            self.queue(worker, &frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::JobId;
+    use gristmill_scheduler::plan::Share;
+    use gristmill_worker::protocol::LaneShare;
+
+    fn order(jobs: &[u32], only: bool) -> ShuffleOrder {
+        let grants = jobs.iter().map(|&job| (JobId(job), Share::All)).collect();
+        ShuffleOrder { grants, lines: Vec::new(), only }
+    }
+
+    #[test]
+    fn one_job_alone_needs_no_order() {
+        let mut lanes = LaneBroadcast::default();
+        assert!(!lanes.change(&order(&[1], false)));
+        assert!(!lanes.change(&order(&[], false)));
+        assert_eq!(lanes.revision, 0);
+    }
+
+    #[test]
+    fn order_of_two_jobs_is_told_once_and_stands_while_one_has_nothing_to_fetch() {
+        let mut lanes = LaneBroadcast::default();
+        assert!(lanes.change(&order(&[2, 1], false)));
+        assert!(!lanes.change(&order(&[1], false)));
+        assert!(!lanes.change(&order(&[2, 1], false)));
+        assert!(lanes.change(&order(&[1, 2], false)));
+        assert_eq!(lanes.order.grants, [(JobId(1), LaneShare::All), (JobId(2), LaneShare::All)]);
+    }
+
+    #[test]
+    fn order_that_forbids_the_others_is_taken_back_when_nobody_is_named() {
+        let mut lanes = LaneBroadcast::default();
+        assert!(lanes.change(&order(&[2], true)));
+        assert!(lanes.order.only);
+        assert!(lanes.change(&order(&[], true)));
+        assert_eq!(lanes.order, LaneOrder::default());
+        assert!(!lanes.change(&order(&[], true)));
+    }
+
+    #[test]
+    fn orders_keep_a_pause_between_them() {
+        let mut lanes = LaneBroadcast { not_before: Time(100), ..LaneBroadcast::default() };
+        lanes.broadcast_soon(Time(40));
+        lanes.broadcast_soon(Time(60));
+        assert_eq!(lanes.due(), Some(Time(100)));
+    }
+}

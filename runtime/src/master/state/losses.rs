@@ -1,0 +1,247 @@
+//! A worker is gone: what it ran, who is to blame, what its jobs are told.
+
+use super::MasterState;
+use super::workers::WorkerEntry;
+use crate::api::{FailureCode, JobFailure, WorkerEnded};
+use crate::exit;
+use gristmill_scheduler::event::{Event, External, Failure};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::clean::message as clean;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Deaths of workers for lack of memory, while they ran tasks of one job alone, after which the job fails: it would
+/// take one worker after the other.
+const MEMORY_DEATHS_MAX: u32 = 3;
+
+/// How the master heard that a worker is gone.
+#[derive(Clone, Copy)]
+enum WorkerEnd<'a> {
+    /// It said goodbye.
+    Left,
+    /// Nothing was heard of it for so long.
+    Silent(Span),
+    /// Its connection closed, and nobody said why.
+    Closed,
+    /// Whoever started its process said how that ended.
+    Process(&'a WorkerEnded),
+}
+
+impl<'a> WorkerEnd<'a> {
+    fn process(self) -> Option<&'a WorkerEnded> {
+        match self {
+            WorkerEnd::Process(end) => Some(end),
+            WorkerEnd::Left | WorkerEnd::Silent(_) | WorkerEnd::Closed => None,
+        }
+    }
+}
+
+impl fmt::Display for WorkerEnd<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WorkerEnd::Left => f.write_str("lost: it took its leave"),
+            WorkerEnd::Silent(span) => write!(f, "lost: nothing was heard of it for {:.1} s", span.seconds()),
+            WorkerEnd::Closed => f.write_str("lost: its connection closed"),
+            WorkerEnd::Process(end) => match (end.signal, end.code) {
+                (Some(_), _) if end.out_of_memory => {
+                    f.write_str("ended by the kernel for lack of memory (signal 9, SIGKILL)")
+                }
+                (Some(signal), _) => write!(f, "ended by {}", signal_name(signal)),
+                (None, Some(exit::worker::TERMINATED)) => {
+                    f.write_str("ended by SIGTERM or SIGINT from outside")
+                }
+                (None, Some(exit::worker::BROKEN)) => f.write_str("ended by a mistake of the engine"),
+                (None, Some(code)) => write!(f, "ended with exit code {code}"),
+                (None, None) => f.write_str("lost: its process ended"),
+            },
+        }
+    }
+}
+
+/// How a worker was lost.
+struct Loss {
+    worker: WorkerId,
+    /// In words.
+    how: String,
+    /// Attempts that it had begun and not reported.
+    begun: BTreeSet<AttemptId>,
+    /// The one of them whose user code brought it down, if that is known.
+    culprit: Option<AttemptId>,
+    /// What user code wrote last.
+    last_words: String,
+    /// What is said of the attempts it had begun.
+    reason: String,
+}
+
+impl MasterState {
+    /// A worker's connection is gone. `end` says how its process ended, if whoever started it told.
+    pub(crate) fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
+        self.lose(now, worker, end.map_or(WorkerEnd::Closed, WorkerEnd::Process));
+    }
+
+    /// A worker has said goodbye.
+    pub(crate) fn left(&mut self, now: Time, worker: WorkerId) {
+        self.lose(now, worker, WorkerEnd::Left);
+    }
+
+    /// Nothing was heard of a worker for too long.
+    pub(crate) fn fell_silent(&mut self, now: Time, worker: WorkerId) {
+        let Some(silent) = self.workers.get(&worker) else { return };
+        let silence = now.since(silent.last_heard);
+        self.lose(now, worker, WorkerEnd::Silent(silence));
+    }
+
+    fn lose(&mut self, now: Time, worker: WorkerId, end: WorkerEnd<'_>) {
+        let Some(gone) = self.workers.remove(&worker) else { return };
+        self.fleet.slots -= gone.hello.slots.total();
+        self.fleet.processes.remove(&(gone.hello.pid, worker));
+        for (&attempt, &bytes) in &gone.running {
+            self.read_in_flight(attempt, bytes, 0);
+        }
+        let loss = self.investigate(worker, &gone, end);
+        // A mapped file that is cut short while it is read ends the process with SIGBUS.
+        if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.process().and_then(|end| end.signal))
+            && attempt.task.kind == TaskKind::Map
+        {
+            self.events.push(Event::AttemptFailed { attempt, class: Failure::Input });
+        }
+        for &attempt in gone.running.keys() {
+            self.lost_attempt(now, attempt, &loss);
+        }
+        let live = |job: &&JobId| self.jobs.get(job).is_some_and(|job| !job.state.ended());
+        let mut concerned: BTreeSet<JobId> = gone.jobs_known.iter().filter(live).copied().collect();
+        concerned.extend(gone.running.keys().map(|attempt| attempt.task.job));
+        for job in concerned {
+            self.report_loss(now, job, &gone, &loss);
+        }
+        if end.process().is_some_and(|end| end.out_of_memory) {
+            self.ran_out_of_memory(&gone, &loss);
+        }
+        for job in self.jobs.values_mut() {
+            job.handed_over.lose(worker);
+        }
+        self.events.push(Event::WorkerLost { worker, culprit: loss.culprit.into_iter().collect() });
+        self.learn_network();
+    }
+
+    /// Memory ran out on a worker. If it ran one job's tasks alone, that job is told apart from others that come too near
+    /// to the limit, and gives up before it has cost all workers.
+    fn ran_out_of_memory(&mut self, gone: &WorkerEntry, loss: &Loss) {
+        let awake = loss.begun.iter().filter(|attempt| !gone.suspended.contains(attempt));
+        let jobs: BTreeSet<JobId> = awake.map(|attempt| attempt.task.job).collect();
+        let (Some(&job), 1) = (jobs.first(), jobs.len()) else { return };
+        let Some(entry) = self.jobs.get_mut(&job).filter(|entry| !entry.state.ended()) else { return };
+        entry.failures.memory_deaths += 1;
+        if entry.failures.memory_deaths < MEMORY_DEATHS_MAX
+            || entry.failures.of_job.is_some()
+            || entry.output.closing.is_some()
+        {
+            return;
+        }
+        entry.failures.of_job = Some(JobFailure {
+            code: FailureCode::Memory,
+            message: format!("memory ran out on {MEMORY_DEATHS_MAX} workers while they ran its tasks"),
+            detail: Some(format!("{}, the last of them: {}", loss.worker, loss.reason)),
+        });
+        self.events.push(Event::JobFailed { job, cause: External::LimitPassed });
+    }
+
+    fn investigate(&self, worker: WorkerId, gone: &WorkerEntry, end: WorkerEnd<'_>) -> Loss {
+        let (how, end) = (end.to_string(), end.process());
+        let unreported = gone.running.keys().copied();
+        let known = end.map(|end| &end.begun).filter(|begun| !begun.is_empty());
+        let begun: BTreeSet<AttemptId> = match known {
+            Some(begun) => unreported.filter(|attempt| begun.contains(attempt)).collect(),
+            None => unreported.filter(|&attempt| !self.is_queued(attempt)).collect(),
+        };
+        // The thread on which it happened knew its attempt, if it was one of a slot.
+        let named = end.and_then(|end| end.culprit).filter(|culprit| gone.running.contains_key(culprit));
+        let exited = named.is_some() && end.is_some_and(|end| end.code.is_some());
+        let by_itself = exited || end.is_some_and(|end| crashed(end.signal, end.code));
+        // Otherwise, with several attempts in one process, nobody knows which of them it was; none that was suspended.
+        let mut awake = begun.iter().copied().filter(|attempt| !gone.suspended.contains(attempt));
+        let hands_over = gone.handing_over.iter().any(|attempt| gone.running.contains_key(attempt));
+        let alone = awake.next().filter(|_| awake.next().is_none() && !hands_over);
+        // What had begun is not known for certain unless the process left word, or there is no choice.
+        let certain = known.is_some() || gone.running.len() == 1;
+        let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
+        let words = match end.and_then(|end| end.signal) {
+            Some(SIGBUS) => "its input was cut short while it was read",
+            _ => &last_words,
+        };
+        let words = if words.is_empty() { String::new() } else { format!(": {}", clean(words)) };
+        let reason = format!("its process was {how}{words}");
+        let culprit = named.or(alone.filter(|_| certain)).filter(|_| by_itself);
+        Loss { worker, how, begun, culprit, last_words, reason }
+    }
+
+    fn lost_attempt(&mut self, now: Time, attempt: AttemptId, loss: &Loss) {
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.records.lost(attempt, now);
+        if !loss.begun.contains(&attempt) {
+            job.records.counts.returned += 1;
+            return;
+        }
+        let worker = loss.worker;
+        job.failures.note(attempt.task, None, format!("{attempt} on {worker}: {}", loss.reason));
+        if loss.culprit == Some(attempt) {
+            job.records.counts.failed_user += 1;
+            job.logs.add(Some(attempt), worker, loss.last_words.as_bytes());
+        } else {
+            job.records.counts.lost += 1;
+        }
+    }
+
+    fn report_loss(&mut self, now: Time, job: JobId, gone: &WorkerEntry, loss: &Loss) {
+        let Loss { worker, how, begun, .. } = loss;
+        let held = self.core.outputs_at(job, *worker);
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        let ran = begun.iter().filter(|attempt| attempt.task.job == job).count();
+        entry.incident(
+            now,
+            &format!(
+                "{worker} (process {} on {}) was {how}; it ran {ran} attempt(s) and held {held} map output(s) of \
+                 this job",
+                gone.hello.pid, gone.hello.host
+            ),
+        );
+        entry.touch();
+    }
+}
+
+/// Whether a process that ended so was brought down by what ran in it, not from outside.
+fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
+    match (signal, code) {
+        // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
+        (Some(signal), _) => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
+        // A worker ends itself with codes of its own alone: user code has called `exit`.
+        (None, Some(code)) => !exit::worker::is_own(code),
+        (None, None) => false,
+    }
+}
+
+const SIGBUS: i32 = 7;
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU: the limit on processor time, ulimit -t",
+        25 => "SIGXFSZ: the limit on the size of a file, ulimit -f",
+        31 => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}

@@ -1,0 +1,164 @@
+//! What the master remembers beside the core's ledger: names, frames to workers, reports, logs, the trace.
+//!
+//! Inputs (frames, requests, lost connections) become facts for the core; the core's commands become frames.
+//! Nothing here decides: no branch depends on policy.
+
+mod attempts;
+mod deciders;
+mod ending;
+mod estimates;
+mod explain;
+mod frames;
+mod handed_over;
+mod job;
+mod job_parts;
+mod journal_writer;
+mod lanes;
+mod logs;
+mod losses;
+mod orders;
+mod query;
+mod record;
+mod submit;
+mod sums;
+mod workers;
+
+pub(crate) use deciders::LiveDeciders;
+pub(crate) use ending::Closing;
+pub(crate) use explain::TaskName;
+pub(crate) use query::Absence;
+pub(crate) use submit::ENDED_JOBS_MAX;
+
+use super::register::Register;
+use crate::journal::Journal;
+use gristmill_scheduler::command::Command;
+use gristmill_scheduler::core::Core;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::http::Secret;
+use job::JobEntry;
+use journal_writer::JournalWriter;
+use lanes::LaneBroadcast;
+use std::collections::{BTreeMap, BTreeSet};
+use workers::{Fleet, WorkerEntry};
+
+/// What a master's state begins with.
+pub(crate) struct StateConfig {
+    /// Identifies the executable.
+    pub build: String,
+    /// Workers give signs of life so far apart.
+    pub heartbeat_ms: u32,
+    /// Who decides.
+    pub deciders: LiveDeciders,
+    /// The pools that there are, with their weights; when empty, every name is a pool.
+    pub pools: BTreeMap<String, f64>,
+    /// Where facts and orders are written down.
+    pub journal: Option<Journal>,
+    /// Numbers for jobs, and what became of those of earlier masters.
+    pub register: Register,
+    /// What the keys of workers' listings are derived from.
+    pub list_secret: Secret,
+}
+
+/// Everything the master knows.
+pub(crate) struct MasterState {
+    core: Core,
+    deciders: LiveDeciders,
+    workers: BTreeMap<WorkerId, WorkerEntry>,
+    fleet: Fleet,
+    jobs: BTreeMap<JobId, JobEntry>,
+    /// Those of them that have ended, by when.
+    ended: BTreeSet<(Time, JobId)>,
+    pools: Pools,
+    register: Register,
+    join_terms: JoinTerms,
+    events: Vec<Event>,
+    commands: Vec<Command>,
+    outgoing: Outgoing,
+    /// What the event loop has to do.
+    pub(super) pending: Pending,
+    journal: JournalWriter,
+    /// Panics of the policy that were counted when it was said last.
+    policy_panics_reported: u64,
+}
+
+/// What workers are received with.
+struct JoinTerms {
+    /// Identifies the executable, which must be theirs.
+    build: String,
+    heartbeat_ms: u32,
+    /// What the keys of their listings are derived from.
+    list_secret: Secret,
+}
+
+#[derive(Default)]
+struct Pools {
+    /// Numbers of the pools that were named.
+    numbers: BTreeMap<String, u32>,
+    /// The pools that there are, unless every name is one.
+    weights: BTreeMap<String, f64>,
+}
+
+/// What is to be said to workers.
+#[derive(Default)]
+struct Outgoing {
+    /// Outputs to be announced, by home, source and job.
+    announced: BTreeMap<(WorkerId, WorkerId, JobId), Vec<AttemptId>>,
+    /// Workers with something in their outbox.
+    outboxes_filled: Vec<WorkerId>,
+    lanes: LaneBroadcast,
+}
+
+/// What the state wants of the event loop, which has the clock, the threads and the disk.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// When the core wants to be woken.
+    pub(super) wake: Option<Time>,
+    /// Outputs to be finished or abandoned, because no submitter does.
+    pub(super) closings: Vec<Closing>,
+    /// The estimator has learned from a job that has ended since somebody looked last.
+    pub(super) learned: bool,
+}
+
+impl MasterState {
+    /// No workers and no jobs, around a core.
+    pub(crate) fn new(core: Core, config: StateConfig) -> Self {
+        let numbers = (0..).zip(config.pools.keys()).map(|(number, name)| (name.clone(), number)).collect();
+        Self {
+            core,
+            deciders: config.deciders,
+            workers: BTreeMap::new(),
+            fleet: Fleet::default(),
+            jobs: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            pools: Pools { numbers, weights: config.pools },
+            register: config.register,
+            join_terms: JoinTerms {
+                build: config.build,
+                heartbeat_ms: config.heartbeat_ms,
+                list_secret: config.list_secret,
+            },
+            events: Vec::new(),
+            commands: Vec::new(),
+            outgoing: Outgoing::default(),
+            pending: Pending::default(),
+            journal: JournalWriter::new(config.journal),
+            policy_panics_reported: 0,
+        }
+    }
+
+    /// The core asked to be woken at this time.
+    pub(crate) fn tick(&mut self) {
+        self.pending.wake = None;
+        self.events.push(Event::Tick);
+    }
+
+    /// What the estimator has learned so far; null if there is none, or it learns nothing.
+    pub(crate) fn memory(&self) -> serde_json::Value {
+        self.core.memory()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,267 @@
+//! The core's commands, carried out: they become frames to workers.
+//!
+//! What is said to one worker in one instant goes out in one piece.
+
+use super::MasterState;
+use super::workers::WorkerEntry;
+use crate::api::JobState;
+use crate::submitter::permit;
+use gristmill_scheduler::command::{Command, LaunchReason};
+use gristmill_scheduler::core::Core;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::input::{Place, Split};
+use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits, push_frame};
+use std::collections::BTreeMap;
+
+impl MasterState {
+    /// Enters all facts since the last call and carries out what the core orders.
+    pub(crate) fn settle(&mut self, now: Time) {
+        if self.events.is_empty() {
+            return;
+        }
+        let lanes = self.core.shuffle_revision();
+        self.core.handle(now, &self.events, &mut self.commands);
+        self.report_policy_panics();
+        self.write_down(now, lanes);
+        self.sample_estimates(now);
+        self.events.clear();
+        let mut commands = std::mem::take(&mut self.commands);
+        for command in commands.drain(..) {
+            self.carry_out(now, &command);
+        }
+        self.announce();
+        self.commands = commands;
+        self.notice_lane_order(now);
+        self.flush();
+    }
+
+    /// Does what was put off until now.
+    pub(crate) fn catch_up(&mut self, now: Time) {
+        self.flush_journal(now);
+        self.broadcast_lanes(now);
+        self.flush();
+    }
+
+    /// When [`MasterState::catch_up`] has something to do.
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.journal.due().into_iter().chain(self.outgoing.lanes.due()).min()
+    }
+
+    /// Sends out what was said to workers since the last time, to each in one piece.
+    pub(super) fn flush(&mut self) {
+        for worker in std::mem::take(&mut self.outgoing.outboxes_filled) {
+            if let Some(worker) = self.workers.get_mut(&worker).filter(|worker| !worker.outbox.is_empty()) {
+                // A closed channel means that the connection is ending; its loss is reported on its own way.
+                let _ = worker.frames.send(std::mem::take(&mut worker.outbox));
+            }
+        }
+    }
+
+    /// Says something to a worker, when this instant has been dealt with.
+    pub(super) fn queue(&mut self, worker: WorkerId, frame: &MasterFrame) {
+        let Some(entry) = self.workers.get_mut(&worker) else { return };
+        if entry.outbox.is_empty() {
+            self.outgoing.outboxes_filled.push(worker);
+        }
+        if let Err(error) = push_frame(frame, &mut entry.outbox) {
+            tracing::error!(%error, %worker, "a frame could not be sent");
+        }
+    }
+
+    /// Tells homes of the outputs gathered for them: one frame for all from the same source.
+    fn announce(&mut self) {
+        for ((to, from, job), maps) in std::mem::take(&mut self.outgoing.announced) {
+            if let Some(holder) = self.workers.get(&from) {
+                let endpoint = holder.endpoint.clone();
+                self.send(to, job, &MasterFrame::Announce { maps, from, endpoint });
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: Time, command: &Command) {
+        match *command {
+            // Neither hangs on the other: announcements wait until there are more.
+            Command::Launch { attempt, worker, reason } => return self.launch(now, attempt, worker, reason),
+            Command::Announce { job, map, from, to } => {
+                return self.outgoing.announced.entry((to, from, job)).or_default().push(map);
+            }
+            _ => self.announce(),
+        }
+        match *command {
+            Command::Launch { .. } | Command::Announce { .. } => {}
+            Command::Recall { attempt, worker } => self.queue(worker, &MasterFrame::Recall { attempt }),
+            Command::Kill { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Kill { attempt });
+            }
+            Command::Suspend { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Suspend { attempt });
+            }
+            Command::Resume { attempt, worker, .. } => {
+                if let Some(entry) = self.workers.get_mut(&worker) {
+                    entry.suspended.remove(&attempt);
+                }
+                if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+                    job.records.resumed(attempt, now);
+                }
+                self.send(worker, attempt.task.job, &MasterFrame::Resume { attempt });
+            }
+            Command::HandOver { attempt, worker } => {
+                if let Some(entry) = self.workers.get_mut(&worker) {
+                    entry.suspended.remove(&attempt);
+                    entry.handing_over.insert(attempt);
+                }
+                self.send(worker, attempt.task.job, &MasterFrame::HandOver { attempt });
+            }
+            Command::Home { job, partition, worker } => {
+                self.gathers(now, worker, job);
+                self.send(worker, job, &MasterFrame::Home { job, partition });
+            }
+            Command::Unhome { job, partition, worker } => {
+                self.send(worker, job, &MasterFrame::Unhome { job, partition });
+            }
+            Command::Retract { job, map, to } => self.send(to, job, &MasterFrame::Retract { map }),
+            Command::GrantCommit { attempt, worker, .. } => {
+                let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+                job.output.permits.insert(attempt.task, attempt);
+                let permit = permit(&job.keys.permits, &attempt.file_name());
+                self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, permit });
+            }
+            Command::RefuseCommit { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::CommitRefused { attempt });
+            }
+            Command::Forget { job, worker } => {
+                let Some(entry) = self.workers.get_mut(&worker) else { return };
+                entry.gathers.remove(&job);
+                entry.suspended.retain(|attempt| attempt.task.job != job);
+                entry.handing_over.retain(|attempt| attempt.task.job != job);
+                if entry.jobs_known.remove(&job) {
+                    self.queue(worker, &MasterFrame::Forget { job });
+                }
+            }
+            Command::JobEnded { job, outcome } => self.job_ended(now, job, outcome),
+            Command::WakeAt { time } => self.pending.wake = Some(time),
+        }
+    }
+
+    /// Sends a frame about a job; the job's own description goes before the first.
+    fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
+        let Some(order) = self.job_order(job, worker) else { return };
+        // Only these begin something. Any other frame about a job that the worker has been told to forget comes too
+        // late, and must not bring the job back.
+        let begins = matches!(
+            frame,
+            MasterFrame::LaunchMap { .. }
+                | MasterFrame::LaunchReduce { .. }
+                | MasterFrame::Home { .. }
+                | MasterFrame::Announce { .. }
+        );
+        if order.is_some() && !begins {
+            return;
+        }
+        if let Some(order) = order {
+            if let Some(entry) = self.workers.get_mut(&worker) {
+                entry.jobs_known.insert(job);
+            }
+            self.queue(worker, &MasterFrame::Job(Box::new(order)));
+        }
+        self.queue(worker, frame);
+    }
+
+    /// `Some(Some(order))` if the worker must still be told about the job, `Some(None)` if it knows.
+    fn job_order(&self, id: JobId, worker: WorkerId) -> Option<Option<JobOrder>> {
+        let job = self.jobs.get(&id)?;
+        if self.workers.get(&worker)?.jobs_known.contains(&id) {
+            return Some(None);
+        }
+        let submission = &job.submission;
+        // Where one is gone, another on its machine has the same files.
+        let successor = |gone: WorkerId| {
+            let host = self.core.host(gone)?;
+            self.workers
+                .iter()
+                .find(|(other, _)| self.core.host(**other) == Some(host))
+                .map(|(_, successor)| successor)
+        };
+        let endpoint = |worker: WorkerId| self.workers.get(&worker).or_else(|| successor(worker));
+        let peers = job
+            .input
+            .named
+            .iter()
+            .filter_map(|&worker| Some((worker, endpoint(worker)?.endpoint.clone())))
+            .collect();
+        Some(Some(JobOrder {
+            job: id,
+            name: submission.name.clone(),
+            parameters: submission.parameters.clone(),
+            maps: job.maps,
+            partitions: submission.reduces,
+            cuts: job.input.cuts.clone(),
+            key: job.keys.segments.clone(),
+            output: submission.output.clone(),
+            output_probe: submission.output_probe.clone(),
+            side: submission.side.clone(),
+            submitter: submission.submitter.clone(),
+            peers,
+            limits: RecordLimits {
+                record_bytes_max: submission.record_bytes_max,
+                expansion_max: submission.expansion_max,
+            },
+            sync: submission.sync,
+            hang_ms: submission.hang_ms,
+        }))
+    }
+
+    fn launch(&mut self, now: Time, attempt: AttemptId, worker: WorkerId, reason: LaunchReason) {
+        let goes_on = match attempt.task.kind {
+            TaskKind::Map => None,
+            TaskKind::Reduce => self.core.continues(attempt),
+        };
+        let resume = goes_on.and_then(|before| self.continuation(before));
+        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        job.records.counts.launched += 1;
+        job.times.started.get_or_insert(now);
+        if job.state == JobState::Waiting {
+            job.state = JobState::Running;
+        }
+        if attempt.task.kind == TaskKind::Map && job.records.undone(attempt.task.index) {
+            job.records.counts.maps_rerun += 1;
+            job.incident(now, &format!("{} runs again: its output was lost", attempt.task));
+        }
+        job.records.launched(attempt, worker, now, reason);
+        let frame = match attempt.task.kind {
+            TaskKind::Map => {
+                let Some(split) = job.submission.splits.get(attempt.task.index as usize) else { return };
+                let mut split = Split::clone(split);
+                relocate_pieces(&self.core, &self.workers, &mut split, worker);
+                MasterFrame::LaunchMap { attempt, split }
+            }
+            TaskKind::Reduce => {
+                let empty = self.core.empty_maps(attempt.task.job).to_vec();
+                MasterFrame::LaunchReduce { attempt, empty, resume }
+            }
+        };
+        job.touch();
+        if let Some(entry) = self.workers.get_mut(&worker) {
+            entry.running.insert(attempt, 0);
+        }
+        self.send(worker, attempt.task.job, &frame);
+    }
+}
+
+/// Files on a worker that is gone are read by this one, which runs on the same machine.
+fn relocate_pieces(
+    core: &Core,
+    workers: &BTreeMap<WorkerId, WorkerEntry>,
+    split: &mut Split,
+    worker: WorkerId,
+) {
+    for piece in &mut split.pieces {
+        if let Place::Worker(named) = piece.place
+            && !workers.contains_key(&named)
+            && core.host(named) == core.host(worker)
+        {
+            piece.place = Place::Worker(worker);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What clients ask of jobs, answered: nothing here changes anything.
+
+use super::MasterState;
+use super::job::StatusContext;
+use crate::api::{JobStatus, JobTrace, LogEntry};
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use tokio::sync::watch;
+
+/// Why there is nothing to say of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Absence {
+    /// An earlier master had it, and only its end is known.
+    Past,
+    /// It was there, and is not remembered any more.
+    Forgotten,
+    /// No job has had this number.
+    Unknown,
+}
+
+impl MasterState {
+    /// How a job stands; `None` if there is no such job.
+    pub(crate) fn status(&self, now: Time, id: JobId) -> Option<JobStatus> {
+        self.status_with(now, id, true, false).or_else(|| self.register.past(id).cloned())
+    }
+
+    /// All jobs, oldest first, without their parts.
+    pub(crate) fn statuses(&self, now: Time) -> Vec<JobStatus> {
+        let present = self.jobs.keys().filter_map(|job| self.status_with(now, *job, false, false));
+        self.register.past_jobs().cloned().chain(present).collect()
+    }
+
+    /// What is said of a job that is not there.
+    pub(crate) fn absence(&self, id: JobId) -> Absence {
+        match (self.register.past(id), self.register.was_given_out(id)) {
+            (Some(_), _) => Absence::Past,
+            (None, true) => Absence::Forgotten,
+            (None, false) => Absence::Unknown,
+        }
+    }
+
+    /// Whether it is a job of this master.
+    pub(crate) fn has(&self, id: JobId) -> bool {
+        self.jobs.contains_key(&id)
+    }
+
+    /// How a job stands, for somebody who follows it: parts are listed once it has ended, and for whoever closes the
+    /// output, once it is to be published, with where they were built.
+    pub(crate) fn followed_status(&self, now: Time, id: JobId, closes: bool) -> Option<JobStatus> {
+        let Some(job) = self.jobs.get(&id) else { return self.register.past(id).cloned() };
+        let publishes = closes && job.output_is_open();
+        self.status_with(now, id, publishes || job.shown_state().ended(), publishes)
+    }
+
+    fn status_with(&self, now: Time, id: JobId, parts: bool, built: bool) -> Option<JobStatus> {
+        let job = self.jobs.get(&id)?;
+        let in_core = self.core.job(id).filter(|_| !job.state.ended());
+        let running = in_core.map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
+        let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
+        Some(job.status(now, id, StatusContext { running, workers, slots, parts, built }))
+    }
+
+    /// Where the changes of a job are announced.
+    pub(crate) fn watch(&self, job: JobId) -> Option<watch::Receiver<bool>> {
+        match self.jobs.get(&job) {
+            Some(job) => Some(job.followers.changed.subscribe()),
+            None => self.register.past(job).map(|_| watch::channel(true).1),
+        }
+    }
+
+    /// Everything that happened to a job.
+    pub(crate) fn trace(&self, now: Time, job: JobId) -> Option<JobTrace> {
+        let status = self.status(now, job)?;
+        let job = self.jobs.get(&job)?;
+        let records = &job.records;
+        let (attempts, fetches, omitted) = (records.attempts(now), records.fetches.clone(), records.omitted);
+        Some(JobTrace { status, attempts, fetches, estimates: job.estimates.records(), omitted })
+    }
+
+    /// User output of a job.
+    pub(crate) fn logs(&self, job: JobId) -> Option<Vec<LogEntry>> {
+        self.jobs.get(&job).map(|job| job.logs.entries())
+    }
+
+    /// Jobs that have not ended.
+    pub(crate) fn jobs_live(&self) -> u32 {
+        (self.jobs.len() - self.ended.len()) as u32
+    }
+}

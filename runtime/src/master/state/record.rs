@@ -1,0 +1,438 @@
+//! What the master keeps of the attempts of one job: the trace, and the last good report of each map.
+//!
+//! Sums over maps are kept as they change, so that a look at a job costs the same however many maps it has.
+//!
+//! Invariant: `sums` counts each map with a report once.
+
+use super::sums::{Nearness, Sums};
+use super::workers::shift;
+use crate::api::{AttemptCounts, AttemptEnd, AttemptFailure, AttemptRecord, FetchRecord};
+use gristmill_scheduler::command::LaunchReason;
+use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::units::Time;
+use gristmill_worker::protocol::{AttemptReport, FailureClass};
+use std::collections::BTreeMap;
+
+/// Suspensions kept of one attempt.
+const SUSPENSIONS_MAX: usize = 256;
+
+/// Attempts and transfers kept for the trace of one job.
+pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
+
+/// Bytes of words about failed attempts kept for the trace of one job; those of later ones are left out.
+const FAILURE_TEXTS_BYTES_MAX: usize = 4 << 20;
+
+/// One attempt. A map's last good report is not here but with the map.
+struct AttemptEntry {
+    attempt: AttemptId,
+    worker: WorkerId,
+    launched_ns: u64,
+    /// 0 when it is not known.
+    started_ns: u64,
+    /// 0 while it runs.
+    ended_ns: u64,
+    end: AttemptOutcome,
+    reason: LaunchReason,
+    report: Option<Box<AttemptReport>>,
+}
+
+/// How it ended.
+enum AttemptOutcome {
+    Running,
+    Succeeded,
+    HandedOver,
+    Returned,
+    Failed(FailureClass, Box<str>),
+    Lost,
+}
+
+/// One map.
+#[derive(Default)]
+pub(super) struct MapEntry {
+    /// Of its last good attempt.
+    report: Option<Box<AttemptReport>>,
+    /// Where that attempt stands in the trace, counted from 1; 0 if it was left out.
+    record: u32,
+    /// It is done, as far as is known.
+    pub(super) succeeded: bool,
+    nearness: Option<Nearness>,
+}
+
+/// The attempts and transfers of one job.
+#[derive(Default)]
+pub(super) struct TaskRecords {
+    records: Vec<AttemptEntry>,
+    /// Where the attempts that run stand in `records`.
+    running: BTreeMap<AttemptId, u32>,
+    /// From when until when attempts were suspended, by their place in `records`; no end while they are.
+    suspensions: BTreeMap<u32, Vec<(u64, Option<u64>)>>,
+    pub(super) maps: Vec<MapEntry>,
+    pub(super) maps_succeeded: u32,
+    pub(super) fetches: Vec<FetchRecord>,
+    pub(super) omitted: u64,
+    /// Bytes of words about failed attempts.
+    texts_bytes: usize,
+    pub(super) sums: Sums,
+    /// Attempts by how they ended.
+    pub(super) counts: AttemptCounts,
+}
+
+impl TaskRecords {
+    pub(super) fn new(maps: u32) -> Self {
+        let maps = (0..maps).map(|_| MapEntry::default()).collect();
+        Self { maps, ..Self::default() }
+    }
+
+    pub(super) fn launched(&mut self, attempt: AttemptId, worker: WorkerId, now: Time, reason: LaunchReason) {
+        if TRACE_RECORDS_MAX <= self.records.len() {
+            self.omitted += 1;
+            return;
+        }
+        self.running.insert(attempt, self.records.len() as u32);
+        self.records.push(AttemptEntry {
+            attempt,
+            worker,
+            launched_ns: now.0,
+            started_ns: 0,
+            ended_ns: 0,
+            end: AttemptOutcome::Running,
+            reason,
+            report: None,
+        });
+    }
+
+    pub(super) fn fetched(&mut self, record: FetchRecord) {
+        if self.fetches.len() < TRACE_RECORDS_MAX {
+            self.fetches.push(record);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// An attempt has ended; gives its place in the trace counted from 1, or 0.
+    fn ended(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        end: AttemptOutcome,
+        report: Option<&AttemptReport>,
+        offset_ns: i64,
+    ) -> u32 {
+        let Some(at) = self.running.remove(&attempt) else { return 0 };
+        let record = &mut self.records[at as usize];
+        // Until a ping has measured the offset, a worker's time may lie a little outside what the master saw.
+        let inside = |ns: u64| shift(ns, offset_ns).clamp(record.launched_ns, now.0);
+        record.ended_ns = now.0;
+        if let Some(report) = report.filter(|report| 0 < report.ended_ns) {
+            record.ended_ns = inside(report.ended_ns);
+            record.started_ns = inside(report.started_ns);
+        }
+        record.end = end;
+        let ended_ns = record.ended_ns;
+        self.close_suspension(at, ended_ns);
+        at + 1
+    }
+
+    /// An attempt has left its slot for a while.
+    pub(super) fn suspended(&mut self, attempt: AttemptId, now: Time) {
+        let Some(&at) = self.running.get(&attempt) else { return };
+        let spans = self.suspensions.entry(at).or_default();
+        let open = spans.last().is_some_and(|last| last.1.is_none());
+        if open {
+            return;
+        }
+        if spans.len() < SUSPENSIONS_MAX {
+            spans.push((now.0, None));
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// It goes on.
+    pub(super) fn resumed(&mut self, attempt: AttemptId, now: Time) {
+        if let Some(&at) = self.running.get(&attempt) {
+            self.close_suspension(at, now.0);
+        }
+    }
+
+    fn close_suspension(&mut self, at: u32, until_ns: u64) {
+        let open = self.suspensions.get_mut(&at).and_then(|spans| spans.last_mut());
+        if let Some((from, until)) = open
+            && until.is_none()
+        {
+            *until = Some(until_ns.max(*from));
+        }
+    }
+
+    /// A suspended attempt has ended, and another goes on where it stood; that one counts what both have read.
+    pub(super) fn handed_over(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        mut report: AttemptReport,
+        offset_ns: i64,
+    ) {
+        let at = self.ended(attempt, now, AttemptOutcome::HandedOver, Some(&report), offset_ns);
+        self.sums.tidy(&mut report);
+        let counters = std::mem::take(&mut report.counters);
+        self.sums.add(&report);
+        report.counters = counters;
+        self.keep(at, Some(Box::new(report)));
+    }
+
+    /// An attempt was lost with its worker.
+    pub(super) fn lost(&mut self, attempt: AttemptId, now: Time) {
+        self.ended(attempt, now, AttemptOutcome::Lost, None, 0);
+    }
+
+    /// An attempt came back before it had begun.
+    pub(super) fn returned(&mut self, attempt: AttemptId, now: Time) {
+        self.ended(attempt, now, AttemptOutcome::Returned, None, 0);
+    }
+
+    /// An attempt failed.
+    pub(super) fn failed(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        (class, message): (FailureClass, &str),
+        mut report: AttemptReport,
+        offset_ns: i64,
+    ) {
+        self.sums.tidy(&mut report);
+        let bytes = self.texts_bytes.saturating_add(message.len());
+        let kept = if bytes <= FAILURE_TEXTS_BYTES_MAX {
+            self.texts_bytes = bytes;
+            message
+        } else {
+            "left out: too many words were kept before"
+        };
+        let at =
+            self.ended(attempt, now, AttemptOutcome::Failed(class, kept.into()), Some(&report), offset_ns);
+        self.keep(at, Some(Box::new(report)));
+    }
+
+    fn keep(&mut self, record: u32, report: Option<Box<AttemptReport>>) {
+        if let Some(at) = record.checked_sub(1)
+            && let Some(record) = self.records.get_mut(at as usize)
+        {
+            record.report = report;
+        }
+    }
+
+    /// A reduce attempt ended well.
+    pub(super) fn reduced(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        mut report: AttemptReport,
+        offset_ns: i64,
+    ) {
+        self.sums.tidy(&mut report);
+        let at = self.ended(attempt, now, AttemptOutcome::Succeeded, Some(&report), offset_ns);
+        let sum = &mut self.sums.totals.reduce_records_in;
+        *sum = sum.saturating_add(report.records_in);
+        self.sums.add(&report);
+        self.keep(at, Some(Box::new(report)));
+    }
+
+    /// A map attempt ended well. A map that is run again must not count twice: its last report replaces the one
+    /// before. `counts`: its job is live.
+    pub(super) fn mapped(
+        &mut self,
+        attempt: AttemptId,
+        now: Time,
+        mut report: AttemptReport,
+        offset_ns: i64,
+        (counts, same_host): (bool, bool),
+    ) {
+        self.sums.tidy(&mut report);
+        let at = self.ended(attempt, now, AttemptOutcome::Succeeded, Some(&report), offset_ns);
+        let report = Box::new(report);
+        let Some(entry) = self.maps.get_mut(attempt.task.index as usize).filter(|_| counts) else {
+            return self.keep(at, Some(report));
+        };
+        self.maps_succeeded += u32::from(!std::mem::replace(&mut entry.succeeded, true));
+        // A task without input is near to nothing.
+        let nearness = (0 < report.bytes_in).then_some(match (0 < report.local_bytes, same_host) {
+            (true, _) => Nearness::Local,
+            (false, true) => Nearness::SameHost,
+            (false, false) => Nearness::Remote,
+        });
+        let (before, at_before) = (entry.report.take(), std::mem::replace(&mut entry.record, at));
+        let near_before = std::mem::replace(&mut entry.nearness, nearness);
+        if let Some(before) = before {
+            self.sums.count_map(&before, near_before, false);
+            self.keep(at_before, Some(before));
+        }
+        self.sums.count_map(&report, nearness, true);
+        if let Some(entry) = self.maps.get_mut(attempt.task.index as usize) {
+            entry.report = Some(report);
+        }
+    }
+
+    /// A map is run again; says whether it was done before.
+    pub(super) fn undone(&mut self, map: u32) -> bool {
+        let entry = self.maps.get_mut(map as usize);
+        let was = entry.is_some_and(|entry| std::mem::replace(&mut entry.succeeded, false));
+        self.maps_succeeded -= u32::from(was);
+        was
+    }
+
+    /// The attempts in the order of launching.
+    pub(super) fn attempts(&self, now: Time) -> Vec<AttemptRecord> {
+        self.records.iter().zip(1..).map(|(record, at)| self.attempt(record, at, now)).collect()
+    }
+
+    /// The attempts of one task, likewise.
+    pub(super) fn attempts_of(&self, task: TaskId, now: Time) -> Vec<AttemptRecord> {
+        let of_task = self.records.iter().zip(1..).filter(|(record, _)| record.attempt.task == task);
+        of_task.map(|(record, at)| self.attempt(record, at, now)).collect()
+    }
+
+    fn attempt(&self, record: &AttemptEntry, at: u32, now: Time) -> AttemptRecord {
+        let spans = self.suspensions.get(&(at - 1)).map(Vec::as_slice).unwrap_or_default();
+        let known = |ns: u64| (0 < ns).then_some(ns);
+        let task = record.attempt.task;
+        let of_map = self.maps.get(task.index as usize).filter(|_| task.kind == TaskKind::Map);
+        let of_map = of_map.filter(|map| map.record == at).and_then(|map| map.report.as_deref());
+        AttemptRecord {
+            attempt: record.attempt,
+            worker: record.worker,
+            launched_ns: record.launched_ns,
+            started_ns: known(record.started_ns),
+            ended_ns: known(record.ended_ns),
+            end: match &record.end {
+                AttemptOutcome::Running => AttemptEnd::Running,
+                AttemptOutcome::Succeeded => AttemptEnd::Succeeded,
+                AttemptOutcome::HandedOver => AttemptEnd::HandedOver,
+                AttemptOutcome::Returned => AttemptEnd::Returned,
+                AttemptOutcome::Failed(class, message) => {
+                    AttemptEnd::Failed { class: AttemptFailure::Known(*class), message: message.to_string() }
+                }
+                AttemptOutcome::Lost => AttemptEnd::Lost,
+            },
+            reason: record.reason.to_string(),
+            report: record.report.as_deref().or(of_map).cloned(),
+            suspended: spans.last().is_some_and(|(_, until)| until.is_none()),
+            suspensions: spans.iter().map(|(from, until)| (*from, until.unwrap_or(now.0))).collect(),
+        }
+    }
+
+    /// Maps, attempts and transfers that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.records.len() + self.fetches.len() + self.maps.len()
+    }
+
+    /// Nobody asks for the trace of this job any more: only sums stay.
+    pub(super) fn forget_trace(&mut self) {
+        self.omitted += (self.records.len() + self.fetches.len()) as u64;
+        (self.records, self.fetches, self.maps) = (Vec::new(), Vec::new(), Vec::new());
+        self.running = BTreeMap::new();
+        self.suspensions = BTreeMap::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::JobId;
+    use gristmill_scheduler::job::Locality;
+    use gristmill_scheduler::plan::Reason;
+    use gristmill_worker::protocol::MemoryUse;
+    use proptest::prelude::*;
+
+    const REASON: LaunchReason = LaunchReason { grant: Reason::Oldest, locality: Locality::NoPreference };
+
+    fn report(number: u64) -> AttemptReport {
+        AttemptReport {
+            started_ns: number,
+            ended_ns: number + 1,
+            records_in: number,
+            bytes_in: number % 3,
+            records_out: 2 * number,
+            bytes_out: 3 * number,
+            spills: number % 2,
+            spilled_bytes: 5 * number,
+            local_bytes: number % 2,
+            counters: vec![(format!("counter {}", number % 2), number)],
+            cpu_ns: 7 * number,
+            memory: MemoryUse { peak_bytes: number, budget_bytes: number, kept_peak_bytes: number },
+            ..AttemptReport::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_count_the_last_good_report_of_each_map_and_nothing_else(
+            ends in prop::collection::vec((0..5_u32, 1..1000_u64, any::<bool>()), 0..30),
+        ) {
+            let mut records = TaskRecords::new(5);
+            let mut last = BTreeMap::new();
+            for (epoch, &(map, number, good)) in (0..).zip(&ends) {
+                let attempt = TaskId::map(JobId(1), map).attempt(epoch);
+                records.launched(attempt, WorkerId(1), Time(0), REASON);
+                prop_assert_eq!(records.undone(map), good_before(&ends, epoch as usize, map));
+                if good {
+                    records.mapped(attempt, Time(5000), report(number), 0, (true, false));
+                    last.insert(map, number);
+                } else {
+                    records.failed(attempt, Time(5000), (FailureClass::User, "words"), report(number), 0);
+                }
+            }
+            let all = || last.values().copied();
+            prop_assert_eq!(records.sums.totals.map_records_in, all().sum::<u64>());
+            prop_assert_eq!(records.sums.totals.map_bytes_out, all().map(|n| 3 * n).sum::<u64>());
+            prop_assert_eq!(records.sums.totals.cpu_ns, all().map(|n| 7 * n).sum::<u64>());
+            prop_assert_eq!(records.sums.counters.values().sum::<u64>(), all().sum::<u64>());
+            let near = records.sums.totals.splits_local + records.sums.totals.splits_remote;
+            prop_assert_eq!(near as usize, all().filter(|n| 0 < n % 3).count());
+            let traced = records.attempts(Time(9000));
+            prop_assert_eq!(traced.len(), ends.len());
+            for (record, &(_, number, _)) in traced.iter().zip(&ends) {
+                prop_assert_eq!(record.report.as_ref().map(|report| report.records_in), Some(number));
+            }
+        }
+    }
+
+    #[test]
+    fn suspensions_are_spans_that_end_with_a_resumption_or_with_the_attempt() {
+        let mut records = TaskRecords::new(0);
+        let attempt = TaskId::reduce(JobId(1), 0).attempt(0);
+        records.launched(attempt, WorkerId(1), Time(10), REASON);
+        records.suspended(attempt, Time(20));
+        records.suspended(attempt, Time(25));
+        records.resumed(attempt, Time(30));
+        records.resumed(attempt, Time(35));
+        records.suspended(attempt, Time(40));
+        assert_eq!(records.attempts(Time(45))[0].suspensions, [(20, 30), (40, 45)]);
+        assert!(records.attempts(Time(45))[0].suspended);
+        records.handed_over(attempt, Time(50), AttemptReport { suspensions: 2, ..report(60) }, 0);
+        assert_eq!(records.attempts(Time(90))[0].suspensions, [(20, 30), (40, 50)]);
+        assert!(!records.attempts(Time(90))[0].suspended);
+        assert_eq!((records.sums.totals.suspensions, records.sums.counters.len()), (2, 0));
+    }
+
+    #[test]
+    fn words_about_failed_attempts_stay_bounded_however_many_there_are() {
+        let mut records = TaskRecords::new(1);
+        for epoch in 0..2000 {
+            let attempt = TaskId::map(JobId(1), 0).attempt(epoch);
+            records.launched(attempt, WorkerId(1), Time(0), REASON);
+            records.failed(attempt, Time(1), (FailureClass::Worker, &"x".repeat(4000)), report(0), 0);
+        }
+        let words = |record: AttemptRecord| match record.end {
+            AttemptEnd::Failed { message, .. } => message,
+            _ => String::new(),
+        };
+        let all: Vec<String> = records.attempts(Time(1)).into_iter().map(words).collect();
+        let whole = all.iter().filter(|words| words.len() == 4000).count();
+        assert_eq!(whole, FAILURE_TEXTS_BYTES_MAX / 4000);
+        assert!(all.iter().all(|words| !words.is_empty()));
+    }
+
+    /// Whether the attempt of this map before the given one ended well.
+    fn good_before(ends: &[(u32, u64, bool)], at: usize, map: u32) -> bool {
+        ends[..at].iter().rev().find(|end| end.0 == map).is_some_and(|end| end.2)
+    }
+}

@@ -1,0 +1,245 @@
+//! A job comes in: what is wrong with it is said before anything starts, and what is kept of old jobs is cut down.
+
+use super::super::translate;
+use super::MasterState;
+use super::job::{JobEntry, StatusContext};
+use super::job_parts::JobKeys;
+use crate::api::{ApiError, ErrorCode, SCHEMA, Submission};
+use crate::journal::JournalRecord;
+use crate::output_dir::OutputDirectory;
+use gristmill_scheduler::catalogue::nearest;
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use gristmill_worker::clean;
+use gristmill_worker::http::Secret;
+use tokio::sync::watch;
+
+/// Maps, attempts, transfers and parts kept of all ended jobs together, the newest first; some 200 MB. The newest is kept
+/// whole, however many it has.
+pub(super) const TRACED_RECORDS_MAX: usize = 500_000;
+
+/// Ended jobs whose logs are kept.
+const LOGGED_JOBS_MAX: usize = 20;
+
+/// Ended jobs that are remembered, those of earlier masters included.
+pub(crate) const ENDED_JOBS_MAX: usize = 1000;
+
+/// Names of pools that are told apart, where any name is a pool.
+const POOLS_MAX: usize = 10_000;
+
+/// Longest parameters of a job as JSON, bytes.
+const PARAMETERS_BYTES_MAX: usize = 1 << 20;
+
+/// Names of all columns of an output, bytes.
+const COLUMNS_BYTES_MAX: usize = 1 << 20;
+
+/// Remarks of a plan.
+const REMARKS_MAX: usize = 100;
+
+/// Refuses words of a submission that are too many, too long or could harm whoever is shown them.
+fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
+    let names = [("the name of the job", Some(&submission.name)), ("the label", submission.label.as_ref())];
+    let submitter = submission.submitter.as_ref().map(|submitter| &submitter.host);
+    let more = [("the pool", submission.pool.as_ref()), ("the submitter's host", submitter)];
+    for (what, name) in names.into_iter().chain(more) {
+        let checked = name.map_or(Ok(()), |name| clean::check_name(what, name));
+        checked.map_err(|error| refuse(ErrorCode::Name, error.to_string()))?;
+    }
+    let counts = [
+        ("bytes of parameters", submission.parameters.len(), PARAMETERS_BYTES_MAX),
+        ("remarks", submission.remarks.len(), REMARKS_MAX),
+        (
+            "bytes of names of columns",
+            submission.columns.iter().flatten().map(String::len).sum(),
+            COLUMNS_BYTES_MAX,
+        ),
+    ];
+    for (what, count, most) in counts {
+        if most < count {
+            return Err(refuse(ErrorCode::Name, format!("the job has {count} {what}; {most} are allowed")));
+        }
+    }
+    for remark in &mut submission.remarks {
+        *remark = clean::message(remark);
+    }
+    Ok(())
+}
+
+fn refuse(code: ErrorCode, message: impl Into<String>) -> ApiError {
+    ApiError { code, message: message.into() }
+}
+
+impl MasterState {
+    /// A job is submitted. Answers its number and where its changes are announced.
+    ///
+    /// # Errors
+    /// A submission that cannot be carried out.
+    pub(crate) fn submit(
+        &mut self,
+        now: Time,
+        mut submission: Submission,
+    ) -> Result<(JobId, watch::Receiver<bool>), ApiError> {
+        if submission.schema != SCHEMA {
+            return Err(refuse(ErrorCode::Schema, format!("schema {} is not {SCHEMA}", submission.schema)));
+        }
+        check_words(&mut submission)?;
+        self.check_program(&submission)?;
+        let key: Secret =
+            submission.key.parse().map_err(|_| refuse(ErrorCode::Key, "the job's key is not a secret"))?;
+        let permit_key: Secret = submission
+            .permit_key
+            .parse()
+            .map_err(|_| refuse(ErrorCode::Key, "the key of the job's permits is not a secret"))?;
+        let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
+        let cuts = cuts.ok_or_else(|| refuse(ErrorCode::Cuts, "a cut is not hexadecimal text"))?;
+        if submission.deadline_ns == Some(0) {
+            return Err(refuse(
+                ErrorCode::Deadline,
+                "the deadline is over already: it is 0 s after the job's arrival",
+            ));
+        }
+        if let Some(exact) = &submission.exact {
+            exact.validate().map_err(|reason| refuse(ErrorCode::Exact, reason))?;
+        }
+        self.check_pool(submission.pool.as_deref())?;
+        let mut spec = translate::job_spec(&submission, now);
+        spec.check().map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
+        let job = self.register.next_job().map_err(|error| {
+            refuse(
+                ErrorCode::Register,
+                format!("no number could be reserved for the job in the state folder: {error}"),
+            )
+        })?;
+        let output = match submission.attached {
+            true => None,
+            false => Some(OutputDirectory::adopt(&submission, Some(job)).map_err(|error| {
+                let why = crate::chain(&error);
+                refuse(
+                    ErrorCode::NotShared,
+                    format!("the master cannot use the output directory of a detached job: {why}"),
+                )
+            })?),
+        };
+        if submission.pool.is_some() && !self.core.knows_pools() {
+            let policy = self.core.policy_name();
+            let words = format!("the policy `{policy}` does not look at pools; `fair` does");
+            submission.remarks.push(words);
+        }
+        let pools = self.pools.numbers.len() as u32;
+        spec.pool =
+            submission.pool.as_ref().map(|name| *self.pools.numbers.entry(name.clone()).or_insert(pools));
+        spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
+        self.journal.note(|| JournalRecord::Job {
+            job,
+            name: submission.name.clone(),
+            parameters: submission.parameters.clone(),
+        });
+        let (changed, receiver) = watch::channel(false);
+        let keys = JobKeys { segments: key, permits: permit_key };
+        let mut entry = JobEntry::new(submission, keys, cuts, now, changed);
+        entry.output.directory = output;
+        self.register.job_arrived(|| Some(entry.status(now, job, StatusContext::default())));
+        self.jobs.insert(job, entry);
+        self.events.push(Event::JobArrived { job, spec: spec.into() });
+        self.forget_old_jobs();
+        Ok((job, receiver))
+    }
+
+    /// The cluster runs its own code under the names that it knows: a submitter of other code would get results that
+    /// are not its own.
+    fn check_program(&self, submission: &Submission) -> Result<(), ApiError> {
+        if submission.build != self.join_terms.build {
+            let its = match submission.build.as_str() {
+                "" => "not named",
+                build => build,
+            };
+            return Err(refuse(
+                ErrorCode::Build,
+                format!(
+                    "the submitting program differs from the cluster's (build {its} instead of {}): user functions \
+                     are compiled in, so submit with the executable that master and workers run",
+                    self.join_terms.build
+                ),
+            ));
+        }
+        let registry = &self.deciders.registry;
+        if registry.find_job(&submission.name).is_some() {
+            return Ok(());
+        }
+        let near = nearest(&submission.name, registry.job_names());
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let words = format!("no job `{}` is registered in the cluster's program{near}", submission.name);
+        Err(refuse(ErrorCode::JobName, words))
+    }
+
+    /// Where there are certain pools, no other is known.
+    fn check_pool(&self, pool: Option<&str>) -> Result<(), ApiError> {
+        let Some(pool) = pool.filter(|pool| !self.pools.numbers.contains_key(*pool)) else { return Ok(()) };
+        if self.pools.weights.is_empty() {
+            return match self.pools.numbers.len() < POOLS_MAX {
+                true => Ok(()),
+                false => Err(refuse(
+                    ErrorCode::Pool,
+                    format!("there are {POOLS_MAX} pools already, and `{pool}` is none of them"),
+                )),
+            };
+        }
+        let near = nearest(pool, self.pools.numbers.keys().map(String::as_str));
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let known: Vec<&str> = self.pools.numbers.keys().map(String::as_str).collect();
+        Err(refuse(
+            ErrorCode::Pool,
+            format!("there is no pool `{pool}`; {near}There is {}", known.join(", ")),
+        ))
+    }
+
+    /// Cuts down what is kept of jobs that have ended. Whoever still follows one gets it whole.
+    fn forget_old_jobs(&mut self) {
+        // Those of earlier masters go first.
+        let past = self.register.past_jobs().len();
+        for _ in 0..past.min((past + self.ended.len()).saturating_sub(ENDED_JOBS_MAX)) {
+            self.register.forget_oldest();
+        }
+        let too_many = self.ended.len().saturating_sub(ENDED_JOBS_MAX);
+        let jobs = &mut self.jobs;
+        // The parts of a job whose output is still open are needed to close it.
+        let open = |job: &JobEntry| job.followers.client && !*job.output.closed.borrow();
+        let followed = |job: &JobEntry| 0 < job.followers.changed.receiver_count() || open(job);
+        for (at, id) in self.ended.iter().copied().take(too_many).collect::<Vec<_>>() {
+            if !jobs.get(&id).is_some_and(followed) {
+                jobs.remove(&id);
+                self.ended.remove(&(at, id));
+                self.register.forget(id);
+            }
+        }
+        let mut records = 0;
+        for (newer, (_, id)) in self.ended.iter().rev().enumerate() {
+            let Some(job) = jobs.get_mut(id) else { continue };
+            if LOGGED_JOBS_MAX <= newer {
+                job.logs = Default::default();
+            }
+            records += job.records.len() + job.output.parts.len();
+            if 0 < newer && TRACED_RECORDS_MAX < records && !followed(job) {
+                job.records.forget_trace();
+                job.estimates = Default::default();
+                job.output.parts = Default::default();
+            }
+        }
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs
+        .iter()
+        .map(|pair| {
+            let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
+            Some((high? * 16 + low?) as u8)
+        })
+        .collect()
+}

@@ -1,0 +1,70 @@
+//! Why an output directory cannot be used or closed.
+
+use gristmill_worker::commit::TEMPORARY;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why an output directory cannot be used. Exit code 3.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[non_exhaustive]
+pub enum OutputError {
+    /// There is something already.
+    #[error("the output directory {path} exists and is not empty")]
+    NotEmpty { path: PathBuf },
+    /// It is not a directory.
+    #[error("the output {path} exists and is not a directory")]
+    NotADirectory { path: PathBuf },
+    /// It is the root of all files.
+    #[error("the output {path} is the root of the file system; name a directory in it")]
+    Root { path: PathBuf },
+    /// It holds what a person has or stands on.
+    #[error(
+        "the output directory {path} is or holds {what}, which --overwrite does not replace; name another directory"
+    )]
+    Protected { path: PathBuf, what: &'static str },
+    /// What the job reads lies in what it would replace.
+    #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
+    HoldsInput {
+        path: PathBuf,
+        /// The first such input.
+        input: PathBuf,
+    },
+    /// Another job writes there.
+    #[error("another job is writing to {path} (it has a {TEMPORARY} folder, {by})")]
+    Busy {
+        path: PathBuf,
+        /// What its claim says.
+        by: String,
+    },
+    /// A part is not what the attempt that built it said of it.
+    #[error(
+        "the part {part}, built as {path}, is not as it was left: it has {bytes} bytes of checksum {crc32c:08x} instead of \
+         {} of {:08x}", expected.0, expected.1
+    )]
+    Changed {
+        part: String,
+        /// Where it was built.
+        path: PathBuf,
+        /// Bytes that are there.
+        bytes: u64,
+        /// Their CRC-32C.
+        crc32c: u32,
+        /// Bytes and CRC-32C as its attempt said.
+        expected: (u64, u32),
+    },
+    /// The file system says no.
+    #[error("could not {action} {path}")]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl OutputError {
+    pub(super) fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_path_buf(), source }
+    }
+}

@@ -1,0 +1,210 @@
+//! How an output is finished: parts are checked and published, then `_SUCCESS`.
+
+use super::undo::{Published, RetiredClaim};
+use super::{OutputDirectory, OutputError, SUCCESS, Success, claim};
+use crate::api::BuiltPart;
+use gristmill_worker::commit::{built_name, part_name};
+use gristmill_worker::fault;
+use gristmill_worker::folder::Folder;
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::protocol::Part;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+impl OutputDirectory {
+    /// Publishes the parts, writes `_SUCCESS` and gives the claim back. With `sync`, on disk before this returns. What is
+    /// left goes when the answer is dropped, which may take as long again.
+    ///
+    /// # Errors
+    /// Parts that are not as their attempts left them, or what the file system says; the claim is then abandoned. Or
+    /// another process has closed the output.
+    pub(crate) fn finish(
+        self,
+        success: &Success,
+        built: &[BuiltPart],
+        sync: bool,
+    ) -> Result<RetiredClaim, OutputError> {
+        self.take_claim(claim::CLOSING)?;
+        let mut names = Vec::new();
+        let published = self.publish_parts(&success.parts, built, &mut names);
+        let written = published.and_then(|()| self.write_success(success, sync, &mut names));
+        if let Err(error) = written {
+            self.undo(&Published::These(names));
+            return Err(error);
+        }
+        Ok(self.clear_away())
+    }
+
+    /// Publishes all parts, or none if one is not as it should be. `published` gets their names, one by one.
+    fn publish_parts<'a>(
+        &self,
+        parts: &'a [Part],
+        built: &[BuiltPart],
+        published: &mut Vec<&'a str>,
+    ) -> Result<(), OutputError> {
+        let place = self.temporary.path("");
+        if parts.len() != built.len() {
+            let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
+            return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
+        }
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let names = (0..count).map(|index| part_name(index, count));
+        for ((part, built), name) in parts.iter().zip(built).zip(names) {
+            // Whoever says what is published does not say where.
+            if part.name != name {
+                let why = format!("it is called {:?}", part.name);
+                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
+            }
+            check_part(part, &self.temporary, &built_name(&self.probe, built.attempt), built.stamp)?;
+        }
+        for (part, built) in parts.iter().zip(built) {
+            let from = built_name(&self.probe, built.attempt);
+            retried(|| {
+                fault::error("output.rename")?;
+                self.temporary.publish(&from, &self.folder, &part.name)
+            })
+            .map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
+            published.push(&part.name);
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_success(
+        &self,
+        success: &Success,
+        sync: bool,
+        published: &mut Vec<&str>,
+    ) -> Result<(), OutputError> {
+        let (built, place) = (self.temporary.path(SUCCESS), self.folder.path(SUCCESS));
+        let mut text = serde_json::to_vec_pretty(success)
+            .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
+        text.push(b'\n');
+        // Written anew each time: what a disk has failed to keep it does not try to keep again.
+        retried(|| write_new(&self.temporary, SUCCESS, &text, sync))
+            .map_err(OutputError::io("write", &built))?;
+        self.sync_names(sync)?;
+        retried(|| self.temporary.publish(SUCCESS, &self.folder, SUCCESS))
+            .map_err(OutputError::io("publish", &place))?;
+        published.push(SUCCESS);
+        self.sync_names(sync)?;
+        let path = self.path();
+        let parent = path.parent().filter(|_| sync && self.made);
+        parent.map_or(Ok(()), |parent| {
+            let synced = retried(|| {
+                fault::error("output.sync-parent")?;
+                Folder::open(parent)?.sync()
+            });
+            synced.map_err(OutputError::io("sync", parent))
+        })
+    }
+
+    fn sync_names(&self, sync: bool) -> Result<(), OutputError> {
+        if !sync {
+            return Ok(());
+        }
+        retried(|| self.folder.sync()).map_err(OutputError::io("sync", &self.path()))
+    }
+
+    /// The client of a job that succeeded died and left no claim in its output directory. Whether it had finished the
+    /// output before; what it left half finished is undone.
+    ///
+    /// # Errors
+    /// An output that is not complete, as far as this process sees.
+    pub(crate) fn left_finished(path: &Path, success: &Success) -> Result<(), OutputError> {
+        // Also what it had not cleared away yet, such as what was overwritten.
+        claim::take_over(path);
+        let read = Folder::open(path).and_then(|folder| {
+            folder.refuse_foreign(true)?;
+            Success::read_in(&folder)
+        });
+        let read = read.map_err(OutputError::io("find the complete output in", path));
+        if read.as_ref().is_ok_and(|found| found.parts == success.parts) {
+            return Ok(());
+        }
+        let other = || io::Error::other("it is that of another job");
+        read.and_then(|_| Err(OutputError::io("find the complete output in", path)(other())))
+    }
+}
+
+/// Tries of what the file system refuses when an output is closed.
+const TRIES: u32 = 3;
+
+/// Pause between them.
+const TRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// Does what may fail for once, such as on a disk that has an error, up to [`TRIES`] times.
+fn retried<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..TRIES {
+        match step() {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                tracing::warn!(%error, "an output could not be closed: tried again");
+                std::thread::sleep(TRY_PAUSE);
+            }
+            result => return result,
+        }
+    }
+    step()
+}
+
+fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result<()> {
+    match folder.remove_file(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = folder.create(name)?;
+    fault::error("output.write")?;
+    file.write_all(text)?;
+    if sync {
+        fault::error("output.sync")?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Checks that the file of a part is what its attempt reported. A file that has not been touched since is not read again.
+fn check_part(part: &Part, folder: &Folder, name: &str, stamp: FileStamp) -> Result<(), OutputError> {
+    let path = folder.path(name);
+    // Nothing but a file is a part.
+    let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;
+    let found = file.metadata().map_err(OutputError::io("look at the part", &path))?;
+    let found = FileStamp::of(&found);
+    if found == stamp && found.size == part.bytes {
+        return Ok(());
+    }
+    let (bytes, crc32c) = sum(file).map_err(OutputError::io("read the part", &path))?;
+    if (bytes, crc32c) == (part.bytes, part.crc32c) {
+        return Ok(());
+    }
+    Err(OutputError::Changed {
+        part: part.name.clone(),
+        path,
+        bytes,
+        crc32c,
+        expected: (part.bytes, part.crc32c),
+    })
+}
+
+/// Bytes that are read at once to be summed up.
+const SUM_CHUNK_BYTES: usize = 256 << 10;
+
+/// Length and CRC-32C of a file.
+fn sum(mut file: File) -> io::Result<(u64, u32)> {
+    let mut chunk = vec![0; SUM_CHUNK_BYTES];
+    let (mut bytes, mut crc32c) = (0, 0);
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok((bytes, crc32c)),
+            got => {
+                bytes += got as u64;
+                crc32c = crc32c::crc32c_append(crc32c, &chunk[..got]);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `_SUCCESS`: the file that says that an output is complete, and what it holds.
+
+use crate::api::{JobStatus, SCHEMA};
+use gristmill_worker::folder::Folder;
+use gristmill_worker::protocol::Part;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Name of the file that says that the output is complete.
+pub const SUCCESS: &str = "_SUCCESS";
+
+/// What `_SUCCESS` holds, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Success {
+    /// Version of these fields.
+    pub schema: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Its parameters.
+    pub parameters: serde_json::Value,
+    /// Meaning of the columns, if the job says so.
+    pub columns: Option<Vec<String>>,
+    /// The parts in order, with their checksums.
+    pub parts: Vec<Part>,
+    /// Records of all parts.
+    pub records: u64,
+    /// Bytes of all parts.
+    pub bytes: u64,
+    /// User counters.
+    pub counters: BTreeMap<String, u64>,
+    /// Remarks of the plan.
+    pub remarks: Vec<String>,
+}
+
+impl Success {
+    /// From the last status of a job.
+    #[must_use]
+    pub fn of(status: &JobStatus, columns: Option<Vec<String>>) -> Self {
+        Self {
+            schema: SCHEMA,
+            job: status.name.clone(),
+            parameters: serde_json::from_str(&status.parameters).unwrap_or_default(),
+            columns,
+            parts: status.parts.clone(),
+            records: status.totals.records_out,
+            bytes: status.totals.bytes_out,
+            counters: status.counters.clone(),
+            remarks: status.remarks.clone(),
+        }
+    }
+
+    /// Reads the `_SUCCESS` of a directory.
+    ///
+    /// # Errors
+    /// A file that is missing or is none of ours.
+    pub fn read(directory: &Path) -> io::Result<Self> {
+        Self::read_in(&Folder::open(directory)?)
+    }
+
+    pub(super) fn read_in(directory: &Folder) -> io::Result<Self> {
+        let mut text = Vec::new();
+        directory.open_file(SUCCESS)?.read_to_end(&mut text)?;
+        serde_json::from_slice(&text).map_err(io::Error::other)
+    }
+}

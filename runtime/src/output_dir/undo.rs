@@ -1,0 +1,119 @@
+//! How a claim ends: what is given up is undone, what was moved aside comes back, `_temporary` goes.
+
+use super::{OutputDirectory, SUCCESS, claim};
+use crate::removal::remove_retrying;
+use gristmill_worker::commit::TEMPORARY;
+use std::fs;
+
+impl OutputDirectory {
+    /// Removes everything the job has put there and brings back what was moved aside.
+    pub(crate) fn abandon(self) {
+        if self.take_claim(claim::ABANDONING).is_ok() {
+            self.undo(&Published::Nothing);
+        }
+    }
+
+    /// The output is complete: what cannot be cleared away does not make it less so.
+    pub(super) fn clear_away(self) -> RetiredClaim {
+        if let Err(error) = remove_retrying(|| self.folder.remove_tree(self.aside())) {
+            tracing::warn!(path = %self.folder.path(self.aside()).display(), %error, "could not be removed");
+        }
+        self.retire()
+    }
+
+    /// Gives the claim back. Attempts that linger find no folder any more. What they have built goes while it is still
+    /// claimed, so that the next job goes on with it after a death.
+    fn retire(self) -> RetiredClaim {
+        self.remove_built();
+        if let Err(error) = self.folder.rename(TEMPORARY, &self.folder, self.retired()) {
+            tracing::warn!(path = %self.folder.path(TEMPORARY).display(), %error, "could not be removed");
+        }
+        RetiredClaim(self)
+    }
+
+    pub(super) fn remove_built(&self) {
+        let names = self.temporary.names().into_iter().flatten();
+        for name in names.filter(|name| !claim::is_claim(name)) {
+            let _ = self.temporary.remove_file(name);
+        }
+    }
+
+    /// What cannot be removed is left: there is nobody to tell who could do better. Only what this job has published is
+    /// removed: other parts in the directory are what is being moved aside, or somebody else's.
+    pub(super) fn undo(self, published: &Published<'_>) {
+        self.unpublish(published);
+        self.bring_back();
+        let made = self.made.then(|| self.path().to_path_buf());
+        drop(self.retire());
+        if let Some(path) = made {
+            // Only an empty directory goes: files of others are not ours to remove.
+            let _ = fs::remove_dir(path);
+        }
+    }
+
+    /// Removes what is published. Says so before anything comes back: whoever goes on with this after a death must not
+    /// take old parts, or an old `_SUCCESS`, for those of the job.
+    pub(super) fn unpublish(&self, published: &Published<'_>) {
+        match published {
+            Published::Nothing => return,
+            // The last one first: a directory with `_SUCCESS` is complete.
+            Published::These(names) => {
+                for name in names.iter().rev() {
+                    let _ = self.folder.remove_file(name);
+                }
+            }
+            Published::Unknown => {
+                let _ = self.folder.remove_file(SUCCESS);
+                let names = self.folder.names().into_iter().flatten();
+                for name in names.filter(|name| is_part(&name.to_string_lossy())) {
+                    let _ = self.folder.remove_file(name);
+                }
+            }
+        }
+        let [closing, abandoning] =
+            [claim::CLOSING, claim::ABANDONING].map(|how| format!("{how}{}", self.nonce()));
+        if let Err(error) = self.temporary.rename(&closing, &self.temporary, abandoning) {
+            tracing::warn!(path = %self.temporary.path(closing).display(), %error, "could not be renamed");
+        }
+    }
+
+    /// Brings back what was moved aside.
+    fn bring_back(&self) {
+        let Ok(aside) = self.folder.folder(self.aside()) else { return };
+        for name in aside.names().into_iter().flatten() {
+            if let Err(error) = aside.publish(&name, &self.folder, &name) {
+                tracing::warn!(from = %aside.path(&name).display(), %error, "could not be brought back");
+            }
+        }
+        let _ = self.folder.remove_folder(self.aside());
+    }
+}
+
+/// What a job has published of its output.
+pub(super) enum Published<'a> {
+    /// It had not begun to.
+    Nothing,
+    /// Files of these names, in this order.
+    These(Vec<&'a str>),
+    /// A process died while it published: all parts that there are count.
+    Unknown,
+}
+
+/// What is left of a claim that was given back: a folder with the claim's file, which is locked until both go with this.
+#[derive(Debug)]
+pub(crate) struct RetiredClaim(OutputDirectory);
+
+impl Drop for RetiredClaim {
+    fn drop(&mut self) {
+        let (folder, retired) = (&self.0.folder, self.0.retired());
+        if let Err(error) = remove_retrying(|| folder.remove_tree(&retired)) {
+            tracing::warn!(path = %folder.path(&retired).display(), %error, "could not be removed");
+        }
+    }
+}
+
+/// Whether a file name is that of a part.
+fn is_part(name: &str) -> bool {
+    name.strip_prefix("part-")
+        .is_some_and(|digits| 5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,172 @@
+//! What an attached submitter offers to workers that do not see its files: its inputs, and a place for parts.
+//!
+//! Runs only when the master is not on this machine's loopback. Serves the files of one job to whoever has the
+//! job's key, and takes a part from an attempt that the master has allowed to send it, and from nobody else. Nothing
+//! that arrives here is published before the master has said that it counts.
+
+use gristmill_worker::agent::files::{Served, serve_range};
+use gristmill_worker::answer;
+use gristmill_worker::fault;
+use gristmill_worker::folder::{Folder, PlainName};
+use gristmill_worker::http::limits::STALL_TIME;
+use gristmill_worker::http::{self, Access, Body, Secret, ServerConfig, Steady, Transport, serve};
+use gristmill_worker::input::FileStamp;
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use std::fs;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::net::TcpListener;
+
+/// Bytes of a part that are written at once.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// What an attempt's part is sent with: the master hands it to the attempt that may, and the submitter asks for it.
+/// Workers cannot make it of what they know.
+#[must_use]
+pub(crate) fn permit(permit_key: &Secret, attempt: &str) -> Secret {
+    permit_key.derive(&format!("part of {attempt}"))
+}
+
+/// What may reach which routes of a submitter.
+pub(crate) struct SubmitterAuth {
+    /// Its files, to every worker of the job.
+    pub key: Secret,
+    /// Its place for parts: of this and the attempt the permit is made.
+    pub permit_key: Secret,
+}
+
+impl http::RouteAuth for SubmitterAuth {
+    fn access(&self, method: &Method, path: &str, _: &str) -> Access {
+        match (method, path) {
+            (&Method::POST, path) if path.starts_with("/files/") => Access::Secret(self.key.clone()),
+            (&Method::PUT, path) => match PutPart::parse(path) {
+                Some(put) => Access::Secret(permit(&self.permit_key, &put.attempt)),
+                None => Access::Closed,
+            },
+            _ => Access::Closed,
+        }
+    }
+}
+
+/// What becomes of parts that arrive.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    /// The part of an attempt becomes the file of this name, a hyphen and the attempt's name.
+    pub name: PlainName,
+    /// In this folder.
+    pub folder: Arc<Folder>,
+    /// On disk before it counts.
+    pub sync: bool,
+}
+
+/// Serves until dropped (the task it is spawned in is aborted).
+pub(crate) async fn run(
+    listener: TcpListener,
+    transport: Transport,
+    auth: SubmitterAuth,
+    files: Served,
+    parts: Parts,
+) {
+    let config = Arc::new(ServerConfig::new(transport));
+    let handler = move |request: Request<Incoming>| respond(files.clone(), parts.clone(), request);
+    serve(listener, config, Arc::new(auth), handler, std::future::pending()).await;
+}
+
+async fn respond(files: Served, parts: Parts, request: Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    if path.starts_with("/files/") {
+        return serve_range(files, request).await;
+    }
+    let Some(put) = PutPart::parse(&path) else { return answer::status(StatusCode::NOT_FOUND) };
+    match receive(&parts, &put, request.into_body()).await {
+        Ok(stamp) => answer::json(StatusCode::OK, &stamp),
+        Err(Refusal::Broken) => answer::status(StatusCode::BAD_REQUEST),
+        Err(Refusal::Disk(source)) if source.kind() == io::ErrorKind::AlreadyExists => {
+            answer::status(StatusCode::CONFLICT)
+        }
+        Err(Refusal::Disk(source)) => {
+            let attempt = put.attempt;
+            let text = format!("could not write the part of {attempt}: {source}");
+            answer::bytes(StatusCode::INSUFFICIENT_STORAGE, text)
+        }
+    }
+}
+
+/// `/parts/ATTEMPT/BYTES/CRC`
+struct PutPart {
+    attempt: String,
+    bytes: u64,
+    crc32c: u32,
+}
+
+impl PutPart {
+    fn parse(path: &str) -> Option<Self> {
+        let mut fields = path.strip_prefix("/parts/")?.split('/');
+        let attempt = fields.next()?.to_owned();
+        let bytes = fields.next()?.parse().ok()?;
+        let crc32c = u32::from_str_radix(fields.next()?, 16).ok()?;
+        // It becomes part of a file name: nothing but what a worker of ours would send.
+        let plain =
+            attempt.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
+        let safe = plain && attempt.starts_with(|c: char| c.is_ascii_lowercase());
+        (safe && fields.next().is_none()).then_some(Self { attempt, bytes, crc32c })
+    }
+}
+
+enum Refusal {
+    /// The body is not what was announced.
+    Broken,
+    Disk(io::Error),
+}
+
+/// Numbers what arrives, so that two requests for one attempt never write into one file.
+static ARRIVALS: AtomicU64 = AtomicU64::new(0);
+
+/// Off this thread, which serves others and hears the master meanwhile.
+async fn sync_aside(file: fs::File) -> io::Result<fs::File> {
+    let syncing = tokio::task::spawn_blocking(move || {
+        fault::error("submitter.sync")?;
+        file.sync_all()?;
+        Ok(file)
+    });
+    syncing.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+}
+
+async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileStamp, Refusal> {
+    let named = |end: &str| format!("{}-{}{end}", parts.name, put.attempt);
+    let arriving = named(&format!(".arriving-{}", ARRIVALS.fetch_add(1, Ordering::Relaxed)));
+    let result = async {
+        let file = parts.folder.create(&arriving).map_err(Refusal::Disk)?;
+        let mut file = io::BufWriter::with_capacity(WRITE_BYTES, file);
+        let (mut bytes, mut crc) = (0, 0);
+        let mut body = Steady::new(body, STALL_TIME);
+        while let Some(data) = body.next().await.map_err(|_| Refusal::Broken)? {
+            bytes += data.len() as u64;
+            if put.bytes < bytes {
+                return Err(Refusal::Broken);
+            }
+            crc = crc32c::crc32c_append(crc, &data);
+            file.write_all(&data).map_err(Refusal::Disk)?;
+        }
+        if (bytes, crc) != (put.bytes, put.crc32c) {
+            return Err(Refusal::Broken);
+        }
+        let mut file = file.into_inner().map_err(|error| Refusal::Disk(error.into_error()))?;
+        if parts.sync {
+            file = sync_aside(file).await.map_err(Refusal::Disk)?;
+        }
+        // The first that arrives whole is the attempt's part, and stays it.
+        parts.folder.publish(&arriving, &parts.folder, named("")).map_err(Refusal::Disk)?;
+        Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))
+    };
+    let result = result.await;
+    if result.is_err() {
+        let _ = parts.folder.remove_file(&arriving);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests;

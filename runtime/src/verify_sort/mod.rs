@@ -1,0 +1,209 @@
+//! `gristmill verify-sort`: whether the parts of a sort are in order and hold the records of its input.
+//!
+//! Both are read once, block by block. Records are compared by their number and by the sum of their hashes,
+//! which does not depend on their order: a lost, doubled or damaged record changes it, except by a chance of one
+//! in 2^64.
+//!
+//! Not here: finding the parts and the parameters in `_SUCCESS`; and whether `--stable` kept the order of the
+//! input among equal keys, which no single pass over both can tell.
+
+use crate::jobs::Sort;
+use crate::jobs::sort::{KeyBuffers, RecordOrder};
+use gristmill_worker::api::Input;
+use gristmill_worker::input::list::LocalListing;
+use gristmill_worker::input::plan::{SplitRules, plan_splits};
+use gristmill_worker::input::{Blocks, InputError, InputLimits, LocalFiles, open_split};
+use gristmill_worker::record::Record;
+use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What to verify.
+#[derive(Clone, Debug)]
+pub struct VerifyOptions {
+    /// The files of the output, in order. They are sorted like one file that holds them one after another.
+    pub parts: Vec<String>,
+    /// The parameters of the job, among them its inputs.
+    pub sort: Sort,
+    /// Limits of reading records.
+    pub limits: InputLimits,
+}
+
+/// How many records there are, and which, whatever their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Contents {
+    /// Records.
+    pub records: u64,
+    /// Their bytes, without line breaks.
+    pub bytes: u64,
+    /// The sum of their 64-bit XXH3 hashes, modulo 2^64.
+    pub hash_sum: u64,
+}
+
+/// What was found. See [`VerifyReport::problems`] for what it means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifyReport {
+    /// Of the input.
+    pub input: Contents,
+    /// Of the parts.
+    pub output: Contents,
+    /// The first record that is out of order, if any.
+    pub disorder: Option<Disorder>,
+    /// Whether the job keeps only one of several records with equal keys, so that the input may hold more.
+    pub unique: bool,
+}
+
+/// A record that should not come after the one before it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Disorder {
+    /// The part it is in.
+    pub part: String,
+    /// Where it begins there, in bytes.
+    pub offset: u64,
+}
+
+/// One way in which an output is not the sorted input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A record is out of order.
+    Disorder(Disorder),
+    /// There are more or fewer records than in the input; with `--unique`, more.
+    Records {
+        /// Records of the input.
+        input: u64,
+        /// Records of the parts.
+        output: u64,
+    },
+    /// The records are as many as those of the input, but not the same ones.
+    Contents {
+        /// Sum of the hashes of the input.
+        input: u64,
+        /// Sum of the hashes of the parts.
+        output: u64,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Disorder(Disorder { part, offset }) => {
+                write!(f, "the record at byte {offset} of {part} should come before the one in front of it")
+            }
+            Problem::Records { input, output } => {
+                write!(f, "the output has {output} records, the input {input}")
+            }
+            Problem::Contents { input, output } => write!(
+                f,
+                "the output has other records than the input: their hashes add up to {output:016x}, not {input:016x}"
+            ),
+        }
+    }
+}
+
+impl VerifyReport {
+    /// What is wrong; empty if the output is the sorted input. With `--unique`, which of the records of the input
+    /// are there is not checked, only that their keys ascend and that there are no more than in the input.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = self.disorder.clone().map(Problem::Disorder).into_iter().collect();
+        let (input, output) = (self.input, self.output);
+        if output.records > input.records || (output.records < input.records && !self.unique) {
+            problems.push(Problem::Records { input: input.records, output: output.records });
+        } else if output.records == input.records && output != input {
+            problems.push(Problem::Contents { input: input.hash_sum, output: output.hash_sum });
+        } else if self.unique && output.records == 0 && input.records > 0 {
+            problems.push(Problem::Records { input: input.records, output: 0 });
+        }
+        problems
+    }
+}
+
+/// An output that could not be verified.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// A part cannot be read.
+    #[error("could not read the output")]
+    Output {
+        /// Which part and why.
+        #[source]
+        source: InputError,
+    },
+    /// An input cannot be read.
+    #[error("could not read the input")]
+    Input {
+        /// Which file and why.
+        #[source]
+        source: InputError,
+    },
+}
+
+/// Reads the parts and the inputs and compares them. Memory: one block of either and the largest record.
+///
+/// # Errors
+/// Files that cannot be read. An output that is wrong is no error: see [`VerifyReport::problems`].
+pub fn verify(options: &VerifyOptions) -> Result<VerifyReport, VerifyError> {
+    let mut check = OrderCheck::new(&options.sort);
+    let parts = Input { paths: options.parts.clone(), ..options.sort.input() };
+    let output = read(&parts, &options.limits, |record| check.next(record))
+        .map_err(|source| VerifyError::Output { source })?;
+    let input = read(&options.sort.input(), &options.limits, |_| {})
+        .map_err(|source| VerifyError::Input { source })?;
+    Ok(VerifyReport { input, output, disorder: check.disorder, unique: options.sort.unique })
+}
+
+/// Whether each record may follow the one before it.
+struct OrderCheck {
+    order: RecordOrder,
+    unique: bool,
+    scratch: KeyBuffers,
+    before: Option<Vec<u8>>,
+    disorder: Option<Disorder>,
+}
+
+impl OrderCheck {
+    fn new(sort: &Sort) -> Self {
+        let (order, unique) = (RecordOrder::new(sort), sort.unique);
+        Self { order, unique, scratch: KeyBuffers::default(), before: None, disorder: None }
+    }
+
+    fn next(&mut self, record: Record<'_>) {
+        let (key, _) = self.order.pair(record.bytes(), &mut self.scratch);
+        match &mut self.before {
+            None => self.before = Some(key.to_vec()),
+            Some(before) => {
+                let in_order = if self.unique { before[..] < *key } else { before[..] <= *key };
+                if !in_order && self.disorder.is_none() {
+                    let (part, offset) = (record.source().path.clone(), record.offset());
+                    self.disorder = Some(Disorder { part, offset });
+                }
+                before.clear();
+                before.extend_from_slice(key);
+            }
+        }
+    }
+}
+
+/// Reads all records of an input in order.
+fn read(
+    input: &Input,
+    limits: &InputLimits,
+    mut with_record: impl FnMut(Record<'_>),
+) -> Result<Contents, InputError> {
+    let mut contents = Contents::default();
+    for split in plan_splits(std::slice::from_ref(input), &LocalListing, SplitRules::default())? {
+        let mut blocks = open_split(&split, &LocalFiles, limits);
+        while let Some(block) = blocks.next_block()? {
+            for record in block.records() {
+                contents.records += 1;
+                contents.bytes += record.bytes().len() as u64;
+                contents.hash_sum = contents.hash_sum.wrapping_add(xxh3_64(record.bytes()));
+                with_record(record);
+            }
+        }
+    }
+    Ok(contents)
+}
+
+#[cfg(test)]
+mod tests;
