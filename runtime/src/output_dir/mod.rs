@@ -75,11 +75,13 @@ impl OutputDirectory {
             }
             _ => path,
         };
-        if fs::canonicalize(&path).is_ok_and(|whole| whole.parent().is_none()) {
-            return Err(OutputError::Root { path });
-        }
-        if let Some(what) = protected::why(&path).filter(|_| overwrite) {
-            return Err(OutputError::Protected { path, what });
+        if let Ok(whole) = fs::canonicalize(&path) {
+            if whole.parent().is_none() {
+                return Err(OutputError::Root { path });
+            }
+            if let Some(what) = overwrite.then(|| protected::why(&whole)).flatten() {
+                return Err(OutputError::Protected { path, what });
+            }
         }
         for _ in 0..TAKE_OVERS_MAX {
             match Self::claim_once(&path, overwrite, sync, nonce) {

@@ -154,11 +154,13 @@ fn retried<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result<()> {
-    match folder.remove_file(name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = folder.create(name)?;
+    let mut file = match folder.create(name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            folder.remove_file(name)?;
+            folder.create(name)?
+        }
+        created => created?,
+    };
     fault::error("output.write")?;
     file.write_all(text)?;
     if sync {

@@ -19,6 +19,9 @@ const LINE_PAUSE: Duration = Duration::from_millis(50);
 /// A line goes out at least this often.
 const KEEPALIVE: Duration = Duration::from_millis(500);
 
+/// Lines of status are sent together up to about this size, bytes.
+const LINES_BYTES: usize = 64 << 10;
+
 /// Submissions from this length on are read on another thread.
 const PARSED_INLINE_BYTES_MAX: usize = 256 << 10;
 
@@ -78,11 +81,20 @@ fn lines(
             let Some(status) = status else { return };
             let publishes = closes && status.state == JobState::Publishing;
             let ended = status.state.ended();
+            // Short lines go together: whoever follows wakes once for them.
+            let mut lines = Vec::new();
             for line in WatchLine::of(status) {
-                let Some(line) = encoded(&line) else { return };
-                if sender.send(line).await.is_err() {
+                if serde_json::to_writer(&mut lines, &line).is_err() {
                     return;
                 }
+                lines.push(b'\n');
+                if LINES_BYTES <= lines.len() && sender.send(std::mem::take(&mut lines).into()).await.is_err()
+                {
+                    return;
+                }
+            }
+            if !lines.is_empty() && sender.send(lines.into()).await.is_err() {
+                return;
             }
             if ended || publishes {
                 if closes && !await_closed(&handle, job, &key, &sender).await {
@@ -126,10 +138,4 @@ async fn await_closed(handle: &MasterHandle, job: JobId, key: &ShownKey, sender:
         }
     }
     false
-}
-
-fn encoded(line: &WatchLine) -> Option<Bytes> {
-    let mut line = serde_json::to_vec(line).ok()?;
-    line.push(b'\n');
-    Some(Bytes::from(line))
 }
