@@ -4,7 +4,9 @@
 
 use super::number;
 use serde::Serialize;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::env::consts::{ARCH, OS};
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+use time::OffsetDateTime;
 
 /// Circumstances of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -23,8 +25,7 @@ impl Circumstances {
     /// Of this process, now.
     #[must_use]
     pub fn now(command: String, seconds: Vec<(String, f64)>) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { command, date: date(since.as_secs()), machine: machine(), seconds }
+        Self { command, date: written(OffsetDateTime::now_utc()), machine: machine(), seconds }
     }
 
     /// In a few sentences.
@@ -45,45 +46,31 @@ impl Circumstances {
     }
 }
 
-/// Seconds since 1970 as `2026-11-21 09:30 UTC`.
-fn date(seconds: u64) -> String {
-    let (mut days, rest) = (seconds / 86_400, seconds % 86_400);
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut year = 1970;
-    while 365 + u64::from(leap(year)) <= days {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while lengths[month] <= days {
-        days -= lengths[month];
-        month += 1;
-    }
-    format!("{year}-{:02}-{:02} {:02}:{:02} UTC", month + 1, days + 1, rest / 3600, rest / 60 % 60)
+/// As `2026-11-21 09:30 UTC`.
+fn written(date: OffsetDateTime) -> String {
+    let (year, month, day) = date.to_calendar_date();
+    format!("{year}-{:02}-{day:02} {:02}:{:02} UTC", u8::from(month), date.hour(), date.minute())
 }
 
 /// What runs this, as far as it tells.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let line = |file: &str, name: &str| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let found = text.lines().find(|line| line.starts_with(name))?;
-        Some(found.split_once(':')?.1.trim().to_owned())
-    };
-    let processor = line("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let looks = RefreshKind::nothing()
+        .with_cpu(CpuRefreshKind::nothing())
+        .with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(looks).ok();
+    let brand = system.as_ref().and_then(|system| Some(system.cpus().first()?.brand().to_owned()));
+    let processor = brand.filter(|brand| !brand.is_empty()).unwrap_or_else(|| ARCH.to_owned());
     let mut words = format!("{processor}, {cores} {}", if cores == 1 { "core" } else { "cores" });
-    let kilobytes = line("/proc/meminfo", "MemTotal");
-    let kilobytes = kilobytes.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
-    if let Some(kilobytes) = kilobytes {
-        words.push_str(&format!(", {:.1} GiB", kilobytes / (1024.0 * 1024.0)));
+    if let Some(bytes) = system.map(|system| system.total_memory()).filter(|bytes| 0 < *bytes) {
+        words.push_str(&format!(", {:.1} GiB", bytes as f64 / (1_u64 << 30) as f64));
     }
-    format!("{words}, {}", std::env::consts::OS)
+    format!("{words}, {OS}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::*;
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -96,7 +83,13 @@ mod tests {
             (4_107_542_400, "2100-03-01 00:00 UTC"),
         ];
         for (seconds, expected) in cases {
-            assert_eq!(date(seconds), expected);
+            assert_eq!(written(OffsetDateTime::from_unix_timestamp(seconds).unwrap()), expected);
         }
+    }
+
+    #[test]
+    fn machine_is_named_with_its_cores_and_memory() {
+        let words = machine();
+        assert!(words.contains(" core") && words.contains(" GiB") && words.ends_with(OS), "{words}");
     }
 }

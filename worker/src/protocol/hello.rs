@@ -32,7 +32,7 @@ impl SlotCounts {
 /// A worker introduces itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`PROTOCOL_VERSION`].
+    /// [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION).
     pub protocol: u32,
     /// [`crate::build_id`] of the executable: user functions are compiled in, so it must be the master's own.
     pub build: String,

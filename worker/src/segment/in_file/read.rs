@@ -57,7 +57,7 @@ impl InFileReader {
     }
 }
 
-/// Makes the bytes of such a segment, as [`SegmentsWriter`](super::SegmentsWriter) would have written them.
+/// Makes the bytes of such a segment, as [`SegmentsWriter`](crate::segment::SegmentsWriter) would have written them.
 pub struct InFileBytes {
     reader: InFileReader,
     begun: bool,

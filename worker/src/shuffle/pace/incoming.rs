@@ -43,7 +43,7 @@ impl InPace {
         Self { words, chunk_bytes: chunk_bytes(bytes_per_second), patience: PATIENCE }
     }
 
-    /// Requests give way after this time and not after [`PATIENCE`].
+    /// Requests give way after this time and not after `PATIENCE`.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
@@ -105,7 +105,7 @@ impl Drop for PacedStream {
     }
 }
 
-/// Others left nothing to a request for [`PATIENCE`], or nobody wants its bytes any more.
+/// Others left nothing to a request for `PATIENCE`, or nobody wants its bytes any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GaveWay;
 
