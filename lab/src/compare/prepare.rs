@@ -44,7 +44,7 @@ pub(super) fn make_data(workload: &Workload, store: &Store) -> Result<(), Compar
 /// All that must be the same for two runs to stand side by side.
 pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
     let site = match &options.site {
-        Site::Embedded(ClusterConfig { workers, deciders, .. }) => json!({
+        Site::Embedded(ClusterConfig { workers, deciders, pools, journal: _ }) => json!({
             "workers": workers.count,
             "slots": workers.each.slots.total(),
             "pools": match workers.each.slots {
@@ -53,6 +53,7 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
             },
             "memory_bytes": workers.memory(),
             "estimator": deciders.estimator,
+            "pool_weights": pools,
             "speeds": workers.speeds,
             "nic_bytes_per_second": workers.each.nic_bytes_per_second,
             "shuffle": workers.each.shuffle,

@@ -4,6 +4,12 @@ use super::rounds::{rotation, same_output};
 use super::testing::{contender, job, run as made};
 use super::workload::Kind;
 use super::*;
+use gristmill_runtime::cluster::WorkerProcesses;
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::settings::WorkerSettings;
+use std::collections::BTreeMap;
 
 fn options(policies: &[&str]) -> Options {
     Options {
@@ -63,6 +69,35 @@ fn mistakes_are_told_before_anything_starts() {
     let arguments = refused(vec![Kind::new("synthetic", &["--mapps", "2"])], &fine);
     assert!(arguments.contains("`synthetic`") && arguments.contains("--mapps"), "{arguments}");
     assert!(refused(Vec::new(), &fine).contains("no jobs"));
+}
+
+#[test]
+fn cluster_of_other_pool_weights_is_another_setting() {
+    let cluster = |weight: f64| ClusterConfig {
+        workers: WorkerProcesses {
+            count: 1,
+            each: WorkerSettings::new(SlotCounts::Unified(1), Bytes::mib(1)),
+            speeds: Vec::new(),
+            spill_dirs: Vec::new(),
+        },
+        deciders: DeciderNames {
+            policy: "fair".to_owned(),
+            placement: "pull".to_owned(),
+            estimator: "history".to_owned(),
+        },
+        pools: BTreeMap::from([("night".to_owned(), weight)]),
+        journal: None,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let workload = Workload::batch("w", sleeper());
+    let opened = |weight: f64| {
+        let options = Options { site: Site::Embedded(cluster(weight)), ..options(&["fair"]) };
+        Store::open(&folder.path().join("out"), &prepare::setting(&workload, &options), true)
+    };
+    opened(1.0).unwrap();
+    opened(1.0).unwrap();
+    let words = opened(3.0).unwrap_err().to_string();
+    assert!(words.contains("cluster.pool_weights.night was 1.0 there and is 3.0 now"), "{words}");
 }
 
 #[test]
