@@ -236,7 +236,7 @@ impl Runner<'_> {
     ) -> Result<Ready, CompareError> {
         let kind = &self.workload.kinds[job.kind];
         let mut options = JobOptions::new(outputs.join(format!("{:05}", job.index)));
-        options.label = Some(kind.label.clone());
+        options.label = Some(kind.told_label.as_ref().unwrap_or(&kind.label).clone());
         options.reduces = kind.reduces;
         options.weight = kind.weight;
         options.pool = kind.pool.clone();

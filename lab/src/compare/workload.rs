@@ -78,6 +78,10 @@ pub enum Amount {
 pub struct Kind {
     /// For legends and tables.
     pub label: String,
+    /// What the master hears instead; `None`: the label. Estimators take jobs of one label to be alike, so a label that
+    /// tells the size must stay here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_label: Option<String>,
     /// Name of the job in the registry.
     pub job: String,
     /// As on the command line, with marks in braces.
@@ -108,6 +112,7 @@ impl Kind {
     pub fn new(job: &str, arguments: &[&str]) -> Self {
         Self {
             label: job.to_owned(),
+            told_label: None,
             job: job.to_owned(),
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
             amount: Amount::Count(1),

@@ -5,10 +5,13 @@
 use super::FileError;
 use super::table::Table;
 use crate::compare::workload::{Amount, Arrivals, JOBS_MAX, Kind, Workload};
+use crate::report::number;
 use flate2::read::MultiGzDecoder;
 use gristmill_runtime::api::ExactWork;
 use gristmill_scheduler::station::Station;
-use gristmill_scheduler::workload::{Format, Reading, Scale, Trace, read as read_trace};
+use gristmill_scheduler::workload::{Format, Job, Reading, Scale, Trace, read as read_trace};
+use gristmill_worker::clean;
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -39,8 +42,11 @@ pub(super) fn read(
         remarks.push(format!("{} line(s) of {file} could not be read and were skipped", trace.skipped));
     }
     let first = trace.jobs.first().map_or(0.0, |job| job.arrival);
+    let mut jobs = trace.jobs;
+    jobs.truncate(most);
+    let labels = labels(&jobs);
     let mut arrivals = Vec::new();
-    for job in trace.jobs.into_iter().take(most) {
+    for (job, label) in jobs.into_iter().zip(labels) {
         arrivals.push(job.arrival - first);
         let maps = if job.maps.is_empty() { vec![job.work[Station::Map]] } else { job.maps };
         let reduces = if job.reduces.is_empty() && 0.0 < job.work[Station::Reduce] {
@@ -49,7 +55,7 @@ pub(super) fn read(
             job.reduces
         };
         let mut kind = Kind::new("synthetic", &[]);
-        kind.label = "trace".to_owned();
+        (kind.label, kind.told_label) = (label.shown, label.told);
         kind.amount = Amount::Count(1);
         // A job without reduces is one of maps alone and says so itself.
         kind.reduces = Some(reduces.len() as u32).filter(|&reduces| 0 < reduces);
@@ -65,6 +71,62 @@ pub(super) fn read(
     Ok(())
 }
 
+/// Different names of a trace's jobs at most that still are kinds and not the jobs' own.
+const NAMES_MAX: usize = 12;
+
+/// Shown of a name.
+const NAME_BYTES_MAX: usize = 40;
+
+/// What kind of job each is: by the trace's own names where at least two jobs share one in the mean, else by the
+/// power of ten of its slot-seconds.
+fn labels(jobs: &[Job]) -> Vec<Label> {
+    let names: Option<Vec<&str>> = jobs.iter().map(|job| job.name.as_deref()).collect();
+    let names = names.filter(|names| {
+        let different = names.iter().collect::<BTreeSet<_>>().len();
+        let some = names.iter().all(|name| !name.is_empty());
+        some && different <= NAMES_MAX && 2 * different <= jobs.len()
+    });
+    match names {
+        Some(names) => names.iter().map(|name| Label::named(name)).collect(),
+        None => jobs.iter().map(|job| Label::sized(slot_seconds(job))).collect(),
+    }
+}
+
+/// What a job of a trace is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Label {
+    shown: String,
+    /// What the master and its estimators hear.
+    told: Option<String>,
+}
+
+impl Label {
+    fn named(name: &str) -> Self {
+        Self { shown: clean::line(name, NAME_BYTES_MAX), told: None }
+    }
+
+    /// A size says beforehand what estimators are to find out, so they are not told.
+    fn sized(seconds: f64) -> Self {
+        Self { shown: size_class(seconds), told: Some("trace".to_owned()) }
+    }
+}
+
+fn slot_seconds(job: &Job) -> f64 {
+    let of = |tasks: &[f64], station| if tasks.is_empty() { job.work[station] } else { tasks.iter().sum() };
+    of(&job.maps, Station::Map) + of(&job.reduces, Station::Reduce)
+}
+
+/// The decade that a number of slot-seconds lies in, in words.
+fn size_class(seconds: f64) -> String {
+    const LEAST: i32 = -2;
+    let decade = if 0.0 < seconds { (seconds.log10().floor() as i32).max(LEAST - 1) } else { LEAST - 1 };
+    let power = |exponent: i32| number::number(10_f64.powi(exponent));
+    match decade < LEAST {
+        true => format!("under {} slot-s", power(LEAST)),
+        false => format!("{} to {} slot-s", power(decade), power(decade + 1)),
+    }
+}
+
 fn text(path: &Path) -> io::Result<String> {
     let file = std::fs::File::open(path)?;
     let mut text = String::new();
@@ -74,4 +136,32 @@ fn text(path: &Path) -> io::Result<String> {
         file.take(TRACE_BYTES_MAX).read_to_string(&mut text)?;
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(name: Option<&str>, map: f64) -> Job {
+        Job { name: name.map(str::to_owned), maps: vec![map, map], ..Job::default() }
+    }
+
+    #[test]
+    fn jobs_of_a_trace_are_labelled_by_its_names_when_these_are_shared() {
+        let jobs =
+            [job(Some("sort"), 1.0), job(Some("join"), 9.0), job(Some("sort"), 9.0), job(Some("join"), 1.0)];
+        assert_eq!(labels(&jobs), ["sort", "join", "sort", "join"].map(Label::named));
+    }
+
+    #[test]
+    fn jobs_of_a_trace_are_labelled_by_size_for_people_alone_when_names_are_their_own_or_missing() {
+        let expected = ["under 0.01 slot-s", "1 to 10 slot-s", "10 to 100 slot-s", "under 0.01 slot-s"];
+        let sizes = [0.001, 0.5, 20.0, 0.0];
+        let own: Vec<Job> =
+            ["a", "b", "c", "d"].iter().zip(sizes).map(|(name, map)| job(Some(name), map)).collect();
+        for found in [labels(&own), labels(&sizes.map(|map| job(None, map)))] {
+            assert_eq!(found.iter().map(|label| &label.shown[..]).collect::<Vec<_>>(), expected);
+            assert!(found.iter().all(|label| label.told.as_deref() == Some("trace")), "{found:?}");
+        }
+    }
 }
