@@ -29,9 +29,11 @@ jobs: dict = collections.defaultdict(lambda: collections.defaultdict(lambda: ([]
 with open(sys.argv[1], newline="") as file:
     for row in csv.DictReader(file):
         flows, slowdowns = jobs[row["policy"]][int(row["repetition"])]
-        flows.append(float(row["flow_s"]))
-        if row["alone_s"]:
-            slowdowns.append(float(row["flow_s"]) / float(row["alone_s"]))
+        # Reports of before have the unit in the name.
+        flow, alone = (row.get(name, row.get(f"{name}_s")) for name in ("flow", "alone"))
+        flows.append(float(flow))
+        if alone:
+            slowdowns.append(float(flow) / float(alone))
 first, *others = jobs
 for other in others:
     words = []

@@ -63,7 +63,8 @@ def predicted(program, one, workers, times, network, folder):
     simulated = run([program, "sim", *cluster, "--policy", "fifo", "--workload", str(table), "--json"])
     metrics = simulated["policies"][0]["metrics"]
     value = lambda name: metrics[name]["mean"]
-    return value("flow"), {"map slots": value("map-use"), "network": value("shuffle-use"), "reduce slots": value("reduce-use")}
+    use = {"map slots": "map-use", "network": "shuffle-use", "reduce slots": "reduce-use"}
+    return value("flow"), {what: value(name) / 100 for what, name in use.items()}
 
 
 def main():

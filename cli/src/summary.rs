@@ -1,6 +1,7 @@
 //! What a person reads when a job has ended.
 
 use gristmill_runtime::api::{JobStatus, JobTotals};
+use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
@@ -38,15 +39,9 @@ pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
     let (cores, life_ns) = (f64::from(cores), life_ns as f64);
     let unpaced = slot_ns.saturating_sub(paced_ns) as f64 / life_ns;
     // Slots that sleep leave the cores idle, however many they are.
-    let saturated = SATURATED_SHARE * cores <= cpu_ns as f64 / life_ns;
+    let saturated = SATURATED_MEAN_MIN * cores <= cpu_ns as f64 / life_ns;
     (saturated && CROWD_MIN * cores < unpaced).then_some(unpaced)
 }
-
-/// Share of all cores' time from which on a job counts as having kept them busy.
-const SATURATED_SHARE: f64 = 0.7;
-
-/// Busy slots for each core from which on they count as a crowd; a little more than 1 is within the measurement.
-const CROWD_MIN: f64 = 1.1;
 
 /// The summary, several lines, each with its unit. `cores` are those of the machine if all attempts ran on one.
 pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {

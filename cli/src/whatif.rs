@@ -15,9 +15,8 @@ use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JOB_COLUMNS, JobTimes, Metric, RunMetrics};
 use gristmill_scheduler::station::PerStation;
-use gristmill_scheduler::units::Time;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -53,7 +52,7 @@ pub struct WhatifCommand {
 /// Columns of the table, where they mean anything.
 const COLUMNS: [Metric; 8] = [
     Metric::Flow,
-    Metric::FlowMedian,
+    Metric::FlowP50,
     Metric::FlowP90,
     Metric::FlowP99,
     Metric::Waiting,
@@ -143,19 +142,16 @@ fn outcome(measured: &Measured, jobs: &[PredictedJob]) -> RunMetrics {
     let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
     let mut collector = Collector::new(settings);
     let known = measured.jobs.iter().filter(|job| job.succeeded);
-    for ((job, known), seq) in jobs.iter().zip(known).zip(0..) {
-        collector.push(&JobRecord {
-            seq,
-            arrival: job.arrived,
-            start: job.started,
-            maps_done: job.maps_done,
-            completion: job.ended,
-            work: PerStation::all(0.0),
-            deadline: known.terms.goal.map(|goal| Time((goal.max(0.0) * 1e9).round() as u64)),
-            weight: known.terms.weight,
-        });
+    for (job, known) in jobs.iter().zip(known) {
+        collector.push(&times(job, known.terms.deadline), PerStation::all(0.0));
     }
     collector.outcome()
+}
+
+/// Nothing tells what the job would have taken alone.
+fn times(job: &PredictedJob, deadline: Option<f64>) -> JobTimes {
+    let &PredictedJob { arrived, started, maps_done, ended, .. } = job;
+    JobTimes { arrival: arrived, start: started, maps_done, completion: ended, deadline, alone: None }
 }
 
 /// The relative difference of the mean flow time to that of another row.
@@ -167,13 +163,7 @@ fn against(row: &WhatifRow, other: &WhatifRow) -> Option<f64> {
 fn as_text(rows: &[WhatifRow]) -> String {
     let means_something = |metric: &Metric| rows.iter().any(|row| row.outcome.value(*metric).is_some());
     let metrics: Vec<Metric> = COLUMNS.into_iter().filter(means_something).collect();
-    let titles = metrics.iter().map(|metric| {
-        let declaration = metric.declaration();
-        match declaration.unit {
-            "" => declaration.name.to_owned(),
-            unit => format!("{}, {unit}", declaration.name),
-        }
-    });
+    let titles = metrics.iter().map(|metric| metric.declaration().title());
     let mut header = ["policy", "placement", "estimator", "run"].map(str::to_owned).to_vec();
     header.extend(titles);
     header.push("flow vs simulated".to_owned());
@@ -199,8 +189,7 @@ fn as_text(rows: &[WhatifRow]) -> String {
 
 fn as_json(measured: &Measured, rows: &[WhatifRow]) -> Value {
     let metrics = |row: &WhatifRow| -> Map<String, Value> {
-        let known = Metric::ALL.iter().filter_map(|&metric| Some((metric, row.outcome.value(metric)?)));
-        known.map(|(metric, value)| (metric.name().to_owned(), json!(value))).collect()
+        row.outcome.known().map(|(metric, value)| (metric.name().to_owned(), json!(value))).collect()
     };
     let all = rows.iter().enumerate().map(|(place, row)| {
         json!({
@@ -231,19 +220,21 @@ fn as_csv(measured: &Measured, rows: &[WhatifRow]) -> String {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
     };
-    let mut text =
-        "policy,placement,estimator,run,job,name,arrived,started,maps_done,shuffle_done,ended,flow\n"
-            .to_owned();
+    let columns: Vec<&str> = JOB_COLUMNS.iter().map(|(name, _)| *name).collect();
+    let mut text = format!("policy,placement,estimator,run,job,name,{},shuffle-done\n", columns.join(","));
     for row in rows {
         let run = if row.simulated { "simulated" } else { "recorded" };
         let [policy, placement, estimator] =
             [&row.policy, &row.placement, &row.estimator].map(|name| quoted(name));
         let known = measured.jobs.iter().filter(|job| job.succeeded);
         for (job, known) in row.jobs.iter().zip(known) {
-            let PredictedJob { job: id, arrived, started, maps_done, shuffle_done, ended } = job;
-            let (name, flow) = (quoted(&known.name), ended - arrived);
+            let (id, name, shuffle_done) = (job.job, quoted(&known.name), job.shuffle_done);
+            let times = times(job, known.terms.deadline);
+            let times =
+                JOB_COLUMNS.map(|(_, of)| of(&times).map_or_else(String::new, |time| time.to_string()));
+            let times = times.join(",");
             text.push_str(&format!(
-                "{policy},{placement},{estimator},{run},{id},{name},{arrived},{started},{maps_done},{shuffle_done},{ended},{flow}\n"
+                "{policy},{placement},{estimator},{run},{id},{name},{times},{shuffle_done}\n"
             ));
         }
     }

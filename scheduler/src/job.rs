@@ -64,7 +64,7 @@ pub struct JobSpec {
     /// Charged failures of one task after which the job fails; at least 1.
     pub attempts_max: u32,
     /// When the submitter would like it to end; `None` is no wish. A hint to policies, not a limit.
-    #[serde(rename = "goal")]
+    #[serde(alias = "goal")]
     pub deadline: Option<Time>,
     /// Jobs of one name are alike, for estimators that keep history; `None` is like no other.
     pub name: Option<String>,

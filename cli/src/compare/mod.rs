@@ -21,6 +21,7 @@ use gristmill_lab::report::Circumstances;
 use gristmill_lab::report::number;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::metrics::Metric;
 use options::options;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -250,12 +251,12 @@ impl RunPrinter {
             }
             Progress::Ended(record, _) => {
                 let found = metrics(record, &BTreeMap::new());
-                let value = |name: &str| found.get(name).copied().map_or_else(String::new, number::number);
+                let value = |metric| found.get(&metric).copied().map_or_else(String::new, number::number);
                 say!(
                     "  {} job(s) in {} s, mean flow time {} s",
                     record.jobs.len(),
-                    value("makespan"),
-                    value("flow_mean")
+                    value(Metric::Makespan),
+                    value(Metric::Flow)
                 );
             }
             Progress::Kept(record, place) => {

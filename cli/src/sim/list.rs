@@ -2,7 +2,7 @@
 
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::{Entry, Parameter};
-use gristmill_scheduler::metrics::Metric;
+use gristmill_scheduler::metrics::{Metric, System};
 use gristmill_scheduler::workload;
 use std::fmt::Write;
 
@@ -18,7 +18,11 @@ pub fn text(registry: &Registry) -> String {
         let declaration = metric.declaration();
         let unit =
             if declaration.unit.is_empty() { String::new() } else { format!(" [{}]", declaration.unit) };
-        line(&mut text, declaration.name, &format!("{}{unit}", declaration.meaning));
+        let systems = match declaration.systems {
+            all if all.len() == System::ALL.len() => String::new(),
+            some => format!(" ({})", some.iter().map(|system| system.name()).collect::<Vec<_>>().join(", ")),
+        };
+        line(&mut text, declaration.name, &format!("{}{unit}{systems}", declaration.meaning));
     }
     text
 }

@@ -19,8 +19,8 @@ use gristmill_lab::paper;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
-use gristmill_scheduler::metrics::{Metric, RunMetrics, SLOWDOWN_EDGES};
-use model::System;
+use gristmill_scheduler::metrics::{Metric, RunMetrics, SLOWDOWN_EDGES, System};
+use model::{EndedJob, SimulatedSystem};
 use source::SimulatedJobs;
 
 use std::path::PathBuf;
@@ -80,6 +80,17 @@ enum SimModel {
     Cluster,
 }
 
+impl SimModel {
+    /// As metrics are declared for it.
+    fn system(self) -> System {
+        match self {
+            SimModel::Fluid => System::Fluid,
+            SimModel::Slotted => System::Slotted,
+            SimModel::Cluster => System::Cluster,
+        }
+    }
+}
+
 /// What is shown and written.
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
@@ -126,11 +137,11 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     }
     let policies = split_list(&flags.policy);
     check(flags, &policies)?;
-    let metrics = metrics(flags.output.metrics.as_deref())?;
+    let metrics = metrics(flags.output.metrics.as_deref(), flags.model.system())?;
     // Clap requires it unless `--list` was given.
     let workload = flags.workload.as_deref().unwrap_or_default();
     let source = SimulatedJobs::open(workload, &flags.jobs, &flags.machines)?;
-    let system = System::new(registry, flags, &source)?;
+    let system = SimulatedSystem::new(registry, flags, &source)?;
     for policy in &policies {
         system.policy(policy)?;
     }
@@ -183,17 +194,18 @@ fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
 /// Runs of one policy.
 const SEEDS_MAX: u32 = 10_000;
 
-fn metrics(list: Option<&str>) -> anyhow::Result<Option<Vec<Metric>>> {
+/// The metrics of a list, which this system must have.
+fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metric>>> {
     let Some(list) = list else { return Ok(None) };
     let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let metrics: Result<Vec<Metric>, _> = names.map(str::parse).collect();
+    let metrics: Result<Vec<Metric>, _> = names.map(|name| Metric::named(name, system)).collect();
     Ok(Some(metrics.map_err(|error| usage(error.to_string()))?))
 }
 
 /// Every policy with every seed, on all processors; one after another where each job is written down, so that the
 /// lines come in a fixed order.
 fn run_all(
-    system: &System<'_>,
+    system: &SimulatedSystem<'_>,
     flags: &SimCommand,
     policies: &[String],
     seeds: &[u64],
@@ -208,12 +220,12 @@ fn run_all(
             }
         }
         Some(path) => write_whole(path, |file| {
-            writeln!(file, "{}", output::CSV_HEADER)?;
+            writeln!(file, "{}", output::csv_header())?;
             for &(policy, seed) in &tasks {
                 let mut written = Ok(());
-                let outcome = system.run(policy, seed, &mut |record| {
+                let outcome = system.run(policy, seed, &mut |job: &EndedJob| {
                     if written.is_ok() {
-                        written = output::csv_line(file, policy, seed, record);
+                        written = output::csv_line(file, policy, seed, job);
                     }
                 });
                 written?;

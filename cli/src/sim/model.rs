@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::bound;
 use gristmill_scheduler::event::Slots;
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, RunMetrics};
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, JobTimes, RunMetrics};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::sim::cluster::{self, Observer};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
@@ -22,7 +22,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// The simulated system, ready to run.
-pub struct System<'a> {
+pub struct SimulatedSystem<'a> {
     registry: &'a Registry,
     source: &'a SimulatedJobs,
     machine: SimulatedMachine,
@@ -36,10 +36,20 @@ enum SimulatedMachine {
     Cluster { config: Box<cluster::Config>, network: f64, placement: String, estimator: String },
 }
 
+/// A job that is over, in seconds and slot-seconds whatever the model counts in.
+pub struct EndedJob {
+    /// Order of arrival, from 0.
+    pub seq: u64,
+    pub times: JobTimes,
+    /// All its work.
+    pub work: PerStation<f64>,
+    pub weight: f64,
+}
+
 /// Machines of the slotted model.
 const MACHINES_MAX: u32 = 10_000_000;
 
-impl<'a> System<'a> {
+impl<'a> SimulatedSystem<'a> {
     /// Checks the machines, and the load if a steady state is asked for.
     pub fn new(
         registry: &'a Registry,
@@ -73,7 +83,7 @@ impl<'a> System<'a> {
             }
         };
         let slowdown_edges = flags.output.buckets.clone();
-        let system = System { registry, source, machine, slowdown_edges, bound: flags.output.bound };
+        let system = SimulatedSystem { registry, source, machine, slowdown_edges, bound: flags.output.bound };
         system.remark(flags)?;
         Ok(system)
     }
@@ -153,7 +163,7 @@ impl<'a> System<'a> {
         &self,
         policy_name: &str,
         seed: u64,
-        sink: &mut dyn FnMut(&JobRecord),
+        sink: &mut dyn FnMut(&EndedJob),
     ) -> anyhow::Result<RunMetrics> {
         self.observed(policy_name, seed, sink, &mut ())
     }
@@ -169,28 +179,58 @@ impl<'a> System<'a> {
         &self,
         policy_name: &str,
         seed: u64,
-        sink: &mut dyn FnMut(&JobRecord),
+        sink: &mut dyn FnMut(&EndedJob),
         observer: &mut dyn Observer,
     ) -> anyhow::Result<RunMetrics> {
         let settings =
             CollectSettings { capacity: self.capacity(), slowdown_edges: self.slowdown_edges.clone() };
         let mut collector = Collector::new(settings);
         let mut take = |record: &JobRecord| {
-            collector.push(record);
-            sink(record);
+            let job = self.ended(record);
+            collector.push(&job.times, job.work);
+            sink(&job);
         };
-        let utilisation = self.simulate(policy_name, seed, &mut take, observer)?;
+        let used = self.simulate(policy_name, seed, &mut take, observer)?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
             return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
         }
-        if let Some(used) = utilisation {
-            outcome.set_utilisation(used);
+        if let Some(used) = used {
+            outcome.set_use(used);
         }
         if self.bound {
             outcome.set_bound(self.lowest_total(seed)?);
         }
         Ok(outcome)
+    }
+
+    /// The record of a job in seconds: the slotted model counts in slots.
+    fn ended(&self, record: &JobRecord) -> EndedJob {
+        let second = match self.machine {
+            SimulatedMachine::Slotted { slot_seconds, .. } => slot_seconds,
+            _ => 1.0,
+        };
+        let work = match self.machine {
+            // Seconds of the shuffle stay what they are; the model leaves them out.
+            SimulatedMachine::Slotted { .. } => {
+                let PerStation([map, shuffle, reduce]) = record.work;
+                PerStation::new(map * second, shuffle, reduce * second)
+            }
+            _ => record.work,
+        };
+        let times = record.times();
+        let capacity = self.capacity();
+        let time = |station: Station| work[station] / capacity[station];
+        let alone = time(Station::Map).max(time(Station::Shuffle)) + time(Station::Reduce);
+        let times = JobTimes {
+            arrival: times.arrival * second,
+            start: times.start * second,
+            maps_done: times.maps_done * second,
+            completion: times.completion * second,
+            deadline: times.deadline.map(|deadline| deadline * second),
+            alone: Some(alone),
+        };
+        EndedJob { seq: record.seq, times, work, weight: record.weight }
     }
 
     /// Runs the machine. Answers how busy the stations were, if the model measures that itself.
@@ -240,9 +280,10 @@ impl<'a> System<'a> {
                 }
                 Ok(bound.finish().1)
             }
-            SimulatedMachine::Slotted { machines, .. } => {
+            SimulatedMachine::Slotted { machines, slot_seconds, .. } => {
                 let jobs: Vec<Job> = self.jobs(seed).collect();
                 slotted::lower_bound::total_flow(*machines, &jobs)
+                    .map(|slots| slots * slot_seconds)
                     .map_err(|error| anyhow!("the bound: {error}"))
             }
             SimulatedMachine::Cluster { .. } => Err(anyhow!("nobody knows a bound for the cluster")),

@@ -1,35 +1,33 @@
 //! What came out, as a table, as JSON, and as lines of jobs.
 
-use super::model::System;
-use super::{PolicyRuns, SimCommand, SimModel};
+use super::model::{EndedJob, SimulatedSystem};
+use super::{PolicyRuns, SimCommand};
 use crate::text_table::aligned;
 use gristmill_lab::report::number;
-use gristmill_scheduler::metrics::{Bucket, Interval, JobRecord, Metric, SKETCH_ERROR, Sketch};
+use gristmill_scheduler::metrics::{Bucket, EXACT_MAX, Interval, JOB_COLUMNS, Metric, SKETCH_ERROR, Sketch};
 use gristmill_scheduler::station::PerStation;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// Columns of the lines of jobs. Times in seconds since the start (slots, in the slotted model).
-pub const CSV_HEADER: &str =
-    "policy,seed,job,arrival,start,maps_done,completion,flow,map,shuffle,reduce,goal,weight";
+/// Columns of the lines of jobs, times in seconds since the start.
+pub fn csv_header() -> String {
+    let times: Vec<&str> = JOB_COLUMNS.iter().map(|(name, _)| *name).collect();
+    format!("policy,seed,job,{},map,shuffle,reduce,weight", times.join(","))
+}
 
 /// Writes the line of a job.
-pub fn csv_line(file: &mut dyn Write, policy: &str, seed: u64, record: &JobRecord) -> std::io::Result<()> {
+pub fn csv_line(file: &mut dyn Write, policy: &str, seed: u64, job: &EndedJob) -> std::io::Result<()> {
     // A policy with parameters has commas.
     let quoted = if policy.contains(',') { format!("\"{policy}\"") } else { policy.to_owned() };
-    let goal = record.deadline.map_or(String::new(), |deadline| deadline.seconds().to_string());
-    let PerStation([map, shuffle, reduce]) = record.work;
-    writeln!(
-        file,
-        "{quoted},{seed},{},{},{},{},{},{},{map},{shuffle},{reduce},{goal},{}",
-        record.seq,
-        record.arrival,
-        record.start,
-        record.maps_done,
-        record.completion,
-        record.flow(),
-        record.weight
-    )
+    write!(file, "{quoted},{seed},{}", job.seq)?;
+    for (_, time) in JOB_COLUMNS {
+        match time(&job.times) {
+            Some(time) => write!(file, ",{time}")?,
+            None => write!(file, ",")?,
+        }
+    }
+    let PerStation([map, shuffle, reduce]) = job.work;
+    writeln!(file, ",{map},{shuffle},{reduce},{}", job.weight)
 }
 
 /// The mean over the seeds; `None` where the metric means nothing in one of them.
@@ -41,12 +39,12 @@ pub fn interval(runs: &PolicyRuns, metric: Metric) -> Option<Interval> {
 /// Metrics of the table unless told otherwise, if they mean anything.
 const COLUMNS: [Metric; 9] = [
     Metric::Flow,
-    Metric::FlowMedian,
+    Metric::FlowP50,
     Metric::FlowP99,
     Metric::Slowdown,
     Metric::Waiting,
     Metric::Makespan,
-    Metric::Efficiency,
+    Metric::EfficiencyRatio,
     Metric::DeadlinesMet,
     Metric::Tardiness,
 ];
@@ -56,12 +54,7 @@ pub fn table(metrics: Option<&[Metric]>, runs: &[PolicyRuns]) -> String {
     let known = |metric: &Metric| runs.iter().any(|runs| interval(runs, *metric).is_some());
     let default = || COLUMNS.into_iter().filter(known).collect();
     let metrics: Vec<Metric> = metrics.map_or_else(default, <[Metric]>::to_vec);
-    let header = metrics.iter().map(|metric| {
-        let declaration = metric.declaration();
-        let unit =
-            if declaration.unit.is_empty() { String::new() } else { format!(", {}", declaration.unit) };
-        format!("{}{unit}", declaration.name)
-    });
+    let header = metrics.iter().map(|metric| metric.declaration().title());
     let header: Vec<String> = std::iter::once("policy".to_owned()).chain(header).collect();
     let rows = runs.iter().map(|runs| {
         let cells = metrics.iter().map(|&metric| match interval(runs, metric) {
@@ -76,12 +69,12 @@ pub fn table(metrics: Option<&[Metric]>, runs: &[PolicyRuns]) -> String {
 /// All metrics of all runs, their distributions, and what was simulated.
 pub fn json(
     flags: &SimCommand,
-    system: &System<'_>,
+    system: &SimulatedSystem<'_>,
     seeds: &[u64],
     runs: &[PolicyRuns],
 ) -> anyhow::Result<String> {
-    let declared: Map<String, Value> = Metric::ALL
-        .iter()
+    let of_system = Metric::ALL.iter().filter(|metric| metric.is_of(flags.model.system()));
+    let declared: Map<String, Value> = of_system
         .map(|metric| {
             let declaration = metric.declaration();
             (declaration.name.to_owned(), json!({"unit": declaration.unit, "meaning": declaration.meaning}))
@@ -90,45 +83,31 @@ pub fn json(
     let policies: Vec<Value> = runs.iter().map(|runs| policy_json(runs, seeds)).collect();
     let capacity: Vec<Option<f64>> =
         system.capacity().map(|value| value.is_finite().then_some(value)).0.to_vec();
+    let exact = runs.iter().all(|runs| flow_times(runs).count() <= EXACT_MAX as u64);
     let all = json!({
-        "model": model_name(flags.model),
+        "model": flags.model.system().name(),
         "workload": flags.workload,
         "capacity": capacity,
         "seeds": seeds,
-        "percentile_error": SKETCH_ERROR,
+        "percentile_error": if exact { 0.0 } else { SKETCH_ERROR },
         "metrics": declared,
         "policies": policies,
     });
     Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
 }
 
-/// As on the command line.
-pub fn model_name(model: SimModel) -> &'static str {
-    match model {
-        SimModel::Fluid => "fluid",
-        SimModel::Slotted => "slotted",
-        SimModel::Cluster => "cluster",
-    }
-}
-
 fn policy_json(runs: &PolicyRuns, seeds: &[u64]) -> Value {
     let means: Map<String, Value> = Metric::ALL
         .iter()
-        .filter_map(|&metric| {
-            let interval = interval(runs, metric)?;
-            let value = json!({"mean": interval.mean, "half_width_95": interval.half_width});
-            Some((metric.name().to_owned(), value))
-        })
+        .filter_map(|&metric| Some((metric.name().to_owned(), json!(interval(runs, metric)?))))
         .collect();
     let by_seed: Vec<Value> = runs
         .outcomes
         .iter()
         .zip(seeds)
         .map(|(outcome, seed)| {
-            let values: Map<String, Value> = Metric::ALL
-                .iter()
-                .filter_map(|&metric| Some((metric.name().to_owned(), json!(outcome.value(metric)?))))
-                .collect();
+            let values: Map<String, Value> =
+                outcome.known().map(|(metric, value)| (metric.name().to_owned(), json!(value))).collect();
             json!({"seed": seed, "values": values})
         })
         .collect();

@@ -1,7 +1,7 @@
 //! Charts of a simulation: distribution of flow times, slowdown by size, use of the stations.
 
-use super::model::System;
-use super::output::{self, interval, model_name, slowdowns};
+use super::model::SimulatedSystem;
+use super::output::{self, interval, slowdowns};
 use super::{PolicyRuns, SimCommand};
 use gristmill_lab::report;
 use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table};
@@ -14,20 +14,20 @@ pub fn is_known(path: &Path) -> bool {
 }
 
 /// The file: one chart as SVG, or all of them on a page.
-pub fn file(path: &Path, flags: &SimCommand, system: &System<'_>, runs: &[PolicyRuns]) -> String {
+pub fn file(path: &Path, flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns]) -> String {
     match path.extension().is_some_and(|ending| ending == "svg") {
         true => report::svg::chart(&flow_times(runs)),
         false => {
             let workload = flags.workload.as_deref().unwrap_or_default();
             report::page(
-                &format!("{workload}, {} model", model_name(flags.model)),
+                &format!("{workload}, {} model", flags.model.system().name()),
                 &sections(flags, system, runs),
             )
         }
     }
 }
 
-fn sections(flags: &SimCommand, system: &System<'_>, runs: &[PolicyRuns]) -> Vec<Section> {
+fn sections(flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns]) -> Vec<Section> {
     let section = |id: &str, title: &str, text: String, block: Block| Section {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -74,11 +74,11 @@ fn sections(flags: &SimCommand, system: &System<'_>, runs: &[PolicyRuns]) -> Vec
 
 fn metrics_table(runs: &[PolicyRuns]) -> Table {
     let known = |metric: &&Metric| runs.iter().any(|runs| interval(runs, **metric).is_some());
-    let mut columns = vec![Column::new("metric", ""), Column::new("unit", "")];
+    let mut columns = vec![Column::new("metric", ""), Column::new("unit", ""), Column::new("meaning", "")];
     columns.extend(runs.iter().map(|runs| Column::new(&runs.policy, "")));
     let rows = Metric::ALL.iter().filter(known).map(|&metric| {
         let declaration = metric.declaration();
-        let mut row = vec![Cell::text(declaration.meaning), Cell::text(declaration.unit)];
+        let mut row = [declaration.name, declaration.unit, declaration.meaning].map(Cell::text).to_vec();
         row.extend(runs.iter().map(|runs| match interval(runs, metric) {
             Some(interval) => Cell::Number { value: interval.mean, half_width: interval.half_width },
             None => Cell::Empty,
@@ -131,7 +131,7 @@ fn slowdown_chart(runs: &[PolicyRuns]) -> Chart {
 }
 
 fn stations_chart(runs: &[PolicyRuns]) -> Chart {
-    let stations = [Metric::MapUtilisation, Metric::ShuffleUtilisation, Metric::ReduceUtilisation];
+    let stations = [Metric::MapUse, Metric::ShuffleUse, Metric::ReduceUse];
     let known: Vec<(&str, Metric)> = ["map", "shuffle", "reduce"]
         .into_iter()
         .zip(stations)
@@ -148,7 +148,7 @@ fn stations_chart(runs: &[PolicyRuns]) -> Chart {
         id: "stations".to_owned(),
         caption: "Used part of each station".to_owned(),
         x: Axis::names("station", known.iter().map(|&(name, _)| name.to_owned())),
-        y: Axis::linear("used part of the capacity"),
+        y: Axis::linear("used part of the capacity, %"),
         kind: ChartKind::Bars,
         series: series.collect(),
     }

@@ -10,7 +10,7 @@ const COLUMNS_MAX: usize = 80;
 
 /// Five jobs that arrive one after another.
 const JOBS: &str = "\
-name,arrival,maps,reduces,shuffle_bytes,goal
+name,arrival,maps,reduces,shuffle_bytes,deadline
 a,0,4x3,2x2,4000000,30
 b,1,2x1,1,1000000,5
 c,2,6x2,3x1,9000000,
@@ -43,7 +43,7 @@ fn a_table_has_a_row_for_each_policy_on_every_model() {
         let lines: Vec<String> = finished.stdout_text().lines().map(str::to_owned).collect();
         let first: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
         assert_eq!(first, [&["policy"][..], &policies].concat(), "{model}");
-        assert!(lines[0].contains("flow, s") && lines[0].contains("goals-met"), "{}", lines[0]);
+        assert!(lines[0].contains("flow, s") && lines[0].contains("deadlines-met"), "{}", lines[0]);
         assert!(!finished.stdout_text().contains("NaN"));
     }
 }

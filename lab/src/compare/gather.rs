@@ -100,7 +100,7 @@ impl Gathering<'_> {
             maps_done: at(status.maps_done_ns.or(status.ended_ns)),
             shuffle_done: at(status.shuffle_done_ns.or(status.ended_ns)),
             ended,
-            goal: status.deadline_ns.map(|goal| seconds(goal, base)),
+            deadline: status.deadline_ns.map(|deadline| seconds(deadline, base)),
             outlook: status.deadline_outlook.as_ref().map(|outlook| outlook.words.clone()),
             usage: usage(trace),
             shuffle_bytes: status.totals.shuffle_bytes,

@@ -1,52 +1,60 @@
-//! The metrics of a run, each declared once.
+//! The metrics of a run on real processes: those of the times of its jobs as simulators have them, and those that only
+//! real processes have. Their declarations are the scheduler's.
 //!
 //! Not here: means over the repetitions of a policy (`summary`), and curves (`series`).
 
 use super::bound;
-use super::record::{JobRun, RunRecord};
+use super::record::{JobRun, RunRecord, WorkerRecord};
 use super::series::{average, busy_slots, live_jobs, makespan, overcommitted, receiving, share_above};
-use super::statistics::{mean, quantile, sorted};
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JobTimes, Metric};
+use gristmill_scheduler::station::PerStation;
 use std::collections::BTreeMap;
 
-/// A metric of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Metric {
-    /// For programs.
-    pub name: &'static str,
-    /// For people.
-    pub title: &'static str,
-    /// Its unit; empty for none.
-    pub unit: &'static str,
-    /// Of a run; `None` where it means nothing.
-    of: fn(&Measures<'_>) -> Option<f64>,
-}
-
-/// What metrics are made of.
+/// What metrics are made of that the times of jobs do not tell.
 struct Measures<'a> {
     run: &'a RunRecord,
-    flows: Vec<f64>,
     makespan: f64,
-    slots: f64,
-    /// Flow time alone, by index of the job.
-    alone: &'a BTreeMap<usize, f64>,
-    cores: Option<f64>,
 }
 
 impl Measures<'_> {
-    fn mean(&self, of: impl Fn(&JobRun) -> f64) -> Option<f64> {
-        mean(self.run.jobs.iter().map(of))
-    }
-
-    fn slowdowns(&self) -> Vec<f64> {
-        sorted(self.run.jobs.iter().filter_map(|job| Some(job.flow() / self.alone.get(&job.index)?)))
-    }
-
-    fn slot_seconds(&self) -> f64 {
-        self.run.spans.iter().map(|span| span.to - span.from).sum()
+    fn value(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::EfficiencyRatio => bound::efficiency(self.run),
+            Metric::MapUse => self.busy(true, |worker| worker.map_slots),
+            Metric::ShuffleUse => {
+                let workers = self.run.workers.len().max(1) as f64;
+                Some(100.0 * average(&receiving(self.run), self.makespan) / workers)
+            }
+            Metric::ReduceUse => self.busy(false, |worker| worker.reduce_slots),
+            Metric::FreeSlots => self.free_slots(),
+            Metric::Suspensions => Some(self.sum(|job| f64::from(job.usage.suspensions))),
+            Metric::Suspended => Some(self.sum(|job| job.usage.suspended_seconds)),
+            Metric::SlotCpu => self.share_of_slots(self.sum(|job| job.usage.cpu_seconds)),
+            Metric::SlotPaced => self.share_of_slots(self.sum(|job| job.usage.paced_seconds)),
+            Metric::SlotWaiting => {
+                let used = self.sum(|job| job.usage.cpu_seconds + job.usage.paced_seconds);
+                self.share_of_slots(self.slot_seconds() - used)
+            }
+            Metric::Overcommitted => {
+                let cores = self.run.cores.map(f64::from)?;
+                Some(100.0 * overcommitted(self.run, self.makespan, cores))
+            }
+            Metric::OthersBusy => self.run.others_busy.map(|share| 100.0 * share),
+            Metric::Lateness => {
+                self.run.jobs.iter().map(|job| 1e3 * (job.arrived - job.planned)).reduce(f64::max)
+            }
+            Metric::WastedAttempts => Some(self.sum(|job| f64::from(job.usage.wasted_attempts))),
+            // The times of jobs tell it.
+            _ => None,
+        }
     }
 
     fn sum(&self, of: impl Fn(&JobRun) -> f64) -> f64 {
         self.run.jobs.iter().map(of).sum()
+    }
+
+    fn slot_seconds(&self) -> f64 {
+        self.run.spans.iter().map(|span| span.to - span.from).sum()
     }
 
     fn share_of_slots(&self, seconds: f64) -> Option<f64> {
@@ -54,153 +62,68 @@ impl Measures<'_> {
         (0.0 < all).then(|| (100.0 * seconds / all).clamp(0.0, 100.0))
     }
 
-    /// Jobs with a goal, and how late each was.
-    fn tardiness(&self) -> Vec<f64> {
-        self.run.jobs.iter().filter_map(JobRun::tardiness).collect()
+    /// The used part of the slots that may hold tasks of this kind, percent.
+    fn busy(&self, maps: bool, slots: impl Fn(&WorkerRecord) -> u32) -> Option<f64> {
+        let slots: u32 = self.run.workers.iter().map(slots).sum();
+        let busy = average(&busy_slots(self.run, maps), self.makespan);
+        (0 < slots).then(|| 100.0 * busy / f64::from(slots))
+    }
+
+    fn free_slots(&self) -> Option<f64> {
+        let slots: u32 = self.run.workers.iter().map(|worker| worker.slots).sum();
+        let live = share_above(&live_jobs(self.run), self.makespan, 0.0);
+        let busy = self.slot_seconds() / self.makespan;
+        (0.0 < live && 0.0 < self.makespan).then(|| (f64::from(slots) - busy / live).max(0.0))
     }
 }
 
-/// All metrics, in the order of the table.
-pub const METRICS: &[Metric] = &[
-    Metric { name: "flow_mean", title: "mean flow", unit: "s", of: |of| mean(of.flows.iter().copied()) },
-    Metric { name: "flow_p50", title: "median flow", unit: "s", of: |of| quantile(&of.flows, 0.5) },
-    Metric { name: "flow_p95", title: "p95 flow", unit: "s", of: |of| quantile(&of.flows, 0.95) },
-    Metric { name: "flow_p99", title: "p99 flow", unit: "s", of: |of| quantile(&of.flows, 0.99) },
-    Metric { name: "makespan", title: "makespan", unit: "s", of: |of| Some(of.makespan) },
-    Metric { name: "waiting", title: "mean waiting", unit: "s", of: |of| of.mean(JobRun::waiting) },
-    Metric { name: "execution", title: "mean execution", unit: "s", of: |of| of.mean(JobRun::execution) },
-    Metric { name: "slowdown_mean", title: "mean slowdown", unit: "", of: |of| mean(of.slowdowns()) },
-    Metric {
-        name: "slowdown_p99",
-        title: "p99 slowdown",
-        unit: "",
-        of: |of| quantile(&of.slowdowns(), 0.99),
-    },
-    Metric {
-        name: "deadlines_met",
-        title: "deadlines met",
-        unit: "%",
-        of: |of| mean(of.tardiness().into_iter().map(|late| if late <= 0.0 { 100.0 } else { 0.0 })),
-    },
-    Metric { name: "tardiness", title: "mean tardiness", unit: "s", of: |of| mean(of.tardiness()) },
-    Metric {
-        name: "efficiency_ratio",
-        title: "total flow / SRPT bound",
-        unit: "",
-        of: |of| bound::efficiency(of.run),
-    },
-    Metric {
-        name: "busy_maps",
-        title: "slots busy with maps",
-        unit: "%",
-        of: |of| Some(100.0 * average(&busy_slots(of.run, true), of.makespan) / of.slots),
-    },
-    Metric {
-        name: "busy_network",
-        title: "workers receiving",
-        unit: "%",
-        of: |of| {
-            let workers = of.run.workers.len().max(1) as f64;
-            Some(100.0 * average(&receiving(of.run), of.makespan) / workers)
-        },
-    },
-    Metric {
-        name: "busy_reduces",
-        title: "slots busy with reduces",
-        unit: "%",
-        of: |of| Some(100.0 * average(&busy_slots(of.run, false), of.makespan) / of.slots),
-    },
-    Metric {
-        name: "free_slots",
-        title: "slots free while jobs are there",
-        unit: "",
-        of: |of| {
-            let live = 1.0 - share_of_time_empty(of.run, of.makespan);
-            let busy = of.slot_seconds() / of.makespan;
-            (0.0 < live && 0.0 < of.makespan).then(|| (of.slots - busy / live).max(0.0))
-        },
-    },
-    Metric {
-        name: "suspensions",
-        title: "suspensions",
-        unit: "",
-        of: |of| Some(of.sum(|job| f64::from(job.usage.suspensions))),
-    },
-    Metric {
-        name: "suspended",
-        title: "suspended",
-        unit: "s",
-        of: |of| Some(of.sum(|job| job.usage.suspended_seconds)),
-    },
-    Metric {
-        name: "slot_cpu",
-        title: "slot time on a processor",
-        unit: "%",
-        of: |of| of.share_of_slots(of.sum(|job| job.usage.cpu_seconds)),
-    },
-    Metric {
-        name: "slot_paced",
-        title: "slot time paced",
-        unit: "%",
-        of: |of| of.share_of_slots(of.sum(|job| job.usage.paced_seconds)),
-    },
-    Metric {
-        name: "slot_waiting",
-        title: "slot time waiting or asleep",
-        unit: "%",
-        of: |of| {
-            let all = of.slot_seconds();
-            of.share_of_slots(all - of.sum(|job| job.usage.cpu_seconds + job.usage.paced_seconds))
-        },
-    },
-    Metric {
-        name: "overcommitted",
-        title: "time with more working slots than cores",
-        unit: "%",
-        of: |of| Some(100.0 * overcommitted(of.run, of.makespan, of.cores?)),
-    },
-    Metric {
-        name: "others_busy",
-        title: "cores used by others than slots",
-        unit: "%",
-        of: |of| of.run.others_busy.map(|share| 100.0 * share),
-    },
-    Metric {
-        name: "lateness",
-        title: "latest arrival",
-        unit: "ms",
-        of: |of| of.run.jobs.iter().map(|job| 1e3 * (job.arrived - job.planned)).reduce(f64::max),
-    },
-    Metric {
-        name: "wasted_attempts",
-        title: "attempts wasted",
-        unit: "",
-        of: |of| Some(of.sum(|job| f64::from(job.usage.wasted_attempts))),
-    },
-];
-
-fn share_of_time_empty(run: &RunRecord, makespan: f64) -> f64 {
-    1.0 - share_above(&live_jobs(run), makespan, 0.0)
+/// All metrics of a run that mean something; `alone` has the time that each job takes alone, by its index.
+#[must_use]
+pub fn metrics(run: &RunRecord, alone: &BTreeMap<usize, f64>) -> BTreeMap<Metric, f64> {
+    // How busy slots were is measured, and need not be made of work and capacity.
+    let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
+    let mut collector = Collector::new(settings);
+    for job in &run.jobs {
+        let times = JobTimes { alone: alone.get(&job.index).copied(), ..job.times() };
+        collector.push(&times, PerStation::all(0.0));
+    }
+    let measures = Measures { run, makespan: makespan(run) };
+    let mut values = collector.outcome();
+    for &metric in Metric::ALL {
+        if let Some(value) = measures.value(metric) {
+            values.set(metric, Some(value));
+        }
+    }
+    values.known().collect()
 }
 
-/// The place of a metric in [`METRICS`].
-#[must_use]
-pub fn place_of(name: &str) -> Option<usize> {
-    METRICS.iter().position(|metric| metric.name == name)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::{job, run};
+    use gristmill_scheduler::metrics::System;
 
-/// All metrics of a run that mean something.
-#[must_use]
-pub fn metrics(run: &RunRecord, alone: &BTreeMap<usize, f64>) -> BTreeMap<&'static str, f64> {
-    let measures = Measures {
-        run,
-        flows: sorted(run.jobs.iter().map(JobRun::flow)),
-        makespan: makespan(run),
-        slots: run.workers.iter().map(|worker| f64::from(worker.slots)).sum::<f64>().max(1.0),
-        alone,
-        cores: run.cores.map(f64::from),
-    };
-    let value =
-        |metric: &Metric| Some((metric.name, (metric.of)(&measures).filter(|value| value.is_finite())?));
-    METRICS.iter().filter_map(value).collect()
+    #[test]
+    fn run_has_every_metric_that_is_declared_of_live_runs_and_no_other() {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 2.0), job(1, 1.0, 5.0)]);
+        one.jobs[0].deadline = Some(3.0);
+        one.others_busy = Some(0.1);
+        let found: Vec<Metric> = metrics(&one, &BTreeMap::from([(0, 1.0)])).into_keys().collect();
+        let declared: Vec<Metric> =
+            Metric::ALL.iter().copied().filter(|metric| metric.is_of(System::Live)).collect();
+        assert_eq!(found, declared);
+    }
+
+    #[test]
+    fn slots_of_a_pool_are_busy_by_what_the_pool_holds() {
+        let mut pools = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
+        for worker in &mut pools.workers {
+            (worker.map_slots, worker.reduce_slots) = (1, 1);
+        }
+        let found = metrics(&pools, &BTreeMap::new());
+        // A map from 1 to 6 s and a reduce from 7 to 10 s, each in one of two slots of its kind.
+        assert!((found[&Metric::MapUse] - 25.0).abs() < 1e-9, "{}", found[&Metric::MapUse]);
+        assert!((found[&Metric::ReduceUse] - 15.0).abs() < 1e-9, "{}", found[&Metric::ReduceUse]);
+        assert!(!found.contains_key(&Metric::Slowdown), "nobody knows what it takes alone");
+    }
 }

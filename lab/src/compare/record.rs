@@ -95,7 +95,8 @@ pub struct JobRun {
     /// When it ended.
     pub ended: f64,
     /// When it should have ended.
-    pub goal: Option<f64>,
+    #[serde(alias = "goal")]
+    pub deadline: Option<f64>,
     /// Whether that looked feasible, as the master said.
     pub outlook: Option<String>,
     /// What its attempts took; in files its fields stand beside the others.
@@ -141,10 +142,17 @@ pub struct JobOutput {
 }
 
 impl JobRun {
-    /// What its metrics of time are made of.
-    fn times(&self) -> JobTimes {
-        let (arrival, start, completion, deadline) = (self.arrived, self.started, self.ended, self.goal);
-        JobTimes { arrival, start, completion, deadline }
+    /// What its metrics are made of, but what it takes alone, which another run tells.
+    #[must_use]
+    pub fn times(&self) -> JobTimes {
+        JobTimes {
+            arrival: self.arrived,
+            start: self.started,
+            maps_done: self.maps_done,
+            completion: self.ended,
+            deadline: self.deadline,
+            alone: None,
+        }
     }
 
     /// End minus arrival.
@@ -171,7 +179,7 @@ impl JobRun {
         phases(self.arrived, self.started, self.maps_done, self.shuffle_done, self.ended)
     }
 
-    /// Seconds past the goal; 0 if it was met.
+    /// Seconds past the deadline; 0 if it was met.
     #[must_use]
     pub fn tardiness(&self) -> Option<f64> {
         self.times().tardiness()

@@ -3,14 +3,8 @@
 //! Not here: how curves look, and numbers that are not over time (`summary`).
 
 use super::record::{RunRecord, SlotSpan};
+use gristmill_scheduler::metrics::comparable::{SATURATED_MIN, WORKING_MIN};
 use std::collections::BTreeMap;
-
-/// A share of its time on a processor from which on an attempt counts as working and not as sleeping. Attempts that
-/// fight for processors get less than they want, so it is low.
-pub const WORKING: f64 = 0.25;
-
-/// Share of all processors from which on they count as used up.
-const SATURATED: f64 = 0.9;
 
 /// When the last job ended.
 #[must_use]
@@ -134,12 +128,12 @@ pub fn live_jobs(run: &RunRecord) -> Vec<(f64, f64)> {
 pub fn overcommitted(run: &RunRecord, end: f64, cores: f64) -> f64 {
     let slots: u32 = run.workers.iter().map(|worker| worker.slots).sum();
     // Half of what each attempt gets when all slots share the processors.
-    let awake = WORKING.min(0.5 * cores / f64::from(slots.max(1)));
+    let awake = WORKING_MIN.min(0.5 * cores / f64::from(slots.max(1)));
     let mut changes: Vec<(f64, [f64; 3])> = Vec::with_capacity(2 * run.spans.len());
     for span in &run.spans {
         let height = 1.0 - span.paced;
         let at_least = |share: f64| if share <= span.busy { height } else { 0.0 };
-        let heights = [at_least(WORKING), at_least(awake), height * span.busy];
+        let heights = [at_least(WORKING_MIN), at_least(awake), height * span.busy];
         changes.push((span.from, heights));
         changes.push((span.to, heights.map(|height| -height)));
     }
@@ -148,7 +142,7 @@ pub fn overcommitted(run: &RunRecord, end: f64, cores: f64) -> f64 {
     for (time, heights) in changes.into_iter().chain([(end, [0.0; 3])]) {
         let [working, awake, used] = levels;
         let more = |level: f64| cores + 1e-9 < level;
-        if more(working) || more(awake) && SATURATED * cores <= used {
+        if more(working) || more(awake) && SATURATED_MIN * cores <= used {
             sum += (time.min(end) - since).max(0.0);
         }
         since = time;

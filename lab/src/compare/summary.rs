@@ -3,25 +3,23 @@
 //! Not here: the metrics of a run (`metrics`), and how numbers are shown (`report`).
 
 use super::Comparison;
-use super::metrics::{METRICS, Metric, metrics};
+use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
 use super::statistics::{Difference, difference, mean};
-use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::metrics::comparable::{LATENESS_MAX_MS, OTHERS_BUSY_MAX, OVERCOMMITTED_MAX};
+use gristmill_scheduler::metrics::{Interval, Metric};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Share of the time with more working slots than cores from which on a run is not comparable, percent.
-pub const OVERCOMMITTED_MAX: f64 = 5.0;
 
 /// All runs of a policy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Who decided.
     pub contender: Contender,
-    /// Metrics by name, means over repetitions.
-    pub metrics: BTreeMap<&'static str, Interval>,
+    /// Metrics, means over repetitions.
+    pub metrics: BTreeMap<Metric, Interval>,
     /// The same for each run, in the order of repetitions.
-    pub by_run: Vec<BTreeMap<&'static str, f64>>,
+    pub by_run: Vec<BTreeMap<Metric, f64>>,
     /// Mean seconds of waiting, maps, shuffle after them and reduces after that.
     pub phases: [f64; 4],
     /// The same as a simulation of the same arrivals and task times says; `None` if there is none.
@@ -33,8 +31,8 @@ pub struct Summary {
 impl Summary {
     /// The mean of a metric.
     #[must_use]
-    pub fn mean(&self, name: &str) -> Option<f64> {
-        self.metrics.get(name).map(|spread| spread.mean)
+    pub fn mean(&self, metric: Metric) -> Option<f64> {
+        self.metrics.get(&metric).map(|interval| interval.mean)
     }
 }
 
@@ -68,11 +66,11 @@ impl Comparison {
     }
 
     fn summary(&self, contender: &Contender, runs: &[&RunRecord]) -> Summary {
-        let by_run: Vec<BTreeMap<&'static str, f64>> =
+        let by_run: Vec<BTreeMap<Metric, f64>> =
             runs.iter().map(|run| metrics(run, &self.alone_of(run.repetition))).collect();
-        let spread = |metric: &Metric| {
-            let samples: Option<Vec<f64>> = by_run.iter().map(|run| run.get(metric.name).copied()).collect();
-            Some((metric.name, Interval::of(&samples?)?))
+        let interval = |&metric: &Metric| {
+            let samples: Option<Vec<f64>> = by_run.iter().map(|run| run.get(&metric).copied()).collect();
+            Some((metric, Interval::of(&samples?)?))
         };
         let jobs = || runs.iter().flat_map(|run| &run.jobs);
         let predicted = || runs.iter().flat_map(|run| &run.predicted);
@@ -82,7 +80,7 @@ impl Comparison {
         let simulated: Vec<[f64; 4]> = predicted().map(|job| job.phases).collect();
         Summary {
             contender: contender.clone(),
-            metrics: METRICS.iter().filter_map(spread).collect(),
+            metrics: Metric::ALL.iter().filter_map(interval).collect(),
             by_run,
             phases: [0, 1, 2, 3].map(|station| of(station, phases.clone())),
             predicted: complete.then(|| [0, 1, 2, 3].map(|station| of(station, simulated.clone()))),
@@ -120,7 +118,7 @@ impl Comparison {
     pub fn reservations(&self) -> Vec<String> {
         let mut words = Vec::new();
         for summary in self.summaries() {
-            let worst = worst_of(&summary, "overcommitted");
+            let worst = worst_of(&summary, Metric::Overcommitted);
             if OVERCOMMITTED_MAX < worst {
                 words.push(format!(
                     "not comparable: under {} more slots worked than there are cores for {worst:.0} % of the time, so \
@@ -128,14 +126,14 @@ impl Comparison {
                     summary.contender.name
                 ));
             }
-            let others = worst_of(&summary, "others_busy");
+            let others = worst_of(&summary, Metric::OthersBusy);
             if OTHERS_BUSY_MAX < others {
                 words.push(format!(
                     "noisy: under {} others than the slots used {others:.0} % of the cores' time",
                     summary.contender.name
                 ));
             }
-            let late = worst_of(&summary, "lateness");
+            let late = worst_of(&summary, Metric::Lateness);
             if LATENESS_MAX_MS < late {
                 words.push(format!("under {} a job arrived {late:.0} ms late", summary.contender.name));
             }
@@ -151,15 +149,9 @@ impl Comparison {
 }
 
 /// The largest value of a metric in any run, 0 at least.
-fn worst_of(summary: &Summary, metric: &str) -> f64 {
-    summary.by_run.iter().filter_map(|run| run.get(metric)).copied().fold(0.0, f64::max)
+fn worst_of(summary: &Summary, metric: Metric) -> f64 {
+    summary.by_run.iter().filter_map(|run| run.get(&metric)).copied().fold(0.0, f64::max)
 }
-
-/// Share of the cores' time used by others than slots that is worth a word, percent.
-const OTHERS_BUSY_MAX: f64 = 50.0;
-
-/// Lateness of an arrival that is worth a word, milliseconds.
-const LATENESS_MAX_MS: f64 = 100.0;
 
 /// For each worker the mean seconds from a job's first launch until its last map there is done. Which worker joined
 /// first differs from run to run, so they are told apart by their speed, and among equals by their number.
@@ -192,25 +184,25 @@ mod tests {
     #[test]
     fn metrics_of_a_run_made_by_hand_are_its_numbers() {
         let mut one = run("fifo", 0, vec![job(0, 0.0, 2.0), job(1, 1.0, 5.0)]);
-        one.jobs[0].goal = Some(3.0);
-        one.jobs[1].goal = Some(4.5);
+        one.jobs[0].deadline = Some(3.0);
+        one.jobs[1].deadline = Some(4.5);
         one.jobs[1].usage.suspensions = 2;
         let found = metrics(&one, &BTreeMap::from([(0, 1.0), (1, 2.0)]));
-        let is = |name: &str, value: f64| {
-            assert!((found[name] - value).abs() < 1e-9, "{name} is {} and not {value}", found[name]);
+        let is = |metric: Metric, value: f64| {
+            assert!((found[&metric] - value).abs() < 1e-9, "{metric} is {} and not {value}", found[&metric]);
         };
-        is("flow_mean", 3.0);
-        is("flow_p50", 3.0);
-        is("makespan", 5.0);
-        is("waiting", 0.3);
-        is("execution", 2.7);
-        is("slowdown_mean", 2.0);
-        is("deadlines_met", 50.0);
-        is("tardiness", 0.25);
-        is("suspensions", 2.0);
+        is(Metric::Flow, 3.0);
+        is(Metric::FlowP50, 2.0);
+        is(Metric::Makespan, 5.0);
+        is(Metric::Waiting, 0.3);
+        is(Metric::Execution, 2.7);
+        is(Metric::Slowdown, 2.0);
+        is(Metric::DeadlinesMet, 50.0);
+        is(Metric::Tardiness, 0.25);
+        is(Metric::Suspensions, 2.0);
         // Maps of 1 and 2 s on four slots for 5 s.
-        is("busy_maps", 100.0 * 3.0 / 20.0);
-        is("busy_network", 0.0);
+        is(Metric::MapUse, 100.0 * 3.0 / 20.0);
+        is(Metric::ShuffleUse, 0.0);
     }
 
     #[test]

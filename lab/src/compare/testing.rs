@@ -21,7 +21,7 @@ pub(super) fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
         maps_done: arrived + 0.6 * flow,
         shuffle_done: arrived + 0.7 * flow,
         ended,
-        goal: None,
+        deadline: None,
         outlook: None,
         usage: SlotUsage {
             slot_seconds: [0.5 * flow, 0.3 * flow],

@@ -88,7 +88,7 @@ pub struct MeasuredJob {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct JobTerms {
     /// When it should have ended.
-    pub goal: Option<f64>,
+    pub deadline: Option<f64>,
     /// Its weight.
     pub weight: f64,
     /// The pool that it shared.

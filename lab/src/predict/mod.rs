@@ -199,7 +199,7 @@ impl Measured {
             reduces,
             input_bytes: job.input_bytes,
             shuffle_bytes: bytes,
-            deadline: job.terms.goal.map(|goal| goal.max(0.0)),
+            deadline: job.terms.deadline.map(|deadline| deadline.max(0.0)),
             weight: job.terms.weight,
             pool: job.terms.pool,
             pool_weight: job.terms.pool_weight,

@@ -1,10 +1,9 @@
-//! Turns a stream of job records into metrics, in memory that does not grow with the number of jobs.
+//! Turns a stream of jobs that ended into metrics, in memory that does not grow with their number.
 //!
-//! What a job would take alone is `max(map, shuffle) + reduce`, each in seconds of the whole station: maps and shuffle
-//! overlap, reduces follow.
+//! Simulators and comparisons of real runs use it alike. Not here: what a job takes alone, which its record says.
 
 use super::statistics::jain_of_sums;
-use super::{JobRecord, Metric, Sketch};
+use super::{JobTimes, Metric, Sketch};
 use crate::station::{PerStation, Station};
 
 /// Borders between the sizes by which slowdown is shown unless told otherwise: those of the overlap paper's figure 9,
@@ -58,25 +57,36 @@ impl RunMetrics {
         self.values[metric.index()]
     }
 
-    /// Sets what the records do not tell: the efficiency ratio against a total flow time that no schedule can beat.
-    pub fn set_bound(&mut self, total_flow: f64) {
-        let total = self.value(Metric::FlowTotal).filter(|_| 0.0 < total_flow);
-        self.values[Metric::Efficiency.index()] = total.map(|total| total / total_flow);
+    /// All metrics that mean something, in the order of tables.
+    pub fn known(&self) -> impl Iterator<Item = (Metric, f64)> + '_ {
+        Metric::ALL.iter().filter_map(|&metric| Some((metric, self.value(metric)?)))
     }
 
-    /// Sets what the simulator counted better than the records tell: the used part of each station's capacity.
-    pub fn set_utilisation(&mut self, used: PerStation<f64>) {
+    /// Sets what the times of jobs do not tell; no number is no value.
+    pub fn set(&mut self, metric: Metric, value: Option<f64>) {
+        self.values[metric.index()] = value.filter(|value| value.is_finite());
+    }
+
+    /// Sets the efficiency ratio against a total flow time that no schedule can beat.
+    pub fn set_bound(&mut self, total_flow: f64) {
+        let total = self.value(Metric::FlowTotal).filter(|_| 0.0 < total_flow);
+        self.set(Metric::EfficiencyRatio, total.map(|total| total / total_flow));
+    }
+
+    /// Sets what was counted better than the work of the jobs tells: the used part of each station's capacity, from 0 to
+    /// 1.
+    pub fn set_use(&mut self, used: PerStation<f64>) {
         for (station, used) in Station::ALL.into_iter().zip(used) {
-            self.values[utilisation(station).index()] = Some(used);
+            self.set(use_of(station), Some(100.0 * used));
         }
     }
 }
 
-fn utilisation(station: Station) -> Metric {
+fn use_of(station: Station) -> Metric {
     match station {
-        Station::Map => Metric::MapUtilisation,
-        Station::Shuffle => Metric::ShuffleUtilisation,
-        Station::Reduce => Metric::ReduceUtilisation,
+        Station::Map => Metric::MapUse,
+        Station::Shuffle => Metric::ShuffleUse,
+        Station::Reduce => Metric::ReduceUse,
     }
 }
 
@@ -98,7 +108,7 @@ impl RunningSum {
     }
 }
 
-/// Takes records in, in any order.
+/// Takes jobs in, in any order.
 #[derive(Clone, Debug)]
 pub struct Collector {
     settings: CollectSettings,
@@ -112,6 +122,7 @@ pub struct Collector {
     deadlines_met: u64,
     slowdown: RunningSum,
     slowdown_squares: f64,
+    slowdowns: Sketch,
     by_size: Vec<RunningSum>,
     work: PerStation<f64>,
     first_arrival: f64,
@@ -140,6 +151,7 @@ impl Collector {
             deadlines_met: 0,
             slowdown: RunningSum::default(),
             slowdown_squares: 0.0,
+            slowdowns: Sketch::new(),
             by_size,
             work: PerStation::default(),
             first_arrival: f64::INFINITY,
@@ -147,18 +159,17 @@ impl Collector {
         }
     }
 
-    /// Takes in the record of a job that ended.
-    pub fn push(&mut self, record: &JobRecord) {
-        let times = record.times();
+    /// Takes in a job that ended, with all its work.
+    pub fn push(&mut self, times: &JobTimes, work: PerStation<f64>) {
         let flow = times.flow();
         self.flow.push(flow);
         self.flow_total += flow;
         self.waiting.push(times.waiting());
         self.execution.push(times.execution());
-        self.map_sojourn.push(record.maps_done - record.arrival);
-        self.first_arrival = self.first_arrival.min(record.arrival);
-        self.last_end = self.last_end.max(record.completion);
-        for (sum, work) in self.work.iter_mut().zip(record.work) {
+        self.map_sojourn.push(times.maps_done - times.arrival);
+        self.first_arrival = self.first_arrival.min(times.arrival);
+        self.last_end = self.last_end.max(times.completion);
+        for (sum, work) in self.work.iter_mut().zip(work) {
             *sum += work;
         }
         if let Some(tardiness) = times.tardiness() {
@@ -166,52 +177,50 @@ impl Collector {
             self.tardiness.push(tardiness);
             self.tardiness_largest = self.tardiness_largest.max(tardiness);
         }
-        let alone = self.alone(record);
-        if 0.0 < alone {
-            let slowdown = flow / alone;
+        if let (Some(slowdown), Some(alone)) = (times.slowdown(), times.alone) {
             self.slowdown.push(slowdown);
             self.slowdown_squares += slowdown * slowdown;
+            self.slowdowns.push(slowdown);
             let class = self.settings.slowdown_edges.partition_point(|&edge| edge <= alone);
             self.by_size[class].push(slowdown);
         }
     }
 
-    fn alone(&self, record: &JobRecord) -> f64 {
-        let time = |station: Station| record.work[station] / self.settings.capacity[station];
-        time(Station::Map).max(time(Station::Shuffle)) + time(Station::Reduce)
-    }
-
     /// What came out.
     #[must_use]
     pub fn outcome(&self) -> RunMetrics {
-        let mut values = vec![None; Metric::ALL.len()];
-        let mut set = |metric: Metric, value: Option<f64>| values[metric.index()] = value;
+        let values = vec![None; Metric::ALL.len()];
+        let mut out = RunMetrics { values, flow: self.flow.clone(), slowdown: self.buckets() };
         let jobs = self.flow.count();
         let some = |value: f64| (0 < jobs).then_some(value);
         let span = self.last_end - self.first_arrival;
-        set(Metric::Jobs, Some(jobs as f64));
-        set(Metric::Flow, some(self.flow_total / jobs as f64));
-        set(Metric::FlowTotal, some(self.flow_total));
-        set(Metric::FlowMedian, self.flow.quantile(0.5));
-        set(Metric::FlowP90, self.flow.quantile(0.9));
-        set(Metric::FlowP99, self.flow.quantile(0.99));
-        set(Metric::FlowLargest, self.flow.largest());
-        set(Metric::Waiting, self.waiting.mean());
-        set(Metric::Execution, self.execution.mean());
-        set(Metric::MapSojourn, self.map_sojourn.mean());
-        set(Metric::Makespan, some(span));
-        set(Metric::Slowdown, self.slowdown.mean());
-        set(Metric::Fairness, jain_of_sums(self.slowdown.count, self.slowdown.sum, self.slowdown_squares));
         let deadlines = self.tardiness.count;
-        set(Metric::DeadlinesMet, (0 < deadlines).then(|| self.deadlines_met as f64 / deadlines as f64));
-        set(Metric::Tardiness, self.tardiness.mean());
-        set(Metric::TardinessLargest, (0 < deadlines).then_some(self.tardiness_largest));
+        let met = 100.0 * self.deadlines_met as f64 / deadlines as f64;
+        let fairness = jain_of_sums(self.slowdown.count, self.slowdown.sum, self.slowdown_squares);
+        out.set(Metric::Jobs, Some(jobs as f64));
+        out.set(Metric::Flow, some(self.flow_total / jobs as f64));
+        out.set(Metric::FlowTotal, some(self.flow_total));
+        out.set(Metric::FlowP50, self.flow.quantile(0.5));
+        out.set(Metric::FlowP90, self.flow.quantile(0.9));
+        out.set(Metric::FlowP95, self.flow.quantile(0.95));
+        out.set(Metric::FlowP99, self.flow.quantile(0.99));
+        out.set(Metric::FlowMax, self.flow.largest());
+        out.set(Metric::Waiting, self.waiting.mean());
+        out.set(Metric::Execution, self.execution.mean());
+        out.set(Metric::MapSojourn, self.map_sojourn.mean());
+        out.set(Metric::Makespan, some(span));
+        out.set(Metric::Slowdown, self.slowdown.mean());
+        out.set(Metric::SlowdownP99, self.slowdowns.quantile(0.99));
+        out.set(Metric::Fairness, fairness);
+        out.set(Metric::DeadlinesMet, (0 < deadlines).then_some(met));
+        out.set(Metric::Tardiness, self.tardiness.mean());
+        out.set(Metric::TardinessMax, (0 < deadlines).then_some(self.tardiness_largest));
         for station in Station::ALL {
             let capacity = self.settings.capacity[station];
             let used = (0.0 < span && capacity.is_finite()).then(|| self.work[station] / capacity / span);
-            set(utilisation(station), used);
+            out.set(use_of(station), used.map(|used| 100.0 * used));
         }
-        RunMetrics { values, flow: self.flow.clone(), slowdown: self.buckets() }
+        out
     }
 
     fn buckets(&self) -> Vec<Bucket> {
@@ -229,58 +238,54 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Time;
 
-    fn record(arrival: f64, start: f64, completion: f64, work: [f64; 3], deadline: Option<u64>) -> JobRecord {
-        let deadline = deadline.map(|seconds| Time(seconds * 1_000_000_000));
-        JobRecord {
-            seq: 0,
-            arrival,
-            start,
-            maps_done: start + 1.0,
-            completion,
-            work: work.into(),
-            deadline,
-            weight: 1.0,
-        }
-    }
-
-    fn outcome(capacity: [f64; 3], records: &[JobRecord]) -> RunMetrics {
+    fn outcome(capacity: [f64; 3], jobs: &[(JobTimes, [f64; 3])]) -> RunMetrics {
         let settings = CollectSettings { capacity: capacity.into(), slowdown_edges: vec![1.5, 10.0] };
         let mut collector = Collector::new(settings);
-        records.iter().for_each(|record| collector.push(record));
+        jobs.iter().for_each(|(times, work)| collector.push(times, (*work).into()));
         collector.outcome()
+    }
+
+    fn times(arrival: f64, start: f64, completion: f64) -> JobTimes {
+        JobTimes { arrival, start, maps_done: start + 1.0, completion, deadline: None, alone: None }
     }
 
     #[test]
     fn metrics_are_those_computed_by_hand() {
-        let records = [
-            // Alone: max(4/2, 1) + 0 = 2 s; it takes 4 s: slowed down twofold.
-            record(1.0, 2.0, 5.0, [4.0, 1.0, 0.0], Some(6)),
-            // Alone: max(1/2, 0) + 2/4 = 1 s; it takes 6 s.
-            record(3.0, 3.0, 9.0, [1.0, 0.0, 2.0], Some(7)),
+        let jobs = [
+            // It takes 4 s, and 2 s alone: slowed down twofold.
+            (JobTimes { deadline: Some(6.0), alone: Some(2.0), ..times(1.0, 2.0, 5.0) }, [4.0, 1.0, 0.0]),
+            // It takes 6 s, and 1 s alone.
+            (JobTimes { deadline: Some(7.0), alone: Some(1.0), ..times(3.0, 3.0, 9.0) }, [1.0, 0.0, 2.0]),
         ];
-        let outcome = outcome([2.0, 1.0, 4.0], &records);
+        let outcome = outcome([2.0, 1.0, 4.0], &jobs);
         let expected = [
             (Metric::Jobs, 2.0),
             (Metric::Flow, 5.0),
             (Metric::FlowTotal, 10.0),
-            (Metric::FlowLargest, 6.0),
+            (Metric::FlowP50, 4.0),
+            (Metric::FlowP90, 6.0),
+            (Metric::FlowP95, 6.0),
+            (Metric::FlowP99, 6.0),
+            (Metric::FlowMax, 6.0),
             (Metric::Waiting, 0.5),
             (Metric::Execution, 4.5),
             (Metric::MapSojourn, 1.5),
             (Metric::Makespan, 8.0),
             (Metric::Slowdown, 4.0),
+            (Metric::SlowdownP99, 6.0),
             (Metric::Fairness, 64.0 / (2.0 * 40.0)),
-            (Metric::DeadlinesMet, 0.5),
+            (Metric::DeadlinesMet, 50.0),
             (Metric::Tardiness, 1.0),
-            (Metric::TardinessLargest, 2.0),
-            (Metric::MapUtilisation, 5.0 / 16.0),
-            (Metric::ShuffleUtilisation, 1.0 / 8.0),
-            (Metric::ReduceUtilisation, 2.0 / 32.0),
+            (Metric::TardinessMax, 2.0),
+            (Metric::MapUse, 100.0 * 5.0 / 16.0),
+            (Metric::ShuffleUse, 100.0 / 8.0),
+            (Metric::ReduceUse, 100.0 * 2.0 / 32.0),
         ];
-        for (metric, value) in expected {
-            let found = outcome.value(metric).unwrap();
+        let found: Vec<(Metric, f64)> = outcome.known().collect();
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for ((metric, found), (expected, value)) in found.into_iter().zip(expected) {
+            assert_eq!(metric, expected);
             assert!((found - value).abs() < 1e-12, "{metric} is {found}, not {value}");
         }
         let means: Vec<_> = outcome.slowdown.iter().map(|bucket| (bucket.jobs, bucket.mean)).collect();
@@ -290,19 +295,20 @@ mod tests {
     #[test]
     fn what_means_nothing_has_no_value() {
         let nobody = outcome([1.0, 1.0, f64::INFINITY], &[]);
-        let known: Vec<Metric> =
-            Metric::ALL.iter().copied().filter(|&metric| nobody.value(metric).is_some()).collect();
-        assert_eq!(known, [Metric::Jobs]);
-        let without_work = outcome([1.0, 1.0, f64::INFINITY], &[record(0.0, 0.0, 0.0, [0.0; 3], None)]);
-        for metric in [Metric::Slowdown, Metric::Fairness, Metric::DeadlinesMet, Metric::ReduceUtilisation] {
+        assert_eq!(nobody.known().map(|(metric, _)| metric).collect::<Vec<_>>(), [Metric::Jobs]);
+        let nothing = JobTimes { alone: Some(0.0), ..times(0.0, 0.0, 0.0) };
+        let without_work = outcome([1.0, 1.0, f64::INFINITY], &[(nothing, [0.0; 3])]);
+        for metric in [Metric::Slowdown, Metric::Fairness, Metric::DeadlinesMet, Metric::ReduceUse] {
             assert_eq!(without_work.value(metric), None, "{metric}");
         }
     }
 
     #[test]
     fn the_efficiency_ratio_is_the_total_over_the_bound() {
-        let mut outcome = outcome([1.0; 3], &[record(0.0, 0.0, 6.0, [1.0; 3], None)]);
+        let mut outcome = outcome([1.0; 3], &[(times(0.0, 0.0, 6.0), [1.0; 3])]);
         outcome.set_bound(4.0);
-        assert_eq!(outcome.value(Metric::Efficiency), Some(1.5));
+        assert_eq!(outcome.value(Metric::EfficiencyRatio), Some(1.5));
+        outcome.set_bound(0.0);
+        assert_eq!(outcome.value(Metric::EfficiencyRatio), None);
     }
 }

@@ -1,8 +1,11 @@
-//! Every metric, declared once: name, unit, meaning, and which way is better.
+//! Every metric, declared once: name, unit, which way is better, what measures it, and what it means.
+//!
+//! Tables, pages, JSON, `--metrics` and the table in README.md read these declarations. Not here: how values are computed
+//! (`collect`, and the laboratory's `compare::metrics` for what only real processes have).
 
 use crate::catalogue::nearest;
+use serde::{Serialize, Serializer};
 use std::fmt;
-use std::str::FromStr;
 
 /// Which way is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,21 +18,79 @@ pub enum Better {
     Neither,
 }
 
+/// What jobs run on: one of the simulated models, or real processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum System {
+    /// `sim --model fluid`.
+    Fluid,
+    /// `sim --model slotted`.
+    Slotted,
+    /// `sim --model cluster`.
+    Cluster,
+    /// Real processes, as `compare` measures them.
+    Live,
+}
+
+impl System {
+    /// All of them, in the order of tables.
+    pub const ALL: [System; 4] = [System::Fluid, System::Slotted, System::Cluster, System::Live];
+
+    /// As in tables; models as on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            System::Fluid => "fluid",
+            System::Slotted => "slotted",
+            System::Cluster => "cluster",
+            System::Live => "live",
+        }
+    }
+
+    /// In a sentence.
+    fn words(self) -> &'static str {
+        match self {
+            System::Fluid => "the fluid model",
+            System::Slotted => "the slotted model",
+            System::Cluster => "the cluster model",
+            System::Live => "`compare`",
+        }
+    }
+}
+
+const ALL: &[System] = &System::ALL;
+const NOT_FLUID: &[System] = &[System::Slotted, System::Cluster, System::Live];
+const NOT_SLOTTED: &[System] = &[System::Fluid, System::Cluster, System::Live];
+const NOT_CLUSTER: &[System] = &[System::Fluid, System::Slotted, System::Live];
+const LIVE: &[System] = &[System::Live];
+
 /// What a metric is called and means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Declaration {
-    /// As in `--metrics` and in JSON.
+    /// As in `--metrics`, JSON, CSV and on pages.
     pub name: &'static str,
-    /// `s`, `jobs`, or empty for a ratio. In the fluid and slotted models a second is their unit of time.
+    /// `s`, `ms`, `%`, `jobs`, `slots`; empty for a ratio or a count.
     pub unit: &'static str,
     /// Which way is better.
     pub better: Better,
+    /// What can measure it.
+    pub systems: &'static [System],
     /// In one line.
     pub meaning: &'static str,
 }
 
+impl Declaration {
+    /// The name with the unit behind it, as tables of text have it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self.unit {
+            "" => self.name.to_owned(),
+            unit => format!("{}, {unit}", self.name),
+        }
+    }
+}
+
 macro_rules! metrics {
-    ($($metric:ident, $name:literal, $unit:literal, $better:ident, $meaning:literal;)*) => {
+    ($($metric:ident, $name:literal, $unit:literal, $better:ident, $systems:ident, $meaning:literal;)*) => {
         /// Something measured of a simulation or of a live run.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Metric {
@@ -48,6 +109,7 @@ macro_rules! metrics {
                         name: $name,
                         unit: $unit,
                         better: Better::$better,
+                        systems: $systems,
                         meaning: $meaning,
                     },)*
                 }
@@ -57,26 +119,38 @@ macro_rules! metrics {
 }
 
 metrics! {
-    Jobs, "jobs", "jobs", Neither, "jobs that ended";
-    Flow, "flow", "s", Lower, "mean flow time: from the arrival of a job to its end";
-    FlowTotal, "flow-total", "s", Lower, "sum of the flow times of all jobs";
-    FlowMedian, "flow-p50", "s", Lower, "flow time that half the jobs do not exceed, within 0.4 %";
-    FlowP90, "flow-p90", "s", Lower, "flow time that 90 % of the jobs do not exceed, within 0.4 %";
-    FlowP99, "flow-p99", "s", Lower, "flow time that 99 % of the jobs do not exceed, within 0.4 %";
-    FlowLargest, "flow-max", "s", Lower, "largest flow time";
-    Waiting, "waiting", "s", Lower, "mean time from the arrival of a job until it is first given anything";
-    Execution, "execution", "s", Lower, "mean time from when a job is first given anything to its end";
-    MapSojourn, "mst", "s", Lower, "mean sojourn time of the maps of a job, from its arrival to the end of its last map (MST)";
-    Makespan, "makespan", "s", Lower, "from the first arrival to the end of the last job";
-    Slowdown, "slowdown", "", Lower, "mean of flow time / time that the job takes alone on the whole system";
-    Fairness, "fairness", "", Higher, "Jain's index of the slowdowns: 1 if all jobs are slowed down alike";
-    Efficiency, "efficiency-ratio", "", Lower, "total flow time / a total that no schedule can beat";
-    DeadlinesMet, "goals-met", "", Higher, "part of the jobs with a goal that end by it";
-    Tardiness, "tardiness", "s", Lower, "mean of how much later than its goal a job ends, 0 if in time";
-    TardinessLargest, "tardiness-max", "s", Lower, "largest tardiness";
-    MapUtilisation, "map-use", "", Neither, "part of the map capacity used, from the first arrival to the last end";
-    ShuffleUtilisation, "shuffle-use", "", Neither, "part of the network used, from the first arrival to the last end";
-    ReduceUtilisation, "reduce-use", "", Neither, "part of the reduce capacity used, from the first arrival to the last end";
+    Jobs, "jobs", "jobs", Neither, ALL, "jobs that ended";
+    Flow, "flow", "s", Lower, ALL, "mean flow time: from the arrival of a job to its end";
+    FlowTotal, "flow-total", "s", Lower, ALL, "sum of the flow times of all jobs";
+    FlowP50, "flow-p50", "s", Lower, ALL, "flow time that 50 % of the jobs do not exceed";
+    FlowP90, "flow-p90", "s", Lower, ALL, "flow time that 90 % of the jobs do not exceed";
+    FlowP95, "flow-p95", "s", Lower, ALL, "flow time that 95 % of the jobs do not exceed";
+    FlowP99, "flow-p99", "s", Lower, ALL, "flow time that 99 % of the jobs do not exceed";
+    FlowMax, "flow-max", "s", Lower, ALL, "largest flow time";
+    Waiting, "waiting", "s", Lower, ALL, "mean time from the arrival of a job until it is first given anything";
+    Execution, "execution", "s", Lower, ALL, "mean time from when a job is first given anything to its end";
+    MapSojourn, "mst", "s", Lower, ALL, "mean time from the arrival of a job to the end of its last map (mean sojourn time of maps)";
+    Makespan, "makespan", "s", Lower, ALL, "from the first arrival to the end of the last job";
+    Slowdown, "slowdown", "", Lower, ALL, "mean of flow time / time alone, over jobs that take any time alone";
+    SlowdownP99, "slowdown-p99", "", Lower, ALL, "slowdown that 99 % of those jobs do not exceed";
+    Fairness, "fairness", "", Higher, ALL, "Jain's index of the slowdowns: 1 if all jobs are slowed down alike";
+    EfficiencyRatio, "efficiency-ratio", "", Lower, NOT_CLUSTER, "total flow time / a total that no schedule can beat";
+    DeadlinesMet, "deadlines-met", "%", Higher, ALL, "jobs that end by their deadline, of those that have one";
+    Tardiness, "tardiness", "s", Lower, ALL, "mean of how much later than its deadline a job ends, 0 if in time, over jobs that have one";
+    TardinessMax, "tardiness-max", "s", Lower, ALL, "largest tardiness";
+    MapUse, "map-use", "%", Neither, ALL, "used part of the capacity for maps, from the first arrival to the last end; live: slots that held a map, of those that may";
+    ShuffleUse, "shuffle-use", "%", Neither, NOT_SLOTTED, "used part of the network, likewise; live: workers that something was on its way to";
+    ReduceUse, "reduce-use", "%", Neither, NOT_FLUID, "used part of the capacity for reduces, likewise; live: slots that held a reduce, of those that may";
+    FreeSlots, "free-slots", "slots", Neither, LIVE, "mean number of free slots while any job was there";
+    Suspensions, "suspensions", "", Neither, LIVE, "times that an attempt was suspended";
+    Suspended, "suspended", "s", Neither, LIVE, "time for which attempts were suspended, all together";
+    SlotCpu, "slot-cpu", "%", Neither, LIVE, "time on a processor, of the time for which slots were held";
+    SlotPaced, "slot-paced", "%", Neither, LIVE, "time in which attempts were made to wait because their slot is slow, likewise";
+    SlotWaiting, "slot-waiting", "%", Neither, LIVE, "the rest of that time: asleep, or waiting for bytes, a disk or a processor";
+    Overcommitted, "overcommitted", "%", Lower, LIVE, "time with more working slots than cores";
+    OthersBusy, "others-busy", "%", Lower, LIVE, "time of the cores that others than the slots used, master and workers themselves too";
+    Lateness, "lateness", "ms", Lower, LIVE, "how much later than planned the latest job was submitted";
+    WastedAttempts, "wasted-attempts", "", Lower, LIVE, "attempts that failed or were lost, and maps that ran again";
 }
 
 impl Metric {
@@ -91,6 +165,24 @@ impl Metric {
     pub fn name(self) -> &'static str {
         self.declaration().name
     }
+
+    /// Whether this system can measure it.
+    #[must_use]
+    pub fn is_of(self, system: System) -> bool {
+        self.declaration().systems.contains(&system)
+    }
+
+    /// The metric of this name, if this system can measure it.
+    ///
+    /// # Errors
+    /// No such metric, or none of this system.
+    pub fn named(name: &str, system: System) -> Result<Metric, MetricError> {
+        let metric = Metric::ALL.iter().find(|metric| metric.name() == name);
+        match metric {
+            Some(metric) if metric.is_of(system) => Ok(*metric),
+            _ => Err(MetricError { name: name.to_owned(), system, elsewhere: metric.copied() }),
+        }
+    }
 }
 
 impl fmt::Display for Metric {
@@ -99,18 +191,42 @@ impl fmt::Display for Metric {
     }
 }
 
-/// A metric that there is not.
+/// As its name, also as a key.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// A metric that there is not, or not there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MetricError {
     /// As given.
     pub name: String,
+    /// Where it was wanted.
+    pub system: System,
+    /// The metric of that name, which others can measure.
+    pub elsewhere: Option<Metric>,
 }
 
 impl fmt::Display for MetricError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
-        write!(f, "there is no metric `{}`; ", self.name)?;
-        if let Some(near) = nearest(&self.name, names.iter().copied()) {
+        let Self { name, system, elsewhere } = self;
+        let metrics = Metric::ALL.iter().filter(|metric| metric.is_of(*system));
+        let names: Vec<&str> = metrics.map(|metric| metric.name()).collect();
+        match elsewhere {
+            Some(metric) => {
+                let others: Vec<&str> = metric.declaration().systems.iter().map(|one| one.words()).collect();
+                write!(
+                    f,
+                    "metric `{name}` is measured by {}, not by {}; ",
+                    others.join(", "),
+                    system.words()
+                )?;
+            }
+            None => write!(f, "there is no metric `{name}`; ")?,
+        }
+        if let Some(near) = nearest(name, names.iter().copied()).filter(|_| elsewhere.is_none()) {
             write!(f, "did you mean `{near}`? ")?;
         }
         write!(f, "There is {}", names.join(", "))
@@ -118,15 +234,6 @@ impl fmt::Display for MetricError {
 }
 
 impl std::error::Error for MetricError {}
-
-impl FromStr for Metric {
-    type Err = MetricError;
-
-    fn from_str(name: &str) -> Result<Self, MetricError> {
-        let metric = Metric::ALL.iter().find(|metric| metric.name() == name);
-        metric.copied().ok_or_else(|| MetricError { name: name.to_owned() })
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -139,16 +246,33 @@ mod tests {
         assert_eq!(names.len(), Metric::ALL.len());
         for (place, &metric) in Metric::ALL.iter().enumerate() {
             assert_eq!(metric.index(), place);
-            assert_eq!(metric.name().parse(), Ok(metric));
+            let well_formed =
+                |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+            assert!(metric.name().chars().all(well_formed), "{metric}");
+            for system in System::ALL {
+                assert_eq!(Metric::named(metric.name(), system).is_ok(), metric.is_of(system), "{metric}");
+            }
         }
     }
 
     #[test]
     fn an_unknown_metric_names_the_nearest() {
-        let error = "flow-p9".parse::<Metric>().unwrap_err().to_string();
+        let error = Metric::named("flow-p91", System::Fluid).unwrap_err().to_string();
         assert!(
-            error.starts_with("there is no metric `flow-p9`; did you mean `flow-p90`? There is jobs, flow,"),
+            error.starts_with("there is no metric `flow-p91`; did you mean `flow-p90`? There is jobs, flow,"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_metric_of_another_system_is_refused_and_says_whose_it_is() {
+        let error = Metric::named("lateness", System::Fluid).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "metric `lateness` is measured by `compare`, not by the fluid model; There is jobs"
+            ),
+            "{error}"
+        );
+        assert!(!error.contains("overcommitted"), "{error}");
     }
 }

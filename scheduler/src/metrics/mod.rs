@@ -2,14 +2,17 @@
 //! over them.
 
 mod collect;
+pub mod comparable;
 mod declared;
 mod sketch;
 mod statistics;
+mod times;
 
 pub use collect::{Bucket, CollectSettings, Collector, RunMetrics, SLOWDOWN_EDGES};
-pub use declared::{Better, Declaration, Metric, MetricError};
-pub use sketch::{SKETCH_ERROR, Sketch};
+pub use declared::{Better, Declaration, Metric, MetricError, System};
+pub use sketch::{EXACT_MAX, SKETCH_ERROR, Sketch};
 pub use statistics::{Interval, Moments, jain};
+pub use times::{JOB_COLUMNS, JobColumn, JobTimes};
 
 use crate::station::PerStation;
 use crate::units::Time;
@@ -37,55 +40,17 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
-    /// What its metrics of time are made of.
+    /// What its metrics are made of, but what it takes alone, which the record does not know.
     #[must_use]
     pub fn times(&self) -> JobTimes {
+        let &JobRecord { arrival, start, maps_done, completion, .. } = self;
         let deadline = self.deadline.map(Time::seconds);
-        JobTimes { arrival: self.arrival, start: self.start, completion: self.completion, deadline }
+        JobTimes { arrival, start, maps_done, completion, deadline, alone: None }
     }
 
     /// Completion minus arrival.
     #[must_use]
     pub fn flow(&self) -> f64 {
         self.times().flow()
-    }
-}
-
-/// What all metrics of time are made of, of a simulated job as of a real one: seconds since the same moment.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct JobTimes {
-    /// When it arrived.
-    pub arrival: f64,
-    /// When it was first given anything.
-    pub start: f64,
-    /// When it ended.
-    pub completion: f64,
-    /// When it should have ended.
-    pub deadline: Option<f64>,
-}
-
-impl JobTimes {
-    /// From its arrival to its end.
-    #[must_use]
-    pub fn flow(&self) -> f64 {
-        self.completion - self.arrival
-    }
-
-    /// From its arrival until it is first given anything.
-    #[must_use]
-    pub fn waiting(&self) -> f64 {
-        self.start - self.arrival
-    }
-
-    /// From when it is first given anything to its end.
-    #[must_use]
-    pub fn execution(&self) -> f64 {
-        self.completion - self.start
-    }
-
-    /// How much later than its deadline it ended, 0 if in time; `None` without a deadline.
-    #[must_use]
-    pub fn tardiness(&self) -> Option<f64> {
-        self.deadline.map(|deadline| (self.completion - deadline).max(0.0))
     }
 }

@@ -1,9 +1,10 @@
-//! Percentiles and distributions of streams that nobody can keep: a histogram whose buckets are as wide as their
-//! values are large.
-//!
-//! Not here: exact percentiles; the relative error is at most [`SKETCH_ERROR`].
+//! Percentiles and distributions of streams that nobody can keep: exact while the samples are few, then a histogram whose
+//! buckets are as wide as their values are large.
 
-/// How far a percentile may be off, as a part of its value: half a bucket.
+/// Samples up to which all are kept and everything is exact: half the memory of the largest histogram.
+pub const EXACT_MAX: usize = 4096;
+
+/// How far a percentile of more samples than [`EXACT_MAX`] may be off, as a part of its value: half a bucket.
 pub const SKETCH_ERROR: f64 = 0.5 / STEPS as f64;
 
 /// Buckets between a power of two and the next. A sketch takes 70 powers × 128 buckets × 8 bytes = 70 KiB at most.
@@ -14,10 +15,12 @@ const LOWEST: usize = (1023 - 30) << STEP_BITS;
 /// Larger samples count as 2^40, which is 35,000 years.
 const HIGHEST: usize = (1023 + 40) << STEP_BITS;
 
-/// A histogram of samples from 0 on.
+/// Samples from 0 on.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sketch {
-    /// By bucket; the first is for what is smaller than 2^-30.
+    /// All samples in rising order, as long as there is no histogram.
+    few: Vec<f64>,
+    /// By bucket; the first is for what is smaller than 2^-30. Empty while the samples are few.
     counts: Vec<u64>,
     total: u64,
     largest: f64,
@@ -33,15 +36,33 @@ impl Sketch {
     /// Adds a sample; one below 0 counts as 0.
     pub fn push(&mut self, sample: f64) {
         debug_assert!(!sample.is_nan(), "a sample that is no number");
+        let sample = sample.max(0.0);
+        self.total += 1;
+        self.largest = self.largest.max(sample);
+        if !self.counts.is_empty() {
+            self.count_in(sample);
+        } else if self.few.len() < EXACT_MAX {
+            self.few.insert(self.few.partition_point(|&other| other <= sample), sample);
+        } else {
+            self.become_histogram();
+            self.count_in(sample);
+        }
+    }
+
+    fn become_histogram(&mut self) {
+        for sample in std::mem::take(&mut self.few) {
+            self.count_in(sample);
+        }
+    }
+
+    fn count_in(&mut self, sample: f64) {
         // The exponent and the first bits of the fraction of a float number its buckets.
-        let place = (sample.max(0.0).to_bits() >> (52 - STEP_BITS)) as usize;
+        let place = (sample.to_bits() >> (52 - STEP_BITS)) as usize;
         let bucket = place.clamp(LOWEST, HIGHEST) - LOWEST;
         if self.counts.len() <= bucket {
             self.counts.resize(bucket + 1, 0);
         }
         self.counts[bucket] += 1;
-        self.total += 1;
-        self.largest = self.largest.max(sample);
     }
 
     /// Number of samples.
@@ -56,8 +77,8 @@ impl Sketch {
         (0 < self.total).then_some(self.largest)
     }
 
-    /// The smallest value that at least this part of the samples does not exceed, with an error of at most
-    /// [`SKETCH_ERROR`] of it. `None` without samples.
+    /// The smallest sample that at least this part of the samples does not exceed; of more than [`EXACT_MAX`] samples with
+    /// an error of at most [`SKETCH_ERROR`] of it. `None` without samples.
     ///
     /// # Panics
     /// If `part` is not from 0 to 1.
@@ -65,6 +86,9 @@ impl Sketch {
     pub fn quantile(&self, part: f64) -> Option<f64> {
         assert!((0.0..=1.0).contains(&part), "quantile {part}");
         let rank = ((part * self.total as f64).ceil() as u64).max(1);
+        if let Some(&sample) = self.few.get(rank as usize - 1) {
+            return Some(sample);
+        }
         let mut below = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
             below += count;
@@ -75,22 +99,33 @@ impl Sketch {
         None
     }
 
-    /// The distribution function: (value, part of the samples up to it), at the end of each bucket that holds any, in
-    /// rising order.
+    /// The distribution function: (value, part of the samples up to it), at each different sample while they are few, else
+    /// at the end of each bucket that holds any, in rising order.
     #[must_use]
     pub fn distribution(&self) -> Vec<(f64, f64)> {
+        let part = |below: u64| below as f64 / self.total as f64;
+        if self.counts.is_empty() {
+            let last_of_equals = |&(place, sample): &(usize, &f64)| self.few.get(place + 1) != Some(sample);
+            let steps = self.few.iter().enumerate().filter(last_of_equals);
+            return steps.map(|(place, &sample)| (sample, part(place as u64 + 1))).collect();
+        }
         let mut below = 0;
         let filled = self.counts.iter().enumerate().filter(|&(_, &count)| 0 < count);
         filled
             .map(|(bucket, count)| {
                 below += count;
-                (edge(bucket + 1).min(self.largest), below as f64 / self.total as f64)
+                (edge(bucket + 1).min(self.largest), part(below))
             })
             .collect()
     }
 
     /// Adds all samples of another sketch.
     pub fn merge(&mut self, other: &Sketch) {
+        if other.counts.is_empty() {
+            other.few.iter().for_each(|&sample| self.push(sample));
+            return;
+        }
+        self.become_histogram();
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
@@ -124,15 +159,31 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_next_to_nothing_is_zero() {
+    fn nothing_and_next_to_nothing_is_zero_in_a_histogram() {
         let mut sketch = Sketch::new();
         [0.0, 1e-12, 0.0].into_iter().for_each(|sample| sketch.push(sample));
+        sketch.become_histogram();
         assert_eq!(sketch.quantile(1.0), Some(0.0));
+    }
+
+    #[test]
+    fn quantiles_of_few_samples_are_samples_and_those_of_many_nearly_so() {
+        let of = |count: usize| {
+            let mut sketch = Sketch::new();
+            (0..count).rev().for_each(|place| sketch.push(1.0 + place as f64 / count as f64));
+            sketch
+        };
+        let (few, many) = (of(EXACT_MAX), of(EXACT_MAX + 1));
+        assert_eq!(few.quantile(0.25), Some(1.0 + 1023.0 / EXACT_MAX as f64));
+        assert_eq!(few.distribution().len(), EXACT_MAX);
+        let quarter = many.quantile(0.25).unwrap();
+        assert!((quarter - 1.25).abs() <= 1.25 * SKETCH_ERROR, "{quarter}");
+        assert_eq!(many.distribution().len(), STEPS);
     }
 
     proptest! {
         #[test]
-        fn a_quantile_is_that_of_the_sorted_samples_within_the_error(
+        fn a_quantile_is_that_of_the_sorted_samples_exactly_and_in_a_histogram_within_the_error(
             samples in prop::collection::vec((-20.0..30.0_f64).prop_map(f64::exp2), 1..300),
             part in 0.0..=1.0_f64,
         ) {
@@ -142,6 +193,8 @@ mod tests {
             samples.iter().for_each(|&sample| sketch.push(sample));
             let rank = ((part * sorted.len() as f64).ceil() as usize).max(1);
             let exact = sorted[rank - 1];
+            prop_assert_eq!(sketch.quantile(part), Some(exact));
+            sketch.become_histogram();
             let found = sketch.quantile(part).unwrap();
             prop_assert!((found - exact).abs() <= SKETCH_ERROR * exact, "{found} for {exact}");
             prop_assert_eq!(sketch.largest(), sorted.last().copied());
@@ -159,7 +212,12 @@ mod tests {
             };
             let mut merged = sketch_of(&one);
             merged.merge(&sketch_of(&other));
-            prop_assert_eq!(&merged, &sketch_of(&[one, other].concat()));
+            let mut whole = sketch_of(&[&one[..], &other].concat());
+            prop_assert_eq!(&merged, &whole);
+            let [mut coarse, mut others] = [&one, &other].map(|samples| sketch_of(samples));
+            [&mut coarse, &mut others, &mut whole].into_iter().for_each(Sketch::become_histogram);
+            coarse.merge(&others);
+            prop_assert_eq!(&coarse, &whole);
             let distribution = merged.distribution();
             prop_assert!(distribution.is_sorted());
             prop_assert_eq!(distribution.last().unwrap().1, 1.0);

@@ -139,7 +139,7 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     name: "deadlines",
     aliases: &[],
     paper: "deadlines V, a stand-in",
-    summary: "Simulator, WordCount and two Joins with goals, 1000 s apart",
+    summary: "Simulator, WordCount and two Joins with deadlines, 1000 s apart",
     parameters: &[
         Parameter {
             name: "joins",

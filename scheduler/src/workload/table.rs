@@ -2,10 +2,10 @@
 //!
 //! Fields, all optional but for some work: `name`, `arrival` (s; 0), `map` and `reduce` (slot-seconds), `shuffle`
 //! (seconds of the whole network), `maps` and `reduces` (lengths of the tasks in s), `input_bytes`, `shuffle_bytes`,
-//! `goal` (when it should end, s), `weight` (1), `pool` (a name). Lengths are a list, `3;3;4.5` in CSV and
-//! `[3, 3, 4.5]` in TOML, where `100x3` stands for a hundred tasks of 3 s; then the work is their sum. Without
-//! `shuffle` it is `shuffle_bytes` over the network. In CSV an empty cell is no value, and lines that begin with `#`
-//! are left out.
+//! `deadline` (the moment by which it should end, s; `goal` is understood too), `weight` (1), `pool` (a name). Lengths are
+//! a list, `3;3;4.5` in CSV and `[3, 3, 4.5]` in TOML, where `100x3` stands for a hundred tasks of 3 s; then the work is
+//! their sum. Without `shuffle` it is `shuffle_bytes` over the network. In CSV an empty cell is no value, and lines that
+//! begin with `#` are left out.
 //! Not here: traces of real clusters, and any tolerance: a table with a mistake is refused.
 
 use super::read::TASKS_MAX;
@@ -25,7 +25,7 @@ pub const COLUMNS: [&str; 12] = [
     "reduces",
     "input_bytes",
     "shuffle_bytes",
-    "goal",
+    "deadline",
     "weight",
     "pool",
 ];
@@ -46,7 +46,7 @@ struct JobRow {
     reduces: Option<Lengths>,
     input_bytes: Option<f64>,
     shuffle_bytes: Option<f64>,
-    #[serde(rename = "goal")]
+    #[serde(alias = "goal")]
     deadline: Option<f64>,
     weight: Option<f64>,
     pool: Option<String>,
@@ -111,7 +111,8 @@ pub(super) fn read_csv(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
 fn header_of(line: u64, cells: &[String]) -> Result<Vec<&'static str>, WorkloadError> {
     let mut columns = Vec::new();
     for cell in cells {
-        let column = COLUMNS.into_iter().find(|column| column == cell);
+        let name = if cell == "goal" { "deadline" } else { cell };
+        let column = COLUMNS.into_iter().find(|column| *column == name);
         match column.filter(|column| !columns.contains(column)) {
             Some(column) => columns.push(column),
             None => return Err(WorkloadError::Column { line, name: cell.clone(), twice: column.is_some() }),
@@ -186,7 +187,7 @@ impl JobRow {
             "reduce" => &mut self.reduce,
             "input_bytes" => &mut self.input_bytes,
             "shuffle_bytes" => &mut self.shuffle_bytes,
-            "goal" => &mut self.deadline,
+            "deadline" => &mut self.deadline,
             _ => &mut self.weight,
         };
         match cell.parse() {
@@ -232,7 +233,7 @@ impl Builder {
             reduces,
             input_bytes: amount("input_bytes", row.input_bytes)?,
             shuffle_bytes,
-            deadline: row.deadline.map(|deadline| amount("goal", Some(deadline))).transpose()?,
+            deadline: row.deadline.map(|deadline| amount("deadline", Some(deadline))).transpose()?,
             weight,
             pool,
             name: row.name,

@@ -32,7 +32,7 @@ fn the_format_is_told_by_the_ending() {
 fn a_table_gives_its_jobs_in_the_order_of_arrival() {
     let text = "\
 # two jobs
-name, arrival, map, shuffle, maps, reduces, goal, weight, pool
+name, arrival, map, shuffle, maps, reduces, deadline, weight, pool
 
 \"late, \"\"very\"\"\", 5, , , 2x1.5;3, 4, 90, 2, night
 early, 1, 7, 2.5, , , , , night
@@ -211,6 +211,16 @@ fn the_real_traces_are_read_whole() {
         let trace = trace(Format::Swim, &text);
         assert_eq!((trace.jobs.len(), trace.skipped), (jobs, 0), "{name}");
     }
+}
+
+/// The column's name of before.
+#[test]
+fn a_goal_is_a_deadline() {
+    let deadlines =
+        |format, text| trace(format, text).jobs.iter().map(|job| job.deadline).collect::<Vec<_>>();
+    assert_eq!(deadlines(Format::Csv, "map,goal\n1,5\n"), [Some(5.0)]);
+    assert_eq!(deadlines(Format::Toml, "[[job]]\nmap = 1\ngoal = 5"), [Some(5.0)]);
+    assert!(error(Format::Csv, "map,goal,deadline\n1,5,6\n").contains("twice"));
 }
 
 proptest! {

@@ -10,6 +10,7 @@ use crate::compare::summary::Summary;
 use crate::compare::{Comparison, Store};
 use crate::report::Circumstances;
 use crate::report::{Colours, Document, Part, csv};
+use gristmill_scheduler::metrics::{JOB_COLUMNS, JobTimes};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 pub const REPORT: &str = "report.html";
 
 /// Version of the fields of `results.json`.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 #[derive(Serialize)]
 struct Results<'a> {
@@ -104,31 +105,22 @@ struct Row<'a> {
     predicted: Option<f64>,
 }
 
-/// A column of `report.csv` after those that say which job it is; empty where there is no number.
+/// A column of `report.csv`; empty where there is no number.
 type NumberColumn = (&'static str, fn(&Row<'_>) -> Option<f64>);
 
-const NUMBERS: [NumberColumn; 21] = [
-    ("planned_s", |row| Some(row.job.planned)),
-    ("arrived_s", |row| Some(row.job.arrived)),
-    ("started_s", |row| Some(row.job.started)),
-    ("maps_done_s", |row| Some(row.job.maps_done)),
-    ("shuffle_done_s", |row| Some(row.job.shuffle_done)),
-    ("ended_s", |row| Some(row.job.ended)),
-    ("flow_s", |row| Some(row.job.flow())),
-    ("waiting_s", |row| Some(row.job.waiting())),
-    ("execution_s", |row| Some(row.job.execution())),
-    ("alone_s", |row| row.alone),
-    ("goal_s", |row| row.job.goal),
-    ("tardiness_s", |row| row.job.tardiness()),
-    ("map_slot_s", |row| Some(row.job.usage.slot_seconds[0])),
-    ("reduce_slot_s", |row| Some(row.job.usage.slot_seconds[1])),
-    ("cpu_s", |row| Some(row.job.usage.cpu_seconds)),
-    ("paced_s", |row| Some(row.job.usage.paced_seconds)),
-    ("suspended_s", |row| Some(row.job.usage.suspended_seconds)),
+/// Columns behind those that say which job it is and what its times are.
+const NUMBERS: [NumberColumn; 11] = [
+    ("planned", |row| Some(row.job.planned)),
+    ("shuffle-done", |row| Some(row.job.shuffle_done)),
+    ("map-slot-seconds", |row| Some(row.job.usage.slot_seconds[0])),
+    ("reduce-slot-seconds", |row| Some(row.job.usage.slot_seconds[1])),
+    ("cpu-seconds", |row| Some(row.job.usage.cpu_seconds)),
+    ("paced-seconds", |row| Some(row.job.usage.paced_seconds)),
+    ("suspended-seconds", |row| Some(row.job.usage.suspended_seconds)),
     ("suspensions", |row| Some(f64::from(row.job.usage.suspensions))),
-    ("shuffle_bytes", |row| Some(row.job.shuffle_bytes as f64)),
-    ("output_bytes", |row| Some(row.job.output.bytes as f64)),
-    ("predicted_flow_s", |row| row.predicted),
+    ("shuffle-bytes", |row| Some(row.job.shuffle_bytes as f64)),
+    ("output-bytes", |row| Some(row.job.output.bytes as f64)),
+    ("predicted-flow", |row| row.predicted),
 ];
 
 impl Row<'_> {
@@ -141,14 +133,20 @@ impl Row<'_> {
             (self.job.index + 1).to_string(),
             self.job.label.clone(),
         ];
-        let numbers = NUMBERS.iter().map(|(_, number)| number(self).map(|number| number.to_string()));
-        names.into_iter().chain(numbers.map(Option::unwrap_or_default)).collect()
+        let times = JobTimes { alone: self.alone, ..self.job.times() };
+        let times = JOB_COLUMNS.iter().map(|(_, time)| time(&times));
+        let numbers = times.chain(NUMBERS.iter().map(|(_, number)| number(self)));
+        names
+            .into_iter()
+            .chain(numbers.map(|one| one.map_or_else(String::new, |one| one.to_string())))
+            .collect()
     }
 }
 
 /// A line for each job of each run.
 fn jobs_csv(comparison: &Comparison) -> String {
     let names = ["policy", "placement", "repetition", "job", "kind"].into_iter();
+    let names = names.chain(JOB_COLUMNS.iter().map(|(name, _)| *name));
     let head: Vec<String> = names.chain(NUMBERS.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
     let mut out = csv::line(&head);
     for run in &comparison.runs {

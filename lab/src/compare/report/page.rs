@@ -5,26 +5,48 @@
 use super::charts;
 use super::text::{columns, verdicts};
 use crate::compare::Comparison;
-use crate::compare::metrics::Metric;
 use crate::compare::record::RunRecord;
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
-use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::metrics::comparable::OVERCOMMITTED_MAX;
+use gristmill_scheduler::metrics::{Interval, Metric};
 
 /// Metrics of the first table.
-const RESULT: [&str; 12] = [
-    "flow_mean",
-    "flow_p50",
-    "flow_p95",
-    "flow_p99",
-    "slowdown_mean",
-    "slowdown_p99",
-    "makespan",
-    "waiting",
-    "execution",
-    "deadlines_met",
-    "tardiness",
-    "efficiency_ratio",
+const RESULT: [Metric; 13] = [
+    Metric::Flow,
+    Metric::FlowP50,
+    Metric::FlowP95,
+    Metric::FlowP99,
+    Metric::FlowMax,
+    Metric::Slowdown,
+    Metric::SlowdownP99,
+    Metric::Makespan,
+    Metric::Waiting,
+    Metric::Execution,
+    Metric::DeadlinesMet,
+    Metric::Tardiness,
+    Metric::EfficiencyRatio,
+];
+
+/// Metrics of the table of stations.
+const STATIONS: [Metric; 6] = [
+    Metric::MapUse,
+    Metric::ShuffleUse,
+    Metric::ReduceUse,
+    Metric::FreeSlots,
+    Metric::Suspensions,
+    Metric::Suspended,
+];
+
+/// Metrics of what was real.
+const REAL: [Metric; 7] = [
+    Metric::SlotCpu,
+    Metric::SlotPaced,
+    Metric::SlotWaiting,
+    Metric::Overcommitted,
+    Metric::OthersBusy,
+    Metric::Lateness,
+    Metric::WastedAttempts,
 ];
 
 /// Everything that was found, section by section.
@@ -72,6 +94,7 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
     sections.extend(deadlines(comparison));
     sections.push(real(comparison, &summaries));
     sections.push(super::workload::section(comparison));
+    sections.push(meanings(&summaries));
     sections
 }
 
@@ -80,25 +103,22 @@ fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section 
 }
 
 /// Metrics of all policies: a row for each of whichever there are more.
-pub(super) fn metric_table(id: &str, caption: &str, names: &[&str], summaries: &[Summary]) -> Block {
+pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries: &[Summary]) -> Block {
     let metrics = columns(names, summaries);
     let policies = summaries.iter().map(|summary| format!("`{}`", summary.contender.name));
-    let cell = |summary: &Summary, metric: &Metric| match summary.metrics.get(metric.name) {
+    let cell = |summary: &Summary, metric: &Metric| match summary.metrics.get(metric) {
         Some(&Interval { mean: value, half_width, .. }) => Cell::Number { value, half_width },
         None => Cell::Empty,
     };
     let (head, rows): (Vec<Column>, Vec<Vec<Cell>>) = if summaries.len() < metrics.len() {
         let head = std::iter::once("metric".to_owned()).chain(policies).map(|name| Column::new(&name, ""));
         let rows = metrics.iter().map(|metric| {
-            let title = match metric.unit {
-                "" => metric.title.to_owned(),
-                unit => format!("{}, {unit}", metric.title),
-            };
-            std::iter::once(Cell::text(title)).chain(summaries.iter().map(|one| cell(one, metric))).collect()
+            let title = Cell::text(metric.declaration().title());
+            std::iter::once(title).chain(summaries.iter().map(|one| cell(one, metric))).collect()
         });
         (head.collect(), rows.collect())
     } else {
-        let head = metrics.iter().map(|metric| Column::new(metric.title, metric.unit));
+        let head = metrics.iter().map(|metric| Column::new(metric.name(), metric.declaration().unit));
         let rows = summaries.iter().zip(policies).map(|(summary, name)| {
             std::iter::once(Cell::text(name))
                 .chain(metrics.iter().map(|metric| cell(summary, metric)))
@@ -107,6 +127,20 @@ pub(super) fn metric_table(id: &str, caption: &str, names: &[&str], summaries: &
         (std::iter::once(Column::new("policy", "")).chain(head).collect(), rows.collect())
     };
     Block::Table(Table::new(id, caption, head, rows))
+}
+
+/// What each metric of the page means.
+fn meanings(summaries: &[Summary]) -> Section {
+    let metrics = columns(Metric::ALL, summaries);
+    let rows = metrics.iter().map(|metric| {
+        let declaration = metric.declaration();
+        [declaration.name, declaration.unit, declaration.meaning].map(Cell::text).to_vec()
+    });
+    let columns = Column::list(&[("metric", ""), ("unit", ""), ("meaning", "")]);
+    let table = Table::new("metrics", "Metrics of this page", columns, rows.collect());
+    let text = "Of one run each; tables show means over repetitions. The time alone is what the same job took on \
+                the same cluster when no other was there.";
+    section("metrics", "What the metrics mean", &[text], vec![Block::Table(table)])
 }
 
 fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
@@ -217,7 +251,7 @@ fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {
     blocks.push(metric_table(
         "stations",
         "Mean over the time from the first arrival to the last end",
-        &["busy_maps", "busy_network", "busy_reduces", "free_slots", "suspensions", "suspended"],
+        &STATIONS,
         summaries,
     ));
     section(
@@ -231,7 +265,7 @@ fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {
 
 fn deadlines(comparison: &Comparison) -> Option<Section> {
     let jobs = || comparison.runs.iter().flat_map(|run| run.jobs.iter().map(move |job| (run, job)));
-    jobs().find(|(_, job)| job.goal.is_some())?;
+    jobs().find(|(_, job)| job.deadline.is_some())?;
     let mut table = Table::new(
         "deadlines",
         "Jobs with a deadline, first repetition",
@@ -246,12 +280,12 @@ fn deadlines(comparison: &Comparison) -> Option<Section> {
         Vec::new(),
     );
     for (run, job) in jobs().filter(|(run, _)| run.repetition == 0) {
-        let Some(goal) = job.goal else { continue };
+        let Some(deadline) = job.deadline else { continue };
         table.rows.push(vec![
             Cell::text(format!("`{}`", run.contender.name)),
             Cell::text(format!("{} {}", job.index + 1, job.label)),
             Cell::number(job.flow()),
-            Cell::number(goal - job.arrived),
+            Cell::number(deadline - job.arrived),
             Cell::number(job.tardiness().unwrap_or(0.0)),
             job.outlook.clone().map_or(Cell::Empty, Cell::text),
         ]);
@@ -269,8 +303,8 @@ fn real(comparison: &Comparison, summaries: &[Summary]) -> Section {
     text.push(match comparison.runs.iter().find_map(|run| run.cores) {
         Some(cores) => format!(
             "Slots that work and are not paced compete for {cores} core(s). Where they were more than that \
-             for over 5 % of the time, task times depend on the policy and the run is marked as not \
-             comparable."
+             for over {OVERCOMMITTED_MAX} % of the time, task times depend on the policy and the run is marked \
+             as not comparable."
         ),
         None => "Whether workers of the given cluster compete for cores is not known here.".to_owned(),
     });
@@ -278,15 +312,6 @@ fn real(comparison: &Comparison, summaries: &[Summary]) -> Section {
         words if words.is_empty() => "Nothing of that kind was seen.".to_owned(),
         words => words.join("; ") + ".",
     });
-    let names = [
-        "slot_cpu",
-        "slot_paced",
-        "slot_waiting",
-        "overcommitted",
-        "others_busy",
-        "lateness",
-        "wasted_attempts",
-    ];
-    let blocks = vec![metric_table("real", "What the slots' time was", &names, summaries)];
+    let blocks = vec![metric_table("real", "What the slots' time was", &REAL, summaries)];
     Section::new("real", "What was real", text, blocks)
 }

@@ -5,6 +5,7 @@ use crate::compare::Store;
 use crate::compare::testing::{comparison, job, run};
 use crate::compare::{Comparison, record};
 use crate::report::{Block, Circumstances};
+use gristmill_scheduler::metrics::JOB_COLUMNS;
 use serde_json::Value;
 
 /// Three repetitions of two policies, one of which is a quarter faster.
@@ -21,7 +22,7 @@ fn made() -> Comparison {
             repetition,
             (0..6).map(|place| job(place, place as f64, place as f64 + 3.0 + shift)).collect(),
         );
-        fast.jobs[0].goal = Some(2.0);
+        fast.jobs[0].deadline = Some(2.0);
         fast.jobs[1].estimates = vec![(0.0, 0, [1.0, 0.0, 1.0]), (1.0, 4, [1.5, 0.0, 0.9])];
         fast.predicted =
             (0..6).map(|index| record::Predicted { index, phases: [0.3, 1.4, 0.3, 0.9] }).collect();
@@ -48,6 +49,7 @@ fn page_has_all_sections_and_says_what_is_shown() {
         "deadlines",
         "real",
         "workload",
+        "metrics",
     ];
     assert_eq!(ids, expected);
     assert_eq!(found[0].text[0], "max-srpt is faster than fifo by 25 % (24 to 25 %)");
@@ -73,10 +75,13 @@ fn files_can_be_read_by_people_and_programs() {
     let csv = std::fs::read_to_string(store.path().join("report.csv")).unwrap();
     assert_eq!(csv.lines().count(), 1 + 6 * 6);
     let columns = csv.lines().next().unwrap().split(',').count();
+    let times = JOB_COLUMNS.map(|(name, _)| name).join(",");
+    assert!(csv.starts_with(&format!("policy,placement,repetition,job,kind,{times},planned,")), "{csv}");
     assert!(csv.lines().all(|line| line.split(',').count() == columns));
     let results: Value =
         serde_json::from_slice(&std::fs::read(store.path().join("results.json")).unwrap()).unwrap();
     assert_eq!(results["differences"][0]["shown"], "faster");
+    assert_eq!(results["summaries"][0]["metrics"]["flow"]["mean"], 4.0, "metrics by their declared names");
     assert_eq!(results["comparison"]["runs"].as_array().unwrap().len(), 6);
     assert!(store.path().join("figures/flow-time-distribution.svg").exists());
 }
@@ -85,7 +90,7 @@ fn files_can_be_read_by_people_and_programs() {
 fn table_has_a_line_for_each_policy_with_the_simulated_mean_beside() {
     let text = table(&made());
     assert_eq!(text.lines().count(), 3, "{text}");
-    assert!(text.contains("mean flow, s") && text.contains("simulated, s"), "{text}");
+    assert!(text.contains("flow, s") && text.contains("simulated, s"), "{text}");
     assert!(text.contains("2.9 (−3.7 %)"), "{text}");
     assert_eq!(verdicts(&made()).len(), 1);
 }

@@ -3,27 +3,26 @@
 //! Not here: pages.
 
 use crate::compare::Comparison;
-use crate::compare::metrics::{METRICS, Metric};
 use crate::compare::summary::Summary;
 use crate::report::number;
-use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::metrics::{Interval, Metric};
 
 /// Metrics of the table, if they mean anything.
-const COLUMNS: [&str; 8] = [
-    "flow_mean",
-    "flow_p95",
-    "flow_p99",
-    "slowdown_mean",
-    "makespan",
-    "waiting",
-    "deadlines_met",
-    "efficiency_ratio",
+const COLUMNS: [Metric; 8] = [
+    Metric::Flow,
+    Metric::FlowP95,
+    Metric::FlowP99,
+    Metric::Slowdown,
+    Metric::Makespan,
+    Metric::Waiting,
+    Metric::DeadlinesMet,
+    Metric::EfficiencyRatio,
 ];
 
-pub(super) fn columns(names: &[&str], summaries: &[Summary]) -> Vec<&'static Metric> {
-    let known = |metric: &&Metric| summaries.iter().any(|summary| summary.metrics.contains_key(metric.name));
-    let metrics = names.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name));
-    metrics.filter(known).collect()
+/// Those of these metrics that any policy has.
+pub(super) fn columns(metrics: &[Metric], summaries: &[Summary]) -> Vec<Metric> {
+    let known = |metric: &Metric| summaries.iter().any(|summary| summary.metrics.contains_key(metric));
+    metrics.iter().copied().filter(known).collect()
 }
 
 /// A line for each policy: mean over repetitions ± half the width of the 95 % interval.
@@ -32,10 +31,7 @@ pub fn table(comparison: &Comparison) -> String {
     let summaries = comparison.summaries();
     let metrics = columns(&COLUMNS, &summaries);
     let predicted = summaries.iter().any(|summary| summary.predicted.is_some());
-    let header = metrics.iter().map(|metric| match metric.unit {
-        "" => metric.title.to_owned(),
-        unit => format!("{}, {unit}", metric.title),
-    });
+    let header = metrics.iter().map(|metric| metric.declaration().title());
     let mut header: Vec<String> = std::iter::once("policy".to_owned()).chain(header).collect();
     if predicted {
         header.push("simulated, s".to_owned());
@@ -45,7 +41,7 @@ pub fn table(comparison: &Comparison) -> String {
     table.set_header(header);
     for summary in &summaries {
         let mut cells = vec![summary.contender.name.clone()];
-        cells.extend(metrics.iter().map(|metric| match summary.metrics.get(metric.name) {
+        cells.extend(metrics.iter().map(|metric| match summary.metrics.get(metric) {
             Some(Interval { mean, half_width, .. }) => number::with_interval(*mean, *half_width),
             None => number::NOTHING.to_owned(),
         }));

@@ -2,9 +2,9 @@
 
 use super::page::metric_table;
 use crate::compare::Comparison;
-use crate::compare::metrics::METRICS;
 use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
+use gristmill_scheduler::metrics::Metric;
 
 /// Kinds that are listed; a trace has one for each job.
 const KINDS_MAX: usize = 100;
@@ -18,8 +18,7 @@ pub(super) fn section(comparison: &Comparison) -> Section {
         format!("Cluster: {}", comparison.setting.get("cluster").map(words).unwrap_or_default()),
         "Outputs of the same job were the same bytes under all policies.".to_owned(),
     ];
-    let metrics: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    let all = metric_table("all-metrics", "Every metric", &metrics, &comparison.summaries());
+    let all = metric_table("all-metrics", "Every metric", Metric::ALL, &comparison.summaries());
     Section::new("workload", "What was run", text, vec![Block::Table(kinds(workload)), all])
 }
 

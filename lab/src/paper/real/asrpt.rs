@@ -7,6 +7,7 @@ use super::RealContext;
 use super::common::{blocks, cluster, conditions, faster_than, policies, sleeping, slower_than};
 use crate::compare::{Comparison, Contender};
 use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table, Verdict};
+use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::sim::slotted;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, RATE, SETTINGS};
@@ -93,7 +94,7 @@ fn beside_the_model(comparison: &Comparison, jobs: &[Job]) -> anyhow::Result<Tab
     for summary in comparison.summaries() {
         let real = summary
             .metrics
-            .get("efficiency_ratio")
+            .get(&Metric::EfficiencyRatio)
             .map_or(Cell::Empty, |ratio| Cell::Number { value: ratio.mean, half_width: ratio.half_width });
         let model = ratio_in_model(&summary.contender.policy, jobs)?;
         table.rows.push(vec![Cell::text(format!("`{}`", summary.contender.name)), real, Cell::number(model)]);
@@ -116,7 +117,7 @@ fn claims(comparison: &Comparison) -> Vec<Claim> {
     let (worst, worst_evidence) = slower_than(comparison, "lrpt", &["asrpt", "fifo", "fair"]);
     let ratio = |name: &str| {
         let summary = comparison.summaries().into_iter().find(|summary| summary.contender.name == name);
-        summary.and_then(|summary| summary.mean("efficiency_ratio"))
+        summary.and_then(|summary| summary.mean(Metric::EfficiencyRatio))
     };
     let mut claims = vec![
         Claim::new(

@@ -10,6 +10,7 @@ use crate::paper::{Block, Verdict};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
 use gristmill_runtime::deciders::DeciderNames;
+use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::Bytes;
 use gristmill_scheduler::workload::Job;
@@ -138,7 +139,7 @@ pub(super) fn conditions(comparison: &Comparison) -> Vec<String> {
     let slots: u32 = first.workers.iter().map(|worker| worker.slots).sum();
     let slow = first.workers.iter().filter(|worker| worker.speed < 1.0).count();
     let nic = first.workers.iter().find_map(|worker| worker.nic_bytes_per_second);
-    let share = |metric: &str| {
+    let share = |metric: Metric| {
         let summaries = comparison.summaries();
         let shares: Vec<f64> = summaries.iter().filter_map(|summary| summary.mean(metric)).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
@@ -150,8 +151,8 @@ pub(super) fn conditions(comparison: &Comparison) -> Vec<String> {
         first.workers.len(),
         if 0 < slow { format!(", {slow} of them with slower slots") } else { String::new() },
         nic.map_or_else(String::new, |rate| format!(", each shuffle held to {:.1} MB/s", rate as f64 / 1e6)),
-        share("slot_cpu"),
-        share("slot_paced"),
+        share(Metric::SlotCpu),
+        share(Metric::SlotPaced),
     )];
     words.extend(comparison.reservations());
     words

@@ -9,6 +9,7 @@ use crate::compare::{Comparison, Contender, JobRun};
 use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table, Verdict};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
+use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::pairs::{Sizes, Stream};
@@ -225,12 +226,12 @@ fn claim(comparison: &Comparison, place: &str, statement: &str, one: &str, other
 
 /// Pairwise executes fast and waits long.
 fn execution_claim(comparison: &Comparison) -> Claim {
-    let of = |name: &str, metric: &str| {
+    let of = |name: &str, metric: Metric| {
         let summaries = comparison.summaries();
         let found = summaries.iter().find(|summary| summary.contender.name == name);
-        found.and_then(|summary| summary.metrics.get(metric).copied())
+        found.and_then(|summary| summary.metrics.get(&metric).copied())
     };
-    let pairs = [("execution", true), ("waiting", false)].map(|(metric, below)| {
+    let pairs = [(Metric::Execution, true), (Metric::Waiting, false)].map(|(metric, below)| {
         let (one, other) = (of("pairwise", metric)?, of("max-srpt", metric)?);
         let room = one.half_width? + other.half_width?;
         let gap = if below { other.mean - one.mean } else { one.mean - other.mean };

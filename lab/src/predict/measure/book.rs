@@ -9,7 +9,7 @@ use gristmill_scheduler::units::{Bytes, Time};
 pub(super) struct JobBook {
     pub(super) measured: MeasuredJob,
     pub(super) arrived: Time,
-    pub(super) goal: Option<Time>,
+    pub(super) deadline: Option<Time>,
     pub(super) started: Option<Time>,
     pub(super) map_seconds: Vec<Option<f64>>,
     pub(super) reduce_seconds: Vec<Option<f64>>,
@@ -23,7 +23,7 @@ impl JobBook {
         Self {
             measured: unmeasured(job, name, spec),
             arrived,
-            goal: spec.deadline,
+            deadline: spec.deadline,
             started: None,
             map_seconds: vec![None; spec.maps.len()],
             reduce_seconds: vec![None; spec.reduces as usize],
@@ -64,7 +64,7 @@ impl JobBook {
             arrived: seconds(self.arrived),
             map_seconds: filled(&self.map_seconds),
             reduce_seconds: filled(&self.reduce_seconds),
-            terms: JobTerms { goal: self.goal.map(&seconds), ..self.measured.terms },
+            terms: JobTerms { deadline: self.deadline.map(&seconds), ..self.measured.terms },
             started: self.started.map(&seconds),
             maps_done: maps_done.map(&seconds),
             shuffle_done: shuffle_done.map(&seconds),
@@ -87,7 +87,7 @@ fn unmeasured(job: JobId, name: String, spec: &JobSpec) -> MeasuredJob {
         reduce_overheads: vec![None; spec.reduces as usize],
         input_bytes: spec.maps.iter().map(|map| map.bytes.0 as f64).sum(),
         terms: JobTerms {
-            goal: None,
+            deadline: None,
             weight: spec.weight,
             pool: spec.pool,
             pool_weight: spec.pool_weight,

@@ -93,7 +93,7 @@ fn outlook(estimator: &str, slots: Slots, seconds: u64) -> crate::core::Outlook 
     let spec = JobSpec { exact: Some(exact), deadline, ..plain(4, 2) };
     let joined = Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots };
     core.handle(Time::ZERO, &[joined, Event::JobArrived { job: JOB, spec: spec.into() }], &mut Vec::new());
-    core.outlook(JOB).expect("a job with a goal")
+    core.outlook(JOB).expect("a job with a deadline")
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl SlotPriority {
                 Reason::Own("nothing is known of the job until its first map has finished")
             }
             DeadlineState::Adjust => {
-                Reason::Largest { what: "number of slots to add to reach the goal", value }
+                Reason::Largest { what: "number of slots to add to reach the deadline", value }
             }
         }
     }

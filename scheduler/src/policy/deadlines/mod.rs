@@ -41,7 +41,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
         name: "min-scheduler",
         aliases: &["min"],
         paper: "deadlines III, IV",
-        summary: "the slots that jobs need to reach their goals; leaves others idle",
+        summary: "the slots that jobs need to reach their deadlines; leaves others idle",
         parameters: PARAMETERS,
         only_simulated: None,
         make: |arguments| Ok(Box::new(made(Excess::Idle, arguments)?)),
@@ -50,7 +50,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
         name: "max-scheduler",
         aliases: &["max"],
         paper: "deadlines III, IV",
-        summary: "the slots that jobs need to reach their goals, and the rest in the same order",
+        summary: "the slots that jobs need to reach their deadlines, and the rest in the same order",
         parameters: PARAMETERS,
         only_simulated: None,
         make: |arguments| Ok(Box::new(made(Excess::Given, arguments)?)),
@@ -221,7 +221,12 @@ impl Deadlines {
         let aimless = self.waiting.iter().filter(|waiting| waiting.deadline.is_none() && 0.0 < waiting.maps);
         let aimless: BTreeSet<(u64, Handle)> = aimless.map(|waiting| (waiting.seq, waiting.job)).collect();
         for (_, job) in aimless {
-            if !plan.grant(job, Station::Map, Share::All, Reason::Own("no job with a goal needs the slot")) {
+            if !plan.grant(
+                job,
+                Station::Map,
+                Share::All,
+                Reason::Own("no job with a deadline needs the slot"),
+            ) {
                 return false;
             }
         }
@@ -244,7 +249,7 @@ impl Deadlines {
     }
 
     fn give_shuffle(&self, view: View<'_>, plan: &mut Plan<'_>) {
-        let reason = Reason::Own("nearest goal");
+        let reason = Reason::Own("nearest deadline");
         if !plan.feeds() {
             for job in self.fetching.iter() {
                 if !plan.grant(job, Station::Shuffle, Share::All, reason) {
@@ -288,20 +293,20 @@ impl Policy for Deadlines {
         let waiting = &self.waiting[place];
         let turn = self.turn(view, place);
         let Some(deadline) = waiting.deadline else {
-            return vec!["it has no goal: it gets what jobs with one leave".to_owned()];
+            return vec!["it has no deadline: it gets what jobs with one leave".to_owned()];
         };
         let left = deadline - view.now.seconds();
         vec![match turn.state() {
             DeadlineState::Undead => format!(
-                "state UNDEAD: its goal passed {:.1} s ago; expected response time is {:.2} times the one aimed at",
+                "state UNDEAD: its deadline passed {:.1} s ago; expected response time is {:.2} times the one aimed at",
                 -left,
                 turn.urgency()
             ),
             DeadlineState::NoData => format!(
-                "state NODATA: nothing is known of its tasks until its first map has finished; {left:.1} s to its goal"
+                "state NODATA: nothing is known of its tasks until its first map has finished; {left:.1} s to its deadline"
             ),
             DeadlineState::Adjust => format!(
-                "state ADJUST: {left:.1} s to its goal, mean task {:.2} s; it needs {:.2} slots besides the {} it holds",
+                "state ADJUST: {left:.1} s to its deadline, mean task {:.2} s; it needs {:.2} slots besides the {} it holds",
                 waiting.mean.unwrap_or(0.0),
                 turn.urgency(),
                 waiting.running

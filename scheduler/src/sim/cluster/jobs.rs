@@ -136,7 +136,7 @@ fn check(index: u64, job: &Job, before: f64) -> Result<(), SimError> {
     within("input_bytes", job.input_bytes, BYTES_MAX, BYTES)?;
     within("shuffle_bytes", job.shuffle_bytes, BYTES_MAX, BYTES)?;
     within("weight", job.weight, f64::MAX, "a finite number, at least 0")?;
-    job.deadline.map_or(Ok(()), |deadline| within("goal", deadline, SECONDS_MAX, SECONDS))
+    job.deadline.map_or(Ok(()), |deadline| within("deadline", deadline, SECONDS_MAX, SECONDS))
 }
 
 /// The tasks as given, or the work cut into equal ones of this length at most.

@@ -160,7 +160,7 @@ fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
             return refuse("weight", job.weight, "a finite number, at least 0");
         }
         if let Some(deadline) = job.deadline.filter(|deadline| !(0.0..f64::INFINITY).contains(deadline)) {
-            return refuse("goal", deadline, "a finite time, at least 0");
+            return refuse("deadline", deadline, "a finite time, at least 0");
         }
     }
     Ok(())

@@ -53,7 +53,7 @@ fn joins_get_most(place: &str, runs: &[RunRecord]) -> Claim {
 fn meets(runs: &[RunRecord], place: &str, statement: &str, (job, wanted): (usize, bool)) -> Claim {
     let responses = runs.iter().filter_map(|run| {
         let one = run.jobs.get(job)?;
-        Some(one.flow() / (one.goal? - one.arrived))
+        Some(one.flow() / (one.deadline? - one.arrived))
     });
     let response = mean(responses).unwrap_or(f64::NAN);
     let holds: Vec<bool> = met(runs, job).into_iter().map(|met| met == wanted).collect();

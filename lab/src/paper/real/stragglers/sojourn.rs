@@ -4,7 +4,7 @@ use super::Application;
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, RunRecord};
 use crate::paper::{Axis, Cell, Chart, Claim, Column, Series, Table, Verdict};
-use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::metrics::{Interval, Metric};
 use std::collections::BTreeMap;
 
 /// Mean seconds from a job's first launch until its last map is in.
@@ -71,7 +71,7 @@ pub(super) fn table(application: &Application, comparison: &Comparison) -> Table
             fast.into(),
             slow.into(),
             fast.zip(slow).map(|(fast, slow)| slow / fast).into(),
-            summary.metrics.get("flow_mean").copied().into(),
+            summary.metrics.get(&Metric::Flow).copied().into(),
         ]
     });
     Table::new(

@@ -254,7 +254,7 @@ fn bad_settings_and_jobs_are_named() {
         ("work of the shuffle", |job| job.work[Station::Shuffle] = f64::INFINITY),
         ("shuffle_bytes", |job| job.shuffle_bytes = -1.0),
         ("weight", |job| job.weight = -1.0),
-        ("goal", |job| job.deadline = Some(f64::NAN)),
+        ("deadline", |job| job.deadline = Some(f64::NAN)),
     ] {
         let mut bad = good.clone();
         change(&mut bad);

@@ -344,7 +344,7 @@ fn what_cannot_be_simulated_is_named() {
     assert!(with(|job| job.weight = -1.0).starts_with("job 1: `weight` is -1, which is not a finite number"));
     assert!(
         with(|job| job.deadline = Some(f64::NAN))
-            .starts_with("job 1: `goal` is NaN, which is not a finite time")
+            .starts_with("job 1: `deadline` is NaN, which is not a finite time")
     );
     let backward = error(&[job(3, 1, &[]), job(2, 1, &[])]);
     assert_eq!(backward, "job 1: `arrival` is 1, which is not at or after the arrival of the job before it");
