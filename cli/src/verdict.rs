@@ -264,7 +264,9 @@ fn judge_store(error: &StoreError) -> (u8, Option<&'static str>) {
         StoreError::NotEmpty { .. } => {
             (exit::ENVIRONMENT, Some("choose another folder with --out, or go on with --resume"))
         }
-        StoreError::Differs { .. } => (exit::USAGE, Some("choose another folder with --out")),
+        StoreError::Differs { .. } | StoreError::Planned { .. } => {
+            (exit::USAGE, Some("choose another folder with --out"))
+        }
         _ => (exit::ENVIRONMENT, None),
     }
 }

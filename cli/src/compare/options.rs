@@ -35,6 +35,7 @@ pub(super) fn options(
         || PathBuf::from(format!("compare-{}", gristmill_lab::report::names::slug(&file.workload.name)));
     Ok(Options {
         contenders,
+        against: flags.against.clone(),
         repetitions: flags.repeat,
         site,
         folder: flags.out.clone().unwrap_or_else(folder),

@@ -106,6 +106,8 @@ fn interrupted_comparison_goes_on_and_repeats_nothing() {
     // Another cluster is refused, and so is a fresh start.
     let other = arguments.iter().copied().chain(["--resume", "--workers", "3"]);
     sandbox.run(other).expect_code(2).expect_words(&["clusters or workloads that differ", "workers was 2"]);
+    let planned = arguments.iter().copied().chain(["--resume", "--against", "fair"]);
+    sandbox.run(planned).expect_code(2).expect_words(&["planned once there are results"]);
     sandbox.run(arguments).expect_code(3).expect_words(&["exists and is not empty"]);
     let finished = sandbox.run_well(arguments.iter().copied().chain(["--resume"]));
     assert!(finished.stderr.contains("fifo was done before"), "{}", finished.stderr);
@@ -135,6 +137,8 @@ fn mistakes_are_told_before_anything_starts() {
     let missing = "[[job]]\nname = \"wordcount\"\ninputs = [\"none.txt\"]\n";
     refused(missing, "fifo", 4, &["none.txt: is not there", "line 1 of"]);
     let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let planned = ["compare", &workload, "--policy", "fifo,fair", "--against", "max-srpt", "--out", &out];
+    sandbox.run(planned).expect_code(2).expect_words(&["`max-srpt`, which is not compared", "fifo, fair"]);
     let checked = sandbox.run_well(["compare", &workload, "--policy", "fifo", "--check"]).stdout_text();
     assert_eq!(checked.lines().count(), 1 + 6, "{checked}");
 }

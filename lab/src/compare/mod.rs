@@ -7,11 +7,14 @@
 
 mod alone;
 pub mod bound;
+pub mod difference;
 mod error;
 pub mod file;
 mod follow;
 mod gather;
+pub mod holm;
 pub mod metrics;
+pub mod paired;
 mod predicted;
 mod prepare;
 pub mod record;
@@ -57,8 +60,10 @@ pub enum Site {
 /// How a comparison is done.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who is compared, the first being the one that the others are compared with.
+    /// Who is compared.
     pub contenders: Vec<Contender>,
+    /// The contender against which the first of the others is compared as planned; `None`: nothing was planned.
+    pub against: Option<String>,
     /// Runs of each.
     pub repetitions: u32,
     /// Where.
@@ -103,6 +108,8 @@ pub struct Comparison {
     pub setting: Value,
     /// Who was compared.
     pub contenders: Vec<Contender>,
+    /// As [`Options::against`].
+    pub against: Option<String>,
     /// Runs of each that were asked for.
     pub repetitions: u32,
     /// Runs that ended, in the order in which they were done.
@@ -132,6 +139,19 @@ pub fn check(registry: &Registry, workload: &Workload, options: &Options) -> Res
         registry.make_placement(&contender.placement).map_err(|reason| CompareError::Name { reason })?;
         if !names.insert(slug(&contender.name)) {
             return refuse(format!("`{}` is there twice", contender.name));
+        }
+    }
+    if let Some(against) = &options.against {
+        if !options.contenders.iter().any(|contender| contender.name == *against) {
+            let known: Vec<&str> =
+                options.contenders.iter().map(|contender| contender.name.as_str()).collect();
+            return refuse(format!(
+                "nothing can be planned against `{against}`, which is not compared: name one of {}",
+                known.join(", ")
+            ));
+        }
+        if options.contenders.len() < 2 {
+            return refuse(format!("`{against}` is alone: name a policy to compare it with"));
         }
     }
     for job in workload.draw(0)? {
@@ -177,6 +197,7 @@ pub fn run(
         workload: workload.clone(),
         setting,
         contenders: options.contenders.clone(),
+        against: options.against.clone(),
         repetitions: options.repetitions,
         runs: Vec::new(),
         alone: Vec::new(),
@@ -195,6 +216,8 @@ pub fn run(
     Ok(comparison)
 }
 
+#[cfg(test)]
+mod false_verdicts;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -66,6 +66,7 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
         "workload": workload,
         "cluster": site,
         "contenders": options.contenders,
+        "against": options.against,
         "isolated": options.isolated,
         "sync": options.sync,
     })

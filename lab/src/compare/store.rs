@@ -45,6 +45,19 @@ pub enum StoreError {
         /// As it is.
         is: String,
     },
+    /// A comparison may be planned before there are runs, and not after.
+    #[error(
+        "the comparison in {path} was begun with {was} as `against`, not {is}: a comparison that is planned once there \
+         are results is not a planned one"
+    )]
+    Planned {
+        /// The folder.
+        path: PathBuf,
+        /// As it was.
+        was: String,
+        /// As it is.
+        is: String,
+    },
     /// The file system says no.
     #[error("could not {action} {path}")]
     Io {
@@ -103,6 +116,9 @@ impl Store {
             let found = found.map(|found| first_difference("", &found.setting, &is));
             match found {
                 Some(None) => return Ok(store),
+                Some(Some((what, was, is))) if what == "against" => {
+                    return Err(StoreError::Planned { path: store.path, was, is });
+                }
                 Some(Some((what, was, is))) => {
                     return Err(StoreError::Differs { path: store.path, what, was, is });
                 }
@@ -270,6 +286,15 @@ mod tests {
         let words = Store::open(&path, &setting(3), true).unwrap_err().to_string();
         assert!(words.contains("because cluster.workers was 2 there and is 3 now"), "{words}");
         assert!(words.contains("clusters or workloads that differ"), "{words}");
+    }
+
+    #[test]
+    fn comparison_cannot_be_planned_once_it_has_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        Store::open(&path, &json!({"against": null}), false).unwrap();
+        let words = Store::open(&path, &json!({"against": "fair"}), true).unwrap_err().to_string();
+        assert!(words.contains("begun with not set as `against`, not \"fair\""), "{words}");
     }
 
     #[test]

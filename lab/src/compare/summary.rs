@@ -3,9 +3,10 @@
 //! Not here: the metrics of a run (`metrics`), and how numbers are shown (`report`).
 
 use super::Comparison;
+use super::difference::{self, Difference, FlowTimes, Scope};
 use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
-use super::statistics::{Difference, difference, mean};
+use super::statistics::mean;
 use gristmill_scheduler::metrics::comparable::{LATENESS_MAX_MS, OTHERS_BUSY_MAX, OVERCOMMITTED_MAX};
 use gristmill_scheduler::metrics::{Interval, Metric};
 use serde::Serialize;
@@ -88,19 +89,48 @@ impl Comparison {
         }
     }
 
-    /// Every contender against every one before it that shares a repetition with it.
+    /// The comparison that was planned, as (one, other).
+    #[must_use]
+    pub fn planned(&self) -> Option<(&Contender, &Contender)> {
+        let against = self.against.as_ref()?;
+        let other = self.contenders.iter().find(|contender| contender.name == *against)?;
+        Some((self.contenders.iter().find(|contender| *contender != other)?, other))
+    }
+
+    /// Of which jobs and arrivals the runs speak.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        if self.workload.draws_anew() { Scope::AnyDraw } else { Scope::ThisDraw }
+    }
+
+    /// Every contender against every one before it, judged together; the planned comparison first, if there is one.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
-        let mut found = Vec::new();
+        let planned = self.planned();
+        let is_planned = |one, other| planned == Some((one, other)) || planned == Some((other, one));
+        let mut all: Vec<FlowTimes> = Vec::new();
+        all.extend(planned.map(|(one, other)| self.flow_times(one, other, true)));
         for (place, one) in self.contenders.iter().enumerate() {
-            for other in &self.contenders[..place] {
-                let pairs = self.pairs(one, other);
-                if !pairs.is_empty() {
-                    found.push(difference(&one.name, &other.name, &pairs));
-                }
-            }
+            let others = self.contenders[..place].iter().filter(|other| !is_planned(one, other));
+            all.extend(others.map(|other| self.flow_times(one, other, false)));
         }
+        let mut found = difference::differences(self.scope(), &all);
+        found.retain(|difference| difference.share.is_some());
         found
+    }
+
+    /// One contender against another, by their names, as if nothing else were compared: for whoever has planned just
+    /// that. `None` if there are no such contenders, or they share no repetition.
+    #[must_use]
+    pub fn difference(&self, one: &str, other: &str) -> Option<Difference> {
+        let named = |name: &str| self.contenders.iter().find(|contender| contender.name == name);
+        let times = self.flow_times(named(one)?, named(other)?, true);
+        Some(difference::difference(self.scope(), &times)).filter(|difference| difference.share.is_some())
+    }
+
+    fn flow_times(&self, one: &Contender, other: &Contender, planned: bool) -> FlowTimes {
+        let repetitions = self.pairs(one, other);
+        FlowTimes { one: one.name.clone(), other: other.name.clone(), planned, repetitions }
     }
 
     /// Flow times of the same jobs under both, for each repetition that both have.

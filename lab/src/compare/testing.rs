@@ -84,6 +84,7 @@ pub(super) fn comparison(runs: Vec<RunRecord>) -> Comparison {
         workload: Workload::batch("made", vec![Kind::new("synthetic", &[])]),
         setting: serde_json::Value::Null,
         contenders,
+        against: None,
         repetitions: runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0),
         runs,
         alone: Vec::new(),

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 fn options(policies: &[&str]) -> Options {
     Options {
         contenders: policies.iter().map(|policy| contender(policy)).collect(),
+        against: None,
         repetitions: 2,
         site: Site::Given(given()),
         folder: PathBuf::from("nowhere"),
@@ -63,6 +64,12 @@ fn mistakes_are_told_before_anything_starts() {
     assert!(refused(sleeper(), &options(&["fifo", "srpt"])).contains("can only be simulated"));
     assert!(refused(sleeper(), &options(&["fifo", "fifo"])).contains("`fifo` is there twice"));
     assert!(refused(sleeper(), &options(&[])).contains("no policy"));
+    let against = |policies, name: &str| Options { against: Some(name.to_owned()), ..options(policies) };
+    check(&Registry::standard(), &Workload::batch("w", sleeper()), &against(&["fifo", "fair"], "fifo"))
+        .unwrap();
+    let unknown = refused(sleeper(), &against(&["fifo", "fair"], "max-srpt"));
+    assert!(unknown.contains("`max-srpt`, which is not compared: name one of fifo, fair"), "{unknown}");
+    assert!(refused(sleeper(), &against(&["fifo"], "fifo")).contains("`fifo` is alone"));
     assert!(refused(sleeper(), &Options { repetitions: 0, ..options(&["fifo"]) }).contains("0 repetitions"));
     let unknown = refused(vec![Kind::new("wordcuont", &[])], &fine);
     assert!(unknown.contains("did you mean `wordcount`?"), "{unknown}");

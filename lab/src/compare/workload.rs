@@ -232,6 +232,12 @@ impl Workload {
         Ok(jobs)
     }
 
+    /// Whether repetitions differ: they draw anew, and something is drawn.
+    #[must_use]
+    pub fn draws_anew(&self) -> bool {
+        self.redraw && self.draw(0) != self.draw(1)
+    }
+
     /// The kind of each job, in the order of the list.
     fn kinds_in_order(&self, seed: u64) -> Result<Vec<usize>, DrawError> {
         let mut kinds = Vec::new();
@@ -351,6 +357,10 @@ mod tests {
         workload.redraw = true;
         assert_ne!(workload.draw(0), workload.draw(1));
         assert_eq!(workload.draw(1), workload.draw(1));
+        assert!(workload.draws_anew());
+        let listed =
+            Workload { redraw: true, ..Workload::batch("listed", vec![Kind::new("synthetic", &[])]) };
+        assert!(!listed.draws_anew(), "there is nothing to draw");
     }
 
     #[test]

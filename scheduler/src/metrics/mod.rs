@@ -6,6 +6,7 @@ pub mod comparable;
 mod declared;
 mod sketch;
 mod statistics;
+pub mod student;
 mod times;
 
 pub use collect::{Bucket, CollectSettings, Collector, RunMetrics, SLOWDOWN_EDGES};

@@ -3,8 +3,8 @@
 //! Not here: runs themselves, which the folder has already.
 
 use super::page::sections;
+use crate::compare::difference::Difference;
 use crate::compare::record::{JobRun, Predicted, RunRecord};
-use crate::compare::statistics::Difference;
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
 use crate::compare::{Comparison, Store};
@@ -28,6 +28,7 @@ struct Results<'a> {
     summaries: Vec<Summary>,
     differences: Vec<Difference>,
     verdicts: Vec<String>,
+    correction: Option<String>,
     reservations: Vec<String>,
     comparison: &'a Comparison,
 }
@@ -64,6 +65,7 @@ pub fn write(
         summaries: comparison.summaries(),
         differences: comparison.differences(),
         verdicts: super::verdicts(comparison),
+        correction: super::correction(comparison),
         reservations: comparison.reservations(),
         comparison: &without_curves(comparison),
     };

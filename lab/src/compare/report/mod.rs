@@ -13,4 +13,4 @@ mod tests;
 
 pub use files::{REPORT, SCHEMA, write};
 pub use page::sections;
-pub use text::{table, verdicts};
+pub use text::{correction, table, verdicts};

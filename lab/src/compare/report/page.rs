@@ -3,8 +3,9 @@
 //! Not here: charts, and the page around the sections.
 
 use super::charts;
-use super::text::{columns, verdicts};
+use super::text::{columns, correction, verdicts};
 use crate::compare::Comparison;
+use crate::compare::difference::Difference;
 use crate::compare::record::RunRecord;
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
@@ -145,6 +146,7 @@ fn meanings(summaries: &[Summary]) -> Section {
 
 fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let mut text = verdicts(comparison);
+    text.extend(correction(comparison).map(|words| sentence(&words)));
     text.extend(comparison.reservations());
     if comparison.interrupted {
         text.push("The comparison was interrupted: this is what was done until then.".to_owned());
@@ -152,42 +154,62 @@ fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
     text.push(
         "Means over repetitions, ± half the width of the 95 % interval (Student's t over repetitions, \
          because jobs of one run depend on each other). Differences are of the same jobs of the same \
-         repetition, as a share of the other policy's mean flow time."
+         repetition, as a share of the other policy's mean flow time; ratios are averaged as logarithms. \
+         An interval is as wide as its verdict is strict: a comparison judged at 1 % has one of 99 %."
             .to_owned(),
     );
+    let mut blocks = vec![metric_table("result", "What came out", &RESULT, summaries)];
     let differences = comparison.differences();
-    let mut table = Table::new(
-        "differences",
-        "Paired differences of flow time",
+    if !differences.is_empty() {
+        blocks.push(difference_table(&differences));
+    }
+    Section::new("result", "Result", text, blocks)
+}
+
+/// Words that begin with a capital letter and end with a full stop.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
+fn difference_table(differences: &[Difference]) -> Block {
+    let percent = |share: f64| Cell::number(100.0 * share);
+    let row = |one: &Difference| {
         vec![
-            Column::new("policy", ""),
-            Column::new("against", ""),
-            Column::new("difference", "%"),
-            Column::new("jobs that were faster", ""),
-            Column::new("jobs", ""),
-            Column::new("verdict", ""),
-        ],
-        Vec::new(),
-    );
-    for one in &differences {
-        let share = one.share.map_or(Cell::Empty, |share| Cell::Number {
-            value: 100.0 * share.mean,
-            half_width: share.half_width.map(|half_width| 100.0 * half_width),
-        });
-        table.rows.push(vec![
             Cell::text(format!("`{}`", one.one)),
             Cell::text(format!("`{}`", one.other)),
-            share,
+            Cell::text(if one.planned { "planned" } else { "" }),
+            one.share.map_or(Cell::Empty, percent),
+            one.interval.map_or(Cell::Empty, |interval| percent(interval[0])),
+            one.interval.map_or(Cell::Empty, |interval| percent(interval[1])),
+            percent(one.level),
+            one.chance.map_or(Cell::Empty, percent),
+            Cell::number(one.repetitions as f64),
             Cell::number(one.faster as f64),
             Cell::number(one.pairs as f64),
             Cell::text(one.words()),
-        ]);
-    }
-    let mut blocks = vec![metric_table("result", "What came out", &RESULT, summaries)];
-    if !differences.is_empty() {
-        blocks.push(Block::Table(table));
-    }
-    Section::new("result", "Result", text, blocks)
+        ]
+    };
+    Block::Table(Table::new(
+        "differences",
+        "Paired differences of the mean flow time: what is judged",
+        Column::list(&[
+            ("policy", ""),
+            ("against", ""),
+            ("", ""),
+            ("difference", "%"),
+            ("from", "%"),
+            ("to", "%"),
+            ("judged at", "%"),
+            ("by chance", "%"),
+            ("repetitions", ""),
+            ("jobs that were faster", ""),
+            ("jobs", ""),
+            ("verdict", ""),
+        ]),
+        differences.iter().map(row).collect(),
+    ))
 }
 
 fn flow(comparison: &Comparison) -> Section {

@@ -52,7 +52,10 @@ fn page_has_all_sections_and_says_what_is_shown() {
         "metrics",
     ];
     assert_eq!(ids, expected);
-    assert_eq!(found[0].text[0], "max-srpt is faster than fifo by 25 % (24 to 25 %)");
+    assert_eq!(
+        found[0].text[0],
+        "max-srpt is faster than fifo by 25 % (24 to 25 %), for this draw of jobs and arrivals only"
+    );
     let charts =
         found.iter().flat_map(|section| &section.blocks).filter(|block| matches!(block, Block::Chart(_)));
     assert!(9 <= charts.count());

@@ -3,6 +3,8 @@
 //! Not here: pages.
 
 use crate::compare::Comparison;
+use crate::compare::difference::Difference;
+use crate::compare::holm::{FALSE_MAX, PLANNED_SHARE};
 use crate::compare::summary::Summary;
 use crate::report::number;
 use gristmill_scheduler::metrics::{Interval, Metric};
@@ -64,12 +66,49 @@ fn with_error(simulated: f64, real: f64) -> String {
     format!("{} ({})", number::number(simulated), number::percent((simulated - real) / real))
 }
 
-/// What each pair of policies shows, in sentences; with more than three policies only against the first one.
+/// What each pair of policies shows, in sentences, what was planned first; with more than three policies only against
+/// the one that was named, or else the first.
 #[must_use]
 pub fn verdicts(comparison: &Comparison) -> Vec<String> {
-    let first = comparison.contenders.first().map(|contender| contender.name.as_str());
+    let first = comparison.contenders.first().map(|contender| &contender.name);
+    let reference = comparison.against.as_ref().or(first);
     let few = comparison.contenders.len() <= 3;
-    let differences = comparison.differences();
-    let shown = differences.iter().filter(|difference| few || Some(difference.other.as_str()) == first);
-    shown.map(|difference| difference.words()).collect()
+    let differences = comparison.differences().into_iter();
+    let named = |one: &Difference| Some(&one.one) == reference || Some(&one.other) == reference;
+    let shown = differences.filter(|difference| few || named(difference));
+    let words = |difference: Difference| match difference.planned {
+        true => format!("planned: {}", difference.words()),
+        false => difference.words(),
+    };
+    shown.map(words).collect()
+}
+
+/// How the verdicts of a page of several comparisons are kept from showing by chance; `None` of a single comparison.
+#[must_use]
+pub fn correction(comparison: &Comparison) -> Option<String> {
+    let policies = comparison.contenders.len();
+    let all = policies * policies.saturating_sub(1) / 2;
+    if all < 2 {
+        return None;
+    }
+    let percent = |share: f64| number::number(100.0 * share);
+    let page = format!(
+        "so that with equal policies a false \"faster\" or \"slower\" stands on at most {} % of such pages",
+        percent(FALSE_MAX)
+    );
+    Some(match comparison.planned() {
+        None => format!(
+            "none of the {all} comparisons was planned (--against), so all are corrected (Holm), {page}"
+        ),
+        Some((one, other)) => format!(
+            "planned was {} against {}, judged at {} %; the {} other comparisons are corrected (Holm): they share {} %, \
+             and {} % once the planned one shows a difference, {page}",
+            one.name,
+            other.name,
+            percent(FALSE_MAX * PLANNED_SHARE),
+            all - 1,
+            percent(FALSE_MAX * (1.0 - PLANNED_SHARE)),
+            percent(FALSE_MAX),
+        ),
+    })
 }

@@ -3,7 +3,7 @@
 //!
 //! Not here: any paper.
 
-use crate::compare::statistics::{Difference, Shown};
+use crate::compare::difference::Shown;
 use crate::compare::workload::{Amount, Arrivals, Order};
 use crate::compare::{Comparison, Contender, Workload, report, workload::Kind};
 use crate::paper::{Block, Verdict};
@@ -175,14 +175,9 @@ fn judged(
     others: &[&str],
     [claimed, contrary]: [Shown; 2],
 ) -> (Verdict, String) {
-    let differences = comparison.differences();
-    let found: Vec<(Shown, String)> = others
-        .iter()
-        .filter_map(|other| {
-            let (difference, shown) = oriented(&differences, one, other)?;
-            Some((shown, difference.words()))
-        })
-        .collect();
+    let differences = others.iter().filter_map(|other| comparison.difference(one, other));
+    let found: Vec<(Shown, String)> =
+        differences.map(|difference| (difference.shown, difference.words())).collect();
     if found.is_empty() {
         return (Verdict::Open, "Not run at this scale.".to_owned());
     }
@@ -198,21 +193,4 @@ fn judged(
     };
     let words: Vec<String> = found.into_iter().map(|(_, words)| words).collect();
     (verdict, format!("{}.", words.join("; ")))
-}
-
-/// The difference between two contenders and what it shows of the one.
-fn oriented<'a>(differences: &'a [Difference], one: &str, other: &str) -> Option<(&'a Difference, Shown)> {
-    let between = |a: &str, b: &str| differences.iter().find(|found| found.one == a && found.other == b);
-    match (between(one, other), between(other, one)) {
-        (Some(found), _) => Some((found, found.shown)),
-        (_, Some(found)) => {
-            let shown = match found.shown {
-                Shown::Faster => Shown::Slower,
-                Shown::Slower => Shown::Faster,
-                same => same,
-            };
-            Some((found, shown))
-        }
-        _ => None,
-    }
 }

@@ -81,6 +81,7 @@ impl RealContext<'_> {
     ) -> anyhow::Result<Comparison> {
         let options = Options {
             contenders,
+            against: None,
             repetitions,
             site: Site::Embedded(cluster.clone()),
             folder: self.folder.join(name),

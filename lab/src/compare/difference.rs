@@ -1,0 +1,265 @@
+//! How the mean flow times under two policies differ, and the words for what that shows.
+//!
+//! Not here: the statistics (`paired`), and which of several differences may be said to show something (`holm`).
+
+use super::holm::{Candidate, FALSE_MAX, Judgement, judge};
+use super::paired::{Contrast, Paired};
+use super::statistics::mean;
+use serde::Serialize;
+
+/// How the mean flow time under one policy differs from that under another, as a share of the other's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Difference {
+    /// One policy.
+    pub one: String,
+    /// The other, of whose mean the difference is a share.
+    pub other: String,
+    /// Whether this comparison was planned before anything was run (`--against`).
+    pub planned: bool,
+    /// Mean over repetitions, ratios averaged as logarithms; below 0 if the one is faster. `None` if they share no
+    /// repetition.
+    pub share: Option<f64>,
+    /// Its interval, of 1 less the level; `None` of fewer than two repetitions.
+    pub interval: Option<[f64; 2]>,
+    /// The chance of this difference or a larger one if the two were alike; `None` of fewer than two repetitions.
+    pub chance: Option<f64>,
+    /// The chance below which it shows something: 5 %, less where several comparisons stand on one page.
+    pub level: f64,
+    /// Repetitions that both have.
+    pub repetitions: u64,
+    /// Jobs, paired with themselves under the other policy, that were faster under the one.
+    pub faster: usize,
+    /// Pairs of jobs.
+    pub pairs: usize,
+    /// What it shows.
+    pub shown: Shown,
+    /// Of which jobs and arrivals it speaks.
+    pub scope: Scope,
+}
+
+/// What a difference shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// The interval lies below 0.
+    Faster,
+    /// The interval lies above 0.
+    Slower,
+    /// The interval holds 0.
+    Nothing,
+    /// There is no interval: fewer than two repetitions.
+    TooFew,
+}
+
+/// Of which jobs and arrivals a comparison speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Of all that the workload may draw: every repetition drew its own.
+    AnyDraw,
+    /// Of the jobs and arrivals that all repetitions met, and of no others.
+    ThisDraw,
+}
+
+/// Two policies with the flow times of the same jobs under both, (one, other), for each repetition that both have.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowTimes {
+    /// One policy.
+    pub one: String,
+    /// The other.
+    pub other: String,
+    /// Whether their comparison was planned.
+    pub planned: bool,
+    /// By repetition.
+    pub repetitions: Vec<Vec<(f64, f64)>>,
+}
+
+impl FlowTimes {
+    /// Mean flow times under both, by repetition.
+    fn means(&self) -> Vec<(f64, f64)> {
+        let of = |pairs: &Vec<(f64, f64)>| {
+            Some((mean(pairs.iter().map(|pair| pair.0))?, mean(pairs.iter().map(|pair| pair.1))?))
+        };
+        self.repetitions.iter().filter_map(of).collect()
+    }
+
+    fn paired(&self) -> Option<Paired> {
+        Paired::of(Contrast::Ratio, &self.means())
+    }
+
+    fn difference(&self, scope: Scope, judged: Judgement) -> Difference {
+        let paired = self.paired();
+        let interval = paired.and_then(|paired| paired.interval(judged.level));
+        let share = paired.map(|paired| paired.mean());
+        let shown = match (interval, share) {
+            (None, _) | (_, None) => Shown::TooFew,
+            (_, Some(share)) if judged.shows && share < 0.0 => Shown::Faster,
+            (_, Some(_)) if judged.shows => Shown::Slower,
+            _ => Shown::Nothing,
+        };
+        let pairs = || self.repetitions.iter().flatten();
+        Difference {
+            one: self.one.clone(),
+            other: self.other.clone(),
+            planned: self.planned,
+            share,
+            interval,
+            chance: paired.and_then(|paired| paired.chance()),
+            level: judged.level,
+            repetitions: paired.map_or(0, |paired| paired.pairs()),
+            faster: pairs().filter(|(one, other)| one < other).count(),
+            pairs: pairs().count(),
+            shown,
+            scope,
+        }
+    }
+}
+
+/// Judges all comparisons of a page together.
+#[must_use]
+pub fn differences(scope: Scope, all: &[FlowTimes]) -> Vec<Difference> {
+    let candidate = |times: &FlowTimes| Candidate {
+        chance: times.paired().and_then(|paired| paired.chance()),
+        planned: times.planned,
+    };
+    let candidates: Vec<Candidate> = all.iter().map(candidate).collect();
+    let judged = judge(&candidates);
+    all.iter().zip(judged).map(|(times, judged)| times.difference(scope, judged)).collect()
+}
+
+/// Judges one comparison as if it stood alone.
+#[must_use]
+pub fn difference(scope: Scope, times: &FlowTimes) -> Difference {
+    let chance = times.paired().and_then(|paired| paired.chance());
+    let shows = chance.is_some_and(|chance| chance < FALSE_MAX);
+    times.difference(scope, Judgement { level: FALSE_MAX, shows })
+}
+
+impl Difference {
+    /// In a sentence, without a full stop.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { one, other, share, shown, .. } = self;
+        let Some(share) = *share else { return format!("{one} and {other} share no repetition") };
+        let Some([low, high]) = self.interval else {
+            return format!(
+                "no difference shown between {one} and {other}: one repetition has no interval ({} %)",
+                signed(share, decimals(&[share]))
+            );
+        };
+        let decimals = decimals(&[share, low, high]);
+        let percent = |share: f64| format!("{:.decimals$}", 100.0 * share.abs());
+        let difference = match shown {
+            Shown::Faster => {
+                let (share, low, high) = (percent(share), percent(low), percent(high));
+                format!("{one} is faster than {other} by {share} % ({high} to {low} %)")
+            }
+            Shown::Slower => {
+                let (share, low, high) = (percent(share), percent(low), percent(high));
+                format!("{one} is slower than {other} by {share} % ({low} to {high} %)")
+            }
+            Shown::Nothing | Shown::TooFew => format!(
+                "no difference shown between {one} and {other} ({} to {} %)",
+                signed(low, decimals),
+                signed(high, decimals)
+            ),
+        };
+        match self.scope {
+            Scope::AnyDraw => format!("{difference}, jobs and arrivals drawn anew each time"),
+            Scope::ThisDraw => format!("{difference}, for this draw of jobs and arrivals only"),
+        }
+    }
+}
+
+/// Digits after the point: one where all shares are small.
+fn decimals(shares: &[f64]) -> usize {
+    const SMALL: f64 = 0.1;
+    usize::from(shares.iter().all(|share| share.abs() < SMALL))
+}
+
+fn signed(share: f64, decimals: usize) -> String {
+    let text = format!("{:+.decimals$}", 100.0 * share);
+    // What rounds to nothing has no sign.
+    if text.trim_start_matches(['+', '-']).chars().all(|digit| ['0', '.'].contains(&digit)) {
+        return "0".to_owned();
+    }
+    text.replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One job in each repetition, whose flow times have these ratios.
+    fn times(one: &str, other: &str, ratios: &[f64]) -> FlowTimes {
+        let repetitions = ratios.iter().map(|&ratio| vec![(2.0 * ratio, 2.0), (8.0 * ratio, 8.0)]).collect();
+        FlowTimes { one: one.to_owned(), other: other.to_owned(), planned: false, repetitions }
+    }
+
+    fn alone(ratios: &[f64]) -> Difference {
+        difference(Scope::ThisDraw, &times("a", "b", ratios))
+    }
+
+    #[test]
+    fn interval_below_zero_is_faster_and_above_it_slower() {
+        let faster = alone(&[0.90, 0.88, 0.86]);
+        assert_eq!((faster.shown, faster.faster, faster.pairs), (Shown::Faster, 6, 6));
+        assert_eq!(
+            faster.words(),
+            "a is faster than b by 12 % (7 to 17 %), for this draw of jobs and arrivals only"
+        );
+        let slower = alone(&[1.0 / 0.90, 1.0 / 0.88, 1.0 / 0.86]);
+        assert_eq!(slower.shown, Shown::Slower);
+        assert!(slower.words().starts_with("a is slower than b by 14 % (7 to 20 %)"), "{}", slower.words());
+    }
+
+    #[test]
+    fn interval_that_holds_zero_shows_no_difference() {
+        let found = alone(&[0.91, 1.1, 1.0]);
+        assert_eq!(found.shown, Shown::Nothing);
+        assert!(
+            found.words().starts_with("no difference shown between a and b (−21 to +27 %)"),
+            "{}",
+            found.words()
+        );
+        let near = alone(&[0.98, 0.98, 0.96, 1.01]);
+        assert!(near.words().contains("(−5.0 to +1.6 %)"), "{}", near.words());
+    }
+
+    #[test]
+    fn single_repetition_shows_nothing_however_large_the_difference() {
+        let found = alone(&[0.1]);
+        assert_eq!(found.shown, Shown::TooFew);
+        assert!(found.words().contains("one repetition has no interval (−90 %)"), "{}", found.words());
+        assert_eq!(alone(&[]).words(), "a and b share no repetition");
+    }
+
+    #[test]
+    fn interval_of_huge_and_noisy_differences_stays_above_minus_a_hundred_percent() {
+        let [low, high] = alone(&[0.01, 0.9, 0.02]).interval.unwrap();
+        assert!(-1.0 < low && 1.0 < high, "{low} to {high}");
+    }
+
+    #[test]
+    fn what_shows_alone_shows_nothing_among_nine_others_that_show_nothing() {
+        let real = [0.90, 0.88, 0.86];
+        let mut page: Vec<FlowTimes> = (0..9).map(|_| times("c", "d", &[0.91, 1.1, 1.0])).collect();
+        page.push(times("a", "b", &real));
+        let found = differences(Scope::AnyDraw, &page);
+        assert_eq!(found[9].shown, Shown::Nothing, "chance {:?}", found[9].chance);
+        assert!(found[9].interval.unwrap()[1] > 0.0, "the interval must agree with the verdict");
+        assert!(found[9].words().ends_with("jobs and arrivals drawn anew each time"));
+        assert_eq!(alone(&real).shown, Shown::Faster);
+        page[9].planned = true;
+        assert_eq!(differences(Scope::AnyDraw, &page)[9].shown, Shown::Faster, "it was planned");
+    }
+
+    #[test]
+    fn words_say_of_which_draw_they_speak() {
+        let times = times("a", "b", &[0.90, 0.88, 0.86]);
+        assert!(difference(Scope::AnyDraw, &times).words().ends_with("drawn anew each time"));
+        assert!(
+            difference(Scope::ThisDraw, &times).words().ends_with("for this draw of jobs and arrivals only")
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! Pages of made-up runs, through the code that judges real ones: equal policies get a false verdict on at most one page
+//! in twenty, and a real difference is found.
+//!
+//! Every page has a seed of its own, which is printed where it shows something.
+
+use super::Comparison;
+use super::difference::Shown;
+use super::report::verdicts;
+use super::testing::{comparison, job, run};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+const PAGES: u64 = 200;
+
+/// Of 200 pages that each show something with a chance of 5 %, more than this many do so with a chance of 0.1 %
+/// (binomial: a mean of 10, a standard deviation of 3.1).
+const FALSE_PAGES_MAX: usize = 20;
+
+/// Jobs of a run.
+const JOBS: usize = 8;
+
+/// A page to be made up.
+#[derive(Clone, Copy)]
+struct Made<'a> {
+    /// How long jobs take under each policy, beside the first.
+    factors: &'a [f64],
+    repetitions: u32,
+    /// Whether the second policy is planned to be compared with the first.
+    planned: bool,
+    /// Standard deviation of what a run adds to the logarithms of its flow times.
+    noise: f64,
+}
+
+/// About normal, of mean 0 and deviation 1: twelve uniform draws.
+fn normal(draws: &mut ChaCha8Rng) -> f64 {
+    (0..12).map(|_| (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
+}
+
+impl Made<'_> {
+    /// Every repetition has its own draw of jobs and its own drift, every run its noise, and every job of a run some more.
+    fn page(&self, seed: u64) -> Comparison {
+        let mut draws = ChaCha8Rng::seed_from_u64(seed);
+        let mut runs = Vec::new();
+        for repetition in 0..self.repetitions {
+            let drift = (0.3 * normal(&mut draws)).exp();
+            let sizes: Vec<f64> = (0..JOBS).map(|_| (0.8 * normal(&mut draws)).exp()).collect();
+            for (policy, factor) in self.factors.iter().enumerate() {
+                let noise = (self.noise * normal(&mut draws)).exp();
+                let jobs = sizes.iter().enumerate().map(|(place, size)| {
+                    let own = (self.noise * normal(&mut draws)).exp();
+                    job(place, place as f64, place as f64 + size * drift * noise * own * factor)
+                });
+                runs.push(run(&format!("policy-{policy}"), repetition, jobs.collect()));
+            }
+        }
+        let mut page = comparison(runs);
+        page.against = self.planned.then(|| "policy-0".to_owned());
+        page
+    }
+
+    /// Pages on which something that is not so is said to be shown.
+    fn false_pages(&self, first_seed: u64) -> usize {
+        let mut count = 0;
+        for seed in first_seed..first_seed + PAGES {
+            let page = self.page(seed);
+            let differences = page.differences();
+            let wrong = differences.iter().find(|one| matches!(one.shown, Shown::Faster | Shown::Slower));
+            if let Some(wrong) = wrong {
+                println!("seed {seed}: {} (chance {:?})", wrong.words(), wrong.chance);
+                count += 1;
+            }
+        }
+        println!(
+            "{} equal policies, {} repetitions, planned {}, seeds from {first_seed}: {count} of {PAGES} pages",
+            self.factors.len(),
+            self.repetitions,
+            self.planned
+        );
+        count
+    }
+}
+
+#[test]
+fn three_equal_policies_get_a_false_verdict_on_at_most_five_percent_of_pages() {
+    for (repetitions, planned, seed) in
+        [(3, false, 0), (5, false, 1_000), (5, true, 2_000), (12, true, 3_000)]
+    {
+        let made = Made { factors: &[1.0; 3], repetitions, planned, noise: 0.05 };
+        let count = made.false_pages(seed);
+        assert!(count <= FALSE_PAGES_MAX, "{count} pages of 200, seeds from {seed}");
+    }
+}
+
+#[test]
+fn five_equal_policies_get_a_false_verdict_on_at_most_five_percent_of_pages() {
+    for (planned, seed) in [(false, 4_000), (true, 5_000)] {
+        let made = Made { factors: &[1.0; 5], repetitions: 5, planned, noise: 0.05 };
+        let count = made.false_pages(seed);
+        assert!(count <= FALSE_PAGES_MAX, "{count} pages of 200, seeds from {seed}");
+    }
+}
+
+#[test]
+fn equal_policies_beside_a_faster_one_get_a_false_verdict_on_at_most_five_percent_of_pages() {
+    let made = Made { factors: &[1.0, 0.5, 1.0], repetitions: 5, planned: true, noise: 0.05 };
+    let wrong = |seed: u64| {
+        let found = made.page(seed).differences();
+        let equal = found.iter().find(|one| !one.words().contains("policy-1")).unwrap();
+        assert_eq!(equal.pairs, 5 * JOBS);
+        matches!(equal.shown, Shown::Faster | Shown::Slower)
+    };
+    let seeds: Vec<u64> = (6_000..6_000 + PAGES).filter(|&seed| wrong(seed)).collect();
+    assert!(seeds.len() <= FALSE_PAGES_MAX, "seeds {seeds:?}");
+}
+
+#[test]
+fn five_comparisons_that_are_not_corrected_would_err_on_far_more_pages() {
+    let made = Made { factors: &[1.0; 5], repetitions: 5, planned: false, noise: 0.05 };
+    let shows = |page: &Comparison, one: usize, other: usize| {
+        let found = page.difference(&format!("policy-{one}"), &format!("policy-{other}")).unwrap();
+        matches!(found.shown, Shown::Faster | Shown::Slower)
+    };
+    let errs = |seed: u64| {
+        let page = made.page(seed);
+        (0..5).any(|one| (0..one).any(|other| shows(&page, one, other)))
+    };
+    let count = (4_000..4_000 + PAGES).filter(|&seed| errs(seed)).count();
+    println!("{count} of {PAGES} pages, seeds from 4000");
+    assert!(2 * FALSE_PAGES_MAX < count, "{count}: then the correction would not be needed");
+}
+
+#[test]
+fn real_difference_is_found_planned_or_not() {
+    for (planned, seed) in [(false, 7_000), (true, 8_000)] {
+        let made = Made { factors: &[1.0, 0.85, 1.0], repetitions: 8, planned, noise: 0.05 };
+        let found = |seed: u64| {
+            let page = made.page(seed);
+            verdicts(&page).iter().any(|words| words.contains("policy-1 is faster than policy-0"))
+        };
+        let missed: Vec<u64> = (seed..seed + PAGES).filter(|&seed| !found(seed)).collect();
+        println!("planned {planned}: missed on {} of {PAGES} pages, seeds {missed:?}", missed.len());
+        assert!(missed.len() < PAGES as usize / 10, "missed with seeds {missed:?}");
+    }
+}
+
+#[test]
+fn single_repetition_never_gets_a_verdict() {
+    let made = Made { factors: &[1.0, 0.1, 10.0], repetitions: 1, planned: true, noise: 0.05 };
+    let page = made.page(9_000);
+    assert!(page.differences().iter().all(|one| one.shown == Shown::TooFew));
+    assert!(verdicts(&page).iter().all(|words| words.contains("no difference shown")), "seed 9000");
+}

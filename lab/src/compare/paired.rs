@@ -1,0 +1,165 @@
+//! One number under two policies, pair by pair: how far apart they are, the interval, and the chance of seeing as much
+//! if they were alike.
+//!
+//! A pair is a repetition, in which both met the same jobs: jobs of one run depend on each other, repetitions do not.
+//! Not here: what is judged by it (`difference`), and several comparisons together (`holm`).
+
+use gristmill_scheduler::metrics::{Moments, student};
+
+/// How two values are set against each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contrast {
+    /// By their ratio less 1. Ratios are averaged as logarithms, so that twice and half cancel and no interval reaches
+    /// -100 %.
+    Ratio,
+    /// By what one is more than the other, in the unit of both: for numbers that may be 0.
+    More,
+}
+
+/// The pairs of two policies as one number with its error.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Paired {
+    contrast: Contrast,
+    /// On the scale on which it is averaged.
+    moments: Moments,
+}
+
+impl Paired {
+    /// Of pairs (one, other); pairs of which no logarithm can be taken are left out of ratios. `None` without pairs.
+    #[must_use]
+    pub fn of(contrast: Contrast, pairs: &[(f64, f64)]) -> Option<Self> {
+        let contrasts = pairs.iter().map(|&(one, other)| match contrast {
+            Contrast::Ratio => (one / other).ln(),
+            Contrast::More => one - other,
+        });
+        let moments: Moments = contrasts.filter(|contrast| contrast.is_finite()).collect();
+        (0 < moments.count()).then_some(Self { contrast, moments })
+    }
+
+    /// Pairs that count.
+    #[must_use]
+    pub fn pairs(&self) -> u64 {
+        self.moments.count()
+    }
+
+    /// The mean: a share of the other's value, or a difference.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.shown(self.moments.mean().unwrap_or(0.0))
+    }
+
+    /// The chance that pairs which are alike but for noise are as far apart as these (Student's t, both sides); `None`
+    /// of fewer than two pairs.
+    #[must_use]
+    pub fn chance(&self) -> Option<f64> {
+        let (mean, error, freedom) = self.tested()?;
+        // All pairs agree to the last digit: then nothing is noise.
+        if error <= 0.0 {
+            return Some(if mean == 0.0 { 1.0 } else { 0.0 });
+        }
+        Some(student::two_sided(mean / error, freedom))
+    }
+
+    /// The interval in which the mean lies but for this chance; `None` of fewer than two pairs.
+    #[must_use]
+    pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
+        let (mean, error, freedom) = self.tested()?;
+        let half = if error <= 0.0 { 0.0 } else { student::critical(level, freedom) * error };
+        Some([self.shown(mean - half), self.shown(mean + half)])
+    }
+
+    /// The standard deviation from pair to pair, of logarithms for ratios; `None` of fewer than two pairs.
+    #[must_use]
+    pub fn deviation(&self) -> Option<f64> {
+        self.moments.variance().map(f64::sqrt)
+    }
+
+    /// The mean, its standard error, and degrees of freedom.
+    fn tested(&self) -> Option<(f64, f64, u64)> {
+        let count = self.moments.count();
+        let error = (self.moments.variance()? / count as f64).sqrt();
+        Some((self.moments.mean()?, error, count - 1))
+    }
+
+    fn shown(&self, value: f64) -> f64 {
+        match self.contrast {
+            Contrast::Ratio => value.exp_m1(),
+            Contrast::More => value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ratios_of_known_numbers_have_students_interval_of_their_logarithms() {
+        // Logarithms of -0.1, -0.2 and -0.3: mean -0.2, error 0.1 / √3, quantile 4.302653.
+        let pairs: Vec<(f64, f64)> =
+            [-0.1_f64, -0.2, -0.3].iter().map(|log| (5.0 * log.exp(), 5.0)).collect();
+        let paired = Paired::of(Contrast::Ratio, &pairs).unwrap();
+        assert!((paired.mean() - (-0.2_f64).exp_m1()).abs() < 1e-12);
+        let [low, high] = paired.interval(0.05).unwrap();
+        let half = 4.302_653 * 0.1 / 3.0_f64.sqrt();
+        assert!((low - (-0.2 - half).exp_m1()).abs() < 1e-6 && (high - (-0.2 + half).exp_m1()).abs() < 1e-6);
+        // t = 3.4641 with two degrees of freedom.
+        assert!((paired.chance().unwrap() - 0.074_180).abs() < 1e-5, "{:?}", paired.chance());
+    }
+
+    #[test]
+    fn twice_and_half_cancel() {
+        let paired = Paired::of(Contrast::Ratio, &[(2.0, 1.0), (1.0, 2.0)]).unwrap();
+        assert!(paired.mean().abs() < 1e-12);
+        let more = Paired::of(Contrast::More, &[(2.0, 1.0), (1.0, 2.0)]).unwrap();
+        assert_eq!(more.mean(), 0.0);
+    }
+
+    #[test]
+    fn pairs_that_agree_to_the_last_digit_are_no_noise() {
+        let same = Paired::of(Contrast::More, &[(100.0, 100.0); 3]).unwrap();
+        assert_eq!((same.chance(), same.interval(0.05)), (Some(1.0), Some([0.0, 0.0])));
+        let other = Paired::of(Contrast::More, &[(100.0, 90.0); 3]).unwrap();
+        assert_eq!((other.chance(), other.interval(0.05)), (Some(0.0), Some([10.0, 10.0])));
+    }
+
+    #[test]
+    fn single_pair_has_a_mean_and_neither_interval_nor_chance() {
+        let one = Paired::of(Contrast::Ratio, &[(3.0, 2.0)]).unwrap();
+        assert_eq!((one.mean(), one.interval(0.05), one.chance()), (0.5, None, None));
+        assert_eq!(Paired::of(Contrast::Ratio, &[]), None);
+        assert_eq!(Paired::of(Contrast::Ratio, &[(0.0, 0.0), (1.0, 0.0)]), None, "no logarithms");
+    }
+
+    proptest! {
+        #[test]
+        fn interval_holds_the_mean_and_stays_above_minus_a_hundred_percent(
+            pairs in prop::collection::vec((1e-3..1e3_f64, 1e-3..1e3_f64), 2..20), level in 1e-4..0.5_f64,
+        ) {
+            let paired = Paired::of(Contrast::Ratio, &pairs).unwrap();
+            let [low, high] = paired.interval(level).unwrap();
+            prop_assert!(-1.0 <= low && low <= paired.mean() && paired.mean() <= high);
+        }
+
+        #[test]
+        fn interval_leaves_out_zero_where_the_chance_is_below_its_level(
+            pairs in prop::collection::vec((1.0..1.5_f64, 1.0..1.5_f64), 2..12), level in 1e-3..0.5_f64,
+        ) {
+            let paired = Paired::of(Contrast::Ratio, &pairs).unwrap();
+            let [low, high] = paired.interval(level).unwrap();
+            let chance = paired.chance().unwrap();
+            prop_assume!(1e-6 < (chance - level).abs());
+            prop_assert_eq!(chance < level, 0.0 < low || high < 0.0);
+        }
+
+        #[test]
+        fn swapped_pairs_turn_the_ratio_over(pairs in prop::collection::vec((0.1..10.0_f64, 0.1..10.0_f64), 2..12)) {
+            let swapped: Vec<(f64, f64)> = pairs.iter().map(|&(one, other)| (other, one)).collect();
+            let one = Paired::of(Contrast::Ratio, &pairs).unwrap();
+            let other = Paired::of(Contrast::Ratio, &swapped).unwrap();
+            prop_assert!(((1.0 + one.mean()) * (1.0 + other.mean()) - 1.0).abs() < 1e-9);
+            prop_assert!((one.chance().unwrap() - other.chance().unwrap()).abs() < 1e-9);
+        }
+    }
+}
