@@ -59,7 +59,8 @@ const SIGN: u64 = 1 << 63;
 const AGE_BITS: u32 = 48;
 
 impl SlotPriority {
-    /// `urgency` is, UNDEAD: how far the expected end lies beyond the deadline; NODATA: 0; ADJUST: slots to add.
+    /// `urgency` is, UNDEAD: how far the expected end lies beyond the deadline; NODATA: how long ago it arrived, as
+    /// minus the time of its arrival; ADJUST: slots to add. Equal ones in the order of `seq`.
     pub(super) fn new(state: DeadlineState, urgency: f64, waiting: &WaitingJob, place: usize) -> Self {
         let bits = urgency.to_bits();
         // Orders all numbers as they are, negative ones too.

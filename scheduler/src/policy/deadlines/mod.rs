@@ -166,7 +166,7 @@ impl Deadlines {
         };
         match waiting.mean {
             _ if deadline <= now => turn(DeadlineState::Undead, waiting.lateness(view, waiting.running)),
-            None => turn(DeadlineState::NoData, 0.0),
+            None => turn(DeadlineState::NoData, -waiting.arrival),
             Some(mean) => {
                 turn(DeadlineState::Adjust, waiting.remaining(view, mean).required_slots(deadline - now))
             }

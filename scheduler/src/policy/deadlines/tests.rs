@@ -134,7 +134,7 @@ fn priority(job: &Seen, started: u32) -> (u32, f64) {
         return (2, lateness.unwrap_or(f64::INFINITY));
     }
     match work {
-        None => (1, 0.0),
+        None => (1, -f64::from(job.arrival)),
         Some(work) => (0, work / f64::from(deadline - NOW) - running),
     }
 }

@@ -48,6 +48,27 @@ fn fresh_jobs_take_every_free_slot_the_oldest_first() {
 }
 
 #[test]
+fn the_oldest_is_who_was_submitted_first_wherever_it_stands_in_the_list() {
+    let fresh = |submit: u32| job(submit, 400, &[], &[], 3);
+    passes(
+        &case(8, &[fresh(95), fresh(60), fresh(90), fresh(60)]),
+        &json!({
+            "priority": [1, 3, 2, 0],
+            "min": {"0": 0, "1": 3, "2": 2, "3": 3}, "max": {"0": 0, "1": 3, "2": 2, "3": 3},
+        }),
+    );
+}
+
+#[test]
+fn jobs_of_equal_need_take_turns_by_their_place_in_the_list() {
+    let alike = |submit: u32| job(submit, 200, &[10], &[], 40);
+    passes(
+        &case(3, &[alike(50), alike(0)]),
+        &json!({"priority": [0, 1], "min": {"0": 2, "1": 1}, "max": {"0": 2, "1": 1}}),
+    );
+}
+
+#[test]
 fn a_job_that_missed_its_deadline_goes_before_all_others() {
     passes(
         &case(
