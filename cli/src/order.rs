@@ -15,10 +15,14 @@ use gristmill_scheduler::workload::{self, Format, Job, Reading};
 use serde_json::json;
 use std::path::PathBuf;
 
+/// Choices left by ties that are printed; `--json` has them all.
+const TIES_SHOWN: usize = 20;
+
 /// Put waiting jobs in order
 ///
 /// Prints the jobs in the order in which the maps, and then the shuffle, of one after the other run on the whole
-/// system, with the averages of waiting, execution and their sum, the makespan of a job.
+/// system, with the averages of waiting, execution and their sum, the makespan of a job. `match` and `o-match` say where
+/// ties left them a choice.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -84,6 +88,15 @@ fn as_text(jobs: &[Job], ordered: &OrderedJobs) -> String {
     if let Some(optimum) = ordered.optimum {
         text.push_str(&format!("least average makespan of any order: {} s\n", number(optimum)));
     }
+    if !ordered.ties.is_empty() {
+        text.push_str("ties left a choice, so other orders follow the algorithm as well:\n");
+    }
+    for tie in ordered.ties.iter().take(TIES_SHOWN) {
+        text.push_str(&format!("  {}\n", tie.words(|index| name_of(jobs, index))));
+    }
+    if TIES_SHOWN < ordered.ties.len() {
+        text.push_str(&format!("  and {} more; --json has all\n", ordered.ties.len() - TIES_SHOWN));
+    }
     text
 }
 
@@ -112,6 +125,7 @@ fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> anyhow::Result<String> {
             "makespan": averages.makespan,
         },
         "optimum_makespan": ordered.optimum,
+        "ties": ordered.ties.iter().map(|tie| tie.words(|index| name_of(jobs, index))).collect::<Vec<_>>(),
     });
     Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
 }

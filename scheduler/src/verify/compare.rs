@@ -91,6 +91,15 @@ impl Checker {
         }
     }
 
+    /// Compares as [`Checker::value`] does; the first difference carries this remark.
+    pub fn value_with_remark(&mut self, place: &str, expected: &Value, computed: &Value, remark: &str) {
+        let before = self.differences.len();
+        self.value(place, expected, computed);
+        if let Some(difference) = self.differences.get_mut(before) {
+            difference.what.push_str(remark);
+        }
+    }
+
     /// The differences; a case that compared nothing at all is one.
     #[must_use]
     pub fn into_differences(mut self) -> Vec<CaseDifference> {

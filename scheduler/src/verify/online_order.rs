@@ -6,8 +6,8 @@
 
 use super::Checker;
 use super::compare::number_of;
-use super::order::{parameters_of, size_of};
-use crate::policy::pairs::{Branch, OnlineGroups, Schedule};
+use super::order::{parameters_of, remark_on, size_of};
+use crate::policy::pairs::{Branch, OnlineGroups, Schedule, Tie, ties_of_arrival};
 use serde_json::Value;
 
 /// The most steps of a case, and the most groups.
@@ -36,29 +36,37 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
             );
         }
     };
+    let mut ties = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let place = format!("steps[{index}]");
-        state.step(step, &place, checker)?;
+        state.step(step, &place, &mut ties, checker)?;
         let (field, computed) = match &state {
             OrderState::OnlineGroups(groups) => ("groups", Value::from(groups.blocks())),
             OrderState::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
         };
         if let Some(expected) = step.get(field) {
-            checker.value(&format!("{place}.{field}"), expected, &computed);
+            checker.value_with_remark(&format!("{place}.{field}"), expected, &computed, &remark_on(&ties));
         }
     }
     Ok(())
 }
 
 impl OrderState {
-    fn step(&mut self, step: &Value, place: &str, checker: &mut Checker) -> Result<(), String> {
+    /// Takes a step; adds to `ties` where Algorithm 8 had a choice.
+    fn step(
+        &mut self,
+        step: &Value,
+        place: &str,
+        ties: &mut Vec<Tie>,
+        checker: &mut Checker,
+    ) -> Result<(), String> {
         if let Some(popped) = step.get("pop") {
             let first = match self {
                 OrderState::OnlineGroups(groups) => groups.order().next(),
                 OrderState::Schedule(schedule) => schedule.order().next(),
             };
             let Some(first) = first else { return Err(format!("`{place}.pop`: no job waits")) };
-            checker.value(&format!("{place}.pop"), popped, &Value::from(first));
+            checker.value_with_remark(&format!("{place}.pop"), popped, &Value::from(first), &remark_on(ties));
             match self {
                 OrderState::OnlineGroups(groups) => groups.leave(first),
                 OrderState::Schedule(schedule) => schedule.leave(first),
@@ -77,6 +85,9 @@ impl OrderState {
         let size = size_of(step.get("job").unwrap_or(&Value::Null), &format!("{place}.job"))?;
         let drawn = step.get("u").and_then(number_of).filter(|drawn| (0.0..=1.0).contains(drawn));
         let drawn = drawn.ok_or_else(|| format!("`{place}.u` is missing, or not from 0 to 1"))?;
+        if let OrderState::Schedule(schedule) = self {
+            ties.extend(ties_of_arrival(schedule, id, size, drawn));
+        }
         let branch = match self {
             OrderState::OnlineGroups(groups) => match groups.arrive(id, size, drawn) {
                 Branch::Reschedule => "reschedule".to_owned(),
@@ -134,6 +145,28 @@ mod tests {
             {"arrive": 4, "job": [1, 1], "u": 1e-9, "branch": "reschedule", "S": [2, 4, 1]},
         ]);
         assert_eq!(differences(&json!({}), &steps), [""; 0]);
+    }
+
+    #[test]
+    fn difference_after_a_tie_of_algorithm_8_names_the_tie() {
+        let steps = |last: Value| {
+            json!([
+                {"arrive": 0, "job": [4, 4], "u": 0.9},
+                {"arrive": 1, "job": [9, 9], "u": 0.9, "S": [0, 1]},
+                {"arrive": 2, "job": [2, 2], "u": 0.9, "S": last},
+            ])
+        };
+        // Beside the first it weighs 2, beside the second 7: no tie.
+        let found = differences(&json!({}), &steps(json!([0, 1, 2])));
+        assert_eq!(found[0], "steps[2].S[1]: expected 1, computed 2");
+        let tied = json!([
+            {"arrive": 0, "job": [4, 4], "u": 0.9},
+            {"arrive": 1, "job": [4, 4], "u": 0.9},
+            {"arrive": 2, "job": [6, 5], "u": 0.9, "S": [0, 1, 2]},
+        ]);
+        let tie = "; ties leave a choice: 2 could go beside any of 0, 1: the weights are equal";
+        let found = differences(&json!({}), &tied);
+        assert_eq!(found[0], format!("steps[2].S[1]: expected 1, computed 2{tie}"));
     }
 
     #[test]

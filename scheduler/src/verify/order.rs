@@ -5,7 +5,7 @@ use super::Checker;
 use super::compare::{json_of, number_of};
 use crate::bound::optimum;
 use crate::job::Size;
-use crate::policy::pairs::{self, Rule};
+use crate::policy::pairs::{self, Rule, Tie};
 use serde_json::{Map, Value};
 
 /// The most jobs of a case; the matching takes O(n³).
@@ -28,7 +28,15 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
                 for (name, expected) in algorithms {
                     let place = format!("algorithms.{name}");
                     match setting.rule(name) {
-                        Some(rule) => checker.value(&place, expected, &of_order(&jobs, &rule.order(&jobs))),
+                        Some(rule) => {
+                            let computed = of_order(&jobs, &rule.order(&jobs));
+                            checker.value_with_remark(
+                                &place,
+                                expected,
+                                &computed,
+                                &remark_on(&rule.ties(&jobs)),
+                            );
+                        }
                         None => checker.differ(&place, "there is no such algorithm".to_owned()),
                     }
                 }
@@ -135,6 +143,15 @@ fn number_in(value: &Value, place: &str, least: f64, most: f64) -> Result<f64, S
     number.ok_or_else(|| format!("`{place}` is {value}, not a number from {least} to {most:e}"))
 }
 
+/// What is said with a difference where ties left a choice: the order that is expected may be as good.
+pub(super) fn remark_on(ties: &[Tie]) -> String {
+    if ties.is_empty() {
+        return String::new();
+    }
+    let words: Vec<String> = ties.iter().map(|tie| tie.words(|job| job.to_string())).collect();
+    format!("; ties leave a choice: {}", words.join("; "))
+}
+
 fn of_order(jobs: &[Size], order: &[usize]) -> Value {
     let averages = pairs::averages(&pairs::times(jobs, order));
     let numbers = [averages.waiting, averages.execution, averages.makespan];
@@ -188,6 +205,18 @@ mod tests {
         assert!(found[0].starts_with("algorithms.best: there is no such"), "{found:?}");
         assert!(found[1].starts_with("algorithms.pair.order[2]: expected 1"), "{found:?}");
         assert!(found.last().unwrap().starts_with("smjpd: expected 1"), "{found:?}");
+    }
+
+    #[test]
+    fn difference_in_an_order_by_matching_names_the_ties_that_left_a_choice() {
+        let input = json!({"jobs": [[1, 3], [3, 1], [1, 3], [3, 1]]});
+        let found = differences(&input, &json!({"algorithms": {"match": {"order": [2, 1, 0, 3]}}}));
+        let ties = "; ties leave a choice: 0, 1, 2, 3 could be paired otherwise: the weight would be the same; \
+                    the pairs 0 with 1, 2 with 3 could stand in any order: their totals are equal";
+        assert_eq!(found[0], format!("algorithms.match.order[0]: expected 2, computed 0{ties}"));
+        let untied = json!({"jobs": [[1, 3], [3, 1], [2, 9], [9, 2]]});
+        let found = differences(&untied, &json!({"algorithms": {"match": {"order": [2, 3, 0, 1]}}}));
+        assert_eq!(found[0], "algorithms.match.order[0]: expected 2, computed 0");
     }
 
     #[test]

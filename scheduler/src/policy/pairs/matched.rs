@@ -12,9 +12,11 @@ use crate::matching;
 pub const MATCHED_MAX: usize = 1_000;
 
 /// Algorithm 6: pairs with the same `|m - s|`, the smallest first, one shuffle-heavy and one map-heavy job each (any
-/// two where `m = s`); jobs without a partner go to the end by total workload. O(n log n).
+/// two where `m = s`), the one with the larger `s - m` first; jobs without a partner go to the end by total workload.
+/// O(n log n).
 ///
-/// Both workloads count in steps of `delta` seconds (0: exactly). Ties go to lower indices.
+/// Both workloads count in steps of `delta` seconds (0: exactly), but in line 7, the order of the two: their steps may
+/// be alike where they are not. Ties go to lower indices.
 #[must_use]
 pub fn n_couple(jobs: &[Size], delta: f64) -> JobBlocks {
     let stepped: Vec<Size> = jobs
@@ -42,7 +44,10 @@ pub fn n_couple(jobs: &[Size], delta: f64) -> JobBlocks {
         alone.extend(&map_heavy[paired..]);
     }
     alone.sort_unstable_by(by(total));
-    in_order_of_totals(pairs, total).into_iter().chain(alone.into_iter().map(|index| vec![index])).collect()
+    in_order_of_totals(jobs, pairs, total)
+        .into_iter()
+        .chain(alone.into_iter().map(|index| vec![index]))
+        .collect()
 }
 
 /// Algorithm 7: the pairs of a minimum-weight perfect matching by [`Size::weight`], the smallest total first, in each
@@ -50,58 +55,61 @@ pub fn n_couple(jobs: &[Size], delta: f64) -> JobBlocks {
 #[must_use]
 pub fn matched(jobs: &[Size], alpha: f64) -> JobBlocks {
     let total = |index: usize| jobs[index].total();
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    let rest = if MATCHED_MAX < order.len() {
-        order.sort_unstable_by(by(total));
-        let rest = order.split_off(MATCHED_MAX);
-        order.sort_unstable();
-        rest
-    } else {
-        Vec::new()
-    };
-    let odd = odd_one(jobs, &mut order);
-    let pairs = pairs_of(jobs, &order, alpha)
-        .into_iter()
-        .map(|[a, b]| if jobs[a].surplus() < jobs[b].surplus() { [b, a] } else { [a, b] })
-        .collect();
+    let (order, odd) = matched_jobs(jobs);
+    let mut rest: Vec<usize> = Vec::new();
+    if MATCHED_MAX < jobs.len() {
+        rest = (0..jobs.len())
+            .filter(|index| order.binary_search(index).is_err() && odd != Some(*index))
+            .collect();
+        rest.sort_unstable_by(by(total));
+    }
+    let pairs = pairs_of(jobs, &order, alpha);
     let last = odd.into_iter().chain(rest).map(|index| vec![index]);
-    in_order_of_totals(pairs, total).into_iter().chain(last).collect()
+    in_order_of_totals(jobs, pairs, total).into_iter().chain(last).collect()
 }
 
 /// The smallest weight of a perfect matching of these jobs, without the most map-heavy one of an odd number.
 /// O(n³) for n up to [`MATCHED_MAX`]; of more jobs the smallest, as in [`matched`].
 #[must_use]
 pub fn smallest_weight(jobs: &[Size], alpha: f64) -> f64 {
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_unstable_by(by(|index| jobs[index].total()));
-    order.truncate(MATCHED_MAX);
-    order.sort_unstable();
-    odd_one(jobs, &mut order);
+    let (order, _) = matched_jobs(jobs);
     pairs_of(jobs, &order, alpha).iter().map(|&[a, b]| jobs[a].weight(jobs[b], alpha)).sum()
 }
 
-/// Takes the most map-heavy job out of an odd number.
-fn odd_one(jobs: &[Size], order: &mut Vec<usize>) -> Option<usize> {
-    if order.len().is_multiple_of(2) {
-        return None;
+/// Indices of the jobs that are matched, rising and of an even number, and the odd one that is left out.
+pub(super) fn matched_jobs(jobs: &[Size]) -> (Vec<usize>, Option<usize>) {
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    if MATCHED_MAX < order.len() {
+        order.sort_unstable_by(by(|index| jobs[index].total()));
+        order.truncate(MATCHED_MAX);
+        order.sort_unstable();
     }
-    let odd = order.iter().copied().min_by(by(|index| jobs[index].surplus()))?;
-    order.retain(|&index| index != odd);
-    Some(odd)
+    if order.len().is_multiple_of(2) {
+        return (order, None);
+    }
+    let odd = order.iter().copied().min_by(by(|index| jobs[index].surplus()));
+    order.retain(|&index| Some(index) != odd);
+    (order, odd)
 }
 
-fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
+pub(super) fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
     let weight = |a: usize, b: usize| jobs[order[a]].weight(jobs[order[b]], alpha);
     let pairs =
         matching::minimum_weight_perfect(order.len(), weight).expect("an even number, weights finite");
     pairs.into_iter().map(|[a, b]| [order[a], order[b]]).collect()
 }
 
-fn in_order_of_totals(mut pairs: Vec<[usize; 2]>, total: impl Fn(usize) -> f64) -> JobBlocks {
+/// Lines 6 and 7 of Algorithm 6, 7 and 8 of Algorithm 7: the smallest pair first, in each the job with the larger exact
+/// `s - m`.
+fn in_order_of_totals(jobs: &[Size], mut pairs: Vec<[usize; 2]>, total: impl Fn(usize) -> f64) -> JobBlocks {
     let of_pair = |pair: &[usize; 2]| total(pair[0]) + total(pair[1]);
     let smallest = |pair: &[usize; 2]| pair[0].min(pair[1]);
     pairs.sort_unstable_by(|a, b| of_pair(a).total_cmp(&of_pair(b)).then(smallest(a).cmp(&smallest(b))));
-    pairs.into_iter().map(|pair| pair.to_vec()).collect()
+    let heavier_first = |[a, b]: [usize; 2]| match jobs[a].surplus() < jobs[b].surplus() {
+        true => vec![b, a],
+        false => vec![a, b],
+    };
+    pairs.into_iter().map(heavier_first).collect()
 }
 
 /// Algorithm 8: a schedule of waiting jobs into which arrivals are put beside the job that suits them best.
@@ -125,8 +133,7 @@ impl Schedule {
     /// waiting jobs with this one. Else it goes before the job of least [`Size::weight`] (the first of equals) if its
     /// `s - m` is larger, and behind it if not. Whether everything was matched anew.
     pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> bool {
-        let waiting = (self.jobs.len() + 1) as f64;
-        if drawn * waiting.powi(4) < 1.0 {
+        if self.is_reordered(drawn) {
             let mut all = std::mem::take(&mut self.jobs);
             all.push((id, size));
             all.sort_unstable_by_key(|&(id, _)| id);
@@ -142,6 +149,21 @@ impl Schedule {
         let before = self.jobs[near].1.surplus() < size.surplus();
         self.jobs.insert(if before { near } else { near + 1 }, (id, size));
         false
+    }
+
+    /// Factor of the pairing degree in the weight.
+    pub(super) fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// The waiting jobs in the order of execution.
+    pub(super) fn jobs(&self) -> &[(u64, Size)] {
+        &self.jobs
+    }
+
+    /// Line 1: whether with this draw everything is matched anew when a job comes.
+    pub(super) fn is_reordered(&self, drawn: f64) -> bool {
+        drawn * ((self.jobs.len() + 1) as f64).powi(4) < 1.0
     }
 
     /// Algorithm 7 over these jobs, which are all that wait.

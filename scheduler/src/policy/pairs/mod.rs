@@ -36,6 +36,7 @@ mod matched;
 mod rule;
 mod sequence;
 mod sorted;
+mod ties;
 mod waiting;
 
 use crate::job::Size;
@@ -55,6 +56,7 @@ pub use matched::{MATCHED_MAX, Schedule, matched, n_couple, smallest_weight};
 pub use rule::{OrderError, OrderedJobs, RULES, Rule, SIZE_MAX, order, rule};
 pub use sequence::{Averages, Times, averages, times, total};
 pub use sorted::{JobBlocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
+pub use ties::{Tie, ties_of_arrival, ties_of_match};
 
 /// A rule applied to jobs that come and go.
 #[derive(Debug)]

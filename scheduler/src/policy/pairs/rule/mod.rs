@@ -6,6 +6,7 @@ use super::grouped::{OnlineGroups, group};
 use super::matched::{Schedule, matched, n_couple};
 use super::sequence::{self, Averages, Times};
 use super::sorted::{JobBlocks, by_priority, max_diff, max_shuffle, max_srpt, pairwise};
+use super::ties::{Tie, ties_of_arrival, ties_of_match};
 use crate::bound::optimum;
 use crate::catalogue;
 use crate::catalogue::{CatalogueError, Entry};
@@ -133,6 +134,25 @@ impl Rule {
         }
     }
 
+    /// Where ties left `match` or `o-match` a choice; nothing for other rules.
+    #[must_use]
+    pub fn ties(&self, jobs: &[Size]) -> Vec<Tie> {
+        match *self {
+            Rule::Match { alpha } => ties_of_match(jobs, alpha),
+            Rule::OnlineMatch { alpha, seed } => {
+                let (mut schedule, mut draws) = (Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed));
+                let mut ties = Vec::new();
+                for (id, &job) in (0..).zip(jobs) {
+                    let drawn = draws.random();
+                    ties.extend(ties_of_arrival(&schedule, id, job, drawn));
+                    schedule.arrive(id, job, drawn);
+                }
+                ties
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The blocks of [`Rule::blocks`] one after the other.
     #[must_use]
     pub fn order(&self, jobs: &[Size]) -> Vec<usize> {
@@ -153,6 +173,8 @@ pub struct OrderedJobs {
     pub averages: Averages,
     /// The least average makespan of any order, where there are few enough jobs to try all.
     pub optimum: Option<f64>,
+    /// Where ties left the rule a choice ([`Rule::ties`]).
+    pub ties: Vec<Tie>,
 }
 
 /// Jobs that cannot be ordered.
@@ -234,5 +256,5 @@ pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<OrderedJobs, OrderError>
     let averages = sequence::averages(&times);
     let few = jobs.len() <= optimum::JOBS_MAX;
     let optimum = few.then(|| optimum::one_order(&jobs).total / jobs.len() as f64);
-    Ok(OrderedJobs { order, blocks, times, averages, optimum })
+    Ok(OrderedJobs { order, blocks, times, averages, optimum, ties: rule.ties(&jobs) })
 }

@@ -1,6 +1,7 @@
 //! The pairs paper: its theorems on small instances, its examples, and jobs that wait.
 
 mod theorems;
+mod ties;
 mod waiting;
 mod worked;
 
