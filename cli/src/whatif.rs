@@ -50,11 +50,12 @@ pub struct WhatifCommand {
 }
 
 /// Columns of the table, where they mean anything.
-const COLUMNS: [Metric; 8] = [
+const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP50,
     Metric::FlowP90,
     Metric::FlowP99,
+    Metric::FlowMax,
     Metric::Waiting,
     Metric::Makespan,
     Metric::DeadlinesMet,

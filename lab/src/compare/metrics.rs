@@ -105,10 +105,11 @@ mod tests {
 
     #[test]
     fn run_has_every_metric_that_is_declared_of_live_runs_and_no_other() {
-        let mut one = run("fifo", 0, vec![job(0, 0.0, 2.0), job(1, 1.0, 5.0)]);
+        let mut one = run("fifo", 0, (0..100).map(|place| job(place, place as f64, 200.0)).collect());
         one.jobs[0].deadline = Some(3.0);
         one.others_busy = Some(0.1);
-        let found: Vec<Metric> = metrics(&one, &BTreeMap::from([(0, 1.0)])).into_keys().collect();
+        let alone = (0..100).map(|place| (place, 1.0)).collect();
+        let found: Vec<Metric> = metrics(&one, &alone).into_keys().collect();
         let declared: Vec<Metric> =
             Metric::ALL.iter().copied().filter(|metric| metric.is_of(System::Live)).collect();
         assert_eq!(found, declared);

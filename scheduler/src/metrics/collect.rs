@@ -201,16 +201,17 @@ impl Collector {
         out.set(Metric::Flow, some(self.flow_total / jobs as f64));
         out.set(Metric::FlowTotal, some(self.flow_total));
         out.set(Metric::FlowP50, self.flow.quantile(0.5));
-        out.set(Metric::FlowP90, self.flow.quantile(0.9));
-        out.set(Metric::FlowP95, self.flow.quantile(0.95));
-        out.set(Metric::FlowP99, self.flow.quantile(0.99));
+        out.set(Metric::FlowP90, tail(&self.flow, 0.9));
+        out.set(Metric::FlowP95, tail(&self.flow, 0.95));
+        out.set(Metric::FlowP99, tail(&self.flow, 0.99));
         out.set(Metric::FlowMax, self.flow.largest());
         out.set(Metric::Waiting, self.waiting.mean());
         out.set(Metric::Execution, self.execution.mean());
         out.set(Metric::MapSojourn, self.map_sojourn.mean());
         out.set(Metric::Makespan, some(span));
         out.set(Metric::Slowdown, self.slowdown.mean());
-        out.set(Metric::SlowdownP99, self.slowdowns.quantile(0.99));
+        out.set(Metric::SlowdownP99, tail(&self.slowdowns, 0.99));
+        out.set(Metric::SlowdownMax, self.slowdowns.largest());
         out.set(Metric::Fairness, fairness);
         out.set(Metric::DeadlinesMet, (0 < deadlines).then_some(met));
         out.set(Metric::Tardiness, self.tardiness.mean());
@@ -233,6 +234,13 @@ impl Collector {
         };
         self.by_size.iter().enumerate().map(bucket).collect()
     }
+}
+
+/// A percentile that any sample exceeds; `None` where there are so few that it would be the largest under another name:
+/// the 99th of fewer than 100.
+fn tail(samples: &Sketch, part: f64) -> Option<f64> {
+    let count = samples.count() as f64;
+    ((part * count).ceil() < count).then(|| samples.quantile(part)).flatten()
 }
 
 #[cfg(test)]
@@ -264,16 +272,13 @@ mod tests {
             (Metric::Flow, 5.0),
             (Metric::FlowTotal, 10.0),
             (Metric::FlowP50, 4.0),
-            (Metric::FlowP90, 6.0),
-            (Metric::FlowP95, 6.0),
-            (Metric::FlowP99, 6.0),
             (Metric::FlowMax, 6.0),
             (Metric::Waiting, 0.5),
             (Metric::Execution, 4.5),
             (Metric::MapSojourn, 1.5),
             (Metric::Makespan, 8.0),
             (Metric::Slowdown, 4.0),
-            (Metric::SlowdownP99, 6.0),
+            (Metric::SlowdownMax, 6.0),
             (Metric::Fairness, 64.0 / (2.0 * 40.0)),
             (Metric::DeadlinesMet, 50.0),
             (Metric::Tardiness, 1.0),
@@ -290,6 +295,26 @@ mod tests {
         }
         let means: Vec<_> = outcome.slowdown.iter().map(|bucket| (bucket.jobs, bucket.mean)).collect();
         assert_eq!(means, [(1, Some(6.0)), (1, Some(2.0)), (0, None)]);
+    }
+
+    #[test]
+    fn percentile_of_too_few_jobs_to_be_told_from_the_largest_has_no_value() {
+        let of = |jobs: usize, metric: Metric| {
+            let job = |place: usize| {
+                let flow = (place + 1) as f64;
+                (JobTimes { alone: Some(1.0), ..times(0.0, 0.0, flow) }, [1.0, 0.0, 0.0])
+            };
+            outcome([1.0, 1.0, 1.0], &(0..jobs).map(job).collect::<Vec<_>>()).value(metric)
+        };
+        for (metric, fewest) in
+            [(Metric::FlowP90, 10), (Metric::FlowP95, 20), (Metric::FlowP99, 100), (Metric::SlowdownP99, 100)]
+        {
+            assert_eq!(of(fewest - 1, metric), None, "{metric} of {} jobs", fewest - 1);
+            assert_eq!(of(fewest, metric), Some((fewest - 1) as f64), "{metric} of {fewest} jobs");
+        }
+        assert_eq!(of(40, Metric::FlowMax), Some(40.0));
+        assert_eq!(of(40, Metric::SlowdownMax), Some(40.0));
+        assert_eq!(of(1, Metric::FlowP50), Some(1.0), "the median of one job is that job");
     }
 
     #[test]

@@ -13,14 +13,16 @@ use gristmill_scheduler::metrics::comparable::OVERCOMMITTED_MAX;
 use gristmill_scheduler::metrics::{Interval, Metric};
 
 /// Metrics of the first table.
-const RESULT: [Metric; 13] = [
+const RESULT: [Metric; 15] = [
     Metric::Flow,
     Metric::FlowP50,
     Metric::FlowP95,
     Metric::FlowP99,
     Metric::FlowMax,
+    Metric::FlowMax,
     Metric::Slowdown,
     Metric::SlowdownP99,
+    Metric::SlowdownMax,
     Metric::Makespan,
     Metric::Waiting,
     Metric::Execution,

@@ -10,10 +10,11 @@ use crate::report::number;
 use gristmill_scheduler::metrics::{Interval, Metric};
 
 /// Metrics of the table, if they mean anything.
-const COLUMNS: [Metric; 8] = [
+const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP95,
     Metric::FlowP99,
+    Metric::FlowMax,
     Metric::Slowdown,
     Metric::Makespan,
     Metric::Waiting,
