@@ -99,7 +99,7 @@ pub fn command() -> Command {
         .long_about(
             "Run a workload under several policies on real processes and compare\n\n\
              Every policy meets the same jobs at the same times, on a fresh cluster of local processes for each run or \
-             on the cluster of a given master, repeated in an order that changes, so that drift of the machine hits all \
+             on the cluster of a given master, repeated in balanced orders (Williams designs), so that drift of the machine hits all \
              alike. Prints a table and verdicts, and writes report.html, report.csv, results.json and figures/ into the \
              folder.",
         )

@@ -1,5 +1,5 @@
 //! Policies compared on real execution: the same jobs, at the same times, on fresh clusters of the same shape, one run
-//! after the other in an order that changes, so that drift of the machine hits all policies alike.
+//! after the other in balanced orders, so that drift of the machine hits all policies alike.
 //!
 //! [`run`] gives plain data; `summary` and `statistics` say what they show, `report` makes sections and pages of them.
 //! Every run is kept on disk as soon as it has ended, so that an interrupted comparison can go on. Not here: the command
@@ -14,6 +14,7 @@ mod follow;
 mod gather;
 pub mod holm;
 pub mod metrics;
+mod order;
 pub mod paired;
 mod predicted;
 mod prepare;

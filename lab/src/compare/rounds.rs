@@ -5,18 +5,14 @@ use super::record::JobRun;
 use super::run::{Order, Ran, Runner};
 use super::store::{self, Store};
 use super::workload::{DrawnJob, Workload};
-use super::{CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, predicted};
+use super::{
+    CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, order, predicted,
+};
 use gristmill_runtime::api::ExactWork;
 use std::path::Path;
 
 /// Jobs of the run that is discarded before all others.
 const WARM_UP_JOBS: usize = 4;
-
-/// In which order the contenders run in a repetition: rotated, so that none is always first.
-#[must_use]
-pub fn rotation(contenders: usize, repetition: u32) -> Vec<usize> {
-    (0..contenders).map(|place| (place + repetition as usize) % contenders).collect()
-}
 
 /// Whether policies are told sizes that must be measured first.
 fn needs_sizes(workload: &Workload, options: &Options) -> bool {
@@ -68,7 +64,7 @@ pub(super) fn run_all(
         let jobs = runner.workload.draw(repetition)?;
         let known = |job| alone::known(runner.workload, job, &rounds.comparison.alone);
         let round = Round { repetition, exact: jobs.iter().map(known).collect(), jobs };
-        for contender in rotation(options.contenders.len(), repetition) {
+        for contender in order::order(options.contenders.len(), repetition, runner.workload.seed) {
             if rounds.comparison.interrupted {
                 return Ok(());
             }

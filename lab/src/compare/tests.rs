@@ -1,6 +1,6 @@
-//! What is refused before anything starts, and the order of runs.
+//! What is refused before anything starts.
 
-use super::rounds::{rotation, same_output};
+use super::rounds::same_output;
 use super::testing::{contender, job, run as made};
 use super::workload::Kind;
 use super::*;
@@ -42,18 +42,6 @@ fn refused(kinds: Vec<Kind>, options: &Options) -> String {
 
 fn sleeper() -> Vec<Kind> {
     vec![Kind::new("synthetic", &["--maps", "2"])]
-}
-
-#[test]
-fn every_repetition_begins_with_the_next_policy() {
-    let orders: Vec<Vec<usize>> = (0..4).map(|repetition| rotation(3, repetition)).collect();
-    assert_eq!(orders, [vec![0, 1, 2], vec![1, 2, 0], vec![2, 0, 1], vec![0, 1, 2]]);
-    // After as many repetitions as policies each has stood in each place once.
-    for place in 0..3 {
-        let mut seen: Vec<usize> = orders[..3].iter().map(|order| order[place]).collect();
-        seen.sort_unstable();
-        assert_eq!(seen, [0, 1, 2]);
-    }
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn lead(comparison: &Comparison) -> Vec<String> {
     let jobs = comparison.runs.first().map_or(0, |run| run.jobs.len());
     vec![format!(
         "{jobs} jobs on real processes, {} of {} runs. The same jobs, at the same times, on fresh clusters of the same \
-         shape; the order of policies changes from repetition to repetition. Version {}.",
+         shape; the order of policies is drawn from a balanced design. Version {}.",
         comparison.runs.len(),
         comparison.repetitions as usize * comparison.contenders.len(),
         env!("CARGO_PKG_VERSION")

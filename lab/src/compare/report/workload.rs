@@ -2,6 +2,7 @@
 
 use super::page::metric_table;
 use crate::compare::Comparison;
+use crate::compare::order;
 use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use gristmill_scheduler::metrics::Metric;
@@ -14,12 +15,30 @@ pub(super) fn section(comparison: &Comparison) -> Section {
     let orders: Vec<String> = comparison.runs.iter().map(|run| format!("`{}`", run.contender.name)).collect();
     let text = [
         format!("{}, seed {}: {}", workload.name, workload.seed, arrivals(workload)),
-        format!("Runs were done in this order: {}.", orders.join(", ")),
+        format!("Runs were done in this order: {}. {}", orders.join(", "), balance(comparison)),
         format!("Cluster: {}", comparison.setting.get("cluster").map(words).unwrap_or_default()),
         "Outputs of the same job were the same bytes under all policies.".to_owned(),
     ];
     let all = metric_table("all-metrics", "Every metric", Metric::ALL, &comparison.summaries());
     Section::new("workload", "What was run", text, vec![Block::Table(kinds(workload)), all])
+}
+
+/// Whether the order of runs treats all policies alike, in words.
+fn balance(comparison: &Comparison) -> String {
+    let (policies, rows) = (comparison.contenders.len(), order::rows(comparison.contenders.len()));
+    if policies < 2 {
+        return String::new();
+    }
+    let design = "A Williams design, drawn from the seed";
+    if order::is_balanced(policies, comparison.repetitions) && !comparison.interrupted {
+        return format!(
+            "{design}: every policy stands in each place, and right after each other one, equally often."
+        );
+    }
+    format!(
+        "{design}, of which {rows} repetitions are a whole set: as there are not so many or a multiple of them, the last \
+         set is random and not balanced."
+    )
 }
 
 /// When jobs come and in which order, in words.

@@ -1,0 +1,130 @@
+//! In which order the contenders run in each repetition.
+//!
+//! Williams, *Experimental designs balanced for the estimation of residual effects of treatments*, Australian Journal of
+//! Scientific Research A 2 (1949): over one set of rows every contender stands in each place equally often, and runs right
+//! after each other one equally often. So what grows or fades over time, and what a run leaves behind for the next (a warm
+//! cache, a hot processor), hits all alike; a rotation has every contender run after the same one nearly always.
+//! Not here: running anything.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Rows of one balanced set: as many as contenders if these are even in number, else twice as many.
+#[must_use]
+pub fn rows(contenders: usize) -> usize {
+    match contenders {
+        0 | 1 => 1,
+        even if even % 2 == 0 => even,
+        odd => 2 * odd,
+    }
+}
+
+/// The order of a repetition, the same for the same seed however many repetitions there are.
+///
+/// Each set of [`rows`] repetitions is a design with names and rows shuffled by the seed. A set that is begun and not
+/// ended is not balanced, but its rows were drawn like all others.
+#[must_use]
+pub fn order(contenders: usize, repetition: u32, seed: u64) -> Vec<usize> {
+    let (set, row) = (repetition as usize / rows(contenders), repetition as usize % rows(contenders));
+    let mut draws = ChaCha8Rng::seed_from_u64(seed);
+    draws.set_stream(set as u64);
+    let names = shuffled(contenders, &mut draws);
+    let drawn = shuffled(rows(contenders), &mut draws)[row];
+    design(contenders, drawn).into_iter().map(|place| names[place]).collect()
+}
+
+/// Whether so many repetitions are whole sets.
+#[must_use]
+pub fn is_balanced(contenders: usize, repetitions: u32) -> bool {
+    0 < repetitions && (repetitions as usize).is_multiple_of(rows(contenders))
+}
+
+/// A row of the design: 0, 1, n - 1, 2, n - 2, ... moved on by the number of the row; of an odd number of contenders the
+/// second half of the rows is the first backwards.
+fn design(contenders: usize, row: usize) -> Vec<usize> {
+    let zigzag = (0..contenders).map(|place| match place % 2 {
+        1 => place.div_ceil(2),
+        _ => (contenders - place / 2) % contenders,
+    });
+    let mut order: Vec<usize> = zigzag.map(|one| (one + row) % contenders).collect();
+    if contenders <= row {
+        order.reverse();
+    }
+    order
+}
+
+/// Numbers from 0, every order alike.
+fn shuffled(count: usize, draws: &mut ChaCha8Rng) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        // The rest of a division by so few is even enough: off by less than 1e-15.
+        let other = (draws.next_u64() % (last as u64 + 1)) as usize;
+        numbers.swap(last, other);
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// How often each contender stands in each place, and runs right after each other one.
+    fn counts(contenders: usize, orders: &[Vec<usize>]) -> [Vec<usize>; 2] {
+        let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        let mut after: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for one in 0..contenders {
+            for other in 0..contenders {
+                places.insert((one, other), 0);
+                if one != other {
+                    after.insert((one, other), 0);
+                }
+            }
+        }
+        for order in orders {
+            order.iter().enumerate().for_each(|(place, &one)| *places.get_mut(&(one, place)).unwrap() += 1);
+            order.windows(2).for_each(|pair| *after.get_mut(&(pair[0], pair[1])).unwrap() += 1);
+        }
+        [places, after].map(|counts| counts.into_values().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn every_contender_stands_in_each_place_and_after_each_other_equally_often(
+            contenders in 1..9_usize, sets in 1..3_usize, seed: u64,
+        ) {
+            let repetitions = (sets * rows(contenders)) as u32;
+            prop_assert!(is_balanced(contenders, repetitions));
+            let orders: Vec<Vec<usize>> =
+                (0..repetitions).map(|repetition| order(contenders, repetition, seed)).collect();
+            for counts in counts(contenders, &orders) {
+                prop_assert!(counts.windows(2).all(|pair| pair[0] == pair[1]), "{counts:?} in {orders:?}");
+            }
+        }
+
+        #[test]
+        fn no_contender_stands_twice_in_a_place_of_an_unfinished_even_set(half in 1..5_usize, seed: u64) {
+            let contenders = 2 * half;
+            let orders: Vec<Vec<usize>> = (0..half as u32).map(|one| order(contenders, one, seed)).collect();
+            let [places, _] = counts(contenders, &orders);
+            prop_assert!(places.iter().all(|&count| count <= 1), "{orders:?}");
+        }
+    }
+
+    #[test]
+    fn seeds_differ_in_whom_they_let_begin() {
+        let firsts = (0..300).map(|seed| order(3, 0, seed)[0]);
+        let mut counts = [0; 3];
+        firsts.for_each(|first| counts[first] += 1);
+        // 100 each; the standard deviation is 8.2.
+        assert!(counts.iter().all(|count| (67..=133).contains(count)), "{counts:?} of seeds 0 to 299");
+    }
+
+    #[test]
+    fn repetitions_that_are_no_whole_sets_are_not_balanced() {
+        assert_eq!([1, 2, 3, 4, 5].map(rows), [1, 2, 6, 4, 10]);
+        assert!(is_balanced(2, 4) && is_balanced(3, 6) && is_balanced(1, 1));
+        assert!(!is_balanced(2, 3) && !is_balanced(3, 3) && !is_balanced(4, 6) && !is_balanced(2, 0));
+    }
+}
