@@ -2,7 +2,7 @@
 # Measures the schedulers on real execution and keeps the pages: 70 minutes on two cores, with nothing else running.
 #   scripts/schedulers.sh [--skip-build] [DIR]    into DIR (benches/results/DAY/schedulers)
 # Parts: papers, loads (three of them, with simulated beside measured), busy (real work, many policies), default (real
-# work, the default policy and its nearest rivals, often), overhead (what deciding costs), hundred (workers), decisions
+# work, the default policy and its nearest rivals, often), tiny (jobs beside huge ones, with preemption and without), overhead (what deciding costs), hundred (workers), decisions
 # (what one costs the core). $PARTS names those to run, all by default. Of each comparison its page and a line for each
 # job stay, of the papers the page, its numbers and the claims.
 set -euo pipefail
@@ -15,7 +15,7 @@ else
 fi
 program=${CARGO_TARGET_DIR:-target}/dist/gristmill
 out=${1:-benches/results/$(date +%F)/schedulers}
-parts=${PARTS:-papers loads busy default overhead hundred decisions}
+parts=${PARTS:-papers loads busy default tiny overhead hundred decisions}
 mkdir -p "$out"
 log=$out/commands.txt
 say() { echo "schedulers.sh: $*" >&2; }
@@ -58,21 +58,24 @@ if wanted loads; then
         workload=$out/sleeping-${load%:*}.toml
         sed "s/^mean-interval = .*/mean-interval = \"${load#*:}\"/" examples/workloads/sleeping.toml >"$workload"
         compared "load-${load%:*}" "$workload" --repeat 3 \
-            --policy fair,max-srpt,asrpt:slot=100ms,gristmill,gristmill:preemptive=yes
+            --policy fair,max-srpt,asrpt:slot=100ms,gristmill:preemptive=no,gristmill
         rm "$workload"
     done
 fi
 if wanted busy; then
     compared busy examples/workloads/busy.toml --repeat 5 \
-        --policy fair,fifo,max-srpt,split-srpt,asrpt:slot=100ms,gristmill,gristmill:preemptive=yes
+        --policy fair,fifo,max-srpt,split-srpt,asrpt:slot=100ms,gristmill:preemptive=no,gristmill
 fi
 if wanted default; then
     compared default examples/workloads/busy.toml --repeat 12 --isolated \
         --policy gristmill,fair,max-srpt,split-srpt,asrpt:slot=100ms
 fi
+if wanted tiny; then
+    compared tiny examples/workloads/tiny.toml --repeat 12 --policy gristmill,gristmill:preemptive=no
+fi
 if wanted overhead; then
     compared overhead examples/workloads/standard.toml --repeat 8 \
-        --policy fifo,fair,max-srpt,k-lps,gristmill:preemptive=yes
+        --policy fifo,fair,max-srpt,k-lps,gristmill
 fi
 if wanted hundred; then
     say "hundred workers"

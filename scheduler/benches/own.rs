@@ -19,15 +19,15 @@ use gristmill_scheduler::workload::{self, Job};
 /// The policies of the papers that come first somewhere, or are what one would take without this.
 const RIVALS: &[&str] = &["fair", "max-srpt", "split-srpt", "asrpt", "asrpt:preemptive=yes"];
 
-/// Our own, whole and with one rule less or more.
+/// Our own without preemption, that with one rule less or otherwise, and last whole.
 const VARIANTS: &[&str] = &[
+    "gristmill:preemptive=no",
+    "gristmill:preemptive=no,pilot=no",
+    "gristmill:preemptive=no,aging=no",
+    "gristmill:preemptive=no,reduces=no",
+    "gristmill:preemptive=no,stretch=1",
+    "gristmill:preemptive=no,stretch=2",
     "gristmill",
-    "gristmill:pilot=no",
-    "gristmill:aging=no",
-    "gristmill:reduces=no",
-    "gristmill:stretch=1",
-    "gristmill:stretch=2",
-    "gristmill:preemptive=yes",
 ];
 
 /// Bytes of a request, as live workers ask for.
@@ -239,7 +239,7 @@ fn main() {
     let first = given.rivals.len();
     println!("{} seeds, estimator {}; slowdown: 99th percentile over fair's", given.seeds, given.estimator);
     println!(
-        "setting       load  best rival             flow   gristmill / rival   slowdown  preemptive / rival  slowdown"
+        "setting       load  best rival             flow   preemptive=no / rival  slowdown  gristmill / rival  slowdown"
     );
     // For each variant the sums of the logarithms of its ratios to the best rival, and how many settings.
     let mut sums = vec![(0.0, 0.0, 0_u32); VARIANTS.len()];
@@ -260,9 +260,9 @@ fn main() {
                 format!("{:6.3} ± {:.3}      {:5.2}", ratio.mean, ratio.half_width.unwrap_or(0.0), slower)
             };
             let flow = mean(&outcomes[best].means);
-            let (own, preemptive) = (show(first), show(policies.len() - 1));
+            let (kept, whole) = (show(first), show(policies.len() - 1));
             println!(
-                "{:13} {load:4.1}  {:20} {flow:7.2}      {own}      {preemptive}",
+                "{:13} {load:4.1}  {:20} {flow:7.2}      {kept}      {whole}",
                 setting.name, policies[best]
             );
             for (variant, sum) in sums.iter_mut().enumerate() {
@@ -277,9 +277,9 @@ fn main() {
     for (name, wins) in given.rivals.iter().zip(wins).filter(|(_, wins)| 0 < *wins) {
         println!("{name:24} {wins}");
     }
-    println!("\nvariant                       flow / best rival   slowdown / fair   (geometric means)");
+    println!("\nvariant                            flow / best rival   slowdown / fair   (geometric means)");
     for (name, (flow, slowest, count)) in VARIANTS.iter().zip(sums) {
         let count = f64::from(count.max(1));
-        println!("{name:30} {:12.3} {:17.3}", (flow / count).exp(), (slowest / count).exp());
+        println!("{name:35} {:12.3} {:17.3}", (flow / count).exp(), (slowest / count).exp());
     }
 }

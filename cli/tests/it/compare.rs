@@ -262,11 +262,14 @@ fn every_feasible_policy_gives_the_same_outputs_and_a_journal_that_replays() {
     let mut all = Vec::new();
     for entry in policy::catalogue().into_iter().filter(|entry| entry.only_simulated.is_none()) {
         all.push(entry.name.to_owned());
-        if entry.parameters.iter().any(|parameter| parameter.name == "preemptive") {
-            all.push(format!("{}:preemptive=yes", entry.name));
+        if let Some(preemptive) = entry.parameters.iter().find(|parameter| parameter.name == "preemptive") {
+            let other = if preemptive.default == "yes" { "no" } else { "yes" };
+            all.push(format!("{}:preemptive={other}", entry.name));
         }
     }
-    assert!(all.iter().any(|name| name == "asrpt:preemptive=yes"), "{all:?}");
+    for both in ["asrpt:preemptive=yes", "gristmill:preemptive=no"] {
+        assert!(all.iter().any(|name| name == both), "{all:?}");
+    }
     runs_alike_and_replays(&all, &["pull"]);
 }
 

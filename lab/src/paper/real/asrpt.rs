@@ -167,7 +167,7 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let workload = sleeping("a long reduce", context.seed, &jobs, LONG_UNIT_SECONDS);
     let pairs = [
         ("asrpt", "asrpt:slot=200ms", "asrpt preemptive", "asrpt:slot=200ms,preemptive=yes"),
-        ("gristmill", "gristmill", "gristmill preemptive", "gristmill:preemptive=yes"),
+        ("gristmill", "gristmill:preemptive=no", "gristmill preemptive", "gristmill:preemptive=yes"),
     ];
     let names: Vec<(&str, &str)> = pairs
         .iter()

@@ -10,7 +10,7 @@
 //! 3. *Nearest to the end.* All else goes by the seconds that the job would still need with the whole cluster to itself,
 //!    `max(maps, shuffle) + reduces`, over its weight, least first, ties to the older; in a job ready reduces before maps.
 //!    Lanes serve jobs in the same order, those that are due first.
-//! 4. *Make way.* With `preemptive`, a running reduce is suspended for a job that comes before its own.
+//! 4. *Make way.* A running reduce is suspended for a job that comes before its own (`preemptive`).
 //!
 //! It must know: nothing. It goes by what the estimator says at the moment, and rules 1 and 2 bound what errors cost.
 //! It favours short jobs, and new ones for the length of a map; a long job waits while shorter ones come, but not
@@ -36,7 +36,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "gristmill",
     aliases: &[],
     paper: "our own",
-    summary: "nearest to its end first, after one map of every new job, and never much slower than fair",
+    summary: "nearest to its end first, also before running reduces, after one map of every new job, and never much slower than fair",
     parameters: &[
         Parameter { name: "pilot", default: "yes", meaning: "whether one map of a new job goes first" },
         Parameter { name: "aging", default: "yes", meaning: "whether a job that is due gets its equal part" },
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
             meaning: "a job is due when it is there so many times as long as it would be under equal sharing",
         },
         Parameter { name: "reduces", default: "yes", meaning: "whether the work of reduces counts" },
-        Parameter { name: "preemptive", default: "no", meaning: "whether running reduces make way" },
+        Parameter { name: "preemptive", default: "yes", meaning: "whether running reduces make way" },
     ],
     only_simulated: None,
     make,
@@ -55,9 +55,9 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError> {
     let mut yes = |name| arguments.choice(name, &["yes", "no"]).map(|place| place == 0);
     let (pilot, aging, reduces) = (yes("pilot")?, yes("aging")?, yes("reduces")?);
+    let preemptive = yes("preemptive")?;
     let fits = |stretch: f64| stretch.is_finite() && 1.0 <= stretch;
     let stretch = arguments.value("stretch", STRETCH, "a finite number from 1 on", fits)?;
-    let preemptive = arguments.flag("preemptive")?;
     let fair = aging.then(|| FairRun::new(stretch));
     Ok(Box::new(Gristmill { pilot, reduces, preemptive, fair, ..Gristmill::new() }))
 }
@@ -87,13 +87,13 @@ pub struct Gristmill {
 }
 
 impl Gristmill {
-    /// The policy with all its rules but preemption.
+    /// The policy with all its rules.
     #[must_use]
     pub fn new() -> Self {
         Self {
             pilot: true,
             reduces: true,
-            preemptive: false,
+            preemptive: true,
             fair: Some(FairRun::new(STRETCH)),
             live: 0,
             pilots: Ranked::new(),

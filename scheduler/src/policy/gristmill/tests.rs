@@ -153,8 +153,8 @@ fn a_job_that_turns_out_larger_is_not_due_any_more() {
 #[test]
 fn parameters_switch_each_rule_off_and_others_are_refused() {
     assert!(by_name("gristmill:pilot=no,aging=no,reduces=no,stretch=3").is_ok());
-    assert!(!by_name("gristmill").unwrap().preempts());
-    assert!(by_name("gristmill:preemptive=yes").unwrap().preempts());
+    assert!(by_name("gristmill").unwrap().preempts());
+    assert!(!by_name("gristmill:preemptive=no").unwrap().preempts());
     for wrong in ["pilot=2", "aging=maybe", "stretch=0.5", "stretch=inf", "reduces=", "slots=1"] {
         assert!(by_name(&format!("gristmill:{wrong}")).is_err(), "{wrong}");
     }
@@ -207,7 +207,7 @@ proptest! {
         jobs in prop::collection::vec((0..20_u32, prop::collection::vec(1..9_u32, 1..6), 0..3_usize), 1..12),
         slots in 1..4_u32,
         workers in 1..3_u32,
-        switches in prop::sample::select(vec!["", ":pilot=no", ":aging=no", ":stretch=1", ":preemptive=yes"]),
+        rules in prop::sample::select(vec!["", "pilot=no", "aging=no", "stretch=1"]),
     ) {
         let mut jobs: Vec<Job> = jobs
             .into_iter()
@@ -221,13 +221,11 @@ proptest! {
         jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
         let mut idle = Idle::default();
         let config = Config::uniform(workers, Slots::Unified(slots));
-        let policy = by_name(&format!("gristmill{switches}")).unwrap();
+        // A suspended reduce shows only its last stretch, so that slots would seem idle.
+        let switches = rules.split(',').chain(["preemptive=no"]).filter(|rule| !rule.is_empty());
+        let policy = by_name(&format!("gristmill:{}", switches.collect::<Vec<_>>().join(","))).unwrap();
         let estimator = estimate::by_name("tasks").ok();
         run(&config, Deciders { estimator, ..Deciders::of(policy) }, jobs.clone(), &mut idle, &mut |_| {}).unwrap();
-        // A suspended reduce shows only its last stretch, so that slots would seem idle.
-        if switches.contains("preemptive") {
-            return Ok(());
-        }
         for map in idle.tasks.iter().filter(|run| run.task.kind == crate::ids::TaskKind::Map) {
             let waited = jobs[map.seq as usize].arrival..map.start;
             // Between two ends of tasks nothing changes: look in the middle of each stretch.
