@@ -13,6 +13,7 @@ pub mod file;
 mod follow;
 mod gather;
 pub mod holm;
+pub mod metric_differences;
 pub mod metrics;
 mod order;
 pub mod paired;

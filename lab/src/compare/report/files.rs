@@ -4,6 +4,7 @@
 
 use super::page::sections;
 use crate::compare::difference::Difference;
+use crate::compare::metric_differences::MetricDifference;
 use crate::compare::record::{JobRun, Predicted, RunRecord};
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
@@ -27,6 +28,7 @@ struct Results<'a> {
     circumstances: &'a Circumstances,
     summaries: Vec<Summary>,
     differences: Vec<Difference>,
+    metric_differences: Vec<MetricDifference>,
     verdicts: Vec<String>,
     correction: Option<String>,
     reservations: Vec<String>,
@@ -64,6 +66,7 @@ pub fn write(
         circumstances,
         summaries: comparison.summaries(),
         differences: comparison.differences(),
+        metric_differences: comparison.metric_differences(),
         verdicts: super::verdicts(comparison),
         correction: super::correction(comparison),
         reservations: comparison.reservations(),

@@ -67,21 +67,23 @@ fn with_error(simulated: f64, real: f64) -> String {
     format!("{} ({})", number::number(simulated), number::percent((simulated - real) / real))
 }
 
-/// What each pair of policies shows, in sentences, what was planned first; with more than three policies only against
-/// the one that was named, or else the first.
+/// Whether a pair of policies has a sentence: with more than three policies only those with the one that was named, or
+/// else the first.
+pub(super) fn is_shown(comparison: &Comparison, one: &str, other: &str) -> bool {
+    let first = comparison.contenders.first().map(|contender| contender.name.as_str());
+    let reference = comparison.against.as_deref().or(first);
+    comparison.contenders.len() <= 3 || Some(one) == reference || Some(other) == reference
+}
+
+/// What pairs of policies show, in sentences, what was planned first.
 #[must_use]
 pub fn verdicts(comparison: &Comparison) -> Vec<String> {
-    let first = comparison.contenders.first().map(|contender| &contender.name);
-    let reference = comparison.against.as_ref().or(first);
-    let few = comparison.contenders.len() <= 3;
-    let differences = comparison.differences().into_iter();
-    let named = |one: &Difference| Some(&one.one) == reference || Some(&one.other) == reference;
-    let shown = differences.filter(|difference| few || named(difference));
     let words = |difference: Difference| match difference.planned {
         true => format!("planned: {}", difference.words()),
         false => difference.words(),
     };
-    shown.map(words).collect()
+    let differences = comparison.differences().into_iter();
+    differences.filter(|one| is_shown(comparison, &one.one, &one.other)).map(words).collect()
 }
 
 /// How the verdicts of a page of several comparisons are kept from showing by chance; `None` of a single comparison.
