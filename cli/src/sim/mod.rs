@@ -3,6 +3,7 @@
 //! Flags here; what they mean in `source` (jobs), `model` (one run), `machines` (the simulated cluster); what comes out
 //! in `output`, `plot` and `perfetto`. Not here: simulators and policies, which are the scheduler's.
 
+mod ended;
 mod list;
 mod machines;
 mod model;
@@ -15,12 +16,13 @@ use crate::files::write_whole;
 use crate::terminal::stdout_text;
 use crate::usage::usage;
 use clap::{Args, ValueEnum};
+use ended::{AloneTimes, EndedJob};
 use gristmill_lab::paper;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::metrics::{Metric, RunMetrics, SLOWDOWN_EDGES, System};
-use model::{EndedJob, SimulatedSystem};
+use model::SimulatedSystem;
 use source::SimulatedJobs;
 
 use std::path::PathBuf;
@@ -71,12 +73,13 @@ Examples:
 /// What is simulated.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum SimModel {
-    /// Map and shuffle as fluids that overlap, one job after another or side by side
+    /// Map and shuffle as fluids that overlap, one job after another or side by side; seconds are of whole stations:
+    /// of all slots for maps and of the whole network
     #[default]
     Fluid,
-    /// Machines that work off one unit in a slot; reduces follow the maps, no shuffle
+    /// Machines that work off one unit in a slot; reduces follow the maps, no shuffle; seconds are of one machine
     Slotted,
-    /// Workers with slots and a network, driven by the master's own core, task by task
+    /// Workers with slots and a network, driven by the master's own core, task by task; seconds are of one slot
     Cluster,
 }
 
@@ -104,7 +107,7 @@ struct OutputFlags {
     /// Refuse jobs that ask for as much as a station can do, or more
     #[arg(long)]
     steady: bool,
-    /// Borders between the sizes of jobs, in seconds alone on the system, by which slowdown is shown
+    /// Borders between the sizes of jobs, in seconds that they take alone, by which slowdown is shown
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = SLOWDOWN_EDGES)]
     buckets: Vec<f64>,
     /// Print all metrics of all runs as JSON
@@ -210,20 +213,28 @@ fn run_all(
     policies: &[String],
     seeds: &[u64],
 ) -> anyhow::Result<Vec<PolicyRuns>> {
-    let tasks: Vec<(&String, u64)> =
-        policies.iter().flat_map(|policy| seeds.iter().map(move |&seed| (policy, seed))).collect();
+    let alone: anyhow::Result<Vec<AloneTimes>> =
+        paper::each(seeds, |&seed| system.alone(seed)).into_iter().collect();
+    let alone = alone?;
+    let of_seeds = || seeds.iter().copied().zip(&alone);
+    let tasks: Vec<(&String, u64, &AloneTimes)> = policies
+        .iter()
+        .flat_map(|policy| of_seeds().map(move |(seed, alone)| (policy, seed, alone)))
+        .collect();
     let mut outcomes = Vec::new();
     match &flags.output.csv {
         None => {
-            for outcome in paper::each(&tasks, |&(policy, seed)| system.run(policy, seed, &mut |_| {})) {
+            for outcome in
+                paper::each(&tasks, |&(policy, seed, alone)| system.run(policy, seed, alone, &mut |_| {}))
+            {
                 outcomes.push(outcome?);
             }
         }
         Some(path) => write_whole(path, |file| {
             writeln!(file, "{}", output::csv_header())?;
-            for &(policy, seed) in &tasks {
+            for &(policy, seed, alone) in &tasks {
                 let mut written = Ok(());
-                let outcome = system.run(policy, seed, &mut |job: &EndedJob| {
+                let outcome = system.run(policy, seed, alone, &mut |job: &EndedJob| {
                     if written.is_ok() {
                         written = output::csv_line(file, policy, seed, job);
                     }

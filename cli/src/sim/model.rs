@@ -3,6 +3,7 @@
 //! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
 //! reduces, the slotted one whole units and no shuffle, the cluster takes jobs as they are.
 
+use super::ended::{AloneTimes, EndedJob};
 use super::perfetto::Recorder;
 use super::source::SimulatedJobs;
 use super::{SimCommand, SimModel};
@@ -12,7 +13,7 @@ use anyhow::anyhow;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::bound;
 use gristmill_scheduler::event::Slots;
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, JobTimes, RunMetrics};
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::sim::cluster::{self, Observer};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
@@ -25,25 +26,15 @@ use std::path::Path;
 pub struct SimulatedSystem<'a> {
     registry: &'a Registry,
     source: &'a SimulatedJobs,
-    machine: SimulatedMachine,
+    pub(super) machine: SimulatedMachine,
     slowdown_edges: Vec<f64>,
     bound: bool,
 }
 
-enum SimulatedMachine {
+pub(super) enum SimulatedMachine {
     Fluid { slots: f64 },
     Slotted { machines: u32, preemptive: bool, slot_seconds: f64 },
     Cluster { config: Box<cluster::Config>, network: f64, placement: String, estimator: String },
-}
-
-/// A job that is over, in seconds and slot-seconds whatever the model counts in.
-pub struct EndedJob {
-    /// Order of arrival, from 0.
-    pub seq: u64,
-    pub times: JobTimes,
-    /// All its work.
-    pub work: PerStation<f64>,
-    pub weight: f64,
 }
 
 /// Machines of the slotted model.
@@ -131,7 +122,7 @@ impl<'a> SimulatedSystem<'a> {
     }
 
     /// The jobs of a seed as this model takes them.
-    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
+    pub(super) fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         let jobs = self.source.jobs(seed);
         match &self.machine {
             SimulatedMachine::Fluid { slots } => {
@@ -158,39 +149,23 @@ impl<'a> SimulatedSystem<'a> {
         }
     }
 
-    /// Runs a policy on the jobs of a seed; `sink` gets each job as it ends.
+    /// Runs a policy on the jobs of a seed, which take so long alone; `sink` gets each job as it ends.
     pub fn run(
         &self,
         policy_name: &str,
         seed: u64,
+        alone: &AloneTimes,
         sink: &mut dyn FnMut(&EndedJob),
-    ) -> anyhow::Result<RunMetrics> {
-        self.observed(policy_name, seed, sink, &mut ())
-    }
-
-    /// Who ran where, as events of the trace viewer.
-    pub fn trace(&self, policy_name: &str, seed: u64) -> anyhow::Result<Value> {
-        let mut recorder = Recorder::default();
-        self.observed(policy_name, seed, &mut |_| {}, &mut recorder)?;
-        Ok(recorder.events(policy_name, self.source.name()))
-    }
-
-    fn observed(
-        &self,
-        policy_name: &str,
-        seed: u64,
-        sink: &mut dyn FnMut(&EndedJob),
-        observer: &mut dyn Observer,
     ) -> anyhow::Result<RunMetrics> {
         let settings =
             CollectSettings { capacity: self.capacity(), slowdown_edges: self.slowdown_edges.clone() };
         let mut collector = Collector::new(settings);
         let mut take = |record: &JobRecord| {
-            let job = self.ended(record);
+            let job = self.ended(record, alone);
             collector.push(&job.times, job.work);
             sink(&job);
         };
-        let used = self.simulate(policy_name, seed, &mut take, observer)?;
+        let used = self.simulate(policy_name, seed, &mut take, &mut ())?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
             return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
@@ -198,39 +173,20 @@ impl<'a> SimulatedSystem<'a> {
         if let Some(used) = used {
             outcome.set_use(used);
         }
+        if self.capacity()[Station::Shuffle].is_infinite() {
+            outcome.set(Metric::ShuffleUse, None);
+        }
         if self.bound {
             outcome.set_bound(self.lowest_total(seed)?);
         }
         Ok(outcome)
     }
 
-    /// The record of a job in seconds: the slotted model counts in slots.
-    fn ended(&self, record: &JobRecord) -> EndedJob {
-        let second = match self.machine {
-            SimulatedMachine::Slotted { slot_seconds, .. } => slot_seconds,
-            _ => 1.0,
-        };
-        let work = match self.machine {
-            // Seconds of the shuffle stay what they are; the model leaves them out.
-            SimulatedMachine::Slotted { .. } => {
-                let PerStation([map, shuffle, reduce]) = record.work;
-                PerStation::new(map * second, shuffle, reduce * second)
-            }
-            _ => record.work,
-        };
-        let times = record.times();
-        let capacity = self.capacity();
-        let time = |station: Station| work[station] / capacity[station];
-        let alone = time(Station::Map).max(time(Station::Shuffle)) + time(Station::Reduce);
-        let times = JobTimes {
-            arrival: times.arrival * second,
-            start: times.start * second,
-            maps_done: times.maps_done * second,
-            completion: times.completion * second,
-            deadline: times.deadline.map(|deadline| deadline * second),
-            alone: Some(alone),
-        };
-        EndedJob { seq: record.seq, times, work, weight: record.weight }
+    /// Who ran where, as events of the trace viewer.
+    pub fn trace(&self, policy_name: &str, seed: u64) -> anyhow::Result<Value> {
+        let mut recorder = Recorder::default();
+        self.simulate(policy_name, seed, &mut |_| {}, &mut recorder)?;
+        Ok(recorder.events(policy_name, self.source.name()))
     }
 
     /// Runs the machine. Answers how busy the stations were, if the model measures that itself.
@@ -331,7 +287,7 @@ impl<'a> SimulatedSystem<'a> {
     }
 
     /// Who is to blame: the jobs, the flags, or the policy.
-    fn judge(&self, policy: &str, seed: u64, error: &SimError) -> anyhow::Error {
+    pub(super) fn judge(&self, policy: &str, seed: u64, error: &SimError) -> anyhow::Error {
         match error {
             SimError::Job { .. } => InputFileError::new(Path::new(self.source.name()), error).into(),
             SimError::Setting { .. } => usage(format!("{policy}: {error}")),

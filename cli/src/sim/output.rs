@@ -1,6 +1,7 @@
 //! What came out, as a table, as JSON, and as lines of jobs.
 
-use super::model::{EndedJob, SimulatedSystem};
+use super::ended::EndedJob;
+use super::model::SimulatedSystem;
 use super::{PolicyRuns, SimCommand};
 use crate::text_table::aligned;
 use gristmill_lab::report::number;

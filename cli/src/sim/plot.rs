@@ -59,8 +59,7 @@ fn sections(flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns
         section(
             "slowdown",
             "Slowdown by size",
-            "Mean of flow time / time alone on the whole system, by the time that a job takes alone."
-                .to_owned(),
+            "Mean of flow time / time alone, by the time that a job takes when no other is there.".to_owned(),
             Block::Chart(slowdown_chart(runs)),
         ),
         section(

@@ -87,6 +87,61 @@ fn json_has_every_run_with_declared_metrics() {
     }
 }
 
+/// The first is a job of 2 s that is slowed down 200-fold if alone means its work over all slots.
+#[test]
+fn a_job_that_is_alone_is_not_slowed_down_in_any_model() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("cluster", "maps,reduces\n1,1\n", Some(2.0)),
+        ("cluster", "maps,reduces,shuffle_bytes\n300x2;5,3x4,1000000000\n", None),
+        ("slotted", "maps,reduces\n1,1\n", Some(2.0)),
+        ("slotted", "maps,reduces\n300x2;5,3x4\n", Some(11.0)),
+        ("fluid", "map,shuffle\n300,2\n", Some(3.0)),
+        ("fluid", "map,shuffle\n300,4\n", Some(4.0)),
+    ];
+    for (model, table, seconds) in cases {
+        let jobs = sandbox.write("jobs.csv", table);
+        let arguments = ["sim", "--model", model, "--workers", "50", "--slots", "2", "--workload", &jobs];
+        let json: Value =
+            sandbox.run_well(arguments.into_iter().chain(["--json", "--policy", "fifo,max-srpt"])).json();
+        for policy in json["policies"].as_array().unwrap() {
+            let value = |metric: &str| policy["metrics"][metric]["mean"].as_f64().unwrap();
+            assert_eq!(value("slowdown"), 1.0, "{model}: {table}");
+            assert!(seconds.is_none_or(|seconds| value("flow") == seconds), "{model}: {}", value("flow"));
+        }
+    }
+}
+
+#[test]
+fn a_metric_that_the_model_does_not_have_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("fluid", "reduce-use"),
+        ("slotted", "shuffle-use"),
+        ("cluster", "efficiency-ratio"),
+        ("fluid", "slot-cpu"),
+    ];
+    for (model, metric) in cases {
+        let words = [format!("metric `{metric}` is measured by"), format!("not by the {model} model")];
+        let arguments = ["sim", "--model", model, "--workload", "overlap:jobs=5", "--metrics", metric];
+        sandbox.run(arguments).expect_code(2).expect_words(&[&words[0], &words[1]]);
+    }
+}
+
+#[test]
+fn the_slotted_model_speaks_of_seconds_also_where_a_slot_is_none() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("jobs.csv", "arrival,maps,reduces,deadline\n4,4x2,3,20\n");
+    let csv = sandbox.text("out.csv");
+    let arguments = ["sim", "--model", "slotted", "--machines", "2", "--slot-length", "0.5", "--workload"];
+    let json = sandbox.run_well(arguments.into_iter().chain([&jobs[..], "--csv", &csv, "--json"])).json();
+    let value = |metric: &str| json["policies"][0]["metrics"][metric]["mean"].as_f64().unwrap();
+    assert_eq!((value("flow"), value("makespan"), value("slowdown")), (7.0, 7.0, 1.0));
+    assert!((value("map-use") - 800.0 / 14.0).abs() < 1e-9, "8 slot-seconds of 14");
+    let text = std::fs::read_to_string(&csv).unwrap();
+    assert_eq!(text.lines().nth(1), Some("fifo,1,0,4,4,8,11,7,0,7,7,1,20,0,8,0,3,1"));
+}
+
 #[test]
 fn every_job_is_a_line_of_csv_and_the_flow_adds_up() {
     let sandbox = Sandbox::new();

@@ -16,6 +16,7 @@
 //!
 //! It is not: a model of faults, disks or memory.
 
+mod alone;
 mod check;
 mod engine;
 mod jobs;
@@ -23,6 +24,8 @@ mod network;
 mod pieces;
 mod random;
 mod timers;
+
+pub use alone::alone;
 
 use crate::command::Command;
 use crate::core::{AheadConfig, CoreConfig, ShuffleOrder};
@@ -205,7 +208,7 @@ pub struct ClusterSummary {
     pub instants: u64,
     /// When the last job ended, in seconds.
     pub end: f64,
-    /// Part of each station's capacity that was used up to then; unified slots count for maps and reduces each by what
+    /// Part of each station's capacity that was used from the first arrival up to then; unified slots count for maps and reduces each by what
     /// they ran. 0 for a network without limits.
     pub utilisation: PerStation<f64>,
 }

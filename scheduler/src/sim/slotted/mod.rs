@@ -10,8 +10,11 @@
 //!
 //! It is not: a model of the shuffle (sizes at that station are not looked at), of places, or of parts of a unit.
 
+mod alone;
 pub mod lower_bound;
 mod machines;
+
+pub use alone::alone;
 
 use crate::metrics::JobRecord;
 use crate::plan::Plan;

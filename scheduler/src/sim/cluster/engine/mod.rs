@@ -56,11 +56,14 @@ struct Ticks {
     idle: u32,
 }
 
-/// How many jobs have arrived, and when the last did, in seconds.
+/// How many jobs have arrived, and when the first and the last did, in seconds.
 #[derive(Default)]
 struct ArrivalCount {
     count: u64,
+    first: Option<f64>,
     last: f64,
+    /// Each comes when the one before it has ended, whatever its arrival.
+    one_by_one: bool,
 }
 
 /// Facts on their way to the core.
@@ -118,6 +121,21 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Lets each job arrive when the one before it has ended. The first counts as the `seq`-th of its workload, from 0, and
+    /// gets the service times of that one.
+    pub(super) fn one_by_one(mut self, seq: u64) -> Self {
+        self.arrivals = ArrivalCount { count: seq, one_by_one: true, ..ArrivalCount::default() };
+        self
+    }
+
+    /// When this job, the next one, arrives; `None` if that is not known yet.
+    fn arrival_of(&self, next: &LiveJob) -> Option<Time> {
+        match self.arrivals.one_by_one {
+            true => self.jobs.is_empty().then_some(self.now),
+            false => Some(next.arrival),
+        }
+    }
+
     /// To the end of the last job; `after` looks at the core after each of its calls.
     pub(super) fn run(
         mut self,
@@ -130,7 +148,7 @@ impl<'a> Engine<'a> {
                 if next.is_none() && self.jobs.is_empty() {
                     return Ok(self.sum_up());
                 }
-                let arrival = next.as_ref().map(|(job, _)| job.arrival);
+                let arrival = next.as_ref().and_then(|(job, _)| self.arrival_of(job));
                 let report = self.reports.by_arrival.first_key_value().map(|(&(time, _), _)| time);
                 let leaves = self.pieces.leaving.first_key_value().map(|(&(time, _), _)| time);
                 let times = [self.timers.next(), report, leaves, arrival, self.ticks.wake];
@@ -138,11 +156,14 @@ impl<'a> Engine<'a> {
                 self.now = self.now.max(time);
             }
             self.ring();
-            while next.as_ref().is_some_and(|(job, _)| job.arrival <= self.now) {
+            while let Some(arrival) = next.as_ref().and_then(|(job, _)| self.arrival_of(job))
+                && arrival <= self.now
+            {
                 if let Some((job, spec)) = next.take() {
                     self.arrivals.count += 1;
+                    self.arrivals.first.get_or_insert(arrival.seconds());
                     let id = JobId(self.arrivals.count as u32);
-                    self.jobs.insert(id, job);
+                    self.jobs.insert(id, LiveJob { arrival, ..job });
                     self.events.push(Event::JobArrived { job: id, spec: spec.into() });
                 }
                 if self.config.jobs_max < self.jobs.len() {
@@ -228,8 +249,8 @@ impl<'a> Engine<'a> {
             self.network.moved_bytes / rate / self.config.workers.len() as f64,
             self.done.worked[1] / slots(TaskKind::Reduce),
         );
-        let end = self.done.summary.end;
-        self.done.summary.utilisation = used.map(|used| if 0.0 < end { used / end } else { 0.0 });
+        let span = self.done.summary.end - self.arrivals.first.unwrap_or(0.0);
+        self.done.summary.utilisation = used.map(|used| if 0.0 < span { used / span } else { 0.0 });
         self.done.summary
     }
 }

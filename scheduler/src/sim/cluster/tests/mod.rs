@@ -11,6 +11,7 @@ use crate::station::PerStation;
 use crate::view::Station;
 use proptest::prelude::*;
 
+mod alone;
 mod preempting;
 mod same_core;
 
@@ -98,7 +99,7 @@ fn a_job_alone_takes_its_waves_of_maps_and_then_its_reduces() {
     assert_eq!((record.arrival, record.start, record.maps_done), (1.0, 1.0, 7.0));
     assert_eq!(record.work, [9.0, 0.0, 5.0]);
     assert_eq!(seen.summary.tasks, 4);
-    assert_eq!(seen.summary.utilisation, [9.0 / 24.0, 0.0, 5.0 / 24.0]);
+    assert_eq!(seen.summary.utilisation, [9.0 / 22.0, 0.0, 5.0 / 22.0]);
     assert_eq!(seen.held.first(), Some(&(1.0, 0, [1, 0])));
     assert_eq!(seen.held.last(), Some(&(12.0, 0, [0, 0])));
 }

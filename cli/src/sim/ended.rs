@@ -1,0 +1,77 @@
+//! A simulated job that is over: its times in seconds, and what it takes when no other is there.
+
+use super::model::{SimulatedMachine, SimulatedSystem};
+use gristmill_scheduler::metrics::{JobRecord, JobTimes};
+use gristmill_scheduler::sim::{cluster, slotted};
+use gristmill_scheduler::station::{PerStation, Station};
+
+/// A job that is over, in seconds and slot-seconds whatever the model counts in.
+pub struct EndedJob {
+    /// Order of arrival, from 0.
+    pub seq: u64,
+    pub times: JobTimes,
+    /// All its work.
+    pub work: PerStation<f64>,
+    pub weight: f64,
+}
+
+/// What the jobs of a seed take alone, in seconds. It is the same for all policies.
+pub enum AloneTimes {
+    /// In the fluid model: a record has all that it takes.
+    Fluid,
+    /// By order of arrival.
+    Jobs(Vec<f64>),
+}
+
+impl AloneTimes {
+    fn of(&self, record: &JobRecord) -> f64 {
+        match self {
+            // Map and shuffle overlap, and the shuffle can keep up with the map.
+            AloneTimes::Fluid => record.work[Station::Map].max(record.work[Station::Shuffle]),
+            AloneTimes::Jobs(times) => times[record.seq as usize],
+        }
+    }
+}
+
+impl SimulatedSystem<'_> {
+    /// What the jobs of a seed take alone. In the cluster model that is a simulation of its own, which takes about as long
+    /// as one policy at most.
+    pub fn alone(&self, seed: u64) -> anyhow::Result<AloneTimes> {
+        let times = match &self.machine {
+            SimulatedMachine::Fluid { .. } => return Ok(AloneTimes::Fluid),
+            SimulatedMachine::Slotted { machines, preemptive, slot_seconds } => {
+                let jobs = self.jobs(seed);
+                jobs.map(|job| slotted::alone(*machines, *preemptive, &job) * slot_seconds).collect()
+            }
+            SimulatedMachine::Cluster { config, .. } => {
+                let config = cluster::Config { seed, ..(**config).clone() };
+                let times = cluster::alone(&config, self.jobs(seed));
+                times.map_err(|error| self.judge("each job alone", seed, &error))?
+            }
+        };
+        Ok(AloneTimes::Jobs(times))
+    }
+
+    /// The job of this record.
+    pub(super) fn ended(&self, record: &JobRecord, alone: &AloneTimes) -> EndedJob {
+        let second = match self.machine {
+            SimulatedMachine::Slotted { slot_seconds, .. } => slot_seconds,
+            SimulatedMachine::Fluid { .. } | SimulatedMachine::Cluster { .. } => 1.0,
+        };
+        let JobTimes { arrival, start, maps_done, completion, deadline, .. } = record.times();
+        let times = JobTimes {
+            arrival: arrival * second,
+            start: start * second,
+            maps_done: maps_done * second,
+            completion: completion * second,
+            deadline: deadline.map(|deadline| deadline * second),
+            alone: Some(alone.of(record)),
+        };
+        EndedJob {
+            seq: record.seq,
+            times,
+            work: record.work.map(|work| work * second),
+            weight: record.weight,
+        }
+    }
+}
