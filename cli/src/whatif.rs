@@ -1,6 +1,6 @@
 //! `whatif`: the jobs of a journal under other policies, by the cluster simulator.
 //!
-//! Not here: measurement and prediction (`gristmill_lab::predict`).
+//! Not here: measurement and simulation (`gristmill_lab::simulate`).
 
 use crate::files::{InputFileError, write_whole};
 use crate::replay::say_torn;
@@ -9,8 +9,8 @@ use crate::text_table::{aligned, plain};
 use crate::usage::usage;
 use anyhow::anyhow;
 use clap::Args;
-use gristmill_lab::predict::{Measured, PredictError, PredictedJob, predict};
 use gristmill_lab::report::number;
+use gristmill_lab::simulate::{Measured, SimulateError, SimulatedJob, simulate};
 use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::registry::Registry;
@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// Ask what the jobs of a journal would have taken under other policies
 ///
-/// Keeps when jobs arrived and what their tasks took, and lets the cluster simulator decide anew. The first row is
-/// what was measured, the second the simulation of the same policy: their difference is the simulator's error.
+/// Keeps when jobs arrived and what their tasks took, and lets the cluster simulator decide anew: the run is replayed.
+/// The first row is what was measured, the second the same policy replayed: their difference is the simulator's error.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -67,8 +67,8 @@ struct WhatifRow {
     policy: String,
     placement: String,
     estimator: String,
-    simulated: bool,
-    jobs: Vec<PredictedJob>,
+    replayed: bool,
+    jobs: Vec<SimulatedJob>,
     outcome: RunMetrics,
 }
 
@@ -112,18 +112,19 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
             }
         }
     }
-    let row = |[policy, placement, estimator]: [&str; 3], simulated, jobs: Vec<PredictedJob>| WhatifRow {
+    let row = |[policy, placement, estimator]: [&str; 3], replayed, jobs: Vec<SimulatedJob>| WhatifRow {
         policy: policy.to_owned(),
         placement: placement.to_owned(),
         estimator: estimator.to_owned(),
-        simulated,
+        replayed,
         outcome: outcome(measured, &jobs),
         jobs,
     };
     let recorded = measured.recorded();
     let mut rows = vec![row([&measured.policy, &measured.placement, &measured.estimator], false, recorded)];
+    let scenario = measured.replayed().map_err(|error| judge(&flags.journal, error))?;
     for (policy, placement, estimator) in wanted {
-        let jobs = predict(registry, measured, &policy, &placement, estimator);
+        let jobs = simulate(registry, &scenario, &policy, &placement, estimator);
         let jobs = jobs.map_err(|error| judge(&flags.journal, error))?;
         rows.push(row([&policy, &placement, estimator], true, jobs));
     }
@@ -131,15 +132,15 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
 }
 
 /// Who is to blame: the flags, the journal, or the policy.
-fn judge(path: &Path, error: PredictError) -> anyhow::Error {
+fn judge(path: &Path, error: SimulateError) -> anyhow::Error {
     match error {
-        PredictError::Name { reason } => usage(reason),
-        PredictError::NoWorkers | PredictError::NoJobs => InputFileError::new(path, error).into(),
+        SimulateError::Name { reason } => usage(reason),
+        SimulateError::NoWorkers | SimulateError::NoJobs => InputFileError::new(path, error).into(),
         other => anyhow!(other),
     }
 }
 
-fn outcome(measured: &Measured, jobs: &[PredictedJob]) -> RunMetrics {
+fn outcome(measured: &Measured, jobs: &[SimulatedJob]) -> RunMetrics {
     let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
     let mut collector = Collector::new(settings);
     let known = measured.jobs.iter().filter(|job| job.succeeded);
@@ -150,8 +151,8 @@ fn outcome(measured: &Measured, jobs: &[PredictedJob]) -> RunMetrics {
 }
 
 /// Nothing tells what the job would have taken alone.
-fn times(job: &PredictedJob, deadline: Option<f64>) -> JobTimes {
-    let &PredictedJob { arrived, started, maps_done, ended, .. } = job;
+fn times(job: &SimulatedJob, deadline: Option<f64>) -> JobTimes {
+    let &SimulatedJob { arrived, started, maps_done, ended, .. } = job;
     JobTimes { arrival: arrived, start: started, maps_done, completion: ended, deadline, alone: None }
 }
 
@@ -167,9 +168,9 @@ fn as_text(rows: &[WhatifRow]) -> String {
     let titles = metrics.iter().map(|metric| metric.declaration().title());
     let mut header = ["policy", "placement", "estimator", "run"].map(str::to_owned).to_vec();
     header.extend(titles);
-    header.push("flow vs simulated".to_owned());
+    header.push("flow vs replayed".to_owned());
     let lines = rows.iter().enumerate().map(|(place, row)| {
-        let run = if row.simulated { "simulated" } else { "recorded" };
+        let run = if row.replayed { "replayed" } else { "measured" };
         let mut cells =
             vec![row.policy.clone(), row.placement.clone(), row.estimator.clone(), run.to_owned()];
         let value = |&metric: &Metric| row.outcome.value(metric);
@@ -181,9 +182,7 @@ fn as_text(rows: &[WhatifRow]) -> String {
     let mut text = aligned(&header, lines);
     if let Some(error) = against(&rows[1], &rows[0]) {
         let error = plain(&number::percent(error));
-        text.push_str(&format!(
-            "\nerror of the simulator: mean flow time {error} against the recorded one\n"
-        ));
+        text.push_str(&format!("\nerror of the replayed mean flow time: {error} against the measured one\n"));
     }
     text
 }
@@ -197,9 +196,9 @@ fn as_json(measured: &Measured, rows: &[WhatifRow]) -> Value {
             "policy": row.policy,
             "placement": row.placement,
             "estimator": row.estimator,
-            "simulated": row.simulated,
+            "replayed": row.replayed,
             "metrics": metrics(row),
-            "flow_against_simulated": if place < 2 { None } else { against(row, &rows[1]) },
+            "flow_against_replayed": if place < 2 { None } else { against(row, &rows[1]) },
         })
     });
     json!({
@@ -211,7 +210,7 @@ fn as_json(measured: &Measured, rows: &[WhatifRow]) -> Value {
             "fetch": measured.overheads.fetch,
             "suspension": measured.overheads.suspension,
         },
-        "simulator_flow_error": against(&rows[1], &rows[0]),
+        "replayed_flow_error": against(&rows[1], &rows[0]),
         "rows": all.collect::<Vec<_>>(),
     })
 }
@@ -224,7 +223,7 @@ fn as_csv(measured: &Measured, rows: &[WhatifRow]) -> String {
     let columns: Vec<&str> = JOB_COLUMNS.iter().map(|(name, _)| *name).collect();
     let mut text = format!("policy,placement,estimator,run,job,name,{},shuffle-done\n", columns.join(","));
     for row in rows {
-        let run = if row.simulated { "simulated" } else { "recorded" };
+        let run = if row.replayed { "replayed" } else { "measured" };
         let [policy, placement, estimator] =
             [&row.policy, &row.placement, &row.estimator].map(|name| quoted(name));
         let known = measured.jobs.iter().filter(|job| job.succeeded);

@@ -256,6 +256,7 @@ impl RunPrinter {
         let all = self.runs;
         match progress {
             Progress::Data => {}
+            Progress::Calibration => say!("measuring what the system takes for tasks"),
             Progress::WarmUp => say!("warming up"),
             Progress::Isolated => say!("running each job alone"),
             Progress::Begins(contender, repetition, place) => {

@@ -1,4 +1,4 @@
-//! Journals of real runs: they replay to identical orders whatever happened, and the simulator predicts from them.
+//! Journals of real runs: they replay to identical orders whatever happened, and the simulator replays their jobs.
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, data::Random};
@@ -19,7 +19,7 @@ fn lines_with(sandbox: &Sandbox, journal: &str, word: &str) -> usize {
 }
 
 #[test]
-fn journal_of_a_run_replays_to_its_orders_and_predicts_its_job() {
+fn journal_of_a_run_replays_to_its_orders_and_its_job_in_the_simulator() {
     let sandbox = Sandbox::new();
     let journal = sandbox.text("journal");
     let arguments = ["run", "synthetic", "--maps", "20", "--map-time", "40ms", "--reduce-time", "60ms"];
@@ -37,21 +37,17 @@ fn journal_of_a_run_replays_to_its_orders_and_predicts_its_job() {
     let rows = asked["rows"].as_array().unwrap();
     let names: Vec<(&str, bool)> = rows
         .iter()
-        .map(|row| (row["policy"].as_str().unwrap(), row["simulated"].as_bool().unwrap()))
+        .map(|row| (row["policy"].as_str().unwrap(), row["replayed"].as_bool().unwrap()))
         .collect();
     assert_eq!(names, [("gristmill", false), ("gristmill", true), ("fifo", true), ("k-lps:k=2", true)]);
     // Five waves of maps and one of reduces; what one task more or less in a row makes is left room for.
-    let error = asked["simulator_flow_error"].as_f64().unwrap();
+    let error = asked["replayed_flow_error"].as_f64().unwrap();
     assert!(error.abs() < 0.25, "{asked:#}");
     let lines = fs::read_to_string(csv).unwrap();
     assert_eq!(lines.lines().count(), 5, "{lines}");
-    assert!(lines.contains("\nk-lps:k=2,pull,history,simulated,job-1,"), "{lines}");
+    assert!(lines.contains("\nk-lps:k=2,pull,history,replayed,job-1,"), "{lines}");
     let table = sandbox.gristmill(["whatif", &journal, "--policy", "fifo"]).finish().expect_code(0);
-    assert!(
-        table.stdout_text().contains("error of the simulator: mean flow time"),
-        "{}",
-        table.stdout_text()
-    );
+    assert!(table.stdout_text().contains("error of the replayed mean flow time"), "{}", table.stdout_text());
 }
 
 #[test]
@@ -68,7 +64,7 @@ fn journal_of_a_run_that_lost_a_worker_replays_to_its_orders() {
     sandbox.assert_nothing_left();
     assert_eq!(lines_with(&sandbox, "journal", "\"worker_lost\""), 1, "the fault has not fired");
     replayed(&sandbox, &journal);
-    // What ran twice counts once, so that the job can still be predicted.
+    // What ran twice counts once, so that the job can still be replayed.
     let asked = sandbox.gristmill(["whatif", &journal, "--policy", "fifo", "--json"]).finish().expect_code(0);
     assert_eq!((&asked.json()["jobs"], &asked.json()["workers"]), (&1.into(), &3.into()));
 }

@@ -2,6 +2,7 @@
 
 use super::store::StoreError;
 use super::workload::DrawError;
+use crate::simulate::measure::MeasureError;
 use gristmill_runtime::client::ClientError;
 use gristmill_runtime::cluster::ClusterError;
 use gristmill_runtime::generate::GenerateError;
@@ -54,6 +55,13 @@ pub enum CompareError {
         /// Why.
         #[source]
         source: GenerateError,
+    },
+    /// The calibration left nothing to read.
+    #[error("what the system takes for tasks could not be measured before the first run")]
+    Calibration {
+        /// Why.
+        #[source]
+        source: MeasureError,
     },
     /// The folder cannot be used.
     #[error(transparent)]

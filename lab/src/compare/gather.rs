@@ -1,7 +1,8 @@
 //! The record of a run, from what the master knows of it.
 
 use super::record::{
-    Contender, JobOutput, JobRun, RunRecord, SCHEMA, SlotSpan, SlotUsage, Transfer, WorkerRecord,
+    Contender, JobOutput, JobRun, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, Transfer,
+    WorkerRecord,
 };
 use super::workload::{DrawnJob, Workload};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, ExactWork, JobState, JobTrace, MasterStatus};
@@ -44,8 +45,8 @@ impl Gathering<'_> {
             spans: Vec::new(),
             transfers: Vec::new(),
             omitted: self.traces.iter().map(|trace| trace.omitted).sum(),
-            predicted: Vec::new(),
-            unpredicted: None,
+            replayed: SimulatedRun::default(),
+            predicted: SimulatedRun::default(),
         };
         for (drawn, trace) in self.drawn.iter().zip(self.traces) {
             record.jobs.push(self.job(drawn, trace, base));

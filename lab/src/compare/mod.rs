@@ -7,6 +7,7 @@
 
 mod alone;
 pub mod bound;
+mod calibrate;
 pub mod difference;
 mod error;
 pub mod file;
@@ -17,13 +18,14 @@ pub mod metric_differences;
 pub mod metrics;
 mod order;
 pub mod paired;
-mod predicted;
 mod prepare;
 pub mod record;
 pub mod report;
 mod rounds;
 mod run;
 pub mod series;
+mod simulated;
+pub mod simulation_error;
 pub mod statistics;
 pub mod store;
 pub mod summary;
@@ -35,6 +37,7 @@ pub use store::{MARK, Store, StoreError};
 pub use workload::Workload;
 
 use crate::report::names::slug;
+use crate::simulate::SystemCosts;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::registry::Registry;
 use gristmill_worker::http::JoinLine;
@@ -76,6 +79,8 @@ pub struct Options {
     pub resume: bool,
     /// A short run is discarded before all others, so that the first policy does not pay for cold caches.
     pub warm_up: bool,
+    /// A few jobs are run before all others that show what the system takes for tasks, so that runs can be predicted.
+    pub calibrate: bool,
     /// Each different job is also run alone, for slowdown and for what an oracle tells.
     pub isolated: bool,
     /// Parts are synced to disk.
@@ -89,6 +94,8 @@ pub struct Options {
 pub enum Progress<'a> {
     /// Inputs are made.
     Data,
+    /// What the system takes for tasks is measured.
+    Calibration,
     /// Something is run that will be discarded.
     WarmUp,
     /// Jobs run alone.
@@ -118,6 +125,8 @@ pub struct Comparison {
     pub runs: Vec<RunRecord>,
     /// Jobs alone; empty if they were not run.
     pub alone: Vec<Alone>,
+    /// What the system takes for tasks, as measured before the first run; `None` if it was not.
+    pub costs: Option<SystemCosts>,
     /// Whether somebody interrupted it.
     pub interrupted: bool,
 }
@@ -203,6 +212,7 @@ pub fn run(
         repetitions: options.repetitions,
         runs: Vec::new(),
         alone: Vec::new(),
+        costs: None,
         interrupted: false,
     };
     told(Progress::Data);

@@ -7,7 +7,7 @@ use gristmill_scheduler::metrics::JobTimes;
 use serde::{Deserialize, Serialize};
 
 /// Version of a run's `results.json`.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A policy with a placement.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -48,12 +48,12 @@ pub struct RunRecord {
     pub transfers: Vec<Transfer>,
     /// Records that the master left out of its traces because there were too many.
     pub omitted: u64,
-    /// What a simulation of the same arrivals and task times says, job by job; empty if there is none.
+    /// The simulation of what was measured in this run: its arrivals and the times of its tasks.
     #[serde(default)]
-    pub predicted: Vec<Predicted>,
-    /// Why there is no such simulation.
+    pub replayed: SimulatedRun,
+    /// The simulation of what was known before this run: planned arrivals, sizes and costs, nothing measured in it.
     #[serde(default)]
-    pub unpredicted: Option<String>,
+    pub predicted: SimulatedRun,
 }
 
 /// A worker.
@@ -231,16 +231,38 @@ pub struct Transfer {
     pub to: f64,
 }
 
-/// What a simulation says of a job, seconds from the first arrival.
+/// What a simulation says of a run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct SimulatedRun {
+    /// Job by job; empty if there is no simulation.
+    pub jobs: Vec<SimulatedPhases>,
+    /// Why there is none.
+    pub missing: Option<String>,
+}
+
+impl SimulatedRun {
+    /// No simulation, and why.
+    pub(super) fn missing(reason: &str) -> Self {
+        Self { jobs: Vec::new(), missing: Some(reason.to_owned()) }
+    }
+
+    /// What it says of a job.
+    #[must_use]
+    pub fn job(&self, index: usize) -> Option<&SimulatedPhases> {
+        self.jobs.iter().find(|job| job.index == index)
+    }
+}
+
+/// What a simulation says of a job.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Predicted {
+pub struct SimulatedPhases {
     /// Index of the job in the run.
     pub index: usize,
-    /// Its phases as [`JobRun::phases`].
+    /// Its phases as [`JobRun::phases`], seconds.
     pub phases: [f64; 4],
 }
 
-impl Predicted {
+impl SimulatedPhases {
     /// Their sum.
     #[must_use]
     pub fn flow(&self) -> f64 {

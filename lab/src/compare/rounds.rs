@@ -6,7 +6,8 @@ use super::run::{Order, Ran, Runner};
 use super::store::{self, Store};
 use super::workload::{DrawnJob, Workload};
 use super::{
-    CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, order, predicted,
+    CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, calibrate, order,
+    simulated,
 };
 use gristmill_runtime::api::ExactWork;
 use std::path::Path;
@@ -58,6 +59,7 @@ pub(super) fn run_all(
     told: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), CompareError> {
     let mut rounds = Rounds { runner, options, store, comparison, told, warm: !options.warm_up };
+    rounds.calibration()?;
     rounds.isolated()?;
     let mut place = 0;
     for repetition in 0..options.repetitions {
@@ -76,6 +78,20 @@ pub(super) fn run_all(
 }
 
 impl Rounds<'_> {
+    /// Measures what the system takes for tasks, unless it was done in an earlier call.
+    fn calibration(&mut self) -> Result<(), CompareError> {
+        let can = self.runner.registry.find_job("synthetic").is_some();
+        if !can || !self.options.calibrate || matches!(self.options.site, Site::Given(_)) {
+            return Ok(());
+        }
+        (self.told)(Progress::Calibration);
+        match calibrate::measure(self.runner, self.store)? {
+            Some(costs) => self.comparison.costs = Some(costs),
+            None => self.comparison.interrupted = true,
+        }
+        Ok(())
+    }
+
     /// Runs jobs alone, if somebody asked for it or policies need to know.
     fn isolated(&mut self) -> Result<(), CompareError> {
         let workload = self.runner.workload;
@@ -142,7 +158,14 @@ impl Rounds<'_> {
             traces: &ran.traces,
         };
         let mut record = gathering.record();
-        predicted::add(self.runner.registry, &self.options.site, folder, &mut record);
+        let known = simulated::Foreknowledge {
+            registry: self.runner.registry,
+            workload: self.runner.workload,
+            drawn: &round.jobs,
+            alone: &self.comparison.alone,
+            costs: self.comparison.costs.as_ref(),
+        };
+        known.simulate(&self.options.site, folder, &mut record);
         record
     }
 

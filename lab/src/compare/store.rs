@@ -1,9 +1,11 @@
 //! The folder of a comparison: what was asked for, every finished run, and the means to go on where it stopped.
 //!
 //! `compare.json` says what was run; `runs/NAME-REPETITION/results.json` appears whole once a run has ended, beside its
-//! journal; `isolated.json` holds jobs alone. Not here: the report.
+//! journal; `isolated.json` holds jobs alone, `calibration.json` what the
+//! system takes for tasks. Not here: the report.
 
 use super::record::{Alone, Contender, RunRecord, SCHEMA};
+use crate::simulate::SystemCosts;
 use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -196,6 +198,22 @@ impl Store {
     /// What the file system says.
     pub fn keep_alone(&self, alone: &[Alone]) -> Result<(), StoreError> {
         self.write_json(&self.path.join("isolated.json"), &alone)
+    }
+
+    /// What the system takes for tasks, if it was measured.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn costs(&self) -> Result<Option<SystemCosts>, StoreError> {
+        self.read_json(&self.path.join("calibration.json"))
+    }
+
+    /// Keeps what the system takes for tasks.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn keep_costs(&self, costs: &SystemCosts) -> Result<(), StoreError> {
+        self.write_json(&self.path.join("calibration.json"), costs)
     }
 
     fn read_json<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Result<Option<T>, StoreError> {

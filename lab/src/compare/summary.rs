@@ -6,6 +6,7 @@ use super::Comparison;
 use super::difference::{self, Difference, FlowTimes, Scope};
 use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
+use super::simulation_error::SimulationError;
 use super::statistics::mean;
 use gristmill_scheduler::metrics::comparable::{LATENESS_MAX_MS, OTHERS_BUSY_MAX, OVERCOMMITTED_MAX};
 use gristmill_scheduler::metrics::{Interval, Metric};
@@ -23,8 +24,10 @@ pub struct Summary {
     pub by_run: Vec<BTreeMap<Metric, f64>>,
     /// Mean seconds of waiting, maps, shuffle after them and reduces after that.
     pub phases: [f64; 4],
-    /// The same as a simulation of the same arrivals and task times says; `None` if there is none.
-    pub predicted: Option<[f64; 4]>,
+    /// How far the simulation of what was measured is off; `None` if a run has none.
+    pub replayed: Option<SimulationError>,
+    /// How far the simulation of what was known before is off; `None` if a run has none.
+    pub predicted: Option<SimulationError>,
     /// For each worker, the fastest being 1, the mean seconds from a job's first launch until its last map there is done.
     pub map_sojourn: BTreeMap<u32, f64>,
 }
@@ -74,17 +77,15 @@ impl Comparison {
             Some((metric, Interval::of(&samples?)?))
         };
         let jobs = || runs.iter().flat_map(|run| &run.jobs);
-        let predicted = || runs.iter().flat_map(|run| &run.predicted);
-        let complete = runs.iter().all(|run| run.predicted.len() == run.jobs.len());
         let of = |station: usize, all: Vec<[f64; 4]>| mean(all.iter().map(|one| one[station])).unwrap_or(0.0);
         let phases: Vec<[f64; 4]> = jobs().map(JobRun::phases).collect();
-        let simulated: Vec<[f64; 4]> = predicted().map(|job| job.phases).collect();
         Summary {
             contender: contender.clone(),
             metrics: Metric::ALL.iter().filter_map(interval).collect(),
             by_run,
             phases: [0, 1, 2, 3].map(|station| of(station, phases.clone())),
-            predicted: complete.then(|| [0, 1, 2, 3].map(|station| of(station, simulated.clone()))),
+            replayed: SimulationError::of(runs, |run| &run.replayed),
+            predicted: SimulationError::of(runs, |run| &run.predicted),
             map_sojourn: map_sojourn(runs),
         }
     }

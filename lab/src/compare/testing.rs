@@ -1,7 +1,9 @@
 //! Runs made by hand, for tests.
 
 use super::Comparison;
-use super::record::{Contender, JobOutput, JobRun, RunRecord, SCHEMA, SlotSpan, SlotUsage, WorkerRecord};
+use super::record::{
+    Contender, JobOutput, JobRun, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, WorkerRecord,
+};
 use super::workload::{Kind, Workload};
 
 pub(super) fn contender(name: &str) -> Contender {
@@ -67,8 +69,8 @@ pub(super) fn run(name: &str, repetition: u32, jobs: Vec<JobRun>) -> RunRecord {
         jobs,
         transfers: Vec::new(),
         omitted: 0,
-        predicted: Vec::new(),
-        unpredicted: None,
+        replayed: SimulatedRun::default(),
+        predicted: SimulatedRun::default(),
     }
 }
 
@@ -88,6 +90,7 @@ pub(super) fn comparison(runs: Vec<RunRecord>) -> Comparison {
         repetitions: runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0),
         runs,
         alone: Vec::new(),
+        costs: None,
         interrupted: false,
     }
 }

@@ -20,6 +20,7 @@ fn options(policies: &[&str]) -> Options {
         folder: PathBuf::from("nowhere"),
         resume: false,
         warm_up: false,
+        calibrate: false,
         isolated: false,
         sync: false,
         run_limit: Duration::from_secs(60),

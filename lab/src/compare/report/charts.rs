@@ -2,11 +2,13 @@
 //!
 //! Not here: the words around them.
 
+use super::text::SIMULATIONS;
 use crate::compare::Comparison;
 use crate::compare::record::{JobRun, RunRecord};
 use crate::compare::series::{
     Row, binned, busy_slots, lane_rows, makespan, received_bytes, receiving, slot_rows, slots_of,
 };
+use crate::compare::simulation_error::PHASES;
 use crate::compare::statistics::{mean, quantile, sorted};
 use crate::compare::summary::Summary;
 use crate::report::{Axis, Chart, ChartKind, Series};
@@ -95,17 +97,18 @@ pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
     ))
 }
 
-/// Where flow time goes, real and simulated.
+/// Where flow time goes, measured and simulated.
 pub(super) fn phases(summaries: &[Summary]) -> Chart {
-    let names = ["waiting", "maps", "shuffle after maps", "reduces"].map(str::to_owned);
+    let names = PHASES.map(str::to_owned);
     let bars =
         |phases: &[f64; 4]| phases.iter().enumerate().map(|(place, &phase)| (place as f64, phase)).collect();
     let mut series: Vec<Series> = Vec::new();
     for summary in summaries {
         series.push(line(&summary.contender.name, bars(&summary.phases)));
-        if let Some(predicted) = &summary.predicted {
-            let name = format!("{} (simulated)", summary.contender.name);
-            series.push(Series { reference: true, ..line(&name, bars(predicted)) });
+        for (what, of) in SIMULATIONS {
+            let Some(error) = of(summary) else { continue };
+            let name = format!("{} ({what})", summary.contender.name);
+            series.push(Series { reference: true, ..line(&name, bars(&error.phases)) });
         }
     }
     Chart::bars(

@@ -5,7 +5,7 @@
 use super::page::sections;
 use crate::compare::difference::Difference;
 use crate::compare::metric_differences::MetricDifference;
-use crate::compare::record::{JobRun, Predicted, RunRecord};
+use crate::compare::record::{JobRun, RunRecord, SimulatedPhases};
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
 use crate::compare::{Comparison, Store};
@@ -107,14 +107,15 @@ struct Row<'a> {
     run: &'a RunRecord,
     job: &'a JobRun,
     alone: Option<f64>,
-    predicted: Option<f64>,
+    replayed: Option<&'a SimulatedPhases>,
+    predicted: Option<&'a SimulatedPhases>,
 }
 
 /// A column of `report.csv`; empty where there is no number.
 type NumberColumn = (&'static str, fn(&Row<'_>) -> Option<f64>);
 
 /// Columns behind those that say which job it is and what its times are.
-const NUMBERS: [NumberColumn; 11] = [
+const NUMBERS: [NumberColumn; 20] = [
     ("planned", |row| Some(row.job.planned)),
     ("shuffle-done", |row| Some(row.job.shuffle_done)),
     ("map-slot-seconds", |row| Some(row.job.usage.slot_seconds[0])),
@@ -125,7 +126,16 @@ const NUMBERS: [NumberColumn; 11] = [
     ("suspensions", |row| Some(f64::from(row.job.usage.suspensions))),
     ("shuffle-bytes", |row| Some(row.job.shuffle_bytes as f64)),
     ("output-bytes", |row| Some(row.job.output.bytes as f64)),
-    ("predicted-flow", |row| row.predicted),
+    ("replayed-flow", |row| row.replayed.map(SimulatedPhases::flow)),
+    ("replayed-waiting", |row| row.replayed.map(|job| job.phases[0])),
+    ("replayed-maps", |row| row.replayed.map(|job| job.phases[1])),
+    ("replayed-shuffle", |row| row.replayed.map(|job| job.phases[2])),
+    ("replayed-reduces", |row| row.replayed.map(|job| job.phases[3])),
+    ("predicted-flow", |row| row.predicted.map(SimulatedPhases::flow)),
+    ("predicted-waiting", |row| row.predicted.map(|job| job.phases[0])),
+    ("predicted-maps", |row| row.predicted.map(|job| job.phases[1])),
+    ("predicted-shuffle", |row| row.predicted.map(|job| job.phases[2])),
+    ("predicted-reduces", |row| row.predicted.map(|job| job.phases[3])),
 ];
 
 impl Row<'_> {
@@ -157,8 +167,8 @@ fn jobs_csv(comparison: &Comparison) -> String {
     for run in &comparison.runs {
         let alone = comparison.alone_of(run.repetition);
         for job in &run.jobs {
-            let predicted = run.predicted.iter().find(|one| one.index == job.index).map(Predicted::flow);
-            let row = Row { run, job, alone: alone.get(&job.index).copied(), predicted };
+            let (replayed, predicted) = (run.replayed.job(job.index), run.predicted.job(job.index));
+            let row = Row { run, job, alone: alone.get(&job.index).copied(), replayed, predicted };
             out.push_str(&csv::line(&row.cells()));
         }
     }

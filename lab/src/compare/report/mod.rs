@@ -5,6 +5,7 @@
 mod charts;
 mod files;
 mod page;
+mod simulated;
 mod text;
 mod workload;
 

@@ -65,7 +65,7 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
     let mut sections = vec![
         result(comparison, &summaries),
         flow(comparison),
-        simulated(comparison, &summaries),
+        super::simulated::section(comparison, &summaries),
         stations(&summaries, &first),
         section(
             "slots-per-job",
@@ -253,56 +253,6 @@ fn flow(comparison: &Comparison) -> Section {
     let mut blocks = vec![Block::Chart(charts::distribution(comparison))];
     blocks.extend(charts::by_size(comparison).map(Block::Chart));
     section("flow-time", "Flow time", &["All jobs of all repetitions."], blocks)
-}
-
-/// Share of the flow time from which on a phase's relative error is shown.
-const PHASE_WORTH: f64 = 0.01;
-
-/// Flow time and its parts, in their order.
-const PHASES: [&str; 5] = ["flow time", "waiting", "maps", "shuffle after maps", "reduces"];
-
-fn simulated(comparison: &Comparison, summaries: &[Summary]) -> Section {
-    let mut text = vec![
-        "The cluster simulator is fed with the same arrivals and the task times of the same run; the \
-         difference is what the simulator does not know."
-            .to_owned(),
-    ];
-    let reasons = comparison.runs.iter().filter_map(|run| run.unpredicted.as_ref());
-    let mut reasons: Vec<String> =
-        reasons.map(|reason| format!("There is no simulation: {reason}.")).collect();
-    reasons.dedup();
-    text.extend(reasons.into_iter().take(3));
-    let mut table = Table::new(
-        "simulated",
-        "Real means and, beside them, simulated ones with their error",
-        vec![
-            Column::new("policy", ""),
-            Column::new("time", ""),
-            Column::new("real", "s"),
-            Column::new("simulated", "s"),
-            Column::new("error", "%"),
-        ],
-        Vec::new(),
-    );
-    for summary in summaries {
-        let name = Cell::text(format!("`{}`", summary.contender.name));
-        for (place, what) in PHASES.iter().enumerate() {
-            let of = |phases: &[f64; 4]| match place.checked_sub(1) {
-                None => phases.iter().sum::<f64>(),
-                Some(phase) => phases[phase],
-            };
-            let (real, simulated) = (of(&summary.phases), summary.predicted.as_ref().map(of));
-            // The relative error of next to nothing says nothing.
-            let whole: f64 = summary.phases.iter().sum();
-            let worth = 0.0 < real && PHASE_WORTH * whole <= real;
-            let error = simulated.filter(|_| worth).map(|simulated| 100.0 * (simulated - real) / real);
-            let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
-            let row = [name.clone(), Cell::text(*what), Cell::number(real), number(simulated), number(error)];
-            table.rows.push(row.to_vec());
-        }
-    }
-    let blocks = vec![Block::Chart(charts::phases(summaries)), Block::Table(table)];
-    Section::new("simulated", "Simulated beside real", text, blocks)
 }
 
 fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {

@@ -24,8 +24,12 @@ fn made() -> Comparison {
         );
         fast.jobs[0].deadline = Some(2.0);
         fast.jobs[1].estimates = vec![(0.0, 0, [1.0, 0.0, 1.0]), (1.0, 4, [1.5, 0.0, 0.9])];
-        fast.predicted =
-            (0..6).map(|index| record::Predicted { index, phases: [0.3, 1.4, 0.3, 0.9] }).collect();
+        let simulated = |phases| record::SimulatedRun {
+            jobs: (0..6).map(|index| record::SimulatedPhases { index, phases }).collect(),
+            missing: None,
+        };
+        fast.replayed = simulated([0.3, 1.4, 0.3, 0.9]);
+        fast.predicted = simulated([0.3, 0.6, 1.2, 0.9]);
         fast.transfers =
             vec![record::Transfer { job: 0, from_worker: 1, to_worker: 2, bytes: 5, from: 1.0, to: 2.0 }];
         [slow, fast]
@@ -90,10 +94,13 @@ fn files_can_be_read_by_people_and_programs() {
 }
 
 #[test]
-fn table_has_a_line_for_each_policy_with_the_simulated_mean_beside() {
+fn table_has_a_line_for_each_policy_with_both_simulated_means_beside() {
     let text = table(&made());
     assert_eq!(text.lines().count(), 3, "{text}");
-    assert!(text.contains("flow, s") && text.contains("simulated, s"), "{text}");
+    assert!(
+        text.contains("flow, s") && text.contains("replayed, s") && text.contains("predicted, s"),
+        "{text}"
+    );
     assert!(text.contains("2.9 (−3.7 %)"), "{text}");
     assert_eq!(verdicts(&made()).len(), 1);
 }

@@ -5,6 +5,7 @@
 use crate::compare::Comparison;
 use crate::compare::difference::Difference;
 use crate::compare::holm::{FALSE_MAX, PLANNED_SHARE};
+use crate::compare::simulation_error::SimulationError;
 use crate::compare::summary::Summary;
 use crate::report::number;
 use gristmill_scheduler::metrics::{Interval, Metric};
@@ -23,6 +24,13 @@ const COLUMNS: [Metric; 9] = [
 ];
 
 /// Those of these metrics that any policy has.
+/// What a simulation is called, and where its error is.
+pub(super) type Simulation = (&'static str, fn(&Summary) -> Option<&SimulationError>);
+
+/// Both simulations.
+pub(super) const SIMULATIONS: [Simulation; 2] =
+    [("replayed", |summary| summary.replayed.as_ref()), ("predicted", |summary| summary.predicted.as_ref())];
+
 pub(super) fn columns(metrics: &[Metric], summaries: &[Summary]) -> Vec<Metric> {
     let known = |metric: &Metric| summaries.iter().any(|summary| summary.metrics.contains_key(metric));
     metrics.iter().copied().filter(known).collect()
@@ -33,12 +41,11 @@ pub(super) fn columns(metrics: &[Metric], summaries: &[Summary]) -> Vec<Metric> 
 pub fn table(comparison: &Comparison) -> String {
     let summaries = comparison.summaries();
     let metrics = columns(&COLUMNS, &summaries);
-    let predicted = summaries.iter().any(|summary| summary.predicted.is_some());
+    let simulations = SIMULATIONS.iter().filter(|(_, of)| summaries.iter().any(|one| of(one).is_some()));
+    let simulations: Vec<&Simulation> = simulations.collect();
     let header = metrics.iter().map(|metric| metric.declaration().title());
     let mut header: Vec<String> = std::iter::once("policy".to_owned()).chain(header).collect();
-    if predicted {
-        header.push("simulated, s".to_owned());
-    }
+    header.extend(simulations.iter().map(|(name, _)| format!("{name}, s")));
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_header(header);
@@ -48,23 +55,16 @@ pub fn table(comparison: &Comparison) -> String {
             Some(Interval { mean, half_width, .. }) => number::with_interval(*mean, *half_width),
             None => number::NOTHING.to_owned(),
         }));
-        if predicted {
-            cells.push(summary.predicted.map_or_else(
-                || number::NOTHING.to_owned(),
-                |phases| with_error(phases.iter().sum(), summary.phases.iter().sum()),
-            ));
-        }
+        cells.extend(simulations.iter().map(|(_, of)| match of(summary) {
+            None => number::NOTHING.to_owned(),
+            Some(error) => {
+                let flow: f64 = error.phases.iter().sum();
+                format!("{} ({})", number::number(flow), number::percent(error.mean_flow))
+            }
+        }));
         table.add_row(cells);
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-/// A simulated number with how far it is from the real one.
-fn with_error(simulated: f64, real: f64) -> String {
-    if real <= 0.0 {
-        return number::number(simulated);
-    }
-    format!("{} ({})", number::number(simulated), number::percent((simulated - real) / real))
 }
 
 /// Whether a pair of policies has a sentence: with more than three policies only those with the one that was named, or

@@ -87,6 +87,7 @@ impl RealContext<'_> {
             folder: self.folder.join(name),
             resume: false,
             warm_up: true,
+            calibrate: false,
             isolated: false,
             sync: false,
             run_limit: RUN_LIMIT,
@@ -108,6 +109,7 @@ impl RealContext<'_> {
         let mut told = |progress: Progress<'_>| {
             let words = match progress {
                 Progress::Data => "making inputs".to_owned(),
+                Progress::Calibration => "measuring what the system takes for tasks".to_owned(),
                 Progress::WarmUp => "warming up".to_owned(),
                 Progress::Isolated => "running jobs alone".to_owned(),
                 Progress::Begins(contender, repetition, place) => {

@@ -6,6 +6,7 @@
 mod measured;
 mod times;
 
+use crate::api::ExactWork;
 use crate::size::parse_bytes;
 use gristmill_worker::prelude::*;
 pub use measured::Measured;
@@ -120,6 +121,23 @@ enum Stream {
 }
 
 impl Synthetic {
+    /// What its tasks will pass and put out with so many reduces, as far as that is known before it runs: `None` if it
+    /// plays a file that was not read yet.
+    #[must_use]
+    pub fn work(&self, reduces: u32) -> Option<ExactWork> {
+        if self.times.is_some() {
+            return None;
+        }
+        let maps: Vec<(Duration, u64)> = (0..self.map_tasks())
+            .map(|task| self.map_work(task, &mut self.draws(Stream::Map, task)))
+            .collect();
+        Some(ExactWork {
+            map_seconds: maps.iter().map(|(time, _)| time.as_secs_f64()).collect(),
+            shuffle_bytes: maps.iter().map(|(_, bytes)| *bytes as f64).sum(),
+            reduce_seconds: (0..reduces).map(|task| self.reduce_work(task).as_secs_f64()).collect(),
+        })
+    }
+
     fn map_tasks(&self) -> u32 {
         self.measured.as_ref().map_or(self.maps, Measured::maps)
     }

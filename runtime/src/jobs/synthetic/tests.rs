@@ -25,6 +25,27 @@ fn tasks_draw_different_times_that_depend_only_on_seed_and_task() {
 }
 
 #[test]
+fn work_that_is_told_beforehand_is_what_the_tasks_draw() {
+    let job = job(&[
+        "--maps",
+        "3",
+        "--map-time",
+        "exp:50ms",
+        "--reduce-time",
+        "uniform:1ms..9ms",
+        "--map-bytes",
+        "10",
+    ]);
+    let work = job.work(2).unwrap();
+    let drawn = |task| job.map_work(task, &mut job.draws(Stream::Map, task)).0.as_secs_f64();
+    assert_eq!(work.map_seconds, [drawn(0), drawn(1), drawn(2)]);
+    assert_eq!(work.reduce_seconds, [0, 1].map(|task| job.reduce_work(task).as_secs_f64()));
+    assert_eq!(work.shuffle_bytes, 30.0);
+    let unread = Synthetic { times: Some("file".into()), ..Synthetic::default() };
+    assert_eq!(unread.work(1), None, "nobody has read the file yet");
+}
+
+#[test]
 fn passing_time_ends_as_soon_as_the_task_is_cancelled() {
     for flags in [&["--spin"][..], &[]] {
         let mut looks = 0;

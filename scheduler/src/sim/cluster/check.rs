@@ -67,6 +67,17 @@ fn check(config: &Config) -> Result<(), SimError> {
             return refuse(name, delay.to_string(), "a number of seconds from 0 to 1e9");
         }
     }
+    if let Some(system) = config.system {
+        if system.cores == 0 {
+            return refuse("cores", "0".to_owned(), "at least 1");
+        }
+        let [costs, bytes] = [system.task, system.byte];
+        for cost in costs.into_iter().chain(bytes).chain([system.fetch, system.segment, system.pair_bytes]) {
+            if !(0.0..=1e9).contains(&cost) {
+                return refuse("system", cost.to_string(), "a number from 0 to 1e9");
+            }
+        }
+    }
     if config.request_bytes.is_nan() || config.request_bytes <= 0.0 {
         return refuse("request_bytes", config.request_bytes.to_string(), "above 0");
     }

@@ -39,6 +39,11 @@ impl LiveJob {
     pub(super) fn output(&self) -> Bytes {
         Bytes((self.segment * self.reduces.len() as f64).ceil() as u64)
     }
+
+    /// Bytes that one reduce takes in.
+    pub(super) fn input_of_reduce(&self) -> f64 {
+        self.segment * self.maps.len() as f64
+    }
 }
 
 /// The nearest moment to this number of seconds.

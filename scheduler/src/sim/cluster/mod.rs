@@ -22,6 +22,7 @@ mod engine;
 mod jobs;
 mod network;
 mod pieces;
+mod processors;
 mod random;
 mod timers;
 
@@ -39,6 +40,7 @@ use crate::sim::SimError;
 use crate::station::PerStation;
 use crate::units::Time;
 use crate::workload::Job;
+pub use processors::SystemWork;
 
 /// Most live jobs by default; a policy or a placement that cannot carry the load ends here.
 pub const JOBS_MAX_DEFAULT: usize = 100_000;
@@ -105,6 +107,9 @@ pub struct Config {
     pub suspend_cost: f64,
     /// How long one that goes on, there or elsewhere, takes before it gets further, in seconds; at least 0.
     pub resume_cost: f64,
+    /// What the system itself asks of the processors of each host; `None` if that takes no time. A task holds its slot
+    /// while its part of it is done.
+    pub system: Option<SystemWork>,
     /// Bytes after which a transfer takes no further map with it, so that lanes soon turn to a more urgent job;
     /// infinite for all that there are. Above 0.
     pub request_bytes: f64,
@@ -131,6 +136,7 @@ impl Config {
             report: [0.0; 2],
             suspend_cost: 0.0,
             resume_cost: 0.0,
+            system: None,
             seed: 0,
             task_seconds: f64::INFINITY,
             core: CoreConfig { ahead, ..CoreConfig::default() },

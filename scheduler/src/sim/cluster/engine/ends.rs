@@ -5,6 +5,7 @@ use crate::event::Event;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::sim::cluster::network::Foreseen;
 use crate::sim::cluster::pieces::Running;
+use crate::sim::cluster::processors::Arriving;
 use crate::sim::cluster::{TaskRun, TransferRun};
 use crate::units::Bytes;
 
@@ -77,13 +78,20 @@ impl<'a> Engine<'a> {
         });
         let home = WorkerId(transfer.to + 1);
         for map in transfer.maps {
-            self.fetched(map, home);
+            self.arrives(map, home, true);
         }
     }
 
-    pub(super) fn fetched(&mut self, map: AttemptId, home: WorkerId) {
+    /// The home has it, which is known once a processor had time for it.
+    pub(super) fn arrives(&mut self, map: AttemptId, home: WorkerId, fetched: bool) {
         let id = map.task.job;
         let partitions = self.jobs.get(&id).and_then(|job| job.homes.get(&home)).cloned().unwrap_or_default();
-        self.events.push(Event::Fetched { job: id, home, map, partitions });
+        let mut at = self.now;
+        if let (Some(processors), Some(job)) = (&mut self.processors, self.jobs.get(&id)) {
+            let (bytes, homes) = (job.output().0 as f64, job.homes.len());
+            let output = Arriving { fetched, segments: partitions.len(), bytes, homes };
+            at = processors.arrival(self.config.workers[place_of(home)].host, at, &output);
+        }
+        self.report_at(at, Event::Fetched { job: id, home, map, partitions });
     }
 }

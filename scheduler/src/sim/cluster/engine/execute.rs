@@ -87,7 +87,7 @@ impl<'a> Engine<'a> {
         let id = map.task.job;
         let Some(job) = self.jobs.get(&id) else { return };
         if from == to || self.network.is_instant() {
-            return self.fetched(map, to);
+            return self.arrives(map, to, from != to);
         }
         // A partition that has moved finds some of its segments where others are at home.
         let lacks =
@@ -124,7 +124,11 @@ impl<'a> Engine<'a> {
             let seconds = length * factor / worker_config.speed;
             let finds_place = rest.map_or(Span(0), |_| span_of(self.config.resume_cost));
             let rest = rest.unwrap_or(Rest::WHOLE);
-            let works = self.now + finds_place;
+            let bytes = if kind == 0 { job.output().0 as f64 } else { job.input_of_reduce() };
+            let mut works = self.now + finds_place;
+            if let Some(processors) = &mut self.processors {
+                works = processors.task(worker_config.host, works, kind, bytes);
+            }
             let end = works + span_of(seconds * rest.part);
             let began = self.now;
             let at = self.timers.run(Running { attempt, worker, slot, began, end, works, rest });

@@ -12,6 +12,7 @@ use crate::sim::SimError;
 use crate::sim::cluster::jobs::{LiveJob, prepare};
 use crate::sim::cluster::network::Network;
 use crate::sim::cluster::pieces::RunningAttempts;
+use crate::sim::cluster::processors::Processors;
 use crate::sim::cluster::timers::{SimMachine, Timers};
 use crate::sim::cluster::{ClusterSummary, Config, Observer, SimWorker};
 use crate::station::PerStation;
@@ -33,6 +34,7 @@ pub(super) struct Engine<'a> {
     ticks: Ticks,
     machines: Vec<SimMachine>,
     network: Network,
+    processors: Option<Processors>,
     pieces: RunningAttempts,
     jobs: BTreeMap<JobId, LiveJob>,
     arrivals: ArrivalCount,
@@ -111,6 +113,7 @@ impl<'a> Engine<'a> {
             ticks: Ticks::default(),
             machines: config.workers.iter().map(|worker| SimMachine::new(worker.slots)).collect(),
             network: Network::new(config.network, config.workers.len()).in_requests_of(config.request_bytes),
+            processors: Processors::of(config),
             pieces: RunningAttempts::default(),
             jobs: BTreeMap::new(),
             arrivals: ArrivalCount::default(),
@@ -227,11 +230,16 @@ impl<'a> Engine<'a> {
     /// Informs the core of this, as late as of the end of tasks of this kind.
     fn report(&mut self, kind: TaskKind, event: Event) {
         let delay = self.delay(kind);
-        if delay == Span(0) {
+        self.report_at(self.now + delay, event);
+    }
+
+    /// Informs the core of this then.
+    fn report_at(&mut self, time: Time, event: Event) {
+        if time <= self.now {
             return self.events.push(event);
         }
         self.reports.count += 1;
-        self.reports.by_arrival.insert((self.now + delay, self.reports.count), event);
+        self.reports.by_arrival.insert((time, self.reports.count), event);
     }
 
     fn delay(&self, kind: TaskKind) -> Span {

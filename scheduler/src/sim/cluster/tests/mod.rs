@@ -14,6 +14,7 @@ use proptest::prelude::*;
 mod alone;
 mod preempting;
 mod same_core;
+mod system;
 
 /// What was seen of a simulation.
 #[derive(Clone, PartialEq, Debug, Default)]

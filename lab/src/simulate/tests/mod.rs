@@ -1,8 +1,9 @@
-//! What replay, measurement and prediction promise, on journals whose truth is known.
+//! What replay, measurement and simulation promise, on journals whose truth is known.
 
 mod world;
 
 use super::*;
+use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::journal::{JournalReader, JournalRecord};
 use gristmill_runtime::replay::{ReplayError, Replayed, replay};
 use gristmill_scheduler::event::Slots;
@@ -12,6 +13,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use world::{TrueJob, World};
 
@@ -71,7 +73,7 @@ fn mix(seed: u64, count: usize, load: f64, slots: f64, task: f64) -> Vec<TrueJob
     shapes.into_iter().map(job).collect()
 }
 
-fn mean_flow(jobs: &[PredictedJob]) -> f64 {
+fn mean_flow(jobs: &[SimulatedJob]) -> f64 {
     jobs.iter().map(|job| job.ended - job.arrived).sum::<f64>() / jobs.len() as f64
 }
 
@@ -238,7 +240,7 @@ fn a_task_counts_by_its_last_good_attempt() {
         let (found, truth): (f64, f64) = (job.map_seconds.iter().sum(), truth.maps.iter().sum());
         assert!(job.succeeded && (found - truth).abs() < 1e-6, "{} instead of {}", found, truth);
     }
-    assert_eq!(predict_with(&measured, "fifo").len(), 4);
+    assert_eq!(replay_with(&measured, "fifo").len(), 4);
 }
 
 /// The lines of a journal after the header of a world's.
@@ -302,12 +304,12 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
     assert!((measured.jobs[0].reduce_seconds[0] - 0.13).abs() < 1e-9, "{:?}", measured.jobs[0]);
 }
 
-fn predict_with(measured: &Measured, policy: &str) -> Vec<PredictedJob> {
-    predict(&Registry::standard(), measured, policy, "pull", "history").unwrap()
+fn replay_with(measured: &Measured, policy: &str) -> Vec<SimulatedJob> {
+    simulate(&Registry::standard(), &measured.replayed().unwrap(), policy, "pull", "history").unwrap()
 }
 
 #[test]
-fn the_predicted_mean_flow_time_is_that_of_the_world_at_three_loads() {
+fn the_replayed_mean_flow_time_is_that_of_the_world_at_three_loads() {
     for (seed, load) in [(12, 0.5), (13, 0.8), (14, 1.1)] {
         for (policy, task) in [("fifo", 0.05), ("fair", 0.05), ("fair", 0.004), ("max-srpt", 0.1)] {
             let mut world = World::of(policy, 4, 2, mix(seed, 40, load, 8.0, task));
@@ -317,7 +319,7 @@ fn the_predicted_mean_flow_time_is_that_of_the_world_at_three_loads() {
             world.fetch *= shorter;
             let measured = measure(&journal_of(&world));
             let truth = mean_flow(&measured.recorded());
-            let found = mean_flow(&predict_with(&measured, policy));
+            let found = mean_flow(&replay_with(&measured, policy));
             let error = (found / truth - 1.0).abs();
             eprintln!("load {load}, {policy}, tasks of {task} s: error {:.2} %", error * 100.0);
             assert!(error < 0.03, "{policy} at {load}: {found} s instead of {truth} s");
@@ -326,40 +328,40 @@ fn the_predicted_mean_flow_time_is_that_of_the_world_at_three_loads() {
 }
 
 #[test]
-fn the_prediction_for_another_policy_is_what_the_world_does_under_it() {
+fn replayed_under_another_policy_is_what_the_world_does_under_it() {
     let jobs = mix(15, 40, 0.9, 8.0, 0.05);
     let measured = measure(&journal_of(&World::of("fifo", 4, 2, jobs.clone())));
     for policy in ["fair", "max-srpt", "lrpt"] {
         let truth = mean_flow(&measure(&journal_of(&World::of(policy, 4, 2, jobs.clone()))).recorded());
-        let found = mean_flow(&predict_with(&measured, policy));
-        eprintln!("{policy}: {found:.4} s predicted, {truth:.4} s true");
+        let found = mean_flow(&replay_with(&measured, policy));
+        eprintln!("{policy}: {found:.4} s replayed, {truth:.4} s true");
         assert!((found / truth - 1.0).abs() < 0.05, "{policy}: {found} s instead of {truth} s");
     }
 }
 
 #[test]
-fn pools_and_speeds_are_predicted_as_they_were() {
+fn pools_and_speeds_are_replayed_as_they_were() {
     let mut world = World::of("fair", 4, 2, mix(16, 30, 0.8, 6.0, 0.05));
     for (place, worker) in world.workers.iter_mut().enumerate() {
         *worker = (Slots::Pools { map: 2, reduce: 1 }, if place < 2 { 1.0 } else { 0.5 });
     }
     let measured = measure(&journal_of(&world));
-    let (truth, found) = (mean_flow(&measured.recorded()), mean_flow(&predict_with(&measured, "fair")));
+    let (truth, found) = (mean_flow(&measured.recorded()), mean_flow(&replay_with(&measured, "fair")));
     assert!((found / truth - 1.0).abs() < 0.03, "{found} s instead of {truth} s");
 }
 
 #[test]
-fn what_cannot_be_predicted_says_why() {
+fn what_cannot_be_simulated_says_why() {
     let text = journal_of(&World::of("fifo", 1, 1, mix(17, 1, 0.9, 1.0, 0.05)));
     let measured = measure(&text);
     let registry = Registry::standard();
-    let unknown = predict(&registry, &measured, "fifa", "pull", "history").unwrap_err();
+    let unknown = simulate(&registry, &measured.replayed().unwrap(), "fifa", "pull", "history").unwrap_err();
     assert!(unknown.to_string().contains("did you mean `fifo`"), "{unknown}");
     let nobody = Measured { workers: Vec::new(), ..measured.clone() };
-    assert!(matches!(predict(&registry, &nobody, "fifo", "pull", "history"), Err(PredictError::NoWorkers)));
+    assert!(matches!(nobody.replayed(), Err(SimulateError::NoWorkers)));
     let mut failed = measured;
     failed.jobs.iter_mut().for_each(|job| job.succeeded = false);
-    assert!(matches!(predict(&registry, &failed, "fifo", "pull", "history"), Err(PredictError::NoJobs)));
+    assert!(matches!(failed.replayed(), Err(SimulateError::NoJobs)));
 }
 
 proptest! {
@@ -386,6 +388,89 @@ proptest! {
         prop_assert_eq!(replayed.difference, None);
         let measured = measure(&text);
         let ended = measured.jobs.iter().filter(|job| job.succeeded).count();
-        prop_assert_eq!(predict_with(&measured, "fair").len(), ended);
+        prop_assert_eq!(replay_with(&measured, "fair").len(), ended);
     }
+}
+
+/// What one knows of a world's jobs before it runs.
+fn known(world: &World) -> BTreeMap<JobId, KnownJob> {
+    let job = |(place, job): (usize, &TrueJob)| {
+        let work = ExactWork {
+            map_seconds: job.maps.clone(),
+            shuffle_bytes: (job.bytes * job.maps.len() as u64) as f64,
+            reduce_seconds: job.reduces.clone(),
+        };
+        let known = KnownJob { arrival: job.arrival, deadline: None, work, source: SizeSource::Told };
+        (JobId(place as u32 + 1), known)
+    };
+    world.jobs.iter().enumerate().map(job).collect()
+}
+
+/// The costs of a world: they take time and no processor.
+fn costs(world: &World) -> SystemCosts {
+    let task = world.order + world.report;
+    SystemCosts { task: [task; 2], fetch: world.fetch, cores: 2, ..SystemCosts::default() }
+}
+
+#[test]
+fn a_world_is_predicted_from_sizes_and_costs_that_were_known_before() {
+    for (seed, policy) in [(21, "fifo"), (22, "fair"), (23, "max-srpt")] {
+        let world = World::of(policy, 4, 2, mix(seed, 40, 0.8, 8.0, 0.05));
+        let measured = measure(&journal_of(&world));
+        let scenario = measured.predicted(&known(&world), &costs(&world)).unwrap();
+        let found = simulate(&Registry::standard(), &scenario, policy, "pull", "history").unwrap();
+        let (truth, found) = (mean_flow(&measured.recorded()), mean_flow(&found));
+        assert!((found / truth - 1.0).abs() < 0.03, "{policy}: {found} s instead of {truth} s");
+    }
+}
+
+#[test]
+fn a_prediction_uses_nothing_that_was_measured_in_the_run() {
+    let world = World::of("fair", 3, 2, mix(24, 12, 0.8, 6.0, 0.05));
+    let (known, costs) = (known(&world), costs(&world));
+    let text = journal_of(&world);
+    let measured = measure(&text);
+    // Another run of the same jobs, in which everything took three times as long and came late.
+    let mut other = measured.clone();
+    for job in &mut other.jobs {
+        job.map_seconds.iter_mut().chain(&mut job.reduce_seconds).for_each(|seconds| *seconds *= 3.0);
+        job.output_bytes.iter_mut().for_each(|bytes| *bytes *= 3.0);
+        job.map_overheads.iter_mut().chain(&mut job.reduce_overheads).for_each(|one| *one = Some(9.0));
+        job.arrived += 1.0;
+        (job.started, job.maps_done, job.shuffle_done, job.ended) = (None, None, None, None);
+    }
+    other.overheads = Overheads { map: 9.0, reduce: 9.0, fetch: 9.0, suspension: 9.0 };
+    (other.carried, other.workers_ready) = (Some(1.0), 0.5);
+    assert_eq!(measured.predicted(&known, &costs).unwrap(), other.predicted(&known, &costs).unwrap());
+    assert_ne!(measured.replayed().unwrap(), other.replayed().unwrap());
+}
+
+#[test]
+fn a_job_of_unknown_size_is_not_predicted_and_is_named() {
+    let world = World::of("fifo", 1, 1, mix(25, 2, 0.9, 1.0, 0.05));
+    let measured = measure(&journal_of(&world));
+    let mut known = known(&world);
+    known.get_mut(&JobId(2)).unwrap().work.map_seconds.push(1.0);
+    let other_shape = measured.predicted(&known, &costs(&world)).unwrap_err();
+    assert!(matches!(other_shape, SimulateError::Unknown { job: JobId(2), .. }), "{other_shape}");
+    known.remove(&JobId(1));
+    let unknown = measured.predicted(&known, &costs(&world)).unwrap_err();
+    assert!(unknown.to_string().contains("nothing says before the run"), "{unknown}");
+}
+
+#[test]
+fn costs_of_the_system_are_taken_out_of_times_that_have_them_in_them() {
+    let world = World::of(
+        "fifo",
+        1,
+        1,
+        vec![TrueJob { arrival: 0.0, maps: vec![0.5], reduces: vec![0.3], bytes: 1000 }],
+    );
+    let measured = measure(&journal_of(&world));
+    let mut known = known(&world);
+    known.get_mut(&JobId(1)).unwrap().source = SizeSource::Alone;
+    let costs = SystemCosts { cores: 1, work: [0.01, 0.02], byte_work: [1e-5, 2e-5], ..costs(&world) };
+    let scenario = measured.predicted(&known, &costs).unwrap();
+    let job = &scenario.jobs[0].simulated;
+    assert!((job.maps[0] - 0.48).abs() < 1e-9 && (job.reduces[0] - 0.26).abs() < 1e-9, "{job:?}");
 }

@@ -1,0 +1,182 @@
+//! Simulated beside real: what was replayed and what was predicted, each with its errors.
+//!
+//! Not here: the simulations (`compare::simulated`) and their errors (`compare::simulation_error`).
+
+use super::charts;
+use super::text::SIMULATIONS;
+use crate::compare::Comparison;
+use crate::compare::record::{RunRecord, SimulatedRun};
+use crate::compare::simulation_error::{PHASES, SimulationError};
+use crate::compare::summary::Summary;
+use crate::report::{Block, Cell, Column, Section, Table, number};
+use crate::simulate::SystemCosts;
+
+/// Part of the mean flow time from which on errors of phases that cancel are worth a sentence.
+const CANCELLED_WORTH: f64 = 0.05;
+
+pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section {
+    let mut text = vec![
+        "Two simulations of each run, by the cluster simulator. Replayed: arrivals, times of tasks and overheads \
+         as measured in that run; the error says how good the simulator is. Predicted: planned arrivals, sizes and costs \
+         of the system as known before the run; the error says how well one knows beforehand."
+            .to_owned(),
+        knowledge(comparison),
+    ];
+    text.extend(missing(comparison, "replayed", |run| &run.replayed));
+    text.extend(missing(comparison, "predicted", |run| &run.predicted));
+    text.extend(summaries.iter().flat_map(cancelled));
+    let blocks = vec![
+        Block::Chart(charts::phases(summaries)),
+        Block::Table(errors(summaries)),
+        Block::Table(phases(summaries)),
+    ];
+    let costs = comparison.costs.iter().map(|costs| Block::Table(calibration(costs)));
+    Section::new("simulated", "Simulated beside real", text, blocks.into_iter().chain(costs).collect())
+}
+
+/// What a prediction uses.
+fn knowledge(comparison: &Comparison) -> String {
+    let alone = match comparison.alone.is_empty() {
+        true => "",
+        false => "; a job whose size the workload does not tell has the times of its tasks in its run alone",
+    };
+    format!(
+        "A prediction uses the workload (arrivals, times and bytes of jobs that only take time, deadlines, weights), the \
+         shape of the cluster, who decides, and what the system took for tasks that do nothing in a run of their own \
+         before the first{alone}. It knows nothing of: other programs, processors that user code competes for, requests \
+         that wait for a network held to a rate, what a suspension costs."
+    )
+}
+
+/// Why runs lack a simulation.
+fn missing(comparison: &Comparison, what: &str, of: fn(&RunRecord) -> &SimulatedRun) -> Option<String> {
+    let mut reasons: Vec<&String> =
+        comparison.runs.iter().filter_map(|run| of(run).missing.as_ref()).collect();
+    let runs = reasons.len();
+    reasons.dedup();
+    let reason = reasons.first()?;
+    Some(format!("{runs} of {} runs could not be {what}: {reason}.", comparison.runs.len()))
+}
+
+/// Says where errors of phases cancel.
+fn cancelled(summary: &Summary) -> Vec<String> {
+    let found = SIMULATIONS.iter().filter_map(|(what, of)| {
+        let error = of(summary).filter(|error| CANCELLED_WORTH <= error.cancelled)?;
+        Some(format!(
+            "Errors of phases cancel under `{}`, {what}: the mean flow time is off by {}, its phases by {} more in sum.",
+            summary.contender.name,
+            number::percent(error.mean_flow),
+            number::percent(error.cancelled)
+        ))
+    });
+    found.collect()
+}
+
+/// One row for each policy and simulation.
+fn errors(summaries: &[Summary]) -> Table {
+    let columns = [
+        ("policy", ""),
+        ("simulation", ""),
+        ("measured mean flow", "s"),
+        ("simulated", "s"),
+        ("error of the mean", "%"),
+        ("least of a run", "%"),
+        ("largest of a run", "%"),
+        ("mean absolute error of a job", "% of the mean"),
+        ("errors of phases that cancel", "% of the mean"),
+    ];
+    let row = |summary: &Summary, what: &str, error: &SimulationError| {
+        let runs = || error.mean_flow_by_run.iter().copied();
+        let percent = |share: f64| Cell::number(100.0 * share);
+        vec![
+            Cell::text(format!("`{}`", summary.contender.name)),
+            Cell::text(what),
+            Cell::number(summary.phases.iter().sum()),
+            Cell::number(error.phases.iter().sum()),
+            percent(error.mean_flow),
+            runs().reduce(f64::min).map_or(Cell::Empty, percent),
+            runs().reduce(f64::max).map_or(Cell::Empty, percent),
+            percent(error.per_job),
+            percent(error.cancelled),
+        ]
+    };
+    let rows = summaries.iter().flat_map(|summary| {
+        let known = SIMULATIONS.iter().filter_map(|(what, of)| Some((*what, of(summary)?)));
+        known.map(|(what, error)| row(summary, what, error)).collect::<Vec<_>>()
+    });
+    let columns = columns.map(|(name, unit)| Column::new(name, unit)).to_vec();
+    Table::new(
+        "simulation-errors",
+        "Errors of the simulations: simulated minus measured",
+        columns,
+        rows.collect(),
+    )
+}
+
+/// One row for each policy, simulation and phase.
+fn phases(summaries: &[Summary]) -> Table {
+    let columns = [
+        ("policy", ""),
+        ("simulation", ""),
+        ("phase", ""),
+        ("measured", "s"),
+        ("simulated", "s"),
+        ("error", "s"),
+        ("error", "% of the mean flow"),
+        ("mean absolute error of a job", "s"),
+    ];
+    let mut rows = Vec::new();
+    for summary in summaries {
+        let flow: f64 = summary.phases.iter().sum();
+        for (what, of) in SIMULATIONS {
+            let Some(error) = of(summary) else { continue };
+            for (place, phase) in PHASES.iter().enumerate() {
+                let (measured, simulated) = (summary.phases[place], error.phases[place]);
+                rows.push(vec![
+                    Cell::text(format!("`{}`", summary.contender.name)),
+                    Cell::text(what),
+                    Cell::text(*phase),
+                    Cell::number(measured),
+                    Cell::number(simulated),
+                    Cell::number(simulated - measured),
+                    Cell::number(100.0 * (simulated - measured) / flow),
+                    Cell::number(error.per_job_phases[place]),
+                ]);
+            }
+        }
+    }
+    let columns = columns.map(|(name, unit)| Column::new(name, unit)).to_vec();
+    Table::new(
+        "simulation-phases",
+        "Where the errors are: mean seconds of each phase of a job",
+        columns,
+        rows,
+    )
+}
+
+/// What the system takes, as it was measured.
+fn calibration(costs: &SystemCosts) -> Table {
+    let ms = |seconds: f64| Cell::number(1e3 * seconds);
+    let per_gb = |seconds: f64| Cell::number(1e9 * seconds);
+    let row = |what: &str, unit: &str, map: Cell, reduce: Cell| {
+        vec![Cell::text(what), Cell::text(unit), map, reduce]
+    };
+    Table::new(
+        "calibration",
+        "What the system takes for tasks, measured before the first run by jobs whose tasks do nothing",
+        ["what", "unit", "map", "reduce"].map(|name| Column::new(name, "")).to_vec(),
+        vec![
+            row("from order to end on an idle cluster", "ms", ms(costs.task[0]), ms(costs.task[1])),
+            row("work of a processor for a task", "ms", ms(costs.work[0]), ms(costs.work[1])),
+            row(
+                "work of a processor for bytes",
+                "s/GB",
+                per_gb(costs.byte_work[0]),
+                per_gb(costs.byte_work[1]),
+            ),
+            row("until an output is fetched on an idle cluster", "ms", ms(costs.fetch), Cell::Empty),
+            row("work of a processor for an output at a home", "ms", ms(costs.fetch_work), Cell::Empty),
+            row("work of a processor for each of its segments", "ms", ms(costs.segment_work), Cell::Empty),
+        ],
+    )
+}

@@ -1,0 +1,139 @@
+//! How far a simulation is from the runs beside it: of the mean, job by job, and phase by phase, so that errors which
+//! cancel are seen.
+//!
+//! Not here: the simulations (`simulated`), and how errors are shown (`report`).
+
+use super::record::{JobRun, RunRecord, SimulatedRun};
+use super::statistics::mean;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Waiting, maps, shuffle after them, reduces after that.
+pub const PHASES: [&str; 4] = ["waiting", "maps", "shuffle after maps", "reduces"];
+
+/// All runs of a policy beside one of their simulations. Errors are simulated minus measured.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SimulationError {
+    /// Mean seconds of each phase as simulated.
+    pub phases: [f64; 4],
+    /// Error of the mean flow time of all jobs, as a share of the measured one.
+    pub mean_flow: f64,
+    /// The same for each run alone, in the order of repetitions.
+    pub mean_flow_by_run: Vec<f64>,
+    /// Mean absolute error of a job's flow time, as a share of the measured mean flow time.
+    pub per_job: f64,
+    /// Mean absolute error of a job's phases, in seconds.
+    pub per_job_phases: [f64; 4],
+    /// By how much the errors of the phases' means cancel in the mean flow time, as a share of the measured one: the sum
+    /// of their absolute values less the absolute value of their sum.
+    pub cancelled: f64,
+}
+
+impl SimulationError {
+    /// Of these runs; `None` if one has no such simulation or nothing took any time.
+    #[must_use]
+    pub fn of(runs: &[&RunRecord], simulated: fn(&RunRecord) -> &SimulatedRun) -> Option<Self> {
+        let by_run: Vec<Vec<Pair>> =
+            runs.iter().map(|run| pairs(run, simulated(run))).collect::<Option<_>>()?;
+        let all: Vec<&Pair> = by_run.iter().flatten().collect();
+        let phase = |of: &dyn Fn(&Pair) -> [f64; 4]| -> Option<[f64; 4]> {
+            let mut means = [0.0; 4];
+            for (place, found) in means.iter_mut().enumerate() {
+                *found = mean(all.iter().map(|pair| of(pair)[place]))?;
+            }
+            Some(means)
+        };
+        let (measured, phases) = (phase(&|pair| pair.measured)?, phase(&|pair| pair.simulated)?);
+        let flow: f64 = measured.iter().sum();
+        if flow <= 0.0 {
+            return None;
+        }
+        let errors = difference(phases, measured);
+        let total: f64 = errors.iter().sum();
+        let job = |pair: &&Pair| f64::abs(difference(pair.simulated, pair.measured).iter().sum());
+        Some(Self {
+            phases,
+            mean_flow: total / flow,
+            mean_flow_by_run: by_run.iter().map(|pairs| relative(pairs)).collect(),
+            per_job: mean(all.iter().map(job))? / flow,
+            per_job_phases: phase(&|pair| difference(pair.simulated, pair.measured).map(f64::abs))?,
+            cancelled: (errors.map(f64::abs).iter().sum::<f64>() - total.abs()) / flow,
+        })
+    }
+}
+
+/// The phases of a job.
+struct Pair {
+    measured: [f64; 4],
+    simulated: [f64; 4],
+}
+
+fn pairs(run: &RunRecord, simulated: &SimulatedRun) -> Option<Vec<Pair>> {
+    let of: BTreeMap<usize, [f64; 4]> = simulated.jobs.iter().map(|job| (job.index, job.phases)).collect();
+    let pair = |job: &JobRun| Some(Pair { measured: job.phases(), simulated: *of.get(&job.index)? });
+    run.jobs.iter().map(pair).collect()
+}
+
+fn difference(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
+    [0, 1, 2, 3].map(|place| one[place] - other[place])
+}
+
+/// The error of the mean flow time of a run.
+fn relative(pairs: &[Pair]) -> f64 {
+    let sum = |of: fn(&Pair) -> [f64; 4]| pairs.iter().flat_map(of).sum::<f64>();
+    sum(|pair| pair.simulated) / sum(|pair| pair.measured) - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::record::SimulatedPhases;
+    use crate::compare::testing::{job, run};
+
+    fn simulated(phases: &[[f64; 4]]) -> SimulatedRun {
+        let jobs = phases.iter().enumerate().map(|(index, &phases)| SimulatedPhases { index, phases });
+        SimulatedRun { jobs: jobs.collect(), missing: None }
+    }
+
+    /// Two jobs of 10 s: 1 s of waiting, 5 s of maps, 1 s of shuffle, 3 s of reduces each.
+    fn beside(phases: &[[f64; 4]]) -> SimulationError {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 5.0, 15.0)]);
+        one.predicted = simulated(phases);
+        SimulationError::of(&[&one], |run| &run.predicted).unwrap()
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn error_of_a_simulation_that_is_right_is_nothing() {
+        let error = beside(&[[1.0, 5.0, 1.0, 3.0]; 2]);
+        assert_eq!([error.mean_flow, error.per_job, error.cancelled], [0.0; 3]);
+    }
+
+    #[test]
+    fn errors_of_phases_that_cancel_in_the_mean_are_seen() {
+        let error = beside(&[[1.0, 2.0, 4.0, 3.0]; 2]);
+        near(error.mean_flow, 0.0);
+        near(error.per_job, 0.0);
+        near(error.cancelled, 0.6);
+        assert_eq!(error.per_job_phases, [0.0, 3.0, 3.0, 0.0]);
+    }
+
+    #[test]
+    fn errors_of_jobs_that_cancel_in_the_mean_are_seen() {
+        let error = beside(&[[1.0, 8.0, 1.0, 3.0], [1.0, 2.0, 1.0, 3.0]]);
+        near(error.mean_flow, 0.0);
+        near(error.cancelled, 0.0);
+        near(error.per_job, 0.3);
+    }
+
+    #[test]
+    fn a_simulation_that_lacks_a_job_has_no_error_to_tell() {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 5.0, 15.0)]);
+        assert_eq!(SimulationError::of(&[&one], |run| &run.replayed), None);
+        one.replayed = simulated(&[[1.0, 5.0, 1.0, 3.0]]);
+        assert_eq!(SimulationError::of(&[&one], |run| &run.replayed), None);
+    }
+}
