@@ -2,6 +2,7 @@
 //!
 //! Flags and the terminal here; runs, statistics and the page are the laboratory's (`gristmill_lab::compare`).
 
+mod detect;
 mod options;
 
 use crate::files::InputFileError;
@@ -55,9 +56,15 @@ struct CompareFlags {
     /// Another seed for arrivals, order and jobs than the workload's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Check everything, print the arrivals, run nothing
+    /// Check everything, print the arrivals, run nothing (but a trial with --detect)
     #[arg(long)]
     check: bool,
+    /// With --check: say how many repetitions show a difference of this share of the mean flow time, such as 5%
+    ///
+    /// A trial of --repeat repetitions tells how much the ratio of two policies varies from one to the next. It is
+    /// thrown away, and its differences are not looked at.
+    #[arg(long, value_name = "SHARE", requires = "check")]
+    detect: Option<String>,
     /// Also run each different job alone, for slowdown; `--estimator oracle` does so where the workload tells no sizes
     #[arg(long)]
     isolated: bool,
@@ -85,6 +92,7 @@ Examples:
   gristmill compare examples/workloads/mixed.toml --policy fair --placement pull,fair-split --repeat 5
   gristmill compare examples/workloads/mixed.toml --policy fifo,fair --out night --resume
   gristmill compare examples/workloads/mixed.toml --policy fifo --check
+  gristmill compare examples/workloads/mixed.toml --policy fair,fifo --check --detect 10%
 
 The workload's [cluster] may hold the flags named \"Cluster\"; a flag that is given goes before it, and defaults are for
 what neither says.";
@@ -144,6 +152,9 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
     }
     for remark in remarks.iter().filter(|_| !flags.quiet) {
         say!("{remark}");
+    }
+    if let Some(share) = detect::share(&flags, options.contenders.len())? {
+        return detect::trial(registry, &file.workload, &flags, &options, share);
     }
     if flags.check {
         stdout_text(&arrivals(&file.workload)?)?;

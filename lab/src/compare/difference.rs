@@ -76,7 +76,7 @@ pub struct FlowTimes {
 
 impl FlowTimes {
     /// Mean flow times under both, by repetition.
-    fn means(&self) -> Vec<(f64, f64)> {
+    pub(super) fn means(&self) -> Vec<(f64, f64)> {
         let of = |pairs: &Vec<(f64, f64)>| {
             Some((mean(pairs.iter().map(|pair| pair.0))?, mean(pairs.iter().map(|pair| pair.1))?))
         };

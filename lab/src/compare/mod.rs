@@ -18,6 +18,7 @@ pub mod metric_differences;
 pub mod metrics;
 mod order;
 pub mod paired;
+pub mod power;
 mod prepare;
 pub mod record;
 pub mod report;

@@ -107,6 +107,13 @@ impl Comparison {
     /// Every contender against every one before it, judged together; the planned comparison first, if there is one.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
+        let mut found = difference::differences(self.scope(), &self.all_flow_times());
+        found.retain(|difference| difference.share.is_some());
+        found
+    }
+
+    /// The flow times of all pairs of contenders, the planned one first.
+    pub(super) fn all_flow_times(&self) -> Vec<FlowTimes> {
         let planned = self.planned();
         let is_planned = |one, other| planned == Some((one, other)) || planned == Some((other, one));
         let mut all: Vec<FlowTimes> = Vec::new();
@@ -115,9 +122,7 @@ impl Comparison {
             let others = self.contenders[..place].iter().filter(|other| !is_planned(one, other));
             all.extend(others.map(|other| self.flow_times(one, other, false)));
         }
-        let mut found = difference::differences(self.scope(), &all);
-        found.retain(|difference| difference.share.is_some());
-        found
+        all
     }
 
     /// One contender against another, by their names, as if nothing else were compared: for whoever has planned just
