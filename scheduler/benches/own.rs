@@ -12,7 +12,7 @@ use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::Interval;
 
 use gristmill_scheduler::policy;
-use gristmill_scheduler::sim::cluster::{Config, Deciders, NetworkConfig, SimWorker, run};
+use gristmill_scheduler::sim::cluster::{Config, Deciders, NetworkConfig, SimWorker, alone, run};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{self, Job};
 
@@ -106,10 +106,10 @@ fn in_tasks(job: &Job, slots: f64, network: f64) -> Job {
 }
 
 /// Flow times by order of arrival.
-fn flows(config: &Config, policy: &str, estimator: Option<&str>, jobs: &[Job]) -> Vec<f64> {
+fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f64> {
     let mut flows = vec![0.0; jobs.len()];
     let policy = policy::by_name(policy).expect("a policy of the catalogue");
-    let estimator = estimator.map(|name| estimate::by_name(name).expect("an estimator of the catalogue"));
+    let estimator = Some(estimate::by_name(estimator).expect("an estimator of the catalogue"));
     let jobs = jobs.iter().cloned();
     run(config, Deciders { estimator, ..Deciders::of(policy) }, jobs, &mut (), &mut |record| {
         flows[record.seq as usize] = record.flow();
@@ -132,12 +132,12 @@ fn mean(values: &[f64]) -> f64 {
 fn measure(setting: &OwnSetting, load: f64, given: &Given, policies: &[String]) -> Vec<Measured> {
     let config = setting.config();
     let sets: Vec<Vec<Job>> = (1..=given.seeds).map(|seed| setting.jobs(load, seed, given.jobs)).collect();
-    let alone = |job: &Job| flows(&config, "fifo", None, &[Job { arrival: 0.0, ..job.clone() }])[0];
-    let alone: Vec<Vec<f64>> = sets.iter().map(|jobs| jobs.iter().map(alone).collect()).collect();
+    let alone = |jobs: &Vec<Job>| alone(&config, jobs.iter().cloned()).expect("the simulation ends");
+    let alone: Vec<Vec<f64>> = sets.iter().map(alone).collect();
     let one = |policy: &String| {
         let (mut means, mut slowdowns) = (Vec::new(), Vec::new());
         for (jobs, alone) in sets.iter().zip(&alone) {
-            let flows = flows(&config, policy, Some(&given.estimator), jobs);
+            let flows = flows(&config, policy, &given.estimator, jobs);
             means.push(mean(&flows));
             slowdowns.extend(flows.iter().zip(alone).map(|(flow, alone)| flow / alone));
         }
