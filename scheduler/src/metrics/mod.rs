@@ -12,7 +12,7 @@ mod times;
 pub use collect::{Bucket, CollectSettings, Collector, RunMetrics, SLOWDOWN_EDGES};
 pub use declared::{Better, Declaration, Metric, MetricError, System};
 pub use sketch::{EXACT_MAX, SKETCH_ERROR, Sketch};
-pub use statistics::{Interval, Moments, jain};
+pub use statistics::{Interval, Moments, jain, quantile};
 pub use times::{JOB_COLUMNS, JobColumn, JobTimes};
 
 use crate::station::PerStation;

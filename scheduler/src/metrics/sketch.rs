@@ -1,6 +1,8 @@
 //! Percentiles and distributions of streams that nobody can keep: exact while the samples are few, then a histogram whose
 //! buckets are as wide as their values are large.
 
+use super::statistics::{quantile, rank};
+
 /// Samples up to which all are kept and everything is exact: half the memory of the largest histogram.
 pub const EXACT_MAX: usize = 4096;
 
@@ -84,11 +86,10 @@ impl Sketch {
     /// If `part` is not from 0 to 1.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Option<f64> {
-        assert!((0.0..=1.0).contains(&part), "quantile {part}");
-        let rank = ((part * self.total as f64).ceil() as u64).max(1);
-        if let Some(&sample) = self.few.get(rank as usize - 1) {
-            return Some(sample);
+        if self.counts.is_empty() {
+            return quantile(&self.few, part);
         }
+        let rank = rank(part, self.total);
         let mut below = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
             below += count;

@@ -1,4 +1,4 @@
-//! Means with their 95 % intervals, and Jain's fairness index.
+//! Means with their 95 % intervals, quantiles, and Jain's fairness index.
 
 use super::student;
 
@@ -80,6 +80,21 @@ impl Interval {
     }
 }
 
+/// The smallest of these samples, given in rising order, that this part of them does not exceed; `None` without samples.
+///
+/// # Panics
+/// If `part` is not from 0 to 1.
+#[must_use]
+pub fn quantile(sorted: &[f64], part: f64) -> Option<f64> {
+    sorted.get(rank(part, sorted.len() as u64) as usize - 1).copied()
+}
+
+/// How many samples are up to that quantile, it included.
+pub(super) fn rank(part: f64, count: u64) -> u64 {
+    assert!((0.0..=1.0).contains(&part), "quantile {part}");
+    ((part * count as f64).ceil() as u64).max(1)
+}
+
 /// Jain's fairness index `(Σx)² / (n Σx²)`: 1 if all are equal, `1/n` if one has everything. `None` without samples.
 #[must_use]
 pub fn jain(samples: impl IntoIterator<Item = f64>) -> Option<f64> {
@@ -109,6 +124,16 @@ mod tests {
         assert!((interval.half_width.unwrap() - 2.484_138).abs() < 1e-5);
         assert_eq!(Interval::of(&[5.0]).unwrap().half_width, None);
         assert_eq!(Interval::of(&[]), None);
+    }
+
+    #[test]
+    fn a_quantile_is_a_sample_that_so_many_do_not_exceed() {
+        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
+        for (part, sample) in [(0.0, 1.0), (0.1, 1.0), (0.11, 2.0), (0.5, 5.0), (0.95, 10.0), (1.0, 10.0)] {
+            assert_eq!(quantile(&ten, part), Some(sample), "{part}");
+        }
+        assert_eq!(quantile(&[3.0], 0.99), Some(3.0));
+        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

@@ -9,9 +9,10 @@ use crate::compare::series::{
     Row, binned, busy_slots, lane_rows, makespan, received_bytes, receiving, slot_rows, slots_of,
 };
 use crate::compare::simulation_error::PHASES;
-use crate::compare::statistics::{mean, quantile, sorted};
+use crate::compare::statistics::{mean, sorted};
 use crate::compare::summary::Summary;
 use crate::report::{Axis, Chart, ChartKind, Series};
+use gristmill_scheduler::metrics::quantile;
 use std::collections::BTreeMap;
 
 /// Parts into which a run is cut for curves over time.

@@ -4,12 +4,12 @@
 
 use super::RealContext;
 use super::common::{blocks, conditions, faster_than, networked, policies, sleeping, two_stations};
-use crate::compare::statistics::{mean, quantile, sorted};
+use crate::compare::statistics::{mean, sorted};
 use crate::compare::{Comparison, Contender, JobRun};
 use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table, Verdict};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
-use gristmill_scheduler::metrics::Metric;
+use gristmill_scheduler::metrics::{Metric, quantile};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::pairs::{Sizes, Stream};
