@@ -65,7 +65,8 @@ struct CompareFlags {
     /// thrown away, and its differences are not looked at.
     #[arg(long, value_name = "SHARE", requires = "check")]
     detect: Option<String>,
-    /// Also run each different job alone, for slowdown; `--estimator oracle` does so where the workload tells no sizes
+    /// Also run each different job alone, three times, for slowdown (the median counts); `--estimator oracle` does so
+    /// where the workload tells no sizes
     #[arg(long)]
     isolated: bool,
     /// Begin without a short run that is thrown away

@@ -174,6 +174,26 @@ fn trial_says_how_many_repetitions_a_difference_takes_and_leaves_nothing() {
 }
 
 #[test]
+fn jobs_alone_run_three_times_and_the_median_counts() {
+    let sandbox = Sandbox::new();
+    let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let out = sandbox.text("out");
+    let arguments = ["compare", &workload, "--policy", "fifo", "--repeat", "1", "--isolated", "--no-warm-up"];
+    sandbox.run_well(arguments.into_iter().chain(["--out", &out]));
+    let text = fs::read(sandbox.path("out/isolated.json")).unwrap();
+    let alone: Vec<Value> = serde_json::from_slice(&text).unwrap();
+    assert_eq!(alone.len(), 6, "six jobs with seeds of their own");
+    for one in &alone {
+        let mut flows: Vec<f64> =
+            one["flows"].as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).collect();
+        flows.sort_by(f64::total_cmp);
+        assert_eq!((flows.len(), one["flow"].as_f64().unwrap()), (3, flows[1]), "{one}");
+    }
+    let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
+    assert!(page.contains("Time alone, the median of several runs"), "the page does not show their spread");
+}
+
+#[test]
 fn given_cluster_gets_each_policy_and_then_its_own_back() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 2);

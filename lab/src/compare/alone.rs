@@ -8,8 +8,12 @@ use super::run::{Order, Runner};
 use super::store::Store;
 use super::workload::{DrawnJob, Workload};
 use super::{CompareError, Options, store};
-use gristmill_runtime::api::ExactWork;
+use gristmill_runtime::api::{ExactWork, JobTrace};
 use std::collections::BTreeSet;
+
+/// Runs of each job alone: the least of which the middle one is not the first, which pays for cold caches, nor one that
+/// something else on the machine has disturbed.
+pub const RUNS: usize = 3;
 
 /// What makes two jobs the same work.
 pub(super) fn key(workload: &Workload, job: &DrawnJob) -> String {
@@ -32,49 +36,90 @@ pub(super) fn known(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Opt
     })
 }
 
-/// Runs each different job alone, one after the other on one cluster; `None` if somebody interrupted. What was measured
-/// in an earlier call is taken from the folder, and what it lacks is run.
+/// Runs each different job alone, [`RUNS`] times, one after the other on one cluster and all of them before any again;
+/// `None` if somebody interrupted. What was measured in an earlier call is taken from the folder, and what it lacks is
+/// run.
 pub(super) fn measure(
     runner: &Runner<'_>,
     options: &Options,
     store: &Store,
 ) -> Result<Option<Vec<Alone>>, CompareError> {
     let mut alone = store.alone()?.unwrap_or_default();
-    let mut seen: BTreeSet<String> = alone.iter().map(|one| one.key.clone()).collect();
-    let (mut keys, mut jobs) = (Vec::new(), Vec::new());
-    for repetition in 0..options.repetitions {
-        for job in runner.workload.draw(repetition)? {
-            let key = key(runner.workload, &job);
-            if seen.insert(key.clone()) {
-                jobs.push(DrawnJob { index: jobs.len(), arrival: 0.0, ..job });
-                keys.push(key);
-            }
-        }
-    }
+    let (keys, jobs) = lacking(runner.workload, options, &alone)?;
     if jobs.is_empty() {
         return Ok(Some(alone));
     }
+    let runs = (0..RUNS).flat_map(|_| &jobs).cloned().enumerate();
+    let runs: Vec<DrawnJob> = runs.map(|(index, job)| DrawnJob { index, arrival: 0.0, ..job }).collect();
     let name = "isolated".to_owned();
     let contender = Contender { name, policy: "fifo".to_owned(), placement: "pull".to_owned() };
     let folder = store.path().join("isolated");
     store::remove_tree(&folder)?;
     // An oracle wants to know every job; nothing depends on what it is told while there is only one.
     let exact_of: Vec<Option<ExactWork>> =
-        jobs.iter().map(|job| runner.workload.kinds[job.kind].exact.clone()).collect();
+        runs.iter().map(|job| runner.workload.kinds[job.kind].exact.clone()).collect();
     let order =
-        Order { contender: &contender, jobs: &jobs, exact: &exact_of, folder: &folder, one_by_one: true };
+        Order { contender: &contender, jobs: &runs, exact: &exact_of, folder: &folder, one_by_one: true };
     let ran = runner.run(&order);
     store::remove_tree(&folder)?;
     let Some(ran) = ran? else { return Ok(None) };
     if let Some(index) = ran.traces.iter().position(|trace| 0 < trace.omitted) {
         return Err(CompareError::Forgotten { index });
     }
-    let measured = keys.into_iter().zip(&ran.traces);
-    alone.extend(measured.map(|(key, trace)| Alone {
-        key,
-        flow: trace.status.flow_ns() as f64 / 1e9,
-        exact: exact(trace),
-    }));
+    let traces_of = |place: usize| ran.traces.iter().skip(place).step_by(jobs.len());
+    alone.extend(
+        keys.into_iter()
+            .enumerate()
+            .filter_map(|(place, key)| of_runs(key, &traces_of(place).collect::<Vec<_>>())),
+    );
     store.keep_alone(&alone)?;
     Ok(Some(alone))
+}
+
+/// The different jobs of all repetitions that were not measured yet, with their keys.
+fn lacking(
+    workload: &Workload,
+    options: &Options,
+    alone: &[Alone],
+) -> Result<(Vec<String>, Vec<DrawnJob>), CompareError> {
+    let mut seen: BTreeSet<String> = alone.iter().map(|one| one.key.clone()).collect();
+    let (mut keys, mut jobs) = (Vec::new(), Vec::new());
+    for repetition in 0..options.repetitions {
+        for job in workload.draw(repetition)? {
+            let key = key(workload, &job);
+            if seen.insert(key.clone()) {
+                jobs.push(job);
+                keys.push(key);
+            }
+        }
+    }
+    Ok((keys, jobs))
+}
+
+/// What some runs of one job say together; `None` of none.
+fn of_runs(key: String, traces: &[&JobTrace]) -> Option<Alone> {
+    let flow = |trace: &JobTrace| trace.status.flow_ns() as f64 / 1e9;
+    let flows: Vec<f64> = traces.iter().map(|trace| flow(trace)).collect();
+    let median = median(&flows)?;
+    Some(Alone { key, flow: flows[median], exact: exact(traces[median]), flows })
+}
+
+/// The place of the median, the smaller one of two; `None` without values.
+fn median(values: &[f64]) -> Option<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&one, &other| values[one].total_cmp(&values[other]).then(one.cmp(&other)));
+    order.get(order.len().checked_sub(1)? / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_alone_is_the_median_so_that_one_disturbed_run_does_not_count() {
+        assert_eq!(median(&[0.9, 7.0, 1.1]), Some(2));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2));
+        assert_eq!(median(&[2.0, 1.0]), Some(1), "the smaller of two");
+        assert_eq!(median(&[]), None);
+    }
 }

@@ -5,7 +5,7 @@
 //! Every run is kept on disk as soon as it has ended, so that an interrupted comparison can go on. Not here: the command
 //! line, and decisions of policies.
 
-mod alone;
+pub mod alone;
 pub mod bound;
 mod calibrate;
 pub mod difference;
@@ -82,7 +82,7 @@ pub struct Options {
     pub warm_up: bool,
     /// A few jobs are run before all others that show what the system takes for tasks, so that runs can be predicted.
     pub calibrate: bool,
-    /// Each different job is also run alone, for slowdown and for what an oracle tells.
+    /// Each different job is also run alone, [`alone::RUNS`] times, for slowdown and for what an oracle tells.
     pub isolated: bool,
     /// Parts are synced to disk.
     pub sync: bool,

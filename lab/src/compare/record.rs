@@ -275,9 +275,11 @@ impl SimulatedPhases {
 pub struct Alone {
     /// What makes it the same job: name, arguments, parts.
     pub key: String,
-    /// End minus arrival, seconds.
+    /// End minus arrival, seconds: the median of its runs.
     pub flow: f64,
-    /// Its work on slots of speed 1.
+    /// The same of each run, in their order.
+    pub flows: Vec<f64>,
+    /// Its work on slots of speed 1, in the run of the median.
     pub exact: ExactWork,
 }
 

@@ -141,7 +141,7 @@ mod tests {
         let workload = Workload::batch("one", vec![kind.clone()]);
         let exact = ExactWork { map_seconds: vec![2.0], shuffle_bytes: 7.0, reduce_seconds: vec![1.0] };
         let key = alone::key(&workload, &workload.draw(0).unwrap()[0]);
-        let found = size_of(kind, &[Alone { key, flow: 3.0, exact: exact.clone() }]);
+        let found = size_of(kind, &[Alone { key, flow: 3.0, flows: vec![3.0], exact: exact.clone() }]);
         assert_eq!(found, Some((exact, SizeSource::Alone)));
     }
 

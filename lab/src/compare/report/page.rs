@@ -142,7 +142,7 @@ fn meanings(summaries: &[Summary]) -> Section {
     let columns = Column::list(&[("metric", ""), ("unit", ""), ("meaning", "")]);
     let table = Table::new("metrics", "Metrics of this page", columns, rows.collect());
     let text = "Of one run each; tables show means over repetitions. The time alone is what the same job took on \
-                the same cluster when no other was there.";
+                the same cluster when no other was there, the median of several runs.";
     section("metrics", "What the metrics mean", &[text], vec![Block::Table(table)])
 }
 

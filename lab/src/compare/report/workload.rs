@@ -3,6 +3,7 @@
 use super::page::metric_table;
 use crate::compare::Comparison;
 use crate::compare::order;
+use crate::compare::record::Alone;
 use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use gristmill_scheduler::metrics::Metric;
@@ -20,7 +21,12 @@ pub(super) fn section(comparison: &Comparison) -> Section {
         "Outputs of the same job were the same bytes under all policies.".to_owned(),
     ];
     let all = metric_table("all-metrics", "Every metric", Metric::ALL, &comparison.summaries());
-    Section::new("workload", "What was run", text, vec![Block::Table(kinds(workload)), all])
+    let mut blocks = vec![Block::Table(kinds(workload))];
+    if !comparison.alone.is_empty() {
+        blocks.push(Block::Table(alone(&comparison.alone)));
+    }
+    blocks.push(all);
+    Section::new("workload", "What was run", text, blocks)
 }
 
 /// Whether the order of runs treats all policies alike, in words.
@@ -68,6 +74,44 @@ fn kinds(workload: &Workload) -> Table {
         "Kinds of jobs",
         columns.map(|name| Column::new(name, "")).to_vec(),
         workload.kinds.iter().take(KINDS_MAX).map(kind).collect(),
+    )
+}
+
+/// Jobs alone, those first whose runs differ most.
+fn alone(jobs: &[Alone]) -> Table {
+    let least = |one: &Alone| one.flows.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |one: &Alone| one.flows.iter().copied().fold(0.0, f64::max);
+    let spread = |one: &Alone| if 0.0 < one.flow { 100.0 * (most(one) - least(one)) / one.flow } else { 0.0 };
+    let mut order: Vec<&Alone> = jobs.iter().collect();
+    order.sort_by(|one, other| spread(other).total_cmp(&spread(one)));
+    let row = |one: &&Alone| {
+        vec![
+            Cell::text(one.key.clone()),
+            Cell::number(one.flows.len() as f64),
+            Cell::number(one.flow),
+            Cell::number(least(one)),
+            Cell::number(most(one)),
+            Cell::number(spread(one)),
+        ]
+    };
+    let rest = match jobs.len().saturating_sub(KINDS_MAX) {
+        0 => String::new(),
+        rest => format!("; {rest} more differ less"),
+    };
+    Table::new(
+        "alone",
+        format!(
+            "Time alone, the median of several runs, by which slowdowns are measured; jobs with the largest spread first{rest}"
+        ),
+        Column::list(&[
+            ("job", ""),
+            ("runs", ""),
+            ("median", "s"),
+            ("least", "s"),
+            ("most", "s"),
+            ("spread", "%"),
+        ]),
+        order.iter().take(KINDS_MAX).map(row).collect(),
     )
 }
 
