@@ -21,8 +21,8 @@ const TIES_SHOWN: usize = 20;
 /// Put waiting jobs in order
 ///
 /// Prints the jobs in the order in which the maps, and then the shuffle, of one after the other run on the whole
-/// system, with the averages of waiting, execution and their sum, the makespan of a job. `match` and `o-match` say where
-/// ties left them a choice.
+/// system, with the averages of waiting, execution and their sum, the flow time, which the paper calls the makespan of a
+/// job. `match` and `o-match` say where ties left them a choice.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -80,13 +80,13 @@ fn as_text(jobs: &[Job], ordered: &OrderedJobs) -> String {
     let averages = ordered.averages;
     let mut text = aligned(&header, rows);
     text.push_str(&format!(
-        "\naverages: waiting {} s, execution {} s, makespan {} s\n",
+        "\naverages: waiting {} s, execution {} s, flow {} s\n",
         number(averages.waiting),
         number(averages.execution),
         number(averages.makespan)
     ));
     if let Some(optimum) = ordered.optimum {
-        text.push_str(&format!("least average makespan of any order: {} s\n", number(optimum)));
+        text.push_str(&format!("least average flow of any order: {} s\n", number(optimum)));
     }
     if !ordered.ties.is_empty() {
         text.push_str("ties left a choice, so other orders follow the algorithm as well:\n");
@@ -122,9 +122,9 @@ fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> anyhow::Result<String> {
         "averages": {
             "waiting": averages.waiting,
             "execution": averages.execution,
-            "makespan": averages.makespan,
+            "flow": averages.makespan,
         },
-        "optimum_makespan": ordered.optimum,
+        "optimum_flow": ordered.optimum,
         "ties": ordered.ties.iter().map(|tie| tie.words(|index| name_of(jobs, index))).collect::<Vec<_>>(),
     });
     Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))

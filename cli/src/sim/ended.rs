@@ -21,14 +21,17 @@ pub enum AloneTimes {
     Fluid,
     /// By order of arrival.
     Jobs(Vec<f64>),
+    /// Nobody wants to know.
+    Unknown,
 }
 
 impl AloneTimes {
-    fn of(&self, record: &JobRecord) -> f64 {
+    fn of(&self, record: &JobRecord) -> Option<f64> {
         match self {
             // Map and shuffle overlap, and the shuffle can keep up with the map.
-            AloneTimes::Fluid => record.work[Station::Map].max(record.work[Station::Shuffle]),
-            AloneTimes::Jobs(times) => times[record.seq as usize],
+            AloneTimes::Fluid => Some(record.work[Station::Map].max(record.work[Station::Shuffle])),
+            AloneTimes::Jobs(times) => times.get(record.seq as usize).copied(),
+            AloneTimes::Unknown => None,
         }
     }
 }
@@ -65,7 +68,7 @@ impl SimulatedSystem<'_> {
             maps_done: maps_done * second,
             completion: completion * second,
             deadline: deadline.map(|deadline| deadline * second),
-            alone: Some(alone.of(record)),
+            alone: alone.of(record),
         };
         EndedJob {
             seq: record.seq,

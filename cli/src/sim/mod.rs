@@ -98,7 +98,8 @@ impl SimModel {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 struct OutputFlags {
-    /// Metrics of the table, with commas between [default: those that tell most]
+    /// Metrics of the table, with commas between [default: those that tell most]; of slowdown, slowdown-p99,
+    /// slowdown-max and fairness the cluster model simulates each job alone, too
     #[arg(long, value_name = "LIST")]
     metrics: Option<String>,
     /// Compare the total flow time with one that no schedule can beat (fluid and slotted models)
@@ -122,6 +123,13 @@ struct OutputFlags {
     /// Draw the distribution of flow times (.svg), or a page with all charts (.html)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+}
+
+impl OutputFlags {
+    /// Whether anything is written that has metrics besides those of the table.
+    fn has_all_metrics(&self) -> bool {
+        self.json || self.csv.is_some() || self.plot.is_some()
+    }
 }
 
 /// All runs of one policy.
@@ -149,7 +157,8 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
         system.policy(policy)?;
     }
     let seeds: Vec<u64> = (0..u64::from(flags.seeds)).map(|place| flags.seed.saturating_add(place)).collect();
-    let runs = run_all(&system, flags, &policies, &seeds)?;
+    let alone = alone_times(&system, flags, metrics.as_deref(), &seeds)?;
+    let runs = run_all(&system, flags, &policies, seeds.iter().copied().zip(&alone).collect())?;
     if let Some(path) = &flags.output.trace {
         let events = system.trace(&policies[0], flags.seed)?;
         write_whole(path, |file| Ok(serde_json::to_writer(file, &events)?))?;
@@ -205,21 +214,31 @@ fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metr
     Ok(Some(metrics.map_err(|error| usage(error.to_string()))?))
 }
 
+/// What jobs take alone, seed by seed, if anything is made of it.
+fn alone_times(
+    system: &SimulatedSystem<'_>,
+    flags: &SimCommand,
+    metrics: Option<&[Metric]>,
+    seeds: &[u64],
+) -> anyhow::Result<Vec<AloneTimes>> {
+    let needed = metrics.is_none_or(|metrics| metrics.iter().any(|metric| metric.needs_alone()));
+    if !needed && !flags.output.has_all_metrics() {
+        return Ok(seeds.iter().map(|_| AloneTimes::Unknown).collect());
+    }
+    paper::each(seeds, |&seed| system.alone(seed)).into_iter().collect()
+}
+
 /// Every policy with every seed, on all processors; one after another where each job is written down, so that the
 /// lines come in a fixed order.
 fn run_all(
     system: &SimulatedSystem<'_>,
     flags: &SimCommand,
     policies: &[String],
-    seeds: &[u64],
+    seeds: Vec<(u64, &AloneTimes)>,
 ) -> anyhow::Result<Vec<PolicyRuns>> {
-    let alone: anyhow::Result<Vec<AloneTimes>> =
-        paper::each(seeds, |&seed| system.alone(seed)).into_iter().collect();
-    let alone = alone?;
-    let of_seeds = || seeds.iter().copied().zip(&alone);
     let tasks: Vec<(&String, u64, &AloneTimes)> = policies
         .iter()
-        .flat_map(|policy| of_seeds().map(move |(seed, alone)| (policy, seed, alone)))
+        .flat_map(|policy| seeds.iter().map(move |&(seed, alone)| (policy, seed, alone)))
         .collect();
     let mut outcomes = Vec::new();
     match &flags.output.csv {

@@ -305,7 +305,7 @@ fn order_puts_jobs_in_order_with_the_averages() {
         json["order"].as_array().unwrap().iter().map(|row| row["job"].as_str().unwrap()).collect();
     assert_eq!(order, ["A", "B", "C"]);
     // Maps end at 6, 8, 11; shuffles at max(4, 6) = 6, max(6 + 3, 8) = 9, max(9 + 2, 11) = 11.
-    assert_eq!(json["averages"]["makespan"].as_f64(), Some(26.0 / 3.0));
+    assert_eq!(json["averages"]["flow"].as_f64(), Some(26.0 / 3.0));
     assert_eq!(json["averages"]["execution"].as_f64(), Some(4.0));
     let text = sandbox.run_well(["order", "--policy", "match", "--jobs", &jobs]).stdout_text();
     assert!(text.contains("averages: waiting"), "{text}");

@@ -329,6 +329,19 @@ mod tests {
     }
 
     #[test]
+    fn metrics_that_need_the_time_alone_are_those_that_are_lost_without_it() {
+        let of = |alone: Option<f64>| {
+            let jobs = vec![(JobTimes { deadline: Some(9.0), alone, ..times(0.0, 0.0, 6.0) }, [1.0; 3]); 100];
+            outcome([1.0; 3], &jobs)
+        };
+        let (with, without) = (of(Some(2.0)), of(None));
+        for (metric, _) in with.known() {
+            assert_eq!(without.value(metric).is_none(), metric.needs_alone(), "{metric}");
+        }
+        assert_eq!(with.known().filter(|(metric, _)| metric.needs_alone()).count(), 4);
+    }
+
+    #[test]
     fn the_efficiency_ratio_is_the_total_over_the_bound() {
         let mut outcome = outcome([1.0; 3], &[(times(0.0, 0.0, 6.0), [1.0; 3])]);
         outcome.set_bound(4.0);

@@ -167,6 +167,12 @@ impl Metric {
         self.declaration().name
     }
 
+    /// Whether it is made of what jobs take alone.
+    #[must_use]
+    pub fn needs_alone(self) -> bool {
+        matches!(self, Metric::Slowdown | Metric::SlowdownP99 | Metric::SlowdownMax | Metric::Fairness)
+    }
+
     /// Whether this system can measure it.
     #[must_use]
     pub fn is_of(self, system: System) -> bool {
