@@ -5,6 +5,7 @@
 
 mod asrpt;
 mod deadlines;
+mod judge;
 pub mod model;
 mod overlap;
 mod pairs;

@@ -41,6 +41,7 @@ pub(super) fn kind(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::Partly => ("partly", "◐"),
         Verdict::Fails => ("fails", "✗"),
         Verdict::Open => ("open", "○"),
+        Verdict::Input => ("input", "·"),
     }
 }
 
@@ -51,6 +52,7 @@ pub(super) fn of_number(verdict: Verdict) -> &'static str {
         Verdict::Partly => "partly",
         Verdict::Fails => "differs",
         Verdict::Open => "open",
+        Verdict::Input => "input",
     }
 }
 
@@ -61,6 +63,7 @@ pub(super) fn of_claim(verdict: Verdict) -> &'static str {
         Verdict::Partly => "partly",
         Verdict::Fails => "fails",
         Verdict::Open => "open",
+        Verdict::Input => "input",
     }
 }
 

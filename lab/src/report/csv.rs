@@ -116,6 +116,7 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Partly => "partly",
         Verdict::Fails => "fails",
         Verdict::Open => "open",
+        Verdict::Input => "input",
     }
 }
 

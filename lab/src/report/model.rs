@@ -223,6 +223,8 @@ pub enum Verdict {
     Fails,
     /// It cannot be judged here; the note says why.
     Open,
+    /// Nothing to judge: it was put in, and not found. It is not counted.
+    Input,
 }
 
 impl Verdict {

@@ -19,14 +19,16 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Counts one more.
+    /// Counts one more, unless it was put in.
     pub fn add(&mut self, verdict: Verdict) {
-        *match verdict {
+        let count = match verdict {
             Verdict::Holds => &mut self.holds,
             Verdict::Partly => &mut self.partly,
             Verdict::Fails => &mut self.fails,
             Verdict::Open => &mut self.open,
-        } += 1;
+            Verdict::Input => return,
+        };
+        *count += 1;
     }
 
     /// How many there are.

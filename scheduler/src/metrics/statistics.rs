@@ -78,6 +78,54 @@ impl Interval {
     pub fn of(samples: &[f64]) -> Option<Interval> {
         samples.iter().copied().collect::<Moments>().interval()
     }
+
+    /// A number without sampling error.
+    #[must_use]
+    pub fn exactly(number: f64) -> Interval {
+        Interval { mean: number, half_width: Some(0.0), samples: u64::MAX }
+    }
+
+    /// This mean less one of other, independent samples, whose variance may be another (Welch).
+    ///
+    /// Degrees of freedom are rounded down; `samples` is one more than they are.
+    #[must_use]
+    pub fn minus(&self, other: &Interval) -> Interval {
+        let mean = self.mean - other.mean;
+        let (Some(ours), Some(theirs)) = (self.squared_error(), other.squared_error()) else {
+            return Interval { mean, half_width: None, samples: 1 };
+        };
+        let whole = ours + theirs;
+        if whole == 0.0 {
+            return Interval::exactly(mean);
+        }
+        let part = |square: f64, samples: u64| square * square / (samples - 1) as f64;
+        let freedom = whole * whole / (part(ours, self.samples) + part(theirs, other.samples));
+        let freedom = (freedom as u64).max(1);
+        Interval {
+            mean,
+            half_width: Some(student::critical(LEVEL, freedom) * whole.sqrt()),
+            samples: freedom + 1,
+        }
+    }
+
+    /// This mean less the mean of so many more samples that vary as these do: an interval that holds 0 in 95 of 100
+    /// cases if they were drawn alike.
+    #[must_use]
+    pub fn minus_drawn_alike(&self, other: f64, samples: u64) -> Interval {
+        let widened = (1.0 + self.samples as f64 / samples.max(1) as f64).sqrt();
+        let half_width = self.half_width.map(|half_width| half_width * widened);
+        Interval { mean: self.mean - other, half_width, samples: self.samples }
+    }
+
+    /// The square of the standard error.
+    fn squared_error(&self) -> Option<f64> {
+        let half_width = self.half_width?;
+        Some(if half_width == 0.0 {
+            0.0
+        } else {
+            (half_width / student::critical(LEVEL, self.samples - 1)).powi(2)
+        })
+    }
 }
 
 /// The smallest of these samples, given in rising order, that this part of them does not exceed; `None` without samples.
@@ -134,6 +182,28 @@ mod tests {
         }
         assert_eq!(quantile(&[3.0], 0.99), Some(3.0));
         assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_difference_of_two_means_has_welchs_interval() {
+        let one = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+        let other = Interval::of(&[10.0, 14.0, 18.0, 22.0]).unwrap();
+        // Variances 1 and 80 / 3 over 3 and 4: standard error sqrt(7), 49 / (1 / 18 + 400 / 27) degrees of freedom.
+        let apart = one.minus(&other);
+        assert_eq!((apart.mean, apart.samples), (-14.0, 4));
+        assert!((apart.half_width.unwrap() - 3.182_446 * 7.0_f64.sqrt()).abs() < 1e-5);
+        let exact = one.minus(&Interval::exactly(0.5));
+        assert!((exact.half_width.unwrap() - one.half_width.unwrap()).abs() < 1e-9);
+        assert_eq!(Interval::exactly(3.0).minus(&Interval::exactly(2.0)).half_width, Some(0.0));
+        assert_eq!(one.minus(&Interval::of(&[1.0]).unwrap()).half_width, None);
+    }
+
+    #[test]
+    fn a_single_further_sample_is_further_off_than_the_mean() {
+        let one = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+        let apart = one.minus_drawn_alike(7.0, 1);
+        assert_eq!(apart.mean, -5.0);
+        assert!((apart.half_width.unwrap() - 4.302_653 * (4.0_f64 / 3.0).sqrt()).abs() < 1e-5);
     }
 
     #[test]

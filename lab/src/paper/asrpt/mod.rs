@@ -4,6 +4,8 @@
 //! Everything runs in the slotted model of the scheduler, with its policies. Not here: how the page looks.
 
 mod examples;
+#[cfg(test)]
+pub(super) mod made_up;
 mod ratios;
 mod runs;
 mod tails;

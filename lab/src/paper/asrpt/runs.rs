@@ -118,6 +118,18 @@ impl Runs {
         Ok(Runs { seeds, seed: context.seed, settings })
     }
 
+    /// Runs of so many seeds made up by scenario, scheduler and seed.
+    #[cfg(test)]
+    pub(super) fn made_up(seeds: usize, kept: impl Fn(usize, usize, usize) -> Kept) -> Self {
+        let by_scheduler = |scenario: usize, scheduler: usize| {
+            let runs = SCHEDULERS[scheduler].runs_in(Scenario::ALL[scenario]);
+            (0..if runs { seeds } else { 0 }).map(|seed| kept(scenario, scheduler, seed)).collect()
+        };
+        let by_scenario = |scenario| (0..SCHEDULERS.len()).map(|one| by_scheduler(scenario, one)).collect();
+        let of_setting = || (0..Scenario::ALL.len()).map(by_scenario).collect();
+        Runs { seeds: seeds as u64, seed: 1, settings: SETTINGS.iter().map(|_| of_setting()).collect() }
+    }
+
     /// The runs of a scheduler by seed; none if it does not run in this scenario.
     pub(super) fn of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[Kept] {
         &self.settings[setting][scenario][scheduler]

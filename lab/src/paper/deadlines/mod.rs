@@ -6,11 +6,13 @@
 mod estimates;
 mod goals;
 mod isolated;
+#[cfg(test)]
+pub(super) mod made_up;
 mod reference;
 mod sensitivity;
 mod trial;
 
-use super::{Block, Context, Paper, Section, Verdict, each};
+use super::{Block, Context, Paper, Section, each};
 use gristmill_scheduler::workload::deadlines::Joins;
 use trial::{Scheduler, Trial, simulate};
 
@@ -80,15 +82,6 @@ fn trials(seeds: &[u64]) -> anyhow::Result<Trials> {
 
 fn section(id: &str, title: &str, text: &[String], blocks: Vec<Block>) -> Section {
     Section::new(id, title, text.iter().cloned(), blocks)
-}
-
-/// A mean over seeds that is near another one, drawn from a stand-in of the same kind.
-fn near(ours: f64, other: f64) -> Verdict {
-    match (ours / other - 1.0).abs() {
-        gap if gap <= 0.05 => Verdict::Holds,
-        gap if gap <= 0.1 => Verdict::Partly,
-        _ => Verdict::Fails,
-    }
 }
 
 #[cfg(test)]

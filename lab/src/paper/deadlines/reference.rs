@@ -2,8 +2,14 @@
 //!
 //! Not here: ours.
 
-use super::Scheduler;
-use gristmill_scheduler::workload::deadlines::Joins;
+use super::goals::mean;
+use super::{Scheduler, Trials};
+use crate::paper::Compared;
+use crate::paper::judge::{Beside, Known as KnownNumber, Model};
+use gristmill_scheduler::workload::deadlines::{Joins, NAMES};
+
+/// Its draws, of which it tells only the mean.
+const DRAWS: u64 = 10;
 
 /// Mean response in seconds and fraction of seeds that meet the goal, by job.
 pub(super) struct Known {
@@ -42,4 +48,34 @@ const KNOWN: [[Known; 5]; 3] = [
 
 pub(super) fn of(joins: Joins, scheduler: Scheduler) -> &'static Known {
     &KNOWN[joins as usize][scheduler as usize]
+}
+
+/// A mean response of ours beside the reference's, whose draws are taken to vary as ours do.
+pub(super) fn beside(
+    trials: &Trials,
+    (joins, scheduler): (Joins, Scheduler),
+    what: String,
+    job: usize,
+) -> Compared {
+    let model = (scheduler != Scheduler::Fifo).then(|| stand_ins_differ(trials, joins, scheduler, job));
+    let ours = mean(trials.of(joins, scheduler), |trial| trial.responses[job]);
+    let known = KnownNumber::drawn_alike(of(joins, scheduler).responses[job], DRAWS).rounded_to(1);
+    let note = "the reference tells no spread: its ten draws are taken to vary as ours do";
+    Beside::mean(what, ours, known).model(model.as_ref()).note(note).judged()
+}
+
+/// How far the stand-ins are apart before any policy looks at estimates or goals: under FIFO, where only work counts.
+fn stand_ins_differ(trials: &Trials, joins: Joins, scheduler: Scheduler, job: usize) -> Model {
+    let fifo = trials.of(joins, Scheduler::Fifo);
+    let apart = (0..NAMES.len()).map(|job| {
+        mean(fifo, |trial| trial.responses[job]).mean / of(joins, Scheduler::Fifo).responses[job] - 1.0
+    });
+    let most = apart.map(f64::abs).fold(0.0, f64::max);
+    let gap = most * of(joins, scheduler).responses[job];
+    let why = format!(
+        "the reference drew other lengths from a stand-in of its own: under FIFO, where nothing but work counts, the \
+         two are up to {:.1} % apart",
+        100.0 * most
+    );
+    Model { gap: [-gap, gap], why }
 }

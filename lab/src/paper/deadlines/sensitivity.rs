@@ -2,9 +2,10 @@
 //!
 //! Not here: the figures of the paper (`goals`).
 
-use super::super::{Axis, Block, Cell, Chart, Claim, Column, Compared, Section, Series, Table, Verdict};
+use super::super::{Axis, Block, Cell, Chart, Claim, Column, Compared, Section, Series, Table};
 use super::goals::{job_name, mean, meets, met};
-use super::{Scheduler, Trials, near, reference, section};
+use super::{Scheduler, Trial, Trials, reference, section};
+use crate::paper::judge::{Seen, by_case, every};
 use gristmill_scheduler::workload::deadlines::{DEADLINES, Joins};
 
 fn text() -> [String; 2] {
@@ -73,22 +74,9 @@ fn comparisons(trials: &Trials) -> Vec<Compared> {
     for joins in [Joins::SlowFirst120, Joins::Stationary] {
         for scheduler in [Scheduler::Weighted, Scheduler::Min, Scheduler::Max] {
             for job in [2, 3] {
-                let response = mean(trials.of(joins, scheduler), |trial| trial.responses[job]);
-                let known = reference::of(joins, scheduler).responses[job];
-                comparisons.push(Compared {
-                    reference: Some((known, f64::INFINITY)),
-                    half_width: response.half_width,
-                    ..Compared::new(
-                        format!(
-                            "{}, {}, {}, mean response, s",
-                            joins.name(),
-                            scheduler.name(),
-                            job_name(job)
-                        ),
-                        response.mean,
-                        near(response.mean, known),
-                    )
-                });
+                let what =
+                    format!("{}, {}, {}, mean response, s", joins.name(), scheduler.name(), job_name(job));
+                comparisons.push(reference::beside(trials, (joins, scheduler), what, job));
             }
         }
     }
@@ -96,27 +84,35 @@ fn comparisons(trials: &Trials) -> Vec<Compared> {
 }
 
 fn claims(trials: &Trials) -> Vec<Claim> {
-    let all_met = |joins| {
-        let runs = trials.of(joins, Scheduler::Max);
+    of_kinds(Joins::ALL.map(|joins| trials.of(joins, Scheduler::Max)))
+}
+
+/// By the max-scheduler's runs on each kind of Joins.
+pub(super) fn of_kinds(max: [&[Trial]; 3]) -> Vec<Claim> {
+    let all_met = |runs: &[Trial]| {
         let met = runs.iter().filter(|trial| (0..4).all(|job| meets(trial, job))).count();
         met as f64 / runs.len().max(1) as f64
     };
-    let late = |joins| mean(trials.of(joins, Scheduler::Max), |trial| trial.responses[2] / DEADLINES[2]).mean;
-    let by_kind = |value: &dyn Fn(Joins) -> f64| {
-        Joins::ALL.map(|joins| format!("{:.2} with {}", value(joins), joins.name())).join(", ")
+    let late = |runs: &[Trial]| mean(runs, |trial| trial.responses[2] / DEADLINES[2]);
+    let by_kind = |value: &dyn Fn(&[Trial]) -> f64| {
+        let words = Joins::ALL
+            .iter()
+            .zip(max)
+            .map(|(joins, runs)| format!("{:.2} with {}", value(runs), joins.name()));
+        words.collect::<Vec<_>>().join(", ")
     };
     vec![
         Claim::new(
             "Section V-D",
             "Under the max-scheduler all jobs meet their goals, whatever the lengths of tasks.",
-            Verdict::of_all(Joins::ALL.map(|joins| 1.0 <= all_met(joins))),
+            every(max.map(|runs| Seen::from(1.0 <= all_met(runs)))),
             format!("part of the seeds in which all four do: {}", by_kind(&all_met)),
         ),
         Claim::new(
             "Section III-C, equation 3",
             "With the slots that equation 3 asks for, a job can make its goal.",
-            Verdict::of_all(Joins::ALL.map(|joins| late(joins) <= 1.0)),
-            format!("J3's mean response over its goal, max-scheduler: {}", by_kind(&late)),
+            by_case(max.map(|runs| Seen::below(&late(runs), 1.0))),
+            format!("J3's mean response over its goal, max-scheduler: {}", by_kind(&|runs| late(runs).mean)),
         ),
     ]
 }

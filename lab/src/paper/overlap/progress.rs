@@ -4,11 +4,9 @@
 
 use super::super::{Axis, Block, Chart, Compared, Section, Series};
 use super::{batch, jobs_of, section};
+use crate::paper::judge::{Beside, Known};
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
-
-/// Largest difference to a number that is known exactly.
-const EXACT: f64 = 1e-9;
 
 /// Piecewise linear progress: between two times all rates are the same.
 pub(in crate::paper) struct Progress {
@@ -177,13 +175,11 @@ fn charts(id: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Vec<Bl
 }
 
 fn exact(what: &str, printed: Option<f64>, reference: Option<f64>, ours: f64) -> Compared {
-    let known = printed.or(reference);
-    let same = known.is_none_or(|known| (known - ours).abs() <= EXACT);
-    Compared {
-        printed,
-        reference: reference.map(|reference| (reference, 0.0)),
-        ..Compared::new(what, ours, same)
-    }
+    let known = match (printed, reference) {
+        (Some(printed), _) => Known::exact(printed).printed(),
+        (None, reference) => Known::exact(reference.unwrap_or(f64::NAN)),
+    };
+    Beside::exact(what, ours, known).judged()
 }
 
 /// The numbers that the text gives for figure 2.

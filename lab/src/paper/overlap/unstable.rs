@@ -3,7 +3,7 @@
 //! Not here: the readings that give the printed numbers (`table`).
 
 use super::super::{Axis, Block, Cell, Chart, Claim, Column, Context, Section, Series, Table, each};
-use super::{judged, simulate};
+use super::simulate;
 use gristmill_scheduler::workload::overlap::Poisson;
 
 const LOAD: f64 = 0.75;
@@ -13,7 +13,7 @@ const LOAD: f64 = 0.75;
 const LENGTHS: [f64; 5] = [1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
 
 /// Name, call, whether it should be stable.
-const READINGS: [(&str, &str, bool); 5] = [
+pub(super) const READINGS: [(&str, &str, bool); 5] = [
     ("MaxSRPT", "max-srpt", true),
     ("SplitSRPT", "split-srpt", true),
     ("MaxSRPT, shuffle serves the head only", "max-srpt:shuffle=head", false),
@@ -25,12 +25,12 @@ const READINGS: [(&str, &str, bool); 5] = [
 const GROWTH: f64 = 2.0;
 
 /// How a reading does over the lengths of the runs.
-struct Reading {
-    name: &'static str,
+pub(super) struct Reading {
+    pub(super) name: &'static str,
     /// Whether it should be stable.
-    stable: bool,
+    pub(super) stable: bool,
     /// Number of jobs, their mean response and the most that were there at once; the shortest run first.
-    runs: Vec<(f64, [f64; 2])>,
+    pub(super) runs: Vec<(f64, [f64; 2])>,
 }
 
 impl Reading {
@@ -43,7 +43,7 @@ impl Reading {
         [Cell::text(self.name)].into_iter().chain(means).collect()
     }
 
-    fn claim(&self, context: &Context<'_>) -> anyhow::Result<Claim> {
+    pub(super) fn claim(&self) -> anyhow::Result<Claim> {
         let [_, (short, [early, _]), .., (long, [late, most])] = self.runs[..] else {
             anyhow::bail!("`{}` has {} runs", self.name, self.runs.len());
         };
@@ -51,10 +51,10 @@ impl Reading {
         Ok(Claim::new(
             "sections 4 and 5",
             format!("{}: {} at load {LOAD}.", self.name, if self.stable { "stable" } else { "unstable" }),
-            judged(context, grows != self.stable),
+            grows != self.stable,
             format!(
-                "mean response {early:.1} after {short} jobs, {late:.1} after {long}; at most {most} jobs \
-                 at once"
+                "mean response {early:.1} after {short} jobs, {late:.1} after {long} (more than {GROWTH} times counts \
+                 as unstable); at most {most} jobs at once"
             ),
         ))
     }
@@ -99,7 +99,7 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
         [Column::new("reading", "")].into_iter().chain(lengths).collect(),
         readings.iter().map(Reading::row).collect(),
     );
-    let claims = readings.iter().map(|reading| reading.claim(context)).collect::<anyhow::Result<_>>()?;
+    let claims = readings.iter().map(Reading::claim).collect::<anyhow::Result<_>>()?;
     let seed = format!(
         "Runs of up to {jobs} jobs for each reading, the first jobs of seed {}; all jobs are waited for.",
         context.seed

@@ -4,6 +4,8 @@
 //! with the scheduler's policies. Not here: how the page looks.
 
 mod examples;
+#[cfg(test)]
+pub(super) mod made_up;
 mod offline;
 mod online;
 mod sweeps;

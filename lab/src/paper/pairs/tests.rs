@@ -1,6 +1,7 @@
 //! The page's data from few seeds: complete, finite, and the same twice.
 
 use super::*;
+use crate::paper::judge::refuted::{check, check_listed};
 use crate::paper::testing::check_whole;
 use crate::paper::{Block, Claim, Scale, Verdict};
 
@@ -35,6 +36,12 @@ fn the_page_shows_every_figure_and_table_and_is_the_same_twice() {
     assert_eq!(ids, expected);
     assert_eq!(paper, quick());
     check_whole(&paper);
+    check_listed(&paper, &made_up::rules());
+}
+
+#[test]
+fn every_claim_of_the_paper_can_fail_and_can_hold() {
+    check(&made_up::rules());
 }
 
 #[test]

@@ -96,10 +96,10 @@ fn totals(kind: Instances, jobs: &[Size]) -> (f64, f64) {
 }
 
 /// Instances tried, those that are worse than the optimum, and the largest ratio.
-struct Tried {
-    count: usize,
-    worse: usize,
-    ratio: f64,
+pub(super) struct Tried {
+    pub(super) count: usize,
+    pub(super) worse: usize,
+    pub(super) ratio: f64,
 }
 
 fn try_all(context: &Context<'_>, kind: Instances, stream: u64) -> Tried {
@@ -148,22 +148,7 @@ pub(super) fn section(context: &Context<'_>) -> Section {
         (Instances::StrictWeakPairs, 4),
     ]
     .map(|(kind, stream)| try_all(context, kind, stream));
-    let claims = vec![
-        proved(
-            "Theorems 1 and 3",
-            "For strong pairs Algorithm 2, which runs them in a row with the shuffle-heavy job first, is \
-             optimal.",
-            &strong,
-        ),
-        proved(
-            "Theorem 2",
-            "Algorithm 1 is optimal if all jobs are map-heavy or balanced, or all are shuffle-heavy or \
-             balanced.",
-            &map.and(&shuffle),
-        ),
-        proved("Corollary 1", "Algorithms 1 and 2 are optimal if all jobs are balanced.", &balanced),
-        theorem_4(&weak),
-    ];
+    let claims = of_tried([&strong, &map.and(&shuffle), &balanced, &weak], counterexample());
     Section::new(
         "theorems",
         "Theorems 1 to 4 and Corollary 1, against all orders",
@@ -176,12 +161,48 @@ pub(super) fn section(context: &Context<'_>) -> Section {
     )
 }
 
-/// Refuted by two counterexamples, beside what random instances say.
-fn theorem_4(weak: &Tried) -> Claim {
-    let [small, large] = [COUNTEREXAMPLE, LARGE].map(|jobs| jobs.map(Size::from));
-    let [pairs, large_pairs] = [&small, &large].map(|jobs| best_in_pairs(jobs));
-    let [best, large_best] = [&small, &large].map(|jobs| one_order(jobs));
-    let refuted = best.total < pairs && large_best.total < large_pairs;
+/// By what was tried for Theorems 1 and 3, Theorem 2, Corollary 1 and Theorem 4.
+pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: Found) -> Vec<Claim> {
+    vec![
+        proved(
+            "Theorems 1 and 3",
+            "For strong pairs Algorithm 2, which runs them in a row with the shuffle-heavy job first, is \
+             optimal.",
+            strong,
+        ),
+        proved(
+            "Theorem 2",
+            "Algorithm 1 is optimal if all jobs are map-heavy or balanced, or all are shuffle-heavy or \
+             balanced.",
+            heavy,
+        ),
+        proved("Corollary 1", "Algorithms 1 and 2 are optimal if all jobs are balanced.", balanced),
+        theorem_4(weak, found),
+    ]
+}
+
+/// What pairs in a row come to at best and what the optimum is, on two instances.
+pub(super) struct Found {
+    pub(super) pairs: [f64; 2],
+    pub(super) optimum: [f64; 2],
+    pub(super) order: String,
+}
+
+fn counterexample() -> Found {
+    let jobs = [COUNTEREXAMPLE, LARGE].map(|jobs| jobs.map(Size::from));
+    let best = jobs.each_ref().map(|jobs| one_order(jobs));
+    Found {
+        pairs: jobs.each_ref().map(|jobs| best_in_pairs(jobs)),
+        optimum: best.each_ref().map(|best| best.total),
+        order: in_words(&best[0].order),
+    }
+}
+
+/// Refuted by a counterexample, of the two below or a random one.
+fn theorem_4(weak: &Tried, found: Found) -> Claim {
+    let [pairs, large_pairs] = found.pairs;
+    let [best, large_best] = found.optimum;
+    let refuted = best < pairs || large_best < large_pairs || 0 < weak.worse;
     Claim::new(
         "Theorem 4",
         "If the jobs are strict weak pairs, an optimal schedule runs such pairs in a row.",
@@ -192,12 +213,7 @@ fn theorem_4(weak: &Tried) -> Claim {
              (99, 50) and (52, 103), (52, 1) take {large_pairs} against {}. Of {} random instances of two \
              pairs {} are counterexamples, the worst {:.3} times the optimum. The shuffle-heavy job of one \
              pair and the map-heavy one of another can be a small and nearly balanced couple.",
-            in_words(&best.order),
-            best.total,
-            large_best.total,
-            weak.count,
-            weak.worse,
-            weak.ratio
+            found.order, best, large_best, weak.count, weak.worse, weak.ratio
         ),
     )
 }

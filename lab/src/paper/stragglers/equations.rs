@@ -34,17 +34,21 @@ fn equation_40() -> anyhow::Result<Claim> {
     let split = placed("m-ep", 40, 10.0)?;
     let means: Vec<f64> = split.means.iter().map(|mean| (mean / split.means[0] - 1.0).abs()).collect();
     let spread = means.into_iter().fold(0.0, f64::max);
-    Ok(Claim::new(
+    Ok(holds_for_every_delay([printed(0.0), tiny, right], spread))
+}
+
+/// By what equation 40 gives at D = 0 and next to it, what is right there, and how far our form is off.
+pub(super) fn holds_for_every_delay([zero, tiny, right]: [f64; 3], spread: f64) -> Claim {
+    Claim::new(
         "equation 40",
         "The printed solution of the M-EP holds for every D.",
-        printed(0.0).is_finite() && (tiny - right).abs() < 1e-6,
+        zero.is_finite() && (tiny - right).abs() < 1e-6,
         format!(
-            "at mu = 0.8, alpha = 3 it is {} at D = 0 and {tiny:.4} at D = 1e-14, where mu - 1 / alpha = \
+            "at mu = 0.8, alpha = 3 it is {zero} at D = 0 and {tiny:.4} at D = 1e-14, where mu - 1 / alpha = \
              {right:.4} is right; our form is exact there: means of 40 workers differ by {spread:.0e} of \
-             each other",
-            printed(0.0)
+             each other"
         ),
-    ))
+    )
 }
 
 /// Squared variabilities of exponential arrivals and service.
@@ -90,18 +94,21 @@ fn equation_43() -> (Block, Claim) {
         ]),
         rows,
     );
-    let claim = Claim::new(
+    (Block::Table(table), is_kingmans(worst))
+}
+
+/// By how far Kingman's formula and the printed one are off for M/M/1 queues.
+pub(super) fn is_kingmans([kingman, printed]: [f64; 2]) -> Claim {
+    Claim::new(
         "equation 43",
         "Equation 43 is Kingman's approximation and is inverted by equation 44.",
-        worst[1] < 1e-9,
+        printed < 1e-9,
         format!(
             "as printed it is off by up to {:.0} % for M/M/1 queues, where Kingman's formula is exact; with \
-             the factor 1 / mu by {:.0e}",
-            100.0 * worst[1],
-            worst[0]
+             the factor 1 / mu by {kingman:.0e}",
+            100.0 * printed
         ),
-    );
-    (Block::Table(table), claim)
+    )
 }
 
 fn equation_46() -> anyhow::Result<(Block, Claim)> {
@@ -121,12 +128,7 @@ fn equation_46() -> anyhow::Result<(Block, Claim)> {
             ]
         })
         .collect();
-    let claim = Claim::new(
-        "equation 46",
-        "The printed function has its minimum at the best number of workers.",
-        zeros == 0,
-        format!("as printed it is 0 for {zeros} of {} numbers of workers", rows.len()),
-    );
+    let claim = has_its_minimum(zeros, rows.len());
     let table = Table::new(
         "equation-46",
         "Equation 46 for mu = 1, lambda = 2, in whole numbers as printed, and with C(n, i) / i.",
@@ -134,6 +136,16 @@ fn equation_46() -> anyhow::Result<(Block, Claim)> {
         rows,
     );
     Ok((Block::Table(table), claim))
+}
+
+/// By for how many of the numbers of workers the printed function is 0.
+pub(super) fn has_its_minimum(zeros: u32, numbers: usize) -> Claim {
+    Claim::new(
+        "equation 46",
+        "The printed function has its minimum at the best number of workers.",
+        zeros == 0,
+        format!("as printed it is 0 for {zeros} of {numbers} numbers of workers"),
+    )
 }
 
 /// The sum of equation 46 as printed; exact up to 60 workers.
@@ -161,13 +173,17 @@ fn equation_47() -> (Block, Claim) {
         Axis::logarithmic("relative difference"),
         vec![series("alternating sum", points)],
     );
-    let claim = Claim::new(
+    (chart, can_be_computed(lost))
+}
+
+/// By the number of workers from which on the sums are lost; NaN for none.
+pub(super) fn can_be_computed(lost: f64) -> Claim {
+    Claim::new(
         "equation 47",
         "The alternating sums of equation 47 can be computed as printed.",
         lost.is_nan(),
         format!("in double precision they are off by more than 1 % from {lost} workers on"),
-    );
-    (chart, claim)
+    )
 }
 
 /// `V_n` of equation 47 as printed.

@@ -65,11 +65,11 @@ pub(super) fn generated(context: &Context<'_>) -> anyhow::Result<Section> {
 }
 
 /// The worst error of an exponent, relative, and the largest mean squared error.
-fn rates_recovered(worst: (f64, f64)) -> Claim {
+pub(super) fn rates_recovered(worst: (f64, f64)) -> Claim {
     Claim::new(
         "section 3-2",
         "Maximum likelihood recovers the rate of a heavy tail, with an error of at most 5 %.",
-        worst.0 < 0.1 && worst.1 < ERROR_MAX,
+        worst.0 <= ERROR_MAX && worst.1 <= ERROR_MAX,
         format!(
             "the exponents come back within {:.1} %, the mean squared error is at most {:.1e}: printed \
              errors of 0.03 to 0.05 measure how far the published times are from this family, not how well \
@@ -123,12 +123,7 @@ pub(super) fn measured() -> anyhow::Result<Section> {
         all.iter().map(Measured::row).collect(),
     );
     let worst = all.iter().map(|job| job.fit.mean_squared_error).fold(0.0, f64::max);
-    let claim = Claim::new(
-        "section 3-2",
-        "The mean squared error is not greater than 5 % for any workload.",
-        worst <= ERROR_MAX,
-        format!("the largest of three jobs is {:.2} %", 100.0 * worst),
-    );
+    let claim = small_errors(worst);
     let mut blocks = vec![Block::Table(table)];
     blocks.extend(all.into_iter().map(|job| chart(job.name, job.times, &job.fit)));
     blocks.push(Block::Claims(vec![claim]));
@@ -141,6 +136,16 @@ pub(super) fn measured() -> anyhow::Result<Section> {
              unit of time: milliseconds here."],
         blocks,
     ))
+}
+
+/// By the largest error of all jobs.
+pub(super) fn small_errors(worst: f64) -> Claim {
+    Claim::new(
+        "section 3-2",
+        "The mean squared error is not greater than 5 % for any workload.",
+        worst <= ERROR_MAX,
+        format!("the largest of three jobs is {:.2} %", 100.0 * worst),
+    )
 }
 
 fn chart(name: &str, mut times: Vec<f64>, fit: &Fit) -> Block {

@@ -3,7 +3,8 @@
 //! Not here: the advanced splits of figure 6-8.
 
 use super::{COUNTS, by_number, by_rate, curve, halves, mean, placed, series};
-use crate::paper::{Axis, Block, Claim, Section, Verdict};
+use crate::paper::judge::{Seen, by_case};
+use crate::paper::{Axis, Block, Claim, Section};
 use gristmill_scheduler::placement::place;
 
 /// Split, figure, name in legends.
@@ -74,8 +75,13 @@ fn minima(split: &str) -> anyhow::Result<Vec<Claim>> {
         let means = curve(rates(), |lambda| mean(split, count, lambda))?;
         rising &= means.is_sorted_by(|one, next| one.1 < next.1);
     }
+    Ok(of_minima(&bests, rising))
+}
+
+/// By the best number of workers at each of [`LAMBDAS`], and whether MST rises with the rate everywhere.
+pub(super) fn of_minima(bests: &[f64], rising: bool) -> Vec<Claim> {
     let list = |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<String>>().join(", ");
-    Ok(vec![
+    vec![
         Claim::new(
             "section 6-1",
             "MST always rises with the arrival rate.",
@@ -86,9 +92,9 @@ fn minima(split: &str) -> anyhow::Result<Vec<Claim>> {
             "section 6-1",
             "There is a best number of workers, and it rises with the arrival rate.",
             bests.is_sorted_by(|one, next| one < next) && bests.last() < Some(&800.0),
-            format!("best numbers {} at lambda {}", list(&bests), list(&LAMBDAS)),
+            format!("best numbers {} at lambda {}", list(bests), list(&LAMBDAS)),
         ),
-    ])
+    ]
 }
 
 /// None where the workers cannot carry the load.
@@ -139,17 +145,22 @@ fn stochastic_is_lowest() -> anyhow::Result<Claim> {
             total += 1;
         }
     }
-    Ok(Claim::new(
+    Ok(lowest_of_all(lowest, negative, total))
+}
+
+/// By whether the split is lowest as printed and without negative rates, and how often the printed rates are negative.
+pub(super) fn lowest_of_all(lowest: [bool; 2], negative: u32, total: usize) -> Claim {
+    Claim::new(
         "section 6-3",
         "The MST of the pure-stochastic split is below the others even at very low arrival rates.",
-        Verdict::of_all(lowest),
+        by_case(lowest.map(Seen::from)),
         format!(
             "as printed: {}, without negative rates: {}, at {total} settings with D = 0; in {negative} of them \
              the printed rates are negative (equation 24)",
             word(lowest[0]),
             word(lowest[1])
         ),
-    ))
+    )
 }
 
 fn word(holds: bool) -> &'static str {

@@ -4,6 +4,7 @@
 //! thesis' own queues, where tasks arrive one by one (`simulated`).
 
 use super::{SLOW, halves, lines};
+use crate::paper::judge::{Seen, every, mean_of, paired, percent};
 use crate::paper::{Axis, Block, Claim, Context, Section, Series, each};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::Interval;
@@ -21,8 +22,8 @@ const PLACEMENTS: [&str; 6] =
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let jobs = context.scaled(30, 200, 1_000);
     let seeds: Vec<u64> = (0..context.scaled(2, 4, 10)).map(|i| context.seed + i).collect();
-    let curves = curves(context, jobs, &seeds)?;
-    let claims = claims(&curves);
+    let measured = measured(context, jobs, &seeds)?;
+    let (curves, claims) = (curves(&measured), claims(&measured));
     Ok(Section::new(
         "stream",
         "Beyond the thesis: a stream of jobs dealt on a simulated cluster",
@@ -46,31 +47,42 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     ))
 }
 
-/// One curve for each placement, against the rate at which maps arrive.
-fn curves(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<Vec<Series>> {
+/// Of one placement the mean times by rate and seed.
+pub(super) struct Measured {
+    pub(super) placement: &'static str,
+    pub(super) by_rate: Vec<(f64, Vec<f64>)>,
+}
+
+fn measured(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<Vec<Measured>> {
     let lambdas: Vec<f64> = context.scaled(
         vec![10.0, 25.0],
         vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0],
         vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0, 30.0],
     );
-    let runs: Vec<(&str, f64, u64)> = PLACEMENTS
+    let runs: Vec<(&'static str, f64, u64)> = PLACEMENTS
         .iter()
         .flat_map(|placement| lambdas.iter().map(move |lambda| (*placement, *lambda)))
         .flat_map(|(placement, lambda)| seeds.iter().map(move |seed| (placement, lambda, *seed)))
         .collect();
     let means = each(&runs, |(placement, lambda, seed)| simulate(placement, *lambda, jobs, *seed));
     let means = means.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
-    let mut curves = Vec::new();
-    for (placement, means) in PLACEMENTS.iter().zip(means.chunks(lambdas.len() * seeds.len())) {
-        let mut curve = Series::new(*placement, Vec::new());
-        for (lambda, samples) in lambdas.iter().zip(means.chunks(seeds.len())) {
-            let interval = Interval::of(samples);
-            curve.points.push((*lambda, interval.map_or(0.0, |interval| interval.mean)));
-            curve.half_widths.push(interval.and_then(|interval| interval.half_width).unwrap_or_default());
-        }
-        curves.push(curve);
-    }
-    Ok(curves)
+    let by_placement = PLACEMENTS.iter().zip(means.chunks(lambdas.len() * seeds.len()));
+    let all = by_placement.map(|(placement, means)| Measured {
+        placement,
+        by_rate: lambdas.iter().copied().zip(means.chunks(seeds.len()).map(<[f64]>::to_vec)).collect(),
+    });
+    Ok(all.collect())
+}
+
+/// One curve for each placement, against the rate at which maps arrive.
+fn curves(measured: &[Measured]) -> Vec<Series> {
+    let curve = |one: &Measured| {
+        let means: Vec<(f64, Interval)> =
+            one.by_rate.iter().map(|(lambda, samples)| (*lambda, mean_of(samples))).collect();
+        Series::new(one.placement, means.iter().map(|(lambda, mean)| (*lambda, mean.mean)).collect())
+            .with_half_widths(means.iter().map(|(_, mean)| mean.half_width.unwrap_or_default()).collect())
+    };
+    measured.iter().map(curve).collect()
 }
 
 /// Mean time from arrival to the end of the maps.
@@ -97,25 +109,31 @@ fn simulate(placement: &str, lambda: f64, jobs: u64, seed: u64) -> anyhow::Resul
     Ok(total / count)
 }
 
-fn claims(curves: &[Series]) -> Vec<Claim> {
-    let mean = |name: &str| -> f64 {
-        let curve = curves.iter().find(|curve| curve.name == name);
-        curve.map_or(f64::NAN, |curve| {
-            curve.points.iter().map(|(_, mean)| mean.ln()).sum::<f64>() / curve.points.len() as f64
-        })
+/// By the ratio of two placements' times, seed by seed the geometric mean over the rates.
+pub(super) fn claims(measured: &[Measured]) -> Vec<Claim> {
+    let logarithms = |name: &str| -> Vec<f64> {
+        let Some(one) = measured.iter().find(|one| one.placement == name) else { return Vec::new() };
+        let seeds = one.by_rate.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);
+        let of_seed = |seed: usize| {
+            let sum: f64 = one.by_rate.iter().map(|(_, samples)| samples[seed].ln()).sum();
+            sum / one.by_rate.len() as f64
+        };
+        (0..seeds).map(of_seed).collect()
     };
-    let ratio = |one: &str, other: &str| (mean(one) - mean(other)).exp();
-    let (det, stochastic) =
-        (ratio("fair-split", "pure-deterministic"), ratio("fair-split", "pure-stochastic"));
-    let (mep, pull) = (ratio("fair-split", "m-ep"), ratio("fair-split", "pull"));
+    let above = |name: &str| paired(&logarithms("fair-split"), &logarithms(name));
+    let [det, stochastic, mep] = ["pure-deterministic", "pure-stochastic", "m-ep"].map(above);
     vec![Claim::new(
         "chapter 6",
         "Splits that know the workers' rates beat the fair split.",
-        1.0 < det && 1.0 < stochastic && 1.0 < mep,
+        every([&det, &stochastic, &mep].map(|ratio| Seen::above(ratio, 0.0))),
         format!(
-            "geometric mean over the rates of fair's time over that of others, slow workers at {SLOW}: \
-             pure-deterministic {det:.2}, pure-stochastic {stochastic:.2}, m-ep {mep:.2}; but pull, which \
-             waits for who is idle instead of predicting, {pull:.2}"
+            "the fair split's time above those of others, geometric mean over the rates, slow workers at {SLOW}: \
+             pure-deterministic {}, pure-stochastic {}, m-ep {}; but above pull, which waits for who is idle instead \
+             of predicting, {}",
+            percent(&det),
+            percent(&stochastic),
+            percent(&mep),
+            percent(&above("pull"))
         ),
     )]
 }

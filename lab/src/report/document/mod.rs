@@ -257,7 +257,7 @@ fn mark(section: &Section) -> String {
         Verdict::Holds => "all of it holds",
         Verdict::Partly => "it holds in part",
         Verdict::Fails => "something does not hold",
-        Verdict::Open => "something is open",
+        Verdict::Open | Verdict::Input => "something is open",
     };
     format!("<span class=\"mark {class}\" role=\"img\" aria-label=\"{word}\" title=\"{word}\">{mark}</span>")
 }

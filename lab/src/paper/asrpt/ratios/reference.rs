@@ -2,7 +2,8 @@
 
 use super::super::runs::{SCHEDULERS, STEP, Scenario};
 use super::UNIFORM_SMALL;
-use crate::paper::{Compared, Verdict};
+use crate::paper::Compared;
+use crate::paper::judge::{Beside, Known, Model};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::asrpt::{Cut, SETTINGS};
 
@@ -64,6 +65,9 @@ const DRAWN: &str = "the number of tasks is drawn from 1 to the smaller of 10 an
                      to 10 and then capped by the units, jobs have more and shorter tasks, and this ratio \
                      is about 0.1 lower";
 
+/// By how much.
+const DRAWN_GAP: f64 = 0.1;
+
 fn reference(setting: usize, scenario: usize, scheduler: usize) -> Option<(f64, f64)> {
     match SCHEDULERS[scheduler].title {
         "DSRPT" => (scenario == 0).then(|| REFERENCE_DSRPT[setting]),
@@ -71,22 +75,8 @@ fn reference(setting: usize, scenario: usize, scheduler: usize) -> Option<(f64, 
     }
 }
 
-/// A mean beside the reference: it agrees if the 95 % intervals overlap, and partly if they miss each other by less
-/// than their own width.
-fn compared(what: String, ours: Interval, reference: (f64, f64), note: &str) -> Compared {
-    let half = ours.half_width.unwrap_or(0.0) + reference.1;
-    let verdict = match (ours.mean - reference.0).abs() {
-        gap if gap <= half => Verdict::Holds,
-        gap if gap <= 2.0 * half => Verdict::Partly,
-        _ => Verdict::Fails,
-    };
-    Compared {
-        reference: Some(reference),
-        half_width: ours.half_width,
-        note: note.to_owned(),
-        ..Compared::new(what, ours.mean, verdict)
-    }
-}
+/// Seeds of the reference.
+const SEEDS: u64 = 30;
 
 /// The ratio of a scheduler in a setting and scenario; nothing where it does not run.
 pub(super) fn of_ratio(
@@ -97,8 +87,10 @@ pub(super) fn of_ratio(
 ) -> Option<Compared> {
     let what = format!("{}, {}", SCHEDULERS[scheduler].title, Scenario::ALL[scenario].name());
     let drawn = matches!(Scenario::ALL[scenario], Scenario::NonPreemptive(Cut::Even | Cut::Random));
-    let note = if SETTINGS[setting].name == "exp-small" && drawn { DRAWN } else { "" };
-    Some(compared(what, ours, reference(setting, scenario, scheduler)?, note))
+    let cut = Model { gap: [0.0, DRAWN_GAP], why: DRAWN.to_owned() };
+    let model = (SETTINGS[setting].name == "exp-small" && drawn).then_some(&cut);
+    let known = Known::mean(reference(setting, scenario, scheduler)?, SEEDS).rounded_to(3);
+    Some(Beside::mean(what, ours, known).model(model).judged())
 }
 
 /// The ratios of a scheduler within the first slots, in the setting of figure 9; `ours` is by place in the steps.
@@ -111,8 +103,9 @@ pub(super) fn of_convergence(
     let rows =
         REFERENCE_SLOTS.iter().zip(REFERENCE_WITHIN[scenario][scheduler]).filter_map(|(slots, ratio)| {
             let what = format!("{}, {name}, T = {slots}", SCHEDULERS[scheduler].title);
-            let note = "the reference's half width is that of its drained ratio";
-            Some(compared(what, ours((slots / STEP) as usize - 1)?, (ratio, half_width), note))
+            let known = Known::mean((ratio, half_width), SEEDS).rounded_to(2);
+            let beside = Beside::mean(what, ours((slots / STEP) as usize - 1)?, known);
+            Some(beside.note("the reference's half width is that of its drained ratio").judged())
         });
     rows.collect()
 }

@@ -2,11 +2,11 @@
 //!
 //! Not here: how that depends on the lengths of tasks (`sensitivity`).
 
-mod claims;
+pub(super) mod claims;
 
 use super::super::{Axis, Block, Cell, Chart, Column, Compared, Section, Series, Table};
 use super::trial::WIDTH;
-use super::{Scheduler, Trial, Trials, near, reference, section};
+use super::{Scheduler, Trial, Trials, reference, section};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 
@@ -37,7 +37,7 @@ fn figure(trials: &Trials, scheduler: Scheduler, id: &str, title: &str) -> Secti
     let mut blocks = vec![
         Block::Chart(slots_over_time(id, scheduler, &runs[0])),
         Block::Table(table(id, scheduler, runs)),
-        Block::Comparison(responses(scheduler, runs)),
+        Block::Comparison(responses(trials, scheduler)),
     ];
     let claims = claims::of(trials, scheduler, runs);
     if !claims.is_empty() {
@@ -124,19 +124,7 @@ fn table(id: &str, scheduler: Scheduler, runs: &[Trial]) -> Table {
     )
 }
 
-fn responses(scheduler: Scheduler, runs: &[Trial]) -> Vec<Compared> {
-    let known = reference::of(LIKE_THE_PAPER, scheduler);
-    let one = |job: usize| {
-        let Interval { mean, half_width, .. } = mean(runs, |trial| trial.responses[job]);
-        let what = format!("{}, {}, mean response, s", scheduler.name(), job_name(job));
-        Compared {
-            // The reference gives no interval.
-            reference: Some((known.responses[job], f64::INFINITY)),
-            half_width,
-            note: "the reference drew other lengths from a stand-in of the same kind; 5 % counts as the same"
-                .to_owned(),
-            ..Compared::new(what, mean, near(mean, known.responses[job]))
-        }
-    };
-    (0..4).map(one).collect()
+fn responses(trials: &Trials, scheduler: Scheduler) -> Vec<Compared> {
+    let what = |job: usize| format!("{}, {}, mean response, s", scheduler.name(), job_name(job));
+    (0..4).map(|job| reference::beside(trials, (LIKE_THE_PAPER, scheduler), what(job), job)).collect()
 }

@@ -9,7 +9,7 @@ use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::overlap::Poisson;
 
 /// Upper ends of the classes of max(x, y), the last without.
-pub(super) const CLASSES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
+pub(in crate::paper::overlap) const CLASSES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
 
 /// The paper's buckets: 400 up to 100.
 pub(super) const BUCKETS: usize = 400;
@@ -17,9 +17,9 @@ pub(super) const BUCKET_WIDTH: f64 = 0.25;
 
 /// Sum of slowdowns, and of jobs.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Share {
-    slowdowns: f64,
-    pub(super) jobs: f64,
+pub(in crate::paper::overlap) struct Share {
+    pub(in crate::paper::overlap) slowdowns: f64,
+    pub(in crate::paper::overlap) jobs: f64,
 }
 
 impl Share {
@@ -34,26 +34,36 @@ impl Share {
 }
 
 /// One run.
-pub(super) struct CellRun {
-    mean: f64,
-    pub(super) buckets: Vec<Share>,
-    classes: [Share; CLASSES.len() + 1],
+pub(in crate::paper::overlap) struct CellRun {
+    pub(in crate::paper::overlap) mean: f64,
+    pub(in crate::paper::overlap) buckets: Vec<Share>,
+    pub(in crate::paper::overlap) classes: [Share; CLASSES.len() + 1],
 }
 
 /// All runs of a policy at a load.
-pub(super) struct PolicyAtLoad {
-    load: f64,
-    pub(super) name: &'static str,
-    pub(super) runs: Vec<CellRun>,
+pub(in crate::paper::overlap) struct PolicyAtLoad {
+    pub(in crate::paper::overlap) load: f64,
+    pub(in crate::paper::overlap) name: &'static str,
+    pub(in crate::paper::overlap) runs: Vec<CellRun>,
 }
 
 impl PolicyAtLoad {
     pub(super) fn interval(&self) -> Option<Interval> {
-        Interval::of(&self.runs.iter().map(|run| run.mean).collect::<Vec<_>>())
+        Interval::of(&self.means())
+    }
+
+    /// The mean of each run; the same place is the same jobs under every policy.
+    pub(super) fn means(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.mean).collect()
+    }
+
+    /// The mean slowdown of a class in each run that has jobs of it.
+    pub(super) fn class_means(&self, class: usize) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.classes[class].mean()).collect()
     }
 
     pub(super) fn class(&self, class: usize) -> Option<Interval> {
-        Interval::of(&self.runs.iter().filter_map(|run| run.classes[class].mean()).collect::<Vec<_>>())
+        Interval::of(&self.class_means(class))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::super::section;
 use super::LOADS;
+use crate::paper::judge::{Beside, Known, mean_of};
 use crate::paper::{Axis, Block, Chart, Compared, Context, Section, Series};
+use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::overlap::Poisson;
 
@@ -48,27 +50,47 @@ pub(super) fn figure_8(context: &Context<'_>) -> Section {
         "figure-8",
         "Figure 8: sizes in the unfairness experiments",
         &["A job's shuffle size is its map size times the ratio, so both are log-normal and correlated."],
-        vec![Block::Chart(chart), Block::Comparison(printed_numbers(context, &largest))],
+        vec![Block::Chart(chart), Block::Comparison(printed_numbers(&drawn))],
     )
 }
 
-fn printed_numbers(context: &Context<'_>, largest: &[f64]) -> Vec<Compared> {
-    let near = |what: &str, [printed, reference]: [f64; 2], ours: f64, tolerance: f64, note: &str| Compared {
-        printed: Some(printed),
-        reference: Some((reference, 0.0)),
-        note: note.to_owned(),
-        ..Compared::new(what, ours, (ours - reference).abs() <= tolerance * reference)
+/// Parts of the draws that are taken as samples of a quantile.
+const BATCHES: usize = 20;
+
+/// A quantile of max(x, y), with the interval of those of the batches.
+fn quantile(drawn: &Drawn, part: f64) -> Interval {
+    let of_batch = |batch: &[[f64; 2]]| {
+        let mut largest: Vec<f64> = batch.iter().map(|sizes| sizes[0].max(sizes[1])).collect();
+        largest.sort_unstable_by(f64::total_cmp);
+        largest[((largest.len() - 1) as f64 * part) as usize]
     };
-    let part = |part: f64| largest[((largest.len() - 1) as f64 * part) as usize];
-    // Exactly, by the log-normal moments: (1 + sd²) multiplies.
-    let deviation = ((1.0 + 3.65_f64.powi(2)) * (1.0 + 3.28_f64.powi(2)) - 1.0).sqrt();
-    let from_moments = "from the two that are drawn";
-    // A quantile of so many jobs is within a few percent.
-    let tolerance = context.scaled(0.15, 0.03, 0.03);
-    let rounded = "the text rounds";
+    let length = (drawn.0.len() / BATCHES).max(1);
+    mean_of(&drawn.0.chunks_exact(length).map(of_batch).collect::<Vec<f64>>())
+}
+
+/// The deviation of the product of two independent factors of mean 1: by the moments, (1 + sd²) multiplies.
+fn deviation([map, ratio]: [f64; 2]) -> f64 {
+    ((1.0 + map.powi(2)) * (1.0 + ratio.powi(2)) - 1.0).sqrt()
+}
+
+fn printed_numbers(drawn: &Drawn) -> Vec<Compared> {
+    let drawn_with = [3.65, 3.28];
+    let ours = deviation(drawn_with);
+    // Both of the deviations that are drawn with are printed with two decimals.
+    let rounding = deviation(drawn_with.map(|printed| printed + 0.005)) - ours;
+    let [ninety, ninety_nine] = [0.9, 0.99].map(|part| quantile(drawn, part));
     vec![
-        near("standard deviation of the shuffle size", [12.95, 12.95], deviation, 0.005, from_moments),
-        near("90th percentile of max(x, y)", [3.0, 2.86], part(0.9), tolerance, rounded),
-        near("99th percentile of max(x, y)", [19.0, 19.7], part(0.99), tolerance, rounded),
+        Beside::exact(
+            "standard deviation of the shuffle size",
+            ours,
+            Known::text("12.95").printed().from_rounded(rounding),
+        )
+        .note("from the two that are drawn, which are rounded too")
+        .judged(),
+        Beside::mean("90th percentile of max(x, y)", ninety, Known::text("2.86")).judged(),
+        Beside::mean("90th percentile of max(x, y) as printed", ninety, Known::text("3").printed()).judged(),
+        Beside::mean("99th percentile of max(x, y)", ninety_nine, Known::text("19.7")).judged(),
+        Beside::mean("99th percentile of max(x, y) as printed", ninety_nine, Known::text("19").printed())
+            .judged(),
     ]
 }

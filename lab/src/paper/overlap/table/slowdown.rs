@@ -1,9 +1,11 @@
 //! Figure 9: slowdown by size of the job.
 
-use super::super::{POLICIES, judged, section};
+use super::super::{POLICIES, section};
 use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, PolicyAtLoad, Share, find};
 use super::{LOADS, RUNS};
+use crate::paper::judge::{Seen, every, log_ratio, mean_of, paired, percent};
 use crate::paper::{Axis, Block, Cell, Chart, Claim, Column, Context, Section, Series, Table};
+use gristmill_scheduler::metrics::Interval;
 
 /// The reference's slowdown of each class (6 million jobs for each load), in the order of `LOADS` and `POLICIES`.
 const CLASS_REFERENCE: [[[f64; 8]; 3]; 2] = [
@@ -25,7 +27,7 @@ pub(super) fn figure_9(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad
     for (at, load) in LOADS.into_iter().enumerate() {
         blocks.push(Block::Chart(slowdown_chart(cells, load, jobs_min)));
         blocks.push(Block::Table(class_table(cells, load, &CLASS_REFERENCE[at])));
-        blocks.push(Block::Claims(slowdown_claims(context, cells, load)));
+        blocks.push(Block::Claims(slowdown_claims(cells, load)));
     }
     let text = format!(
         "Slowdown of a job: its response time over max(x, y), which it would take alone. The same runs as \
@@ -92,58 +94,79 @@ fn class_table(cells: &[PolicyAtLoad], load: f64, reference: &[[f64; 8]; 3]) -> 
     )
 }
 
-/// Mean slowdowns of one policy by class of size, the smallest first.
-struct ByClass(Vec<f64>);
+/// Slowdowns of one policy by class of size, the smallest first: one mean for each run.
+struct ByClass(Vec<Vec<f64>>);
 
 impl ByClass {
     fn of(name: &str, cells: &[PolicyAtLoad], load: f64) -> Self {
         let cell = find(cells, load, name);
-        Self((0..=CLASSES.len()).filter_map(|class| Some(cell?.class(class)?.mean)).collect())
+        Self((0..=CLASSES.len()).filter_map(|class| Some(cell?.class_means(class))).collect())
     }
 
-    fn smallest(&self) -> f64 {
-        self.0.first().copied().unwrap_or(f64::NAN)
+    fn means(&self) -> Vec<f64> {
+        self.0.iter().map(|samples| mean_of(samples).mean).collect()
     }
 
-    fn largest(&self) -> f64 {
-        self.0.last().copied().unwrap_or(f64::NAN)
+    fn ends(&self) -> [&[f64]; 2] {
+        [self.0.first(), self.0.last()].map(|samples| samples.map_or(&[][..], Vec::as_slice))
     }
 
-    /// Whether it is below another one in every class.
-    fn is_below(&self, other: &Self) -> bool {
-        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(ours, other)| ours < other)
+    fn end_means(&self) -> [f64; 2] {
+        self.ends().map(|samples| mean_of(samples).mean)
     }
 
-    /// Largest distance to the smallest class, as a part of it.
-    fn spread(&self) -> f64 {
-        self.0.iter().fold(0.0_f64, |most, &mean| most.max((mean / self.smallest() - 1.0).abs()))
+    /// Whether it is below another one in every class, run by run on the same jobs.
+    fn is_below(&self, other: &Self) -> Seen {
+        let apart = self.0.iter().zip(&other.0).map(|(ours, other)| paired(other, ours));
+        Seen::all(apart.map(|apart| Seen::above(&apart, 0.0)))
+    }
+
+    /// How far each class is off the smallest one.
+    fn off_smallest(&self) -> Vec<Interval> {
+        self.0.iter().skip(1).map(|class| log_ratio(class, self.ends()[0])).collect()
     }
 }
 
-fn slowdown_claims(context: &Context<'_>, cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
+/// Slowdowns that differ by less than this part are nearly the same.
+const NEARLY: f64 = 0.2;
+
+pub(in crate::paper::overlap) fn slowdown_claims(cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
     let [lps, max, split] = ["k-LPS", "MaxSRPT", "SplitSRPT"].map(|name| ByClass::of(name, cells, load));
-    let claim = |statement: &str, holds: bool, evidence: String| {
-        Claim::new(format!("section 5.3, load {load}"), statement, judged(context, holds), evidence)
+    let claim = |statement: &str, seen: Seen, evidence: String| {
+        Claim::new(format!("section 5.3, load {load}"), statement, every([seen]), evidence)
     };
+    let off = lps.off_smallest();
+    let nearly = off.iter().map(|off| Seen::between(off, [(1.0 - NEARLY).ln(), NEARLY.ln_1p()]));
+    let falls = off.last().map_or(Seen::Unclear, |largest| Seen::below(largest, 0.0));
+    let better_off_than = |one: &[f64], other: &[f64]| Seen::above(&paired(other, one), 0.0);
     vec![
         claim(
             "The slowdown of k-LPS is nearly independent of the size, slightly decreasing.",
-            lps.spread() < 0.2 && lps.largest() < lps.smallest() * 1.05,
-            format!("from {:.2} for the smallest to {:.2} for the largest", lps.smallest(), lps.largest()),
+            Seen::all(nearly.chain([falls])),
+            format!(
+                "from {:.2} for the smallest to {:.2} for the largest ({}); {:.0} % counts as nearly the same",
+                lps.end_means()[0],
+                lps.end_means()[1],
+                off.last().map_or_else(String::new, percent),
+                100.0 * NEARLY
+            ),
         ),
         claim(
             "Jobs of all sizes are better off under both algorithms than under k-LPS.",
-            max.is_below(&lps) && split.is_below(&lps),
+            Seen::all([max.is_below(&lps), split.is_below(&lps)]),
             format!(
                 "largest jobs: k-LPS {:.2}, MaxSRPT {:.2}, SplitSRPT {:.2}",
-                lps.largest(),
-                max.largest(),
-                split.largest()
+                lps.end_means()[1],
+                max.end_means()[1],
+                split.end_means()[1]
             ),
         ),
         claim(
             "SplitSRPT is worse than MaxSRPT for small jobs and better for large ones.",
-            max.smallest() < split.smallest() && split.largest() < max.largest(),
+            Seen::all([
+                better_off_than(max.ends()[0], split.ends()[0]),
+                better_off_than(split.ends()[1], max.ends()[1]),
+            ]),
             crossing(&max, &split),
         ),
     ]
@@ -151,14 +174,12 @@ fn slowdown_claims(context: &Context<'_>, cells: &[PolicyAtLoad], load: f64) -> 
 
 /// From which class on SplitSRPT is ahead of MaxSRPT, in words.
 fn crossing(max: &ByClass, split: &ByClass) -> String {
-    let ahead = max.0.iter().zip(&split.0).position(|(max, split)| split < max);
+    let ahead = max.means().iter().zip(split.means()).position(|(max, split)| split < *max);
     let Some(class) = ahead else { return "SplitSRPT is ahead in no class".to_owned() };
+    let ([max_small, max_large], [small, large]) = (max.end_means(), split.end_means());
     format!(
-        "smallest {:.2} against {:.2}, largest {:.2} against {:.2}; SplitSRPT is ahead from class \"{}\" on",
-        split.smallest(),
-        max.smallest(),
-        split.largest(),
-        max.largest(),
+        "smallest {small:.2} against {max_small:.2}, largest {large:.2} against {max_large:.2}; SplitSRPT is ahead from \
+         class \"{}\" on",
         class_name(class)
     )
 }

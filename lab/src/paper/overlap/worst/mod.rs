@@ -3,8 +3,8 @@
 //!
 //! Not here: proofs. Random instances can only refute.
 
-mod random;
-mod tight;
+pub(super) mod random;
+pub(super) mod tight;
 
 use super::super::{Context, Section};
 

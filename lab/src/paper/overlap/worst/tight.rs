@@ -2,6 +2,7 @@
 
 use super::super::{batch, section, total};
 use super::ROUNDING;
+use crate::paper::judge::{Beside, Known, Seen, by_case};
 use crate::paper::{Axis, Block, Chart, Claim, Compared, Context, Section, Series};
 use gristmill_scheduler::bound::overlap::completions_in_order;
 
@@ -34,11 +35,11 @@ struct Approach {
     compared: Vec<Compared>,
 }
 
-struct Approaching {
-    name: String,
+pub(in crate::paper::overlap) struct Approaching {
+    pub(in crate::paper::overlap) name: String,
     /// Ratio by number of jobs.
-    points: Vec<(f64, f64)>,
-    limit: f64,
+    pub(in crate::paper::overlap) points: Vec<(f64, f64)>,
+    pub(in crate::paper::overlap) limit: f64,
 }
 
 /// A limit counts as approached when the longest example comes this near.
@@ -83,22 +84,35 @@ impl Approaching {
 
 impl Approach {
     fn blocks(self) -> Vec<Block> {
-        let ends: Vec<String> = self.curves.iter().map(Approaching::in_words).collect();
-        let holds = self.curves.iter().all(Approaching::holds);
+        let claim = approached((self.place, self.statement), &self.curves);
         let chart = Chart::lines(
             self.id,
             self.caption,
             [Axis::logarithmic("jobs"), Axis::linear("total response over that of the alternative")],
             self.curves.into_iter().flat_map(Approaching::series).collect(),
         );
-        let claim = Claim::new(self.place, self.statement, holds, ends.join("; "));
         vec![Block::Chart(chart), Block::Comparison(self.compared), Block::Claims(vec![claim])]
     }
 }
 
+/// Whether every curve grows to its limit.
+pub(in crate::paper::overlap) fn approached(
+    (place, statement): (&str, &str),
+    curves: &[Approaching],
+) -> Claim {
+    let ends: Vec<String> = curves.iter().map(Approaching::in_words).collect();
+    let evidence = format!("{} (nearer than {:.0} % counts as approached)", ends.join("; "), 100.0 * NEAR);
+    Claim::new(place, statement, by_case(curves.iter().map(|curve| Seen::from(curve.holds()))), evidence)
+}
+
+/// The statements after Corollaries 4 and 6.
+pub(in crate::paper::overlap) const STATEMENTS: [(&str, &str); 2] = [
+    ("after Corollary 4", "The ratio 2a/(1+a) is approached for every a > 1, by many jobs and small e."),
+    ("after Corollary 6", "The ratio 1 + 1/b is approached for every b > 1 by many jobs."),
+];
+
 fn compared(what: String, reference: f64, ours: f64) -> Compared {
-    let same = (reference - ours).abs() <= 1e-9 * reference;
-    Compared { reference: Some((reference, 0.0)), ..Compared::new(what, ours, same) }
+    Beside::exact(what, ours, Known::exact(reference)).judged()
 }
 
 fn counts(context: &Context<'_>) -> &'static [usize] {
@@ -132,8 +146,8 @@ pub(super) fn corollary_4(context: &Context<'_>) -> anyhow::Result<Section> {
     let approach = Approach {
         id: "corollary-4",
         caption: "MaxSRPT on its tight example, e = 0.001",
-        place: "after Corollary 4",
-        statement: "The ratio 2a/(1+a) is approached for every a > 1, by many jobs and small e.",
+        place: STATEMENTS[0].0,
+        statement: STATEMENTS[0].1,
         curves: vec![curve(1.5)?, curve(2.0)?, curve(4.0)?],
         compared: totals(
             [(4, [19.3, 16.0]), (10, [106.0, 85.0]), (1000, [963_475.0, 751_000.0])],
@@ -159,8 +173,8 @@ pub(super) fn corollary_6(context: &Context<'_>) -> anyhow::Result<Section> {
     let approach = Approach {
         id: "corollary-6",
         caption: "SplitSRPT (idle shares lost, as printed) on its tight example",
-        place: "after Corollary 6",
-        statement: "The ratio 1 + 1/b is approached for every b > 1 by many jobs.",
+        place: STATEMENTS[1].0,
+        statement: STATEMENTS[1].1,
         curves: vec![curve(1.5)?, curve(2.0)?, curve(4.0)?],
         compared: totals(
             [(4, [27.0, 24.0]), (10, [162.0, 126.0]), (200, [60_297.0, 40_596.0])],

@@ -1,21 +1,23 @@
 //! What the paper claims of Table 2, judged on every distribution.
 
-use super::super::{OFFLINE, mean};
+use super::super::OFFLINE;
 use super::{Outcome, describe};
-use crate::paper::{Claim, Verdict};
+use crate::paper::Claim;
+use crate::paper::judge::{Seen, by_case, paired};
+use gristmill_scheduler::policy::pairs::Averages;
 
-/// Judges a claim on every distribution.
-fn judged(outcomes: &[Outcome], statement: &str, remark: &str, holds: impl Fn(&Outcome) -> bool) -> Claim {
-    let (yes, no): (Vec<&Outcome>, Vec<&Outcome>) = outcomes.iter().partition(|outcome| holds(outcome));
-    let words = |outcomes: &[&Outcome]| {
-        outcomes.iter().map(|outcome| describe(outcome.sizes)).collect::<Vec<_>>().join("; ")
+/// Judges a claim on every distribution, by the intervals of differences on the same jobs.
+fn judged(outcomes: &[Outcome], statement: &str, remark: &str, holds: impl Fn(&Outcome) -> Seen) -> Claim {
+    let seen: Vec<Seen> = outcomes.iter().map(holds).collect();
+    let verdict = by_case(seen.iter().copied());
+    let words = |wanted: Seen, what: &str| {
+        let found = outcomes.iter().zip(&seen).filter(|(_, seen)| **seen == wanted);
+        let found: Vec<&str> = found.map(|(outcome, _)| describe(outcome.sizes)).collect();
+        (!found.is_empty()).then(|| format!("{what}: {}.", found.join("; ")))
     };
-    let verdict = Verdict::of_all(outcomes.iter().map(&holds));
-    let mut evidence = match verdict {
-        Verdict::Holds => "It holds for every distribution.".to_owned(),
-        Verdict::Fails => "It holds for none of the distributions.".to_owned(),
-        _ => format!("It holds for: {}. It does not for: {}.", words(&yes), words(&no)),
-    };
+    let kinds = [(Seen::Yes, "It holds for"), (Seen::No, "It does not for"), (Seen::Unclear, "Unclear for")];
+    let mut evidence =
+        kinds.into_iter().filter_map(|(seen, what)| words(seen, what)).collect::<Vec<_>>().join(" ");
     if !remark.is_empty() {
         evidence.push(' ');
         evidence.push_str(remark);
@@ -28,21 +30,38 @@ fn place_of(name: &str) -> usize {
 }
 
 impl Outcome {
-    /// Whether one rule has a smaller average makespan than another.
-    fn better(&self, one: &str, other: &str) -> bool {
-        self.makespan(place_of(one)) < self.makespan(place_of(other))
+    /// Whether one rule has less of something than each of the others, seed by seed on the same jobs.
+    fn less(&self, value: fn(&Averages) -> f64, one: usize, others: &[usize]) -> Seen {
+        let of_one = self.samples(one, value);
+        let apart = |&other: &usize| Seen::above(&paired(&self.samples(other, value), &of_one), 0.0);
+        Seen::all(others.iter().map(apart))
     }
 
-    fn execution(&self, rule: usize) -> f64 {
-        mean(&self.samples(rule, |averages| averages.execution)).mean
-    }
-
-    fn waiting(&self, rule: usize) -> f64 {
-        mean(&self.samples(rule, |averages| averages.waiting)).mean
+    /// Whether one rule has a smaller average makespan than each of the others.
+    fn better(&self, one: &str, others: &[&str]) -> Seen {
+        let others: Vec<usize> = others.iter().map(|other| place_of(other)).collect();
+        self.less(makespan, place_of(one), &others)
     }
 }
 
-pub(super) fn of(outcomes: &[Outcome]) -> Vec<Claim> {
+fn makespan(averages: &Averages) -> f64 {
+    averages.makespan
+}
+
+fn waiting(averages: &Averages) -> f64 {
+    averages.waiting
+}
+
+fn execution(averages: &Averages) -> f64 {
+    averages.execution
+}
+
+/// All rules but these.
+fn all_but(places: &[usize]) -> Vec<usize> {
+    (0..OFFLINE.len()).filter(|place| !places.contains(place)).collect()
+}
+
+pub(in crate::paper::pairs) fn of(outcomes: &[Outcome]) -> Vec<Claim> {
     let mut claims = blind_to_size(outcomes);
     claims.extend(by_size(outcomes));
     claims
@@ -51,27 +70,27 @@ pub(super) fn of(outcomes: &[Outcome]) -> Vec<Claim> {
 /// Of Match, and of the rules that do not look at the size of jobs.
 fn blind_to_size(outcomes: &[Outcome]) -> Vec<Claim> {
     let blind = ["max-diff", "pairwise", "max-shuffle"].map(place_of);
-    let pairwise = place_of("pairwise");
+    let [pairwise, matched] = ["pairwise", "match"].map(place_of);
     vec![
         judged(outcomes, "Match has the smallest average makespan.", "", |outcome| {
-            outcome.ranking()[0] == place_of("match")
+            outcome.less(makespan, matched, &all_but(&[matched]))
         }),
         judged(
             outcomes,
             "MaxDiff, Pairwise and MaxShuffle, which do not look at the size of jobs, are the worst three.",
             "",
             |outcome| {
-                outcome.ranking()[OFFLINE.len() - blind.len()..].iter().all(|place| blind.contains(place))
+                Seen::all(all_but(&blind).into_iter().map(|other| outcome.less(makespan, other, &blind)))
             },
         ),
         judged(
             outcomes,
             "MaxShuffle is better than Pairwise and MaxDiff.",
             "With the sum of its own row (8438) Pairwise would beat MaxShuffle in the paper too.",
-            |outcome| outcome.better("max-shuffle", "pairwise") && outcome.better("max-shuffle", "max-diff"),
+            |outcome| outcome.better("max-shuffle", &["pairwise", "max-diff"]),
         ),
         judged(outcomes, "Pairwise has the smallest average execution time.", "", |outcome| {
-            (0..OFFLINE.len()).all(|rule| outcome.execution(pairwise) <= outcome.execution(rule))
+            outcome.less(execution, pairwise, &all_but(&[pairwise]))
         }),
     ]
 }
@@ -86,24 +105,29 @@ fn by_size(outcomes: &[Outcome]) -> Vec<Claim> {
             "Pair waits longer than MaxSRPT because of the steps, and executes in less time.",
             "",
             |outcome| {
-                outcome.waiting(max_srpt) < outcome.waiting(pair)
-                    && outcome.execution(pair) < outcome.execution(max_srpt)
+                Seen::all([
+                    outcome.less(waiting, max_srpt, &[pair]),
+                    outcome.less(execution, pair, &[max_srpt]),
+                ])
             },
         ),
         judged(outcomes, "Couple is better than Pair, and Generalized better than both.", "", |outcome| {
-            outcome.better("couple", "pair") && outcome.better("generalized", "couple")
+            Seen::all([
+                outcome.better("couple", &["pair"]),
+                outcome.better("generalized", &["couple", "pair"]),
+            ])
         }),
         judged(
             outcomes,
             "Group is better than Generalized.",
             "Under heavy tails the largest gaps isolate the giants and leave all other jobs in one group.",
-            |outcome| outcome.better("group", "generalized"),
+            |outcome| outcome.better("group", &["generalized"]),
         ),
         judged(
             outcomes,
             "NCouple is worse than all others that look at the size of jobs.",
             "Where the set consists of exact strong pairs, it finds them as Couple does.",
-            |outcome| others.iter().all(|rule| outcome.better(rule, "n-couple")),
+            |outcome| Seen::all(others.iter().map(|other| outcome.better(other, &["n-couple"]))),
         ),
     ]
 }

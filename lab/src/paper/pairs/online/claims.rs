@@ -3,11 +3,12 @@
 use super::super::offline::describe;
 use super::super::{mean, title};
 use super::{Outcome, PANELS, SIZES, Times, of};
-use crate::paper::{Claim, Verdict};
+use crate::paper::Claim;
+use crate::paper::judge::{Seen, by_case, log_ratio, paired, percent};
 use gristmill_scheduler::workload::pairs::Sizes;
 
 /// Whether a claim holds for the outcomes of one distribution, and what was seen, in words.
-type Found = (bool, String);
+type Found = (Seen, String);
 
 /// An online policy may be worse than the offline one by this part: the paper's differ by 6 and 7 %.
 const SLIGHTLY: f64 = 0.1;
@@ -16,27 +17,29 @@ const SLIGHTLY: f64 = 0.1;
 fn judged(all: &[Vec<Outcome>], place: &str, statement: &str, test: impl Fn(&[Outcome]) -> Found) -> Claim {
     let found: Vec<Found> = all.iter().map(|outcomes| test(outcomes)).collect();
     let sentence = |(sizes, (holds, words)): (&Sizes, &Found)| {
-        format!("{}: {}; {words}.", describe(*sizes), if *holds { "yes" } else { "no" })
+        format!("{}: {}; {words}.", describe(*sizes), holds.word())
     };
     let evidence: Vec<String> = SIZES.iter().zip(&found).map(sentence).collect();
-    Claim::new(place, statement, Verdict::of_all(found.iter().map(|found| found.0)), evidence.join(" "))
+    Claim::new(place, statement, by_case(found.iter().map(|found| found.0)), evidence.join(" "))
 }
 
-pub(super) fn of_figure_4(all: &[Vec<Outcome>]) -> Claim {
+pub(in crate::paper::pairs) fn of_figure_4(all: &[Vec<Outcome>]) -> Claim {
     judged(
         all,
         "Section 6.3, figure 4",
         "Pairwise has the most waiting jobs of the six policies shown, Match the fewest.",
         |outcomes| {
-            let waiting = |name: &str| of(outcomes, name).total(|times| times.waiting);
-            let most = PANELS.iter().all(|name| waiting(name) <= waiting("pairwise"));
-            let fewest = PANELS.iter().all(|name| waiting("match") <= waiting(name));
-            (most && fewest, words(outcomes, &PANELS, |times| times.waiting))
+            let less = |one: &str, other: &str| less(outcomes, |times| times.waiting, one, other);
+            let others = PANELS.iter().filter(|name| !["pairwise", "match"].contains(name));
+            let most = others.clone().map(|other| less(other, "pairwise"));
+            let fewest = others.map(|other| less("match", other));
+            let seen = Seen::all(most.chain(fewest).chain([less("match", "pairwise")]));
+            (seen, words(outcomes, &PANELS, |times| times.waiting))
         },
     )
 }
 
-pub(super) fn of_table_3(all: &[Vec<Outcome>]) -> Vec<Claim> {
+pub(in crate::paper::pairs) fn of_table_3(all: &[Vec<Outcome>]) -> Vec<Claim> {
     let claim = |statement: &str, test: &dyn Fn(&[Outcome]) -> Found| {
         judged(all, "Section 6.3, Table 3", statement, test)
     };
@@ -57,73 +60,68 @@ pub(super) fn of_table_3(all: &[Vec<Outcome>]) -> Vec<Claim> {
     ]
 }
 
-/// Whether no other policy has a smaller mean makespan, and which are within the noise.
-fn smallest(name: &str, outcomes: &[Outcome]) -> Found {
-    let best = of(outcomes, name).makespans();
-    let (mut worse, mut unsure) = (Vec::new(), Vec::new());
-    for other in outcomes.iter().filter(|outcome| outcome.rule.name() != name) {
-        let (apart, half_width) = difference(&other.makespans(), &best);
-        if apart <= 0.0 {
-            worse.push(title(&other.rule));
-        } else if apart <= half_width {
-            unsure.push(title(&other.rule));
-        }
-    }
-    let mut evidence = format!("makespan {:.2} min", mean(&best).mean);
-    if !worse.is_empty() {
-        evidence.push_str(&format!("; smaller under {}", worse.join(", ")));
-    }
-    if !unsure.is_empty() {
-        evidence.push_str(&format!("; within the noise of {}", unsure.join(", ")));
-    }
-    (worse.is_empty(), evidence)
+/// Whether one policy has less of something in the mean than another, seed by seed on the same jobs.
+fn less(outcomes: &[Outcome], value: fn(&Times) -> f64, one: &str, other: &str) -> Seen {
+    let [one, other] = [one, other].map(|name| of(outcomes, name).means(value));
+    Seen::above(&paired(&other, &one), 0.0)
 }
 
-/// Whether an online policy is not better than its offline one beyond the noise, and only slightly worse.
+/// Whether every other policy has a larger mean makespan, and which are within the noise.
+fn smallest(name: &str, outcomes: &[Outcome]) -> Found {
+    let others = outcomes.iter().filter(|outcome| outcome.rule.name() != name);
+    let seen: Vec<(Seen, &str)> = others
+        .map(|other| (less(outcomes, Times::makespan, name, other.rule.name()), title(&other.rule)))
+        .collect();
+    let named = |wanted: Seen| seen.iter().filter(move |(seen, _)| *seen == wanted).map(|(_, name)| *name);
+    let mut evidence = format!("makespan {:.2} min", mean(&of(outcomes, name).makespans()).mean);
+    for (wanted, words) in [(Seen::No, "smaller under"), (Seen::Unclear, "within the noise of")] {
+        let names: Vec<&str> = named(wanted).collect();
+        if !names.is_empty() {
+            evidence.push_str(&format!("; {words} {}", names.join(", ")));
+        }
+    }
+    (Seen::all(seen.iter().map(|(seen, _)| *seen)), evidence)
+}
+
+/// Whether an online policy is worse than its offline one by no more than [`SLIGHTLY`], and not better.
 fn slightly_worse(online: &str, offline: &str, outcomes: &[Outcome]) -> Found {
     let [online, offline] = [online, offline].map(|name| of(outcomes, name).makespans());
-    let (apart, width) = difference(&online, &offline);
-    let part = apart / mean(&offline).mean;
+    let ratio = log_ratio(&online, &offline);
+    let better = Seen::below(&ratio, 0.0) == Seen::Yes;
+    let seen = if better { Seen::No } else { Seen::below(&ratio, SLIGHTLY.ln_1p()) };
     let evidence = format!(
-        "{:.2} against {:.2} min, difference {apart:.2} ± {width:.2} min ({:.1} %)",
+        "{:.2} against {:.2} min, {} (up to {:.0} % is slightly worse)",
         mean(&online).mean,
         mean(&offline).mean,
-        100.0 * part
+        percent(&ratio),
+        100.0 * SLIGHTLY
     );
-    (-width <= apart && part <= SLIGHTLY, evidence)
+    (seen, evidence)
 }
 
 fn pairwise_executes_fast_and_waits_long(outcomes: &[Outcome]) -> Found {
-    let pairwise = of(outcomes, "pairwise");
-    let execution = |outcome: &Outcome| outcome.total(|times| times.execution);
-    let waiting = |outcome: &Outcome| outcome.total(|times| times.waiting);
-    let least = outcomes.iter().all(|outcome| execution(pairwise) <= execution(outcome));
-    let waits = waiting(of(outcomes, "max-srpt")) < waiting(pairwise);
-    (least && waits, words(outcomes, &["pairwise", "max-srpt"], |times| times.execution))
+    let others = outcomes.iter().map(|outcome| outcome.rule.name()).filter(|name| *name != "pairwise");
+    let fast = others.map(|other| less(outcomes, |times| times.execution, "pairwise", other));
+    let waits = less(outcomes, |times| times.waiting, "max-srpt", "pairwise");
+    let seen = Seen::all(fast.chain([waits]));
+    (seen, words(outcomes, &["pairwise", "max-srpt"], |times| times.execution))
 }
 
 fn max_srpt_executes_long(outcomes: &[Outcome]) -> Found {
     let names = ["max-srpt", "pair", "couple", "generalized", "group", "match"];
-    let execution = |name: &str| of(outcomes, name).total(|times| times.execution);
-    let longer = names[1..].iter().all(|name| execution(name) < execution("max-srpt"));
-    (longer, words(outcomes, &names, |times| times.execution))
+    let seen = names[1..].iter().map(|name| less(outcomes, |times| times.execution, name, "max-srpt"));
+    (Seen::all(seen), words(outcomes, &names, |times| times.execution))
 }
 
 fn largest_makespans(outcomes: &[Outcome]) -> Found {
-    let total = |outcome: &Outcome| outcome.total(Times::makespan);
-    let mut ranked: Vec<&Outcome> = outcomes.iter().collect();
-    ranked.sort_by(|a, b| total(b).total_cmp(&total(a)));
     let worst = ["max-diff", "max-shuffle", "pairwise"];
-    let holds = ranked.iter().take(worst.len()).all(|outcome| worst.contains(&outcome.rule.name()));
-    let names: Vec<&str> = ranked.iter().rev().map(|outcome| title(&outcome.rule)).collect();
-    (holds, format!("best first: {}", names.join(", ")))
-}
-
-/// Mean of the differences of two policies on the same jobs, and its half width.
-fn difference(a: &[f64], b: &[f64]) -> (f64, f64) {
-    let apart: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let interval = mean(&apart);
-    (interval.mean, interval.half_width.unwrap_or(f64::INFINITY))
+    let better = outcomes.iter().map(|outcome| outcome.rule.name()).filter(|name| !worst.contains(name));
+    let seen = better.flat_map(|name| worst.map(|worst| less(outcomes, Times::makespan, name, worst)));
+    let total = |outcome: &Outcome| mean(&outcome.makespans()).mean;
+    let mut ranked: Vec<&Outcome> = outcomes.iter().collect();
+    ranked.sort_by(|a, b| total(a).total_cmp(&total(b)));
+    let names: Vec<&str> = ranked.iter().map(|outcome| title(&outcome.rule)).collect();
+    (Seen::all(seen), format!("best first: {}", names.join(", ")))
 }
 
 fn words(outcomes: &[Outcome], names: &[&str], value: fn(&Times) -> f64) -> String {

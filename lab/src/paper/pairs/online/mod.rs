@@ -1,6 +1,6 @@
 //! Table 3 and figure 4: a stream of jobs under twelve policies, in the fluid model.
 
-mod claims;
+pub(super) mod claims;
 mod table;
 
 use super::offline::describe;
@@ -24,7 +24,7 @@ const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3_600.0;
 
 /// In the order of Table 3, with the average makespans printed there, in minutes.
-fn rules(seed: u64) -> [(Rule, f64); 12] {
+pub(super) fn rules(seed: u64) -> [(Rule, f64); 12] {
     [
         (Rule::MaxDiff, 47.0),
         (Rule::Pairwise, 36.0),
@@ -46,12 +46,12 @@ const PANELS: [&str; 6] = ["pairwise", "max-srpt", "group", "o-group", "match", 
 
 /// Times of one job, in seconds.
 #[derive(Clone, Copy)]
-struct Times {
-    arrival: f64,
-    waiting: f64,
-    execution: f64,
+pub(super) struct Times {
+    pub(super) arrival: f64,
+    pub(super) waiting: f64,
+    pub(super) execution: f64,
     /// The execution over the larger of map and shuffle.
-    ratio: f64,
+    pub(super) ratio: f64,
 }
 
 impl Times {
@@ -68,10 +68,10 @@ impl Times {
 }
 
 /// One policy on one distribution: for each seed all jobs.
-struct Outcome {
-    rule: Rule,
-    printed: f64,
-    runs: Vec<Vec<Times>>,
+pub(super) struct Outcome {
+    pub(super) rule: Rule,
+    pub(super) printed: f64,
+    pub(super) runs: Vec<Vec<Times>>,
 }
 
 impl Outcome {
@@ -83,11 +83,6 @@ impl Outcome {
 
     fn makespans(&self) -> Vec<f64> {
         self.means(Times::makespan)
-    }
-
-    /// Sum over seeds of the means over jobs, in minutes: it ranks policies as their mean does.
-    fn total(&self, value: fn(&Times) -> f64) -> f64 {
-        self.means(value).iter().sum()
     }
 
     /// Of all jobs of all seeds, in rising order.

@@ -1,9 +1,10 @@
 //! Figures 2 and 3: how the step, the weight and the number of groups matter.
 
-mod claims;
+pub(super) mod claims;
 
 use super::offline::{averages_of, describe};
 use super::{ALPHA, DELTA, MEAN, mean, seeds, title};
+use crate::paper::judge::log_ratio;
 use crate::paper::{Axis, Block, Chart, Context, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy::pairs::{Averages, Rule};
@@ -12,9 +13,10 @@ use gristmill_scheduler::workload::pairs::Sizes;
 /// Distributions of the sweeps: a mild one and a heavy-tailed one.
 const SIZES: [Sizes; 2] = [Sizes::Uniform, Sizes::Google];
 /// Steps, in seconds.
-const STEPS: [f64; 13] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0];
+pub(super) const STEPS: [f64; 13] =
+    [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0];
 /// Numbers of groups.
-const GROUPS: [usize; 9] = [1, 2, 5, 10, 20, 40, 60, 100, 200];
+pub(super) const GROUPS: [usize; 9] = [1, 2, 5, 10, 20, 40, 60, 100, 200];
 /// For files, for axes, and how it is taken.
 type Metric = (&'static str, &'static str, fn(&Averages) -> f64);
 
@@ -26,20 +28,40 @@ const METRICS: [Metric; 3] = [
 ];
 
 /// One curve: a name, and for every place on the axis the three metrics.
-struct Curve {
-    name: String,
-    xs: Vec<f64>,
-    points: Vec<[Interval; 3]>,
+pub(super) struct Curve {
+    pub(super) name: String,
+    pub(super) xs: Vec<f64>,
+    /// Of each metric one sample for each seed, the same jobs at every place.
+    pub(super) points: Vec<[Vec<f64>; 3]>,
 }
 
 impl Curve {
+    fn interval(&self, metric: usize, at: usize) -> Interval {
+        mean(&self.points[at][metric])
+    }
+
     fn value(&self, metric: usize, at: usize) -> f64 {
-        self.points[at][metric].mean
+        self.interval(metric, at).mean
+    }
+
+    /// The place at which the metric is least, of those where this is true.
+    fn least_where(&self, metric: usize, wanted: impl Fn(f64) -> bool) -> Option<usize> {
+        let places = (0..self.xs.len()).filter(|&at| wanted(self.xs[at]));
+        places.min_by(|&a, &b| self.value(metric, a).total_cmp(&self.value(metric, b)))
+    }
+
+    /// By how much a metric at one place is above that at another, as the logarithm of the ratio, seed by seed.
+    fn above(&self, metric: usize, one: usize, other: usize) -> Interval {
+        log_ratio(&self.points[one][metric], &self.points[other][metric])
+    }
+
+    fn place(&self, x: f64) -> usize {
+        self.xs.iter().position(|&other| other == x).unwrap_or(0)
     }
 
     /// Where the metric is least, and how much that is.
     fn least(&self, metric: usize) -> (f64, f64) {
-        let at = (0..self.xs.len()).min_by(|&a, &b| self.value(metric, a).total_cmp(&self.value(metric, b)));
+        let at = self.least_where(metric, |_| true);
         at.map_or((f64::NAN, f64::NAN), |at| (self.xs[at], self.value(metric, at)))
     }
 
@@ -77,7 +99,7 @@ impl Setting {
         let rules: Vec<Rule> = xs.iter().map(|&x| rule(x)).collect();
         let outcomes = averages_of(&rules, self.sizes, self.jobs, &self.seeds);
         let point = |averages: &Vec<Averages>| {
-            METRICS.map(|(_, _, value)| mean(&averages.iter().map(value).collect::<Vec<_>>()))
+            METRICS.map(|(_, _, value)| averages.iter().map(value).collect::<Vec<f64>>())
         };
         Curve { name: name.to_owned(), xs: xs.to_vec(), points: outcomes.iter().map(point).collect() }
     }
@@ -92,7 +114,7 @@ fn charts(id: &str, sizes: Sizes, x: &Axis, curves: &[Curve]) -> Vec<Block> {
                 (0..curve.xs.len()).map(|at| (curve.xs[at], curve.value(metric, at))).collect(),
             )
             .with_half_widths(
-                curve.points.iter().map(|point| point[metric].half_width.unwrap_or(0.0)).collect(),
+                (0..curve.xs.len()).map(|at| curve.interval(metric, at).half_width.unwrap_or(0.0)).collect(),
             )
         });
         Block::Chart(Chart::lines(

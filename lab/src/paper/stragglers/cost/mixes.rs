@@ -1,6 +1,6 @@
 //! Figures 7-2 to 7-4: the best mix of slow and fast workers for a budget.
 
-use super::super::{against, series};
+use super::super::{against, same_count, series};
 use crate::paper::{Axis, Block, Cell, Chart, Claim, Column, Compared, Section, Table, Verdict};
 use gristmill_scheduler::queueing::sizing::{Spend, WorkerMix, WorkerPrice, best_mix};
 
@@ -12,23 +12,23 @@ const BUDGETS: [f64; 14] = [
 ];
 
 /// Lambda, budget, and of the reference: slow and fast workers and MST with the whole budget spent.
-const MIXES: [(f64, f64, u32, u32, f64); 16] = [
-    (1.0, 2000.0, 1, 2, 2.2),
-    (1.0, 4000.0, 0, 5, 2.17460317460317),
-    (1.0, 10000.0, 1, 12, 2.75611592111592),
-    (1.0, 20000.0, 0, 25, 3.15368444442439),
-    (1.0, 40000.0, 0, 50, 3.65789051896701),
-    (5.0, 4000.0, 10, 0, 5.85793650793651),
-    (5.0, 6000.0, 1, 7, 4.57744360902256),
-    (5.0, 10000.0, 1, 12, 3.7583398924308),
-    (5.0, 20000.0, 0, 25, 3.63424588357477),
-    (5.0, 40000.0, 0, 50, 3.91235246811254),
-    (25.0, 12000.0, 30, 0, 23.9699227855223),
-    (25.0, 14000.0, 35, 0, 14.513734966559),
-    (25.0, 16000.0, 40, 0, 11.4094481038303),
-    (25.0, 20000.0, 50, 0, 8.99841067665885),
-    (25.0, 30000.0, 15, 30, 7.19173327999307),
-    (25.0, 40000.0, 0, 50, 5.9989404511059),
+const MIXES: [(f64, f64, u32, u32, &str); 16] = [
+    (1.0, 2000.0, 1, 2, "2.200000000000000"),
+    (1.0, 4000.0, 0, 5, "2.17460317460317"),
+    (1.0, 10000.0, 1, 12, "2.75611592111592"),
+    (1.0, 20000.0, 0, 25, "3.15368444442439"),
+    (1.0, 40000.0, 0, 50, "3.65789051896701"),
+    (5.0, 4000.0, 10, 0, "5.85793650793651"),
+    (5.0, 6000.0, 1, 7, "4.57744360902256"),
+    (5.0, 10000.0, 1, 12, "3.7583398924308"),
+    (5.0, 20000.0, 0, 25, "3.63424588357477"),
+    (5.0, 40000.0, 0, 50, "3.91235246811254"),
+    (25.0, 12000.0, 30, 0, "23.9699227855223"),
+    (25.0, 14000.0, 35, 0, "14.513734966559"),
+    (25.0, 16000.0, 40, 0, "11.4094481038303"),
+    (25.0, 20000.0, 50, 0, "8.99841067665885"),
+    (25.0, 30000.0, 15, 30, "7.19173327999307"),
+    (25.0, 40000.0, 0, 50, "5.9989404511059"),
 ];
 
 /// The best mix at each of the budgets; none where no mix carries the load, or none costs exactly this much.
@@ -106,16 +106,16 @@ fn beside_reference(lambda: f64, all: &Mixes) -> Vec<Compared> {
         let mix = place.and_then(|place| all[place].as_ref());
         let (ours, counts) = mix.map_or((f64::NAN, [0; 2]), |mix| (mix.mean, [mix.counts[0], mix.counts[1]]));
         [
-            against(format!("budget {budget}: LP workers"), f64::from(*low), f64::from(counts[0]), 0.0),
-            against(format!("budget {budget}: HP workers"), f64::from(*high), f64::from(counts[1]), 0.0),
-            against(format!("budget {budget}: MST in s"), *mean, ours, 1e-9),
+            same_count(format!("budget {budget}: LP workers"), *low, f64::from(counts[0])),
+            same_count(format!("budget {budget}: HP workers"), *high, f64::from(counts[1])),
+            against(format!("budget {budget}: MST in s"), mean, ours),
         ]
     });
     rows.collect()
 }
 
 /// Where LP workers are bought.
-fn switch(lambda: f64, mixes: &[Option<WorkerMix>]) -> Claim {
+pub(in crate::paper::stragglers) fn switch(lambda: f64, mixes: &[Option<WorkerMix>]) -> Claim {
     let load = |mix: &WorkerMix| {
         let rates = mix.counts.iter().zip(MENU).map(|(count, offer)| f64::from(*count) * offer.mu);
         lambda / rates.sum::<f64>()

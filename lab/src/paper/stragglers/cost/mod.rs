@@ -2,8 +2,8 @@
 //!
 //! Not here: the lemmas (`scheduler::queueing::sizing`).
 
-mod mixes;
-mod numbers;
+pub(super) mod mixes;
+pub(super) mod numbers;
 
 use crate::paper::Section;
 

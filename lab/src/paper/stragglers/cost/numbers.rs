@@ -1,6 +1,6 @@
 //! Figure 7-1: the best number of workers.
 
-use super::super::{against, by_number, curve, series};
+use super::super::{against, by_number, curve, same_count, series};
 use crate::paper::{Axis, Block, Claim, Compared, Section, Series};
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;
@@ -11,15 +11,15 @@ const DELAY: f64 = 3.5;
 const RATES: [f64; 4] = [1.0, 0.9, 0.8, 0.7];
 
 /// Best numbers and means of the reference, for each of `RATES`.
-const KNEES: [(u32, f64); 4] = [(89, 6.10667), (96, 6.87223), (106, 7.84601), (118, 9.12279)];
-const KNEES_LEMMA_10: [(u32, f64); 4] = [(57, 5.61391), (64, 6.37834), (74, 7.35190), (87, 8.62968)];
+const KNEES: [(u32, &str); 4] = [(89, "6.10667"), (96, "6.87223"), (106, "7.84601"), (118, "9.12279")];
+const KNEES_LEMMA_10: [(u32, &str); 4] = [(57, "5.61391"), (64, "6.37834"), (74, "7.35190"), (87, "8.62968")];
 const KNEES_LEMMA_11: [u32; 4] = [43, 48, 55, 64];
 /// Split, name, best number and mean for equal parts of the four kinds.
-const MIXED: [(&str, &str, u32, f64); 4] = [
-    ("fair-split:d=3.5", "fair", 104, 7.8115),
-    ("pure-deterministic:d=3.5", "pure-deterministic", 96, 7.6680),
-    ("pure-stochastic:rates=raw,d=3.5", "pure-stochastic (printed)", 100, 7.3378),
-    ("m-ep:d=3.5", "M-EP (nonneg)", 96, 7.4340),
+const MIXED: [(&str, &str, u32, &str); 4] = [
+    ("fair-split:d=3.5", "fair", 104, "7.8115"),
+    ("pure-deterministic:d=3.5", "pure-deterministic", 96, "7.6680"),
+    ("pure-stochastic:rates=raw,d=3.5", "pure-stochastic (printed)", 100, "7.3378"),
+    ("m-ep:d=3.5", "M-EP (nonneg)", 96, "7.4340"),
 ];
 
 /// Curves beside the reference's minima.
@@ -46,9 +46,9 @@ fn equal() -> anyhow::Result<Minima> {
             let Some(best) = best_count(mu, LAMBDA, law, 11..=400)? else { continue };
             minima.counts.push(best.count);
             let what = format!("mu {mu}, {name}");
-            let (count, ours) = (f64::from(count), f64::from(best.count));
-            minima.compared.push(against(format!("{what}: best number of workers"), count, ours, 0.0));
-            let mean = mean.map(|mean| against(format!("{what}: MST there in s"), mean, best.mean, 1e-5));
+            let ours = f64::from(best.count);
+            minima.compared.push(same_count(format!("{what}: best number of workers"), count, ours));
+            let mean = mean.map(|mean| against(format!("{what}: MST there in s"), mean, best.mean));
             minima.compared.extend(mean);
         }
     }
@@ -65,8 +65,8 @@ fn mixed() -> anyhow::Result<Minima> {
         let (best, least) = best.unwrap_or((f64::NAN, f64::NAN));
         let what = format!("four kinds mixed, {name}");
         minima.compared.extend([
-            against(format!("{what}: best number of workers"), f64::from(count), best, 0.0),
-            against(format!("{what}: MST there in s"), mean, least, 1e-4),
+            same_count(format!("{what}: best number of workers"), count, best),
+            against(format!("{what}: MST there in s"), mean, least),
         ]);
         minima.curves.push(series(name, points));
     }
@@ -82,12 +82,7 @@ fn mixed_mean(split: &str, count: f64) -> anyhow::Result<Option<f64>> {
 
 pub(super) fn figure_7_1() -> anyhow::Result<Section> {
     let (equal, mixed) = (equal()?, mixed()?);
-    let claim = Claim::new(
-        "chapter 7",
-        "Between 40 and 200 workers there is a knee: a best number of workers.",
-        equal.counts.iter().all(|count| (40..200).contains(count)),
-        format!("best numbers for the four rates under the three readings: {:?}", equal.counts),
-    );
+    let claim = knee(&equal.counts);
     let text = "lambda = 10, D = 3.5 s. The thesis does not say whether its four service rates are four clusters or \
                 one; both are here. Lemma 10 is computed with C(n, i) / i, not as equation 46 is printed (see below).";
     let of_equal = "Equal workers of one rate: MST against their number.";
@@ -104,4 +99,14 @@ pub(super) fn figure_7_1() -> anyhow::Result<Section> {
             Block::Claims(vec![claim]),
         ],
     ))
+}
+
+/// By the best numbers of workers.
+pub(in crate::paper::stragglers) fn knee(counts: &[u32]) -> Claim {
+    Claim::new(
+        "chapter 7",
+        "Between 40 and 200 workers there is a knee: a best number of workers.",
+        counts.iter().all(|count| (40..200).contains(count)),
+        format!("best numbers for the four rates under the three readings: {counts:?}"),
+    )
 }

@@ -2,8 +2,8 @@
 //!
 //! Not here: how they do in simulated queues.
 
-mod bounds;
-mod effectiveness;
+pub(super) mod bounds;
+pub(super) mod effectiveness;
 
 use super::{against, by_number, by_rate, curve, mean, placed, series};
 use crate::paper::{Axis, Block, Claim, Compared, Context, Section, Series, each};
@@ -21,16 +21,16 @@ const SPLITS: [(&str, &str); 8] = [
 ];
 
 /// D, workers, lambda, and the reference for fair, deterministic, stochastic, M-EP, DM-EP (printed) and the optimum.
-type Reference = (f64, u32, f64, [f64; 6]);
+type Reference = (f64, u32, f64, [&'static str; 6]);
 const REFERENCE: [Reference; 8] = [
-    (0.0, 40, 2.0, [5.199, 5.181, 5.034, 5.034, 5.034, 5.0748]),
-    (0.0, 40, 10.0, [6.953, 6.775, 6.582, 6.582, 6.582, 6.5824]),
-    (0.0, 40, 30.0, [71.96, 29.36, 28.52, 28.52, 28.52, 28.5236]),
-    (0.0, 200, 10.0, [7.207, 7.176, 6.915, 6.915, 6.915, 6.989]),
-    (100.0, 40, 10.0, [37.80, 34.55, 40.54, 34.475, 98.6, 34.367]),
-    (100.0, 40, 30.0, [165.7, 112.69, 111.92, 112.11, 115.3, 111.77]),
-    (100.0, 120, 20.0, [28.23, 26.10, 33.05, 26.010, 103.9, 25.844]),
-    (100.0, 200, 30.0, [26.74, 24.80, 31.92, 24.707, 106.5, 24.507]),
+    (0.0, 40, 2.0, ["5.199", "5.181", "5.034", "5.034", "5.034", "5.0748"]),
+    (0.0, 40, 10.0, ["6.953", "6.775", "6.582", "6.582", "6.582", "6.5824"]),
+    (0.0, 40, 30.0, ["71.96", "29.36", "28.52", "28.52", "28.52", "28.5236"]),
+    (0.0, 200, 10.0, ["7.207", "7.176", "6.915", "6.915", "6.915", "6.989"]),
+    (100.0, 40, 10.0, ["37.80", "34.55", "40.54", "34.475", "98.6", "34.367"]),
+    (100.0, 40, 30.0, ["165.7", "112.69", "111.92", "112.11", "115.3", "111.77"]),
+    (100.0, 120, 20.0, ["28.23", "26.10", "33.05", "26.010", "103.9", "25.844"]),
+    (100.0, 200, 30.0, ["26.74", "24.80", "31.92", "24.707", "106.5", "24.507"]),
 ];
 const COMPARED: [usize; 6] = [0, 1, 2, 4, 6, 7];
 
@@ -94,7 +94,7 @@ fn compared() -> anyhow::Result<Vec<Compared>> {
             let (name, split) = SPLITS[place];
             let ours = placed(&call(split, delay), count, lambda)?.mean;
             let what = format!("D {delay} s, {count} workers, lambda {lambda}, {name}: MST in s");
-            compared.push(against(what, reference, ours, 2e-3));
+            compared.push(against(what, reference, ours));
         }
     }
     Ok(compared)
@@ -135,13 +135,13 @@ fn claims(context: &Context<'_>) -> anyhow::Result<Vec<Claim>> {
 }
 
 /// The least and the most that a split is above the optimum.
-type Range = (f64, f64);
+pub(super) type Range = (f64, f64);
 
 fn percent((least, most): Range) -> String {
     format!("{:+.2} to {:+.2} %", 100.0 * least, 100.0 * most)
 }
 
-fn bound_by_memory(excesses: &[Range]) -> anyhow::Result<[Claim; 2]> {
+pub(super) fn bound_by_memory(excesses: &[Range]) -> anyhow::Result<[Claim; 2]> {
     let [_, det, stochastic, filled, mep, mep_filled, dmep, _] = excesses[..] else {
         anyhow::bail!("{} splits were compared", excesses.len())
     };
@@ -170,14 +170,14 @@ fn bound_by_memory(excesses: &[Range]) -> anyhow::Result<[Claim; 2]> {
     ])
 }
 
-fn bound_by_processors(excesses: &[Range]) -> [Claim; 2] {
+pub(super) fn bound_by_processors(excesses: &[Range]) -> [Claim; 2] {
     [
         Claim::new(
             "section 6-4",
             "Bound by processors (D = 100 s), pure-deterministic and M-EP are nearly the optimum.",
             excesses[1].1 < 0.06 && excesses[5].1 < 0.06,
             format!(
-                "above the optimum: pure-deterministic {}, M-EP {}",
+                "above the optimum: pure-deterministic {}, M-EP {} (up to 6 % is nearly)",
                 percent(excesses[1]),
                 percent(excesses[5])
             ),
@@ -187,7 +187,7 @@ fn bound_by_processors(excesses: &[Range]) -> [Claim; 2] {
             "Bound by processors, pure-stochastic cannot follow the optimum.",
             0.15 < excesses[2].1,
             format!(
-                "above the optimum: pure-stochastic {}; DM-EP is worse still, {}",
+                "above the optimum: pure-stochastic {} (15 % and more is not following); DM-EP is worse still, {}",
                 percent(excesses[2]),
                 percent(excesses[6])
             ),

@@ -1,0 +1,102 @@
+//! Results made up to refute and to bear out what this paper claims.
+
+use super::estimates;
+use super::goals::claims::{of_runs, weights_follow};
+use super::isolated::Isolated;
+use super::sensitivity::of_kinds;
+use super::trial::{Scheduler, Trial, WIDTH};
+use crate::paper::judge::refuted::Rules;
+
+/// Two runs alike, in which each job takes so long and holds so many slots at a time.
+fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<Trial> {
+    let one = |seed: f64| Trial {
+        responses: responses.map(|response| response + 0.01 * seed),
+        held: (0..700).map(|interval| held(f64::from(interval) * WIDTH)).collect(),
+    };
+    vec![one(0.0), one(1.0)]
+}
+
+/// Two runs of an application alone whose estimate is off by so much at each part of its time.
+fn alone(error: fn(f64) -> f64) -> Vec<Isolated> {
+    let errors =
+        (1..=100).map(|percent| f64::from(percent)).map(|at| (at, error(at / 100.0))).collect::<Vec<_>>();
+    let one = || Isolated { maps: Vec::new(), end: 100.0, errors: errors.clone() };
+    vec![one(), one()]
+}
+
+fn of_estimates() -> Rules {
+    let mut rules = Rules { file: "deadlines/estimates.rs", refuted: Vec::new(), borne_out: Vec::new() };
+    let cases: [(&str, fn(f64) -> f64, fn(f64) -> f64); 3] = [
+        // Optimistic and off by a tenth for more than half of the time; the mean over the second half would be small.
+        ("WordCount", |at| if at < 0.6 { -0.1 } else { -0.01 }, |at| if at < 0.3 { 0.1 } else { 0.01 }),
+        ("Join", |at| if at < 0.5 { 0.1 } else { 0.2 }, |at| if at < 0.5 { 0.6 } else { 0.1 }),
+        ("Simulator", |at| if at < 0.2 { 0.3 } else { 0.05 }, |at| if at < 0.9 { -0.3 } else { 0.0 }),
+    ];
+    for (name, contrary, as_claimed) in cases {
+        rules.refuted.extend(estimates::claims(name, &alone(contrary)));
+        rules.borne_out.extend(estimates::claims(name, &alone(as_claimed)));
+    }
+    rules
+}
+
+fn of_goals() -> Rules {
+    let mut rules = Rules { file: "deadlines/goals/mod.rs", refuted: Vec::new(), borne_out: Vec::new() };
+    // J1 gets too little at first, too much then and nothing at the end; the Joins get next to nothing.
+    let contrary = |at: f64| {
+        if at < 200.0 {
+            [30.0, 0.0, 1.0, 1.0]
+        } else if at < 1000.0 {
+            [50.0, 0.0, 1.0, 1.0]
+        } else {
+            [10.0, 10.0, 1.0, 1.0]
+        }
+    };
+    let min = |at: f64| match at {
+        at if at < 200.0 => [60.0, 0.0, 0.0, 0.0],
+        at if at < 1000.0 => [20.0, 0.0, 0.0, 0.0],
+        at if at < 1200.0 => [0.0, 60.0, 0.0, 0.0],
+        at if at < 5000.0 => [0.0, 0.0, 50.0, 50.0],
+        _ => [60.0, 0.0, 0.0, 0.0],
+    };
+    let max = |at: f64| match at {
+        at if at < 1000.0 => [60.0, 0.0, 0.0, 0.0],
+        at if at < 2000.0 => [30.0, 30.0, 0.0, 0.0],
+        _ => [0.0, 0.0, 50.0, 50.0],
+    };
+    let met = [5000.0, 2900.0, 140.0, 140.0];
+    let missed = [6500.0, 2900.0, 290.0, 290.0];
+    // All that max meets is missed, and the other way round.
+    let reference = trials(met, max);
+    let cases = [
+        (
+            Scheduler::Min,
+            trials([5000.0, 1500.0, 140.0, 140.0], contrary),
+            trials([6500.0, 2900.0, 140.0, 140.0], min),
+        ),
+        (Scheduler::Max, trials([6500.0, 1500.0, 290.0, 290.0], contrary), trials(met, max)),
+        (Scheduler::Fair, trials(met, max), trials(missed, max)),
+        (Scheduler::Weighted, trials(missed, max), trials(met, max)),
+    ];
+    for (scheduler, refuting, bearing_out) in cases {
+        rules.refuted.extend(of_runs(scheduler, &refuting, &reference));
+        rules.borne_out.extend(of_runs(scheduler, &bearing_out, &reference));
+    }
+    // The weights follow from numbers that are printed, whatever is run.
+    for claims in [&mut rules.refuted, &mut rules.borne_out] {
+        claims.retain(|claim| !claim.statement.starts_with("The weights follow"));
+    }
+    rules.refuted.push(weights_follow([2451.0, 300.0, 49.0]));
+    rules.borne_out.push(weights_follow([2451.0, 1736.0, 20.1]));
+    rules
+}
+
+pub(in crate::paper) fn rules() -> Vec<Rules> {
+    let runs = |joins| trials([5000.0, 2900.0, joins, joins], |_| [0.0; 4]);
+    let (late, in_time) = (runs(200.0), runs(140.0));
+    let of_sensitivity = Rules {
+        file: "deadlines/sensitivity.rs",
+        refuted: of_kinds([&late, &late, &late]),
+        borne_out: of_kinds([&in_time, &in_time, &in_time]),
+    };
+    vec![of_estimates(), of_goals(), of_sensitivity]
+}

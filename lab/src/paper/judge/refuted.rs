@@ -1,0 +1,108 @@
+//! Every rule of a page with made-up results on which it must say that its statement fails, and with others on which it
+//! must hold: a rule that cannot fail judges nothing.
+//!
+//! A paper's `made_up` lists its rules. That none is missing is asked twice: each statement of a quick page must be in
+//! the list (`check_listed`), and each place in the sources that shows claims must have its entry (`tests`).
+
+use crate::paper::{Block, Claim, Paper, Verdict};
+
+/// The claims that one place in the sources makes, of results that refute all of them and of results that bear them out.
+pub(in crate::paper) struct Rules {
+    /// The file below `lab/src/paper` that shows them.
+    pub(in crate::paper) file: &'static str,
+    pub(in crate::paper) refuted: Vec<Claim>,
+    pub(in crate::paper) borne_out: Vec<Claim>,
+}
+
+/// Every statement on this page is one of those that fail on made-up results.
+#[track_caller]
+pub(in crate::paper) fn check_listed(paper: &Paper, rules: &[Rules]) {
+    let listed: Vec<&str> =
+        rules.iter().flat_map(|rules| &rules.refuted).map(|claim| claim.statement.as_str()).collect();
+    for block in paper.sections.iter().flat_map(|section| &section.blocks) {
+        let Block::Claims(claims) = block else { continue };
+        for claim in claims {
+            let statement = claim.statement.as_str();
+            assert!(listed.contains(&statement), "nothing made up refutes this statement: {statement}");
+        }
+    }
+}
+
+/// All refuted claims fail, all that are borne out hold, and they are the same.
+#[track_caller]
+pub(in crate::paper) fn check(rules: &[Rules]) {
+    for Rules { file, refuted, borne_out } in rules {
+        let statements = |claims: &[Claim]| {
+            let mut all: Vec<String> = claims.iter().map(|claim| claim.statement.clone()).collect();
+            all.sort();
+            all.dedup();
+            all
+        };
+        assert!(!refuted.is_empty(), "{file} has no refuted claim");
+        assert_eq!(statements(refuted), statements(borne_out), "{file}");
+        for (claims, wanted) in [(refuted, Verdict::Fails), (borne_out, Verdict::Holds)] {
+            for claim in claims {
+                assert_eq!(
+                    claim.verdict, wanted,
+                    "{file}, {}: {} ({})",
+                    claim.place, claim.statement, claim.evidence
+                );
+            }
+        }
+    }
+}
+
+mod tests {
+    use super::*;
+    use crate::paper::{asrpt, deadlines, overlap, pairs, stragglers};
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::Path;
+
+    fn all() -> Vec<Rules> {
+        let papers = [
+            asrpt::made_up::rules(),
+            overlap::made_up::rules(),
+            pairs::made_up::rules(),
+            deadlines::made_up::rules(),
+            stragglers::made_up::rules(),
+        ];
+        papers.into_iter().flatten().collect()
+    }
+
+    /// Places that show claims, by file.
+    fn shown(folder: &Path, below: &Path, found: &mut BTreeMap<String, usize>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                shown(&path, below, found);
+                continue;
+            }
+            let source = fs::read_to_string(&path).unwrap();
+            let shows = |line: &&str| {
+                line.contains("Block::Claims(") && !line.contains("let Block") && !line.contains("=>")
+            };
+            let name = path.strip_prefix(below).unwrap().to_str().unwrap().to_owned();
+            let count = source.lines().filter(shows).count();
+            if 0 < count
+                && !name.ends_with("tests.rs")
+                && !name.starts_with("judge/")
+                && !name.starts_with("real/")
+            {
+                found.insert(name, count);
+            }
+        }
+    }
+
+    #[test]
+    fn every_place_that_shows_claims_lists_results_that_refute_them() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/paper");
+        let mut found = BTreeMap::new();
+        shown(&folder, &folder, &mut found);
+        let mut listed: BTreeMap<String, usize> = BTreeMap::new();
+        for rules in all() {
+            *listed.entry(rules.file.to_owned()).or_default() += 1;
+        }
+        assert_eq!(listed, found);
+    }
+}

@@ -1,0 +1,182 @@
+//! What data say of a condition, and what many conditions make of a statement.
+//!
+//! A condition on samples is answered by an interval: yes if all of it meets the condition, no if none of it does,
+//! nothing otherwise. Limits that stand in conditions define a word of the statement ("much", "close"), and are said
+//! on the page. Not here: numbers beside known ones (`number`).
+
+use crate::paper::Verdict;
+use gristmill_scheduler::metrics::Interval;
+
+/// The answer to a condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::paper) enum Seen {
+    /// It is met.
+    Yes,
+    /// It is not met.
+    No,
+    /// The interval is too wide to tell.
+    Unclear,
+}
+
+impl From<bool> for Seen {
+    /// Of what has no sampling error.
+    fn from(met: bool) -> Self {
+        if met { Self::Yes } else { Self::No }
+    }
+}
+
+impl Seen {
+    /// Whether a mean is above a limit.
+    pub(in crate::paper) fn above(mean: &Interval, limit: f64) -> Self {
+        Self::between(mean, [limit, f64::INFINITY])
+    }
+
+    /// Whether a mean is below a limit.
+    pub(in crate::paper) fn below(mean: &Interval, limit: f64) -> Self {
+        Self::between(mean, [f64::NEG_INFINITY, limit])
+    }
+
+    /// Whether a mean is between two limits.
+    pub(in crate::paper) fn between(mean: &Interval, [low, high]: [f64; 2]) -> Self {
+        let Some(half_width) = mean.half_width else { return Self::Unclear };
+        let (least, most) = (mean.mean - half_width, mean.mean + half_width);
+        if low < least && most < high {
+            Self::Yes
+        } else if most <= low || high <= least {
+            Self::No
+        } else {
+            Self::Unclear
+        }
+    }
+
+    /// Whether all of these are met: one that is not is enough for no.
+    pub(in crate::paper) fn all(seen: impl IntoIterator<Item = Self>) -> Self {
+        let seen: Vec<Self> = seen.into_iter().collect();
+        if seen.contains(&Self::No) {
+            Self::No
+        } else if seen.contains(&Self::Unclear) || seen.is_empty() {
+            Self::Unclear
+        } else {
+            Self::Yes
+        }
+    }
+
+    /// In a word.
+    pub(in crate::paper) fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
+/// A statement that says all of something: one clear exception makes it fail. It holds if everything is clear, and is
+/// partly shown if some of it is.
+pub(in crate::paper) fn every(seen: impl IntoIterator<Item = Seen>) -> Verdict {
+    let seen: Vec<Seen> = seen.into_iter().collect();
+    if seen.contains(&Seen::No) { Verdict::Fails } else { by_case(seen) }
+}
+
+/// A statement that is tried on cases which the page names: it holds or fails if it does in all that are clear, else it
+/// holds in part.
+pub(in crate::paper) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
+    let seen: Vec<Seen> = seen.into_iter().collect();
+    let count = |wanted: Seen| seen.iter().filter(|&&one| one == wanted).count();
+    match (count(Seen::Yes), count(Seen::No), count(Seen::Unclear)) {
+        (0, 0, _) => Verdict::Open,
+        (_, 0, 0) => Verdict::Holds,
+        (0, _, _) => Verdict::Fails,
+        _ => Verdict::Partly,
+    }
+}
+
+/// A statement that is tried on runs which chance makes differ: it holds if it is true in all, fails if it is not in more
+/// than half, and holds in part otherwise.
+pub(in crate::paper) fn in_runs(holds: &[bool]) -> Verdict {
+    match holds.iter().filter(|&&one| one).count() {
+        _ if holds.is_empty() => Verdict::Open,
+        all if all == holds.len() => Verdict::Holds,
+        few if 2 * few <= holds.len() => Verdict::Fails,
+        _ => Verdict::Partly,
+    }
+}
+
+/// The mean of samples, without an interval where there are no two.
+pub(in crate::paper) fn mean_of(samples: &[f64]) -> Interval {
+    Interval::of(samples).unwrap_or(Interval { mean: f64::NAN, half_width: None, samples: 0 })
+}
+
+/// The mean of paired differences, sample by sample; without an interval where there are no two.
+pub(in crate::paper) fn paired(one: &[f64], other: &[f64]) -> Interval {
+    mean_of(&one.iter().zip(other).map(|(one, other)| one - other).collect::<Vec<_>>())
+}
+
+/// The mean logarithm of paired ratios: twice and half cancel.
+pub(in crate::paper) fn log_ratio(one: &[f64], other: &[f64]) -> Interval {
+    let [one, other] =
+        [one, other].map(|samples| samples.iter().map(|sample| sample.ln()).collect::<Vec<_>>());
+    paired(&one, &other)
+}
+
+/// A mean logarithm of ratios as a change in percent, with the ends of its interval.
+pub(in crate::paper) fn percent(log: &Interval) -> String {
+    let change = |log: f64| format!("{:+.1}", 100.0 * log.exp_m1());
+    match log.half_width {
+        Some(half) if half != 0.0 => {
+            format!("{} % ({} to {} %)", change(log.mean), change(log.mean - half), change(log.mean + half))
+        }
+        _ => format!("{} %", change(log.mean)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Seen::{No, Unclear, Yes};
+
+    fn mean(mean: f64, half_width: f64) -> Interval {
+        Interval { mean, half_width: Some(half_width), samples: 10 }
+    }
+
+    #[test]
+    fn condition_is_met_only_by_the_whole_interval_and_refuted_only_by_the_whole_interval() {
+        assert_eq!([0.3, 0.1, -0.3].map(|at| Seen::above(&mean(at, 0.2), 0.0)), [Yes, Unclear, No]);
+        assert_eq!([0.3, 0.1, -0.3].map(|at| Seen::below(&mean(at, 0.2), 0.0)), [No, Unclear, Yes]);
+        let within = |at, half| Seen::between(&mean(at, half), [-1.0, 1.0]);
+        assert_eq!([within(0.0, 0.5), within(0.9, 0.5), within(2.0, 0.5)], [Yes, Unclear, No]);
+        assert_eq!(within(0.0, 2.0), Unclear);
+        assert_eq!(Seen::above(&Interval { mean: 9.0, half_width: None, samples: 1 }, 0.0), Unclear);
+        assert_eq!(Seen::above(&Interval::exactly(0.0), 0.0), No, "equal is not above");
+    }
+
+    #[test]
+    fn one_clear_exception_refutes_a_statement_about_everything_and_not_one_about_cases() {
+        let judge = |seen: &[Seen]| (every(seen.to_vec()), by_case(seen.to_vec()));
+        assert_eq!(judge(&[Yes, Yes]), (Verdict::Holds, Verdict::Holds));
+        assert_eq!(judge(&[Yes, No]), (Verdict::Fails, Verdict::Partly));
+        assert_eq!(judge(&[Yes, Unclear]), (Verdict::Partly, Verdict::Partly));
+        assert_eq!(judge(&[No, Unclear]), (Verdict::Fails, Verdict::Fails));
+        assert_eq!(judge(&[Unclear, Unclear]), (Verdict::Open, Verdict::Open));
+        assert_eq!(judge(&[]), (Verdict::Open, Verdict::Open));
+        assert_eq!(
+            [Seen::all([Yes, Yes]), Seen::all([Yes, Unclear]), Seen::all([Unclear, No])],
+            [Yes, Unclear, No]
+        );
+    }
+
+    #[test]
+    fn statement_about_runs_fails_unless_it_is_true_in_more_than_half() {
+        assert_eq!(in_runs(&[true, true]), Verdict::Holds);
+        assert_eq!(in_runs(&[true, true, false]), Verdict::Partly);
+        assert_eq!(in_runs(&[true, false]), Verdict::Fails);
+        assert_eq!(in_runs(&[true, false, false]), Verdict::Fails);
+        assert_eq!(in_runs(&[]), Verdict::Open);
+    }
+
+    #[test]
+    fn ratios_are_averaged_as_logarithms() {
+        assert!(log_ratio(&[2.0, 1.0], &[1.0, 2.0]).mean.abs() < 1e-12);
+        assert_eq!(percent(&Interval::exactly(2.0_f64.ln())), "+100.0 %");
+    }
+}

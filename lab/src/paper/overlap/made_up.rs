@@ -1,0 +1,113 @@
+//! Results made up to refute and to bear out what this paper claims.
+
+use super::table::cells::{CLASSES, CellRun, PolicyAtLoad, Share};
+use super::table::slowdown::slowdown_claims;
+use super::table::{BOUND, order_of_means};
+use super::trace::{Relative, better_than_k_lps, max_against_split};
+use super::unstable::{READINGS, Reading};
+use super::worst::random::{InstanceResult, claims as of_instances};
+use super::worst::tight::{Approaching, STATEMENTS, approached};
+use crate::paper::Claim;
+use crate::paper::judge::refuted::Rules;
+use gristmill_scheduler::workload::overlap::Balance;
+
+fn of_random() -> Rules {
+    let broken =
+        InstanceResult { parts: [1.1; 4], makespan: 1.1, fixed_order_excess: 1.0, beats_orders: false };
+    let kept = InstanceResult { parts: [0.9; 4], makespan: 1.0, fixed_order_excess: 0.0, beats_orders: true };
+    Rules {
+        file: "overlap/worst/random.rs",
+        refuted: of_instances(1, &[broken]),
+        borne_out: of_instances(1, &[kept]),
+    }
+}
+
+fn of_tight() -> Rules {
+    let claims = |last: f64| {
+        let curve =
+            || Approaching { name: String::new(), points: vec![(4.0, 1.1), (1000.0, last)], limit: 1.5 };
+        STATEMENTS.map(|statement| approached(statement, &[curve()])).to_vec()
+    };
+    Rules { file: "overlap/worst/tight.rs", refuted: claims(1.3), borne_out: claims(1.499) }
+}
+
+/// Responses under k-LPS, MaxSRPT and SplitSRPT of three traces at two loads; `at` is by place of the load.
+fn of_trace() -> Rules {
+    let claims = |balance: Balance, at: [Relative; 2]| {
+        let traces =
+            |relative: Relative| [1.0, 1.01, 0.99].map(|trace| relative.map(|one| trace * one)).to_vec();
+        let by_load: Vec<(f64, Vec<Relative>)> = [0.25, 0.75].into_iter().zip(at.map(traces)).collect();
+        [better_than_k_lps("made up", &by_load), max_against_split("made up", balance, &by_load)]
+    };
+    // k-LPS is better at one load only.
+    let one_load = |split: f64| [[1.0, 1.2, 1.1], [5.0, 1.5, split]];
+    let neither = |split: f64| [[2.0, 1.2, 1.1], [5.0, 1.5, split]];
+    let all = |of: fn(f64) -> [Relative; 2], [original, balanced]: [f64; 2]| -> Vec<Claim> {
+        let pairs = [claims(Balance::Original, of(original)), claims(Balance::CubeRoot, of(balanced))];
+        pairs.into_iter().flatten().flatten().collect()
+    };
+    Rules {
+        file: "overlap/trace.rs",
+        refuted: all(one_load, [2.0, 1.2]),
+        borne_out: all(neither, [1.2, 2.0]),
+    }
+}
+
+/// A policy whose mean is this, and whose slowdown goes from the one for the smallest jobs to the other.
+fn cell(name: &'static str, mean: f64, [small, large]: [f64; 2]) -> PolicyAtLoad {
+    let share = |run: f64, class: usize| {
+        let part = class as f64 / CLASSES.len() as f64;
+        Share { slowdowns: run * (small + part * (large - small)), jobs: 1.0 }
+    };
+    let run = |factor: f64| CellRun {
+        mean: factor * mean,
+        buckets: Vec::new(),
+        classes: std::array::from_fn(|class| share(factor, class)),
+    };
+    PolicyAtLoad { load: 0.75, name, runs: [1.0, 1.02, 0.97].map(run).into() }
+}
+
+fn of_means() -> [Rules; 2] {
+    // The order is as claimed, but neither is much better.
+    let order_alone = [("k-LPS", 4.0), ("MaxSRPT", 3.3), ("SplitSRPT", 3.5), (BOUND, 2.0)];
+    let as_claimed = [("k-LPS", 6.5), ("MaxSRPT", 3.3), ("SplitSRPT", 3.5), (BOUND, 2.0)];
+    let means = |all: [(&'static str, f64); 4]| {
+        let cells = all.map(|(name, mean)| cell(name, mean, [1.0, 1.0]));
+        order_of_means(0.75, &cells).into_iter().collect::<Vec<_>>()
+    };
+    let slowdowns = |all: [(&'static str, [f64; 2]); 3]| {
+        slowdown_claims(&all.map(|(name, slowdown)| cell(name, 1.0, slowdown)), 0.75)
+    };
+    [
+        Rules { file: "overlap/table/mod.rs", refuted: means(order_alone), borne_out: means(as_claimed) },
+        Rules {
+            file: "overlap/table/slowdown.rs",
+            refuted: slowdowns([("k-LPS", [3.0, 5.0]), ("MaxSRPT", [4.0, 2.0]), ("SplitSRPT", [3.5, 3.0])]),
+            borne_out: slowdowns([("k-LPS", [4.2, 4.0]), ("MaxSRPT", [1.0, 3.4]), ("SplitSRPT", [3.6, 3.1])]),
+        },
+    ]
+}
+
+fn of_readings() -> Rules {
+    let claims = |wrong: bool| -> Vec<Claim> {
+        let reading = |(name, _, stable): (&'static str, &str, bool)| {
+            let late = if stable != wrong { 3.3 } else { 62.0 };
+            let runs =
+                [(1.0, 3.3), (2.0, 3.3), (4.0, late), (8.0, late)].map(|(jobs, mean)| (jobs, [mean, 10.0]));
+            Reading { name, stable, runs: runs.to_vec() }.claim().unwrap()
+        };
+        READINGS.map(reading).to_vec()
+    };
+    Rules { file: "overlap/unstable.rs", refuted: claims(true), borne_out: claims(false) }
+}
+
+pub(in crate::paper) fn rules() -> Vec<Rules> {
+    let mut rules = vec![of_random(), of_tight(), of_trace(), of_readings()];
+    rules.extend(of_means());
+    rules
+}
+
+#[test]
+fn every_claim_of_the_paper_can_fail_and_can_hold() {
+    crate::paper::judge::refuted::check(&rules());
+}

@@ -1,0 +1,109 @@
+//! Results made up to refute and to bear out what this thesis claims.
+
+use super::cost::{mixes, numbers};
+use super::splits::{bound_by_memory, bound_by_processors, bounds, effectiveness};
+use super::stream::{self, Measured};
+use super::{equal, equations, fitted, simulated, sojourn};
+use crate::paper::Claim;
+use crate::paper::judge::refuted::Rules;
+use gristmill_scheduler::queueing::sizing::WorkerMix;
+
+fn one(file: &'static str, refuted: Claim, borne_out: Claim) -> Rules {
+    Rules { file, refuted: vec![refuted], borne_out: vec![borne_out] }
+}
+
+/// A mix of slow and fast workers.
+fn mix(slow: u32, fast: u32) -> Option<WorkerMix> {
+    Some(WorkerMix { counts: vec![slow, fast], mean: 1.0, cost: 0.0 })
+}
+
+/// A stream whose times under the fair split are these, and 1 under all others.
+fn streams(fair: f64) -> Vec<Claim> {
+    let measured = |placement: &'static str| {
+        let time = if placement == "fair-split" { fair } else { 1.0 };
+        Measured { placement, by_rate: vec![(5.0, vec![time, 1.01 * time]), (10.0, vec![time, 0.99 * time])] }
+    };
+    stream::claims(&["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(measured))
+}
+
+fn of_equations() -> Rules {
+    let all = |zero: f64, off: f64, zeros: u32, lost: f64| {
+        vec![
+            equations::holds_for_every_delay([zero, 0.5, 0.5], 0.0),
+            equations::is_kingmans([0.0, off]),
+            equations::has_its_minimum(zeros, 18),
+            equations::can_be_computed(lost),
+        ]
+    };
+    Rules {
+        file: "stragglers/equations.rs",
+        refuted: all(f64::NAN, 2.25, 18, 54.0),
+        borne_out: all(0.5, 0.0, 0, f64::NAN),
+    }
+}
+
+/// Least and most above the optimum, of the eight splits.
+fn of_splits() -> Rules {
+    let all = |nearly: f64, negative: f64, far: f64| {
+        let mut excesses = vec![(0.0, nearly); 8];
+        excesses[2].0 = negative;
+        let mut claims = bound_by_memory(&excesses).unwrap().to_vec();
+        excesses[2].1 = far;
+        claims.extend(bound_by_processors(&excesses));
+        claims
+    };
+    Rules { file: "stragglers/splits/mod.rs", refuted: all(0.2, 0.0, 0.01), borne_out: all(0.0, -0.1, 0.5) }
+}
+
+/// At the budgets of chapter 7 from the smallest on.
+fn of_mixes() -> Rules {
+    let rising = [mix(10, 0), mix(10, 0), mix(0, 50)];
+    let falling = [mix(0, 10), mix(0, 10), mix(50, 0)];
+    one("stragglers/cost/mixes.rs", mixes::switch(5.0, &falling), mixes::switch(5.0, &rising))
+}
+
+pub(in crate::paper) fn rules() -> Vec<Rules> {
+    vec![
+        one(
+            "stragglers/fitted.rs",
+            fitted::rates_recovered((0.06, 0.01)),
+            fitted::rates_recovered((0.01, 0.01)),
+        ),
+        one("stragglers/fitted.rs", fitted::small_errors(0.06), fitted::small_errors(0.01)),
+        Rules {
+            file: "stragglers/equal.rs",
+            refuted: equal::of_growth(0.1, 40, 2.0, [5.0, 4.0]),
+            borne_out: equal::of_growth(1e-12, 8, 1.0, [4.0, 5.0]),
+        },
+        Rules {
+            file: "stragglers/sojourn.rs",
+            refuted: sojourn::of_minima(&[40.0, 30.0, 20.0], false),
+            borne_out: sojourn::of_minima(&[20.0, 30.0, 40.0], true),
+        },
+        one(
+            "stragglers/sojourn.rs",
+            sojourn::lowest_of_all([false, false], 3, 10),
+            sojourn::lowest_of_all([true, true], 3, 10),
+        ),
+        Rules {
+            file: "stragglers/simulated.rs",
+            refuted: simulated::claims(&[1.2, 1.3, 1.5, 3.0]),
+            borne_out: simulated::claims(&[3.0, 1.3, 1.05, 1.1]),
+        },
+        of_splits(),
+        one(
+            "stragglers/splits/effectiveness.rs",
+            effectiveness::half_as_good_again(1.03),
+            effectiveness::half_as_good_again(1.6),
+        ),
+        one(
+            "stragglers/splits/bounds.rs",
+            bounds::within_bounds(false, 63, [3.0, 2.0, 9.0]),
+            bounds::within_bounds(true, 63, [2.0, 3.0, 9.0]),
+        ),
+        one("stragglers/cost/numbers.rs", numbers::knee(&[89, 300]), numbers::knee(&[89, 57])),
+        of_mixes(),
+        Rules { file: "stragglers/stream.rs", refuted: streams(0.5), borne_out: streams(2.0) },
+        of_equations(),
+    ]
+}
