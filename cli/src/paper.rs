@@ -7,12 +7,11 @@ use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::paper::{
-    Context, Failure, Folder, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, Scale,
+    Context, Failure, Folder, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, RunsFolder, Scale,
 };
 use gristmill_lab::report::{Circumstances, Tally};
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_scheduler::catalogue::nearest;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -31,7 +30,8 @@ const ALL: &str = "all";
 pub struct PaperCommand {
     /// asrpt, overlap, pairs, deadlines, stragglers, or all
     paper: String,
-    /// On real processes: a cluster of this machine for each run, some minutes for each paper
+    /// On real processes: a cluster of this machine for each run, an hour for all papers; an interrupted call goes on
+    /// where it stopped
     #[arg(long)]
     real: bool,
     /// Seconds for each paper: the shapes, with wide intervals
@@ -62,10 +62,11 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     if !flags.real {
         return run(PAPERS, flags, |experiment, context| experiment(context));
     }
-    // Runs and inputs stand here while the experiments go on; what they found goes to the page.
+    // Runs and inputs stand here until the page holds what was found, so that the same command can go on.
     let interrupted = watch_interruptions()?;
-    let runs = ScratchFolder::new("paper-")?;
-    run(REAL_PAPERS, flags, |experiment, context| {
+    let runs = RunsFolder::hold(&RunsFolder::beside(&flags.out_folder()))?;
+    let kept = runs.path().display().to_string();
+    let code = run(REAL_PAPERS, flags, |experiment, context| {
         experiment(&RealContext {
             scale: context.scale,
             seed: context.seed,
@@ -74,7 +75,15 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
             folder: runs.path(),
             interrupted: interrupted.clone(),
         })
-    })
+    });
+    match &code {
+        Ok(exit::OK) => runs.remove()?,
+        Err(error) if error.is::<Interrupted>() => {
+            say!("finished runs are kept in {kept}: the same command goes on from there");
+        }
+        _ => say!("finished runs are kept in {kept}"),
+    }
+    code
 }
 
 /// Runs the experiments of the chosen papers and writes their page. A paper that fails leaves out its part.

@@ -28,6 +28,9 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
         let replaceable = matches!(error, paper::WriteError::NotEmpty { .. });
         return (exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite"));
     }
+    if error.is::<paper::RunsFolderError>() {
+        return (exit::ENVIRONMENT, None);
+    }
     if error.is::<paper::Interrupted>() {
         return (exit::INTERRUPTED, None);
     }

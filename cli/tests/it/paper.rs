@@ -147,12 +147,13 @@ fn same_seed_gives_the_same_bytes_but_for_the_circumstances() {
 }
 
 #[test]
-fn interrupted_experiments_on_real_processes_write_no_page_and_leave_nothing() {
+fn interrupted_experiments_on_real_processes_write_no_page_and_keep_their_runs_for_the_next_call() {
     let sandbox = Sandbox::new();
     let running = sandbox.gristmill(["paper", "asrpt", "--real", "--quick", "--out", "out"]).start();
     until("workers of a run", || (!sandbox.pids_of("worker").is_empty()).then_some(()));
     running.signal(Signal::INT);
-    running.finish().expect_code(130).expect_words(&["interrupted"]);
+    running.finish().expect_code(130).expect_words(&["interrupted", "out-runs: the same command goes on"]);
     sandbox.assert_nothing_left();
+    assert!(sandbox.path("out-runs/asrpt-figure-9/compare.json").exists(), "there is nothing to go on from");
     assert!(!sandbox.path("out").exists(), "there is half a page");
 }

@@ -232,6 +232,6 @@ pub fn run(
 #[cfg(test)]
 mod false_verdicts;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -51,6 +51,9 @@ pub enum Arrivals {
     Times(Vec<f64>),
     /// With exponential pauses of this mean, seconds; the first job at 0.
     Poisson(f64),
+    /// Drawn by whoever made the workload: for each repetition the kinds of its jobs and when they arrive, seconds, not
+    /// falling. Orders and counts of kinds say nothing then.
+    Draws(Vec<Vec<(usize, f64)>>),
 }
 
 /// In which order the jobs of several kinds arrive.
@@ -211,15 +214,14 @@ impl Workload {
     /// No jobs, too many, or another number of times.
     pub fn draw(&self, repetition: u32) -> Result<Vec<DrawnJob>, DrawError> {
         let seed = if self.redraw { self.seed.wrapping_add(u64::from(repetition)) } else { self.seed };
-        let mut kinds = self.kinds_in_order(seed)?;
-        if self.order == Order::Shuffled {
-            shuffle(&mut kinds, &mut draws(seed, Stream::Order));
-        }
-        let times = self.times(kinds.len(), seed)?;
+        let placed = match &self.arrivals {
+            Arrivals::Draws(all) => all.get(repetition as usize).cloned().ok_or(DrawError::Empty)?,
+            _ => self.placed(seed)?,
+        };
         let mut seeds = draws(seed, Stream::Seeds);
         let mut numbers = vec![0_u32; self.kinds.len()];
-        let mut jobs = Vec::with_capacity(kinds.len());
-        for (index, (kind, arrival)) in kinds.into_iter().zip(times).enumerate() {
+        let mut jobs = Vec::with_capacity(placed.len());
+        for (index, (kind, arrival)) in placed.into_iter().enumerate() {
             numbers[kind] += 1;
             // Short enough to be read, and no two alike by chance.
             let own_seed = (seeds.next_u64() >> 33).to_string();
@@ -230,6 +232,16 @@ impl Workload {
             jobs.push(DrawnJob { index, kind, arrival, arguments });
         }
         Ok(jobs)
+    }
+
+    /// The kinds of all jobs with their times of arrival.
+    fn placed(&self, seed: u64) -> Result<Vec<(usize, f64)>, DrawError> {
+        let mut kinds = self.kinds_in_order(seed)?;
+        if self.order == Order::Shuffled {
+            shuffle(&mut kinds, &mut draws(seed, Stream::Order));
+        }
+        let times = self.times(kinds.len(), seed)?;
+        Ok(kinds.into_iter().zip(times).collect())
     }
 
     /// Whether repetitions differ: they draw anew, and something is drawn.
@@ -275,7 +287,7 @@ impl Workload {
 
     fn times(&self, jobs: usize, seed: u64) -> Result<Vec<f64>, DrawError> {
         match &self.arrivals {
-            Arrivals::Batch => Ok(vec![0.0; jobs]),
+            Arrivals::Batch | Arrivals::Draws(_) => Ok(vec![0.0; jobs]),
             Arrivals::Times(times) if times.len() == jobs => Ok(times.clone()),
             Arrivals::Times(times) => Err(DrawError::Times { jobs, times: times.len() }),
             Arrivals::Poisson(mean) => {
@@ -370,6 +382,22 @@ mod tests {
         let jobs = Workload::batch("two", vec![two]).draw(0).unwrap();
         assert_ne!(jobs[0].arguments[1], jobs[1].arguments[1]);
         assert_eq!([&jobs[0].arguments[2], &jobs[1].arguments[2]], ["n1", "n2"]);
+    }
+
+    #[test]
+    fn repetitions_that_were_drawn_before_have_jobs_and_times_of_their_own() {
+        let workload = Workload {
+            redraw: true,
+            arrivals: Arrivals::Draws(vec![vec![(0, 0.0), (1, 2.0)], vec![(1, 0.5)]]),
+            ..Workload::batch("draws", vec![kind("a", Amount::Count(1)), kind("b", Amount::Count(1))])
+        };
+        let placed = |repetition| -> Vec<(usize, f64)> {
+            workload.draw(repetition).unwrap().iter().map(|job| (job.kind, job.arrival)).collect()
+        };
+        assert_eq!(placed(0), [(0, 0.0), (1, 2.0)]);
+        assert_eq!(placed(1), [(1, 0.5)]);
+        assert!(workload.draws_anew());
+        assert_eq!(workload.draw(2), Err(DrawError::Empty));
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod real;
 mod stragglers;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use crate::report::{
@@ -22,7 +24,7 @@ use crate::report::{
 
 pub use model::{Context, Paper, Scale};
 pub use parallel::each;
-pub use real::{Interrupted, REAL_PAPERS, RealContext, RealExperiment};
+pub use real::{Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder, RunsFolderError};
 pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
 
 /// Runs the experiments of one paper.

@@ -51,7 +51,7 @@ fn balance(comparison: &Comparison) -> String {
 fn arrivals(workload: &Workload) -> String {
     let arrivals = match &workload.arrivals {
         Arrivals::Batch => "all jobs arrive at once".to_owned(),
-        Arrivals::Times(_) => "jobs arrive at given times".to_owned(),
+        Arrivals::Times(_) | Arrivals::Draws(_) => "jobs arrive at given times".to_owned(),
         Arrivals::Poisson(mean) => {
             format!("pauses between arrivals are exponential with a mean of {} s", number::number(*mean))
         }

@@ -1,12 +1,11 @@
-//! What the experiments on real processes share: clusters that sleep, blocks of a comparison, verdicts from paired
-//! differences.
+//! What the experiments on real processes share: clusters that sleep, jobs drawn for each repetition, blocks of a
+//! comparison.
 //!
-//! Not here: any paper.
+//! Not here: any paper, and how claims are judged (`judging`).
 
-use crate::compare::difference::Shown;
 use crate::compare::workload::{Amount, Arrivals, Order};
 use crate::compare::{Comparison, Contender, Workload, report, workload::Kind};
-use crate::paper::{Block, Verdict};
+use crate::paper::Block;
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
 use gristmill_runtime::deciders::DeciderNames;
@@ -51,37 +50,51 @@ pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
     names.iter().map(contender).collect()
 }
 
-/// Jobs of the scheduler's workloads as sleeping jobs that arrive when they say; a unit of theirs takes so many
-/// seconds.
-pub(super) fn sleeping(name: &str, seed: u64, jobs: &[Job], unit_seconds: f64) -> Workload {
-    let kinds = jobs.iter().enumerate().map(|(place, job)| {
-        let seconds = |units: &[f64]| units.iter().map(|units| units * unit_seconds).collect();
-        let exact = ExactWork {
-            map_seconds: seconds(&job.maps),
-            shuffle_bytes: job.shuffle_bytes,
-            reduce_seconds: seconds(&job.reduces),
-        };
-        Kind {
-            label: job.name.clone().unwrap_or_else(|| format!("job {}", place + 1)),
-            amount: Amount::Count(1),
-            reduces: Some(job.reduces.len() as u32),
-            deadline: job.deadline.map(|deadline| (deadline - job.arrival) * unit_seconds),
-            weight: if 0.0 < job.weight { job.weight } else { 1.0 },
-            exact: Some(exact),
-            plays_exact: true,
-            ..Kind::new("synthetic", &[])
-        }
-    });
+/// For each repetition the jobs that it draws, of the scheduler's workloads, as sleeping jobs that arrive when they say;
+/// a unit of theirs takes so many seconds.
+pub(super) fn sleeping(name: &str, seed: u64, draws: &[Vec<Job>], unit_seconds: f64) -> Workload {
+    let mut kinds = Vec::new();
+    let mut placed = Vec::new();
+    for jobs in draws {
+        let first = kinds.len();
+        kinds.extend(jobs.iter().enumerate().map(|(place, job)| sleeping_kind(place, job, unit_seconds)));
+        let times = jobs.iter().map(|job| job.arrival * unit_seconds);
+        placed.push((first..).zip(times).collect());
+    }
     Workload {
         name: name.to_owned(),
         seed,
-        arrivals: Arrivals::Times(jobs.iter().map(|job| job.arrival * unit_seconds).collect()),
+        arrivals: Arrivals::Draws(placed),
         order: Order::Listed,
         total: None,
-        redraw: false,
-        kinds: kinds.collect(),
+        redraw: true,
+        kinds,
         data: Vec::new(),
     }
+}
+
+fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
+    let seconds = |units: &[f64]| units.iter().map(|units| units * unit_seconds).collect();
+    let exact = ExactWork {
+        map_seconds: seconds(&job.maps),
+        shuffle_bytes: job.shuffle_bytes,
+        reduce_seconds: seconds(&job.reduces),
+    };
+    Kind {
+        label: job.name.clone().unwrap_or_else(|| format!("job {}", place + 1)),
+        amount: Amount::Count(1),
+        reduces: Some(job.reduces.len() as u32),
+        deadline: job.deadline.map(|deadline| (deadline - job.arrival) * unit_seconds),
+        weight: if 0.0 < job.weight { job.weight } else { 1.0 },
+        exact: Some(exact),
+        plays_exact: true,
+        ..Kind::new("synthetic", &[])
+    }
+}
+
+/// What is drawn for each repetition, from a seed of its own.
+pub(super) fn draws<T>(seed: u64, repetitions: u32, draw: impl Fn(u64) -> T) -> Vec<T> {
+    (0..u64::from(repetitions)).map(|repetition| draw(seed.wrapping_add(repetition))).collect()
 }
 
 /// Charts and tables of some sections of a comparison's own report, with names that are unique on a page of several
@@ -156,41 +169,4 @@ pub(super) fn conditions(comparison: &Comparison) -> Vec<String> {
     )];
     words.extend(comparison.reservations());
     words
-}
-
-/// Whether one contender's jobs end sooner than those of each of the others, by paired differences: holds if all
-/// intervals say so, fails if one says the contrary, else partly, or open if none says anything.
-pub(super) fn faster_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
-    judged(comparison, one, others, [Shown::Faster, Shown::Slower])
-}
-
-/// Whether one contender's jobs end later than those of each of the others, likewise.
-pub(super) fn slower_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
-    judged(comparison, one, others, [Shown::Slower, Shown::Faster])
-}
-
-fn judged(
-    comparison: &Comparison,
-    one: &str,
-    others: &[&str],
-    [claimed, contrary]: [Shown; 2],
-) -> (Verdict, String) {
-    let differences = others.iter().filter_map(|other| comparison.difference(one, other));
-    let found: Vec<(Shown, String)> =
-        differences.map(|difference| (difference.shown, difference.words())).collect();
-    if found.is_empty() {
-        return (Verdict::Open, "Not run at this scale.".to_owned());
-    }
-    let count = |wanted: Shown| found.iter().filter(|(shown, _)| *shown == wanted).count();
-    let verdict = if count(claimed) == found.len() {
-        Verdict::Holds
-    } else if 0 < count(contrary) {
-        Verdict::Fails
-    } else if 0 < count(claimed) {
-        Verdict::Partly
-    } else {
-        Verdict::Open
-    };
-    let words: Vec<String> = found.into_iter().map(|(_, words)| words).collect();
-    (verdict, format!("{}.", words.join("; ")))
 }

@@ -7,9 +7,15 @@
 mod asrpt;
 mod common;
 mod deadlines;
+mod judging;
+#[cfg(test)]
+pub(in crate::paper) mod made_up;
 mod overlap;
 mod pairs;
+mod runs;
 mod stragglers;
+
+pub use runs::{RunsFolder, RunsFolderError};
 
 use crate::compare::{self, Comparison, Contender, Options, Progress, Site, Workload};
 use crate::paper::{Paper, Scale};
@@ -32,7 +38,7 @@ pub struct RealContext<'a> {
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Jobs, policies and placements by name.
     pub registry: &'a Registry,
-    /// Where runs and inputs are kept while the experiments go on.
+    /// Where runs and inputs are kept; what is finished there is not run again.
     pub folder: &'a Path,
     /// Above 0 once somebody wants the experiments to stop.
     pub interrupted: watch::Receiver<u32>,
@@ -85,7 +91,7 @@ impl RealContext<'_> {
             repetitions,
             site: Site::Embedded(cluster.clone()),
             folder: self.folder.join(name),
-            resume: false,
+            resume: true,
             warm_up: true,
             calibrate: false,
             isolated: false,
@@ -122,7 +128,10 @@ impl RealContext<'_> {
         let comparison =
             compare::run(self.registry, workload, options, Some(self.interrupted.clone()), &mut told)
                 .map_err(|error| {
-                    anyhow::Error::new(error).context(format!("the experiment `{name}` failed"))
+                    let folder = options.folder.display();
+                    anyhow::Error::new(error).context(format!(
+                        "the experiment `{name}` failed; its runs are in {folder}, and are begun anew without that folder"
+                    ))
                 })?;
         if comparison.interrupted {
             return Err(Interrupted.into());

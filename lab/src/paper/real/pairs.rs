@@ -3,13 +3,15 @@
 //! Not here: the same policies in closed form and in the fluid model (`paper::pairs`).
 
 use super::RealContext;
-use super::common::{blocks, conditions, faster_than, networked, policies, sleeping, two_stations};
+use super::common::{blocks, conditions, draws, networked, policies, sleeping, two_stations};
+use super::judging::{Claimed, faster_than, flow, judged, pairs};
 use crate::compare::statistics::{mean, sorted};
 use crate::compare::{Comparison, Contender, JobRun};
-use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table, Verdict};
+use crate::paper::judge::{Seen, by_case, paired};
+use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
-use gristmill_scheduler::metrics::{Metric, quantile};
+use gristmill_scheduler::metrics::{Interval, quantile};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::pairs::{Sizes, Stream};
@@ -85,7 +87,7 @@ fn jobs_at(sizes: impl IntoIterator<Item = (f64, Size)>) -> Vec<Job> {
 fn compare(
     context: &RealContext<'_>,
     name: &str,
-    jobs: &[Job],
+    jobs: &[Vec<Job>],
     contenders: Vec<Contender>,
     repetitions: u32,
 ) -> anyhow::Result<Comparison> {
@@ -96,9 +98,10 @@ fn compare(
 /// Jobs that are all there at the start, as for Table 2.
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
-    let repetitions = context.scaled(1, 3, 5);
-    let sizes = Sizes::Exponential.draw(count, MEAN_SECONDS, context.seed);
-    let jobs = jobs_at(sizes.iter().map(|&size| (0.0, size)));
+    let repetitions = context.scaled(1, 5, 8);
+    let jobs = draws(context.seed, repetitions, |seed| {
+        jobs_at(Sizes::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
+    });
     let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
     let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
     let mut section = Section::new(
@@ -106,42 +109,48 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
         "Table 2 on real execution: jobs that are all there",
         [format!(
             "{count} jobs in one batch; map and shuffle times exponential with mean {MEAN_SECONDS} s, \
-             independent, seed {}; {repetitions} repetitions.",
+             independent, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
             context.seed
         )],
         vec![Block::Table(table("table-2", &comparison))],
     );
     section.text.extend(conditions(&comparison));
     section.blocks.extend(blocks("batch", &comparison, &["result", "simulated"]));
-    section.blocks.push(Block::Claims(vec![
+    section.blocks.push(Block::Claims(of_batch(&comparison)));
+    Ok(section)
+}
+
+pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
+    vec![
         claim(
-            &comparison,
+            comparison,
             "Section 6.2",
             "Match-based has smaller average makespans than Pairwise, MaxDiff and MaxShuffle.",
             "match",
             &["pairwise", "max-diff", "max-shuffle"],
         ),
         claim(
-            &comparison,
+            comparison,
             "Section 6.2",
             "Pair-based and Couple-based beat Pairwise, which pairs without looking at size: Couple-based \
              against Pairwise.",
             "couple",
             &["pairwise"],
         ),
-        claim(&comparison, "Section 6.2", "Match-based beats MaxSRPT.", "match", &["max-srpt"]),
-    ]));
-    Ok(section)
+        claim(comparison, "Section 6.2", "Match-based beats MaxSRPT.", "match", &["max-srpt"]),
+    ]
 }
 
 /// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
-    let repetitions = context.scaled(1, 3, 5);
-    let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, context.seed);
-    // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
-    sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
-    let jobs = jobs_at(sizes.iter().map(|&size| (0.0, size)));
+    let repetitions = context.scaled(1, 5, 8);
+    let jobs = draws(context.seed, repetitions, |seed| {
+        let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
+        // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
+        sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
+        jobs_at(sizes.into_iter().map(|size| (0.0, size)))
+    });
     let names =
         [("fifo", "fifo"), ("max-shuffle", "max-shuffle"), ("pair", "pair"), ("pairwise", "pairwise")];
     let comparison = compare(context, "pairs-strong", &jobs, policies(&names), repetitions)?;
@@ -150,21 +159,27 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
         "Theorem 1 on real execution: jobs in strong pairs",
         [format!(
             "{count} jobs in one batch, each with its mirror image; uniform sizes with mean {MEAN_SECONDS} \
-             s, seed {}; {repetitions} repetitions.",
+             s, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
             context.seed
         )],
         blocks("strong", &comparison, &["result", "stations"]),
     );
     section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Claims(vec![claim(
-        &comparison,
+    section.blocks.push(Block::Claims(vec![of_strong_pairs(&comparison)]));
+    Ok(section)
+}
+
+/// What is as small as the others' is smallest too.
+pub(super) fn of_strong_pairs(comparison: &Comparison) -> Claim {
+    let others = ["fifo", "max-shuffle"];
+    let (verdict, evidence) = judged(comparison, Claimed::NotLarger, ("pair", &others), flow);
+    Claim::new(
         "Theorem 1",
         "Where jobs form strong pairs, running them pair by pair has the smallest average makespan: against \
          FIFO and MaxShuffle.",
-        "pair",
-        &["fifo", "max-shuffle"],
-    )]));
-    Ok(section)
+        verdict,
+        evidence,
+    )
 }
 
 /// Jobs that come over time, as for Table 3.
@@ -176,46 +191,47 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         load: 0.8,
         swing: 0.0,
     };
-    let repetitions = context.scaled(1, 3, 5);
-    let drawn = stream.draw(context.seed);
-    let jobs =
-        jobs_at(drawn.iter().map(|job| {
-            (job.arrival, Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] })
-        }));
-    let contenders = policies(if jobs.len() < 10 { &ONLINE[2..4] } else { &ONLINE });
+    let repetitions = context.scaled(1, 5, 8);
+    let jobs = draws(context.seed, repetitions, |seed| {
+        let size = |job: &Job| Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] };
+        jobs_at(stream.draw(seed).iter().map(|job| (job.arrival, size(job))))
+    });
+    let contenders = policies(if stream.jobs < 10 { &ONLINE[2..4] } else { &ONLINE });
     let comparison = compare(context, "pairs-online", &jobs, contenders, repetitions)?;
     let mut section = Section::new(
         "table-3",
         "Table 3 on real execution: jobs that come over time",
         [format!(
-            "{} jobs, Poisson arrivals at load {}, sizes exponential with mean {MEAN_SECONDS} s, seed {}; \
-             {repetitions} repetitions.",
-            jobs.len(),
-            stream.load,
-            context.seed
+            "{} jobs, Poisson arrivals at load {}, sizes exponential with mean {MEAN_SECONDS} s, seeds from {}; \
+             {repetitions} repetitions, each with jobs of its own.",
+            stream.jobs, stream.load, context.seed
         )],
         vec![Block::Table(table("table-3", &comparison))],
     );
     section.text.extend(conditions(&comparison));
     section.blocks.extend(blocks("online", &comparison, &["result", "simulated"]));
-    section.blocks.push(Block::Claims(vec![
+    section.blocks.push(Block::Claims(of_stream(&comparison)));
+    Ok(section)
+}
+
+pub(super) fn of_stream(comparison: &Comparison) -> Vec<Claim> {
+    vec![
         claim(
-            &comparison,
+            comparison,
             "Table 3",
             "OMatch-based has smaller average makespans than Pairwise.",
             "o-match",
             &["pairwise"],
         ),
         claim(
-            &comparison,
+            comparison,
             "Table 3",
             "OMatch-based and OGroup-based have smaller average makespans than MaxSRPT: OMatch-based.",
             "o-match",
             &["max-srpt"],
         ),
-        execution_claim(&comparison),
-    ]));
-    Ok(section)
+        execution_claim(comparison),
+    ]
 }
 
 /// A claim that one policy's average makespan is smaller than those of others.
@@ -224,43 +240,29 @@ fn claim(comparison: &Comparison, place: &str, statement: &str, one: &str, other
     Claim::new(place, statement, verdict, evidence)
 }
 
-/// Pairwise executes fast and waits long.
+/// Pairwise executes fast and waits long: seconds, as waiting may be none.
 fn execution_claim(comparison: &Comparison) -> Claim {
-    let of = |name: &str, metric: Metric| {
-        let summaries = comparison.summaries();
-        let found = summaries.iter().find(|summary| summary.contender.name == name);
-        found.and_then(|summary| summary.metrics.get(&metric).copied())
+    let of = |value: fn(&JobRun) -> f64| {
+        pairs(comparison, ["pairwise", "max-srpt"], |run| mean(run.jobs.iter().map(value)))
     };
-    let pairs = [(Metric::Execution, true), (Metric::Waiting, false)].map(|(metric, below)| {
-        let (one, other) = (of("pairwise", metric)?, of("max-srpt", metric)?);
-        let room = one.half_width? + other.half_width?;
-        let gap = if below { other.mean - one.mean } else { one.mean - other.mean };
-        Some((gap, room, one.mean, other.mean))
-    });
-    let (verdict, evidence) = match pairs {
-        [Some(execution), Some(waiting)] => {
-            let clear = [execution, waiting].iter().filter(|(gap, room, ..)| room < gap).count();
-            let contrary = [execution, waiting].iter().any(|(gap, room, ..)| *gap < -room);
-            let verdict = match (clear, contrary) {
-                (2, _) => Verdict::Holds,
-                (_, true) => Verdict::Fails,
-                (1, _) => Verdict::Partly,
-                _ => Verdict::Open,
-            };
-            let words = format!(
-                "Execution {:.2} s against {:.2} s, waiting {:.2} s against {:.2} s; a difference counts if \
-                 it is larger than both half widths together.",
-                execution.2, execution.3, waiting.2, waiting.3
-            );
-            (verdict, words)
-        }
-        _ => (Verdict::Open, "Too few repetitions for intervals.".to_owned()),
+    let [[execution, short], [waiting, long]] = [of(JobRun::execution), of(JobRun::waiting)];
+    let (less, more) = (paired(&short, &execution), paired(&waiting, &long));
+    let seen = [Seen::above(&less, 0.0), Seen::above(&more, 0.0)];
+    let words = |apart: &Interval| match apart.half_width {
+        Some(half_width) => format!("{:+.2} ± {half_width:.2} s", apart.mean),
+        None => "not known from a single repetition".to_owned(),
     };
     Claim::new(
         "Section 6.3",
         "Pairwise has smaller execution times than MaxSRPT and larger waiting times.",
-        verdict,
-        evidence,
+        by_case(seen),
+        format!(
+            "By repetition: MaxSRPT executes longer than Pairwise by {} ({}), Pairwise waits longer by {} ({}).",
+            words(&less),
+            seen[0].word(),
+            words(&more),
+            seen[1].word()
+        ),
     )
 }
 

@@ -30,7 +30,7 @@ fn met(runs: &[RunRecord], job: usize) -> Vec<bool> {
 }
 
 /// The claims of a contender, by its runs; `plain` are those of all schedulers on the jobs without weights.
-pub(super) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
+pub(in crate::paper::real) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
     match name {
         "min" => min_claims(runs),
         "max" => max_claims(runs, plain),

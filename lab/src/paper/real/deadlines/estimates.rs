@@ -1,17 +1,22 @@
 //! Experiment one: how well the sizes of the paper's applications are estimated while they run alone.
 
 use super::super::RealContext;
-use super::super::common::{blocks, policies, sleeping};
+use super::super::common::{blocks, draws, policies, sleeping};
 use super::twins::twins;
-use super::{WORKERS, pooled};
+use super::{WORKERS, claim, pooled};
 use crate::compare::JobRun;
 use crate::compare::statistics::mean;
-use crate::paper::{Block, Claim, Section, Verdict};
+use crate::paper::{Block, Claim, Section};
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::NAMES;
 
-/// The mean error of an application's estimates over the second half of its maps; `None` if it has none.
-type Errors = Vec<(String, Option<f64>)>;
+/// Of each run of an application alone: the mean error of its estimates over the second half of its maps, and the part of
+/// its time for which the error is small.
+pub(in crate::paper::real) struct Estimated {
+    pub(in crate::paper::real) name: String,
+    pub(in crate::paper::real) errors: Vec<f64>,
+    pub(in crate::paper::real) within: Vec<f64>,
+}
 
 /// Completion estimates of each application alone.
 pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<Section> {
@@ -19,48 +24,75 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
                 the rest. Its error falls as maps finish; how fast depends on whether the first maps are like the last.";
     let title = "Figures 1 to 3: how well sizes are estimated (experiment one)";
     let mut section = Section::new("figures-1-to-3", title, [text], Vec::new());
-    let mut errors = Errors::new();
-    for job in twins([1.0; 4], context.seed).into_iter().take(3) {
-        let name = job.name.clone().unwrap_or_default();
-        let alone = Job { arrival: 0.0, deadline: None, ..job };
-        let workload = sleeping(&name, context.seed, &[alone], second);
+    let mut estimated = Vec::new();
+    let repetitions = context.scaled(1, 3, 5);
+    let all = draws(context.seed, repetitions, |seed| twins([1.0; 4], seed));
+    for place in 0..3 {
+        let alone = |jobs: &Vec<Job>| vec![Job { arrival: 0.0, deadline: None, ..jobs[place].clone() }];
+        let alone: Vec<Vec<Job>> = all.iter().map(alone).collect();
+        let name = NAMES[place].to_owned();
+        let workload = sleeping(&name, context.seed, &alone, second);
         let folder = format!("deadlines-{}", name.to_lowercase());
         let fifo = policies(&[(&name, "fifo")]);
-        let comparison = context.compare(&folder, &workload, &pooled(WORKERS), fifo, 1)?;
+        let comparison = context.compare(&folder, &workload, &pooled(WORKERS), fifo, repetitions)?;
         section.blocks.extend(blocks(&name.to_lowercase(), &comparison, &["estimation"]));
-        if let Some(job) = comparison.runs.first().and_then(|run| run.jobs.first()) {
-            errors.push((name, error_after(job, 0.5)));
-        }
+        let jobs = || comparison.runs.iter().filter_map(|run| run.jobs.first());
+        estimated.push(Estimated {
+            name,
+            errors: jobs().filter_map(|job| error_after(job, 0.5)).collect(),
+            within: jobs().filter_map(|job| part_within(job, SMALL)).collect(),
+        });
     }
-    section.blocks.push(Block::Claims(claims(&errors)));
+    section.blocks.push(Block::Claims(claims(&estimated)));
     Ok(section)
 }
 
-fn claims(errors: &Errors) -> Vec<Claim> {
-    let error = |wanted: &str| errors.iter().find(|(name, _)| name == wanted).and_then(|(_, error)| *error);
-    let words: Vec<String> = errors
+/// The error that the paper names.
+const SMALL: f64 = 0.05;
+
+pub(in crate::paper::real) fn claims(estimated: &[Estimated]) -> Vec<Claim> {
+    let of = |wanted: &str| estimated.iter().find(|one| one.name == wanted);
+    let errors = |wanted: &str| of(wanted).map_or(&[][..], |one| &one.errors);
+    let within = of(NAMES[1]).map_or(&[][..], |one| &one.within);
+    let most: Vec<bool> = within.iter().map(|part| 0.5 < *part).collect();
+    let worse: Vec<bool> =
+        errors(NAMES[0]).iter().zip(errors(NAMES[1])).map(|(one, other)| other < one).collect();
+    let words: Vec<String> = estimated
         .iter()
-        .filter_map(|(name, error)| Some(format!("{name} {:.1} %", 100.0 * (*error)?)))
+        .filter_map(|one| Some(format!("{} {:.1} %", one.name, 100.0 * mean(one.errors.iter().copied())?)))
         .collect();
-    let evidence = format!("Mean error over the second half of the maps: {}.", words.join(", "));
     vec![
-        Claim::new(
+        claim(
             "Section V-B",
             "WordCount, whose tasks are alike, is estimated within 5 % for most of its time.",
-            judged(error(NAMES[1]).map(|error| error < 0.05)),
-            evidence.clone(),
+            &most,
+            &format!(
+                "within 5 % for {:.0} % of its time",
+                100.0 * mean(within.iter().copied()).unwrap_or(0.0)
+            ),
         ),
-        Claim::new(
+        claim(
             "Section V-B",
             "Simulator, whose tasks grow longer, is estimated worse than WordCount.",
-            judged(error(NAMES[0]).zip(error(NAMES[1])).map(|(one, other)| other < one)),
-            evidence,
+            &worse,
+            &format!("mean error over the second half of the maps: {}", words.join(", ")),
         ),
     ]
 }
 
-fn judged(holds: Option<bool>) -> Verdict {
-    holds.map_or(Verdict::Open, Verdict::from)
+/// Part of the job's time for which the estimated work is off by less than this, each estimate standing until the next;
+/// before the first there is none.
+fn part_within(job: &JobRun, limit: f64) -> Option<f64> {
+    let truth: f64 = job.usage.slot_seconds.iter().sum();
+    let ends = job.estimates.iter().skip(1).map(|one| one.0).chain([job.flow()]);
+    let small = job.estimates.iter().zip(ends).filter(|((.., whole), _)| off(whole, truth) < limit);
+    let seconds: f64 = small.map(|((from, ..), to)| (to - from).max(0.0)).sum();
+    (!job.estimates.is_empty()).then(|| seconds / job.flow())
+}
+
+/// How far estimated work of maps and reduces is off the truth.
+fn off(whole: &[f64; 3], truth: f64) -> f64 {
+    ((whole[0] + whole[2]) / truth - 1.0).abs()
 }
 
 /// Mean error of the estimated work of maps and reduces, relative to what they took, once this share of the maps is
@@ -69,5 +101,21 @@ fn error_after(job: &JobRun, share: f64) -> Option<f64> {
     let truth: f64 = job.usage.slot_seconds.iter().sum();
     let last = job.estimates.iter().map(|one| one.1).max().filter(|last| 0 < *last)?;
     let late = job.estimates.iter().filter(|one| share * f64::from(last) <= f64::from(one.1));
-    mean(late.map(|(_, _, whole)| ((whole[0] + whole[2]) / truth - 1.0).abs()))
+    mean(late.map(|(.., whole)| off(whole, truth)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::job;
+
+    #[test]
+    fn time_within_a_limit_counts_each_estimate_until_the_next() {
+        // 8 s of work; right from 2 to 6 s, twice as much from there to the end at 10 s.
+        let mut one = job(0, 0.0, 10.0);
+        one.estimates = vec![(2.0, 1, [5.0, 0.0, 3.0]), (6.0, 2, [10.0, 0.0, 6.0])];
+        assert!((part_within(&one, 0.05).unwrap() - 0.4).abs() < 1e-12);
+        one.estimates.clear();
+        assert_eq!(part_within(&one, 0.05), None);
+    }
 }

@@ -3,14 +3,15 @@
 //!
 //! Not here: the same scenario in the cluster simulator (`paper::deadlines`).
 
-mod claims;
-mod estimates;
-mod real_jobs;
+pub(super) mod claims;
+pub(super) mod estimates;
+pub(super) mod real_jobs;
 mod twins;
 
 use super::RealContext;
 use super::common::cluster;
-use crate::paper::{Claim, Paper, Verdict};
+use crate::paper::judge::in_runs;
+use crate::paper::{Claim, Paper};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::workload::deadlines::SLOTS;
 use gristmill_worker::protocol::SlotCounts;
@@ -57,24 +58,9 @@ fn pooled(workers: u32) -> ClusterConfig {
     config
 }
 
-/// A claim that holds, partly holds or fails by how many runs it is true in.
+/// A claim that holds if it is true in all runs, partly if in more than half, and fails otherwise.
 fn claim(place: &str, statement: &str, holds: &[bool], evidence: &str) -> Claim {
     let of = holds.iter().filter(|&&one| one).count();
-    let verdict = if holds.is_empty() { Verdict::Open } else { Verdict::of_all(holds.iter().copied()) };
     let evidence = format!("{evidence}; so in {of} of {} runs", holds.len());
-    Claim::new(place, statement, verdict, evidence)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_claim_holds_partly_when_some_runs_say_otherwise_and_is_open_without_runs() {
-        let verdict = |holds: &[bool]| claim("", "", holds, "").verdict;
-        assert_eq!(verdict(&[true, true]), Verdict::Holds);
-        assert_eq!(verdict(&[true, false]), Verdict::Partly);
-        assert_eq!(verdict(&[false, false]), Verdict::Fails);
-        assert_eq!(verdict(&[]), Verdict::Open);
-    }
+    Claim::new(place, statement, in_runs(holds), evidence)
 }

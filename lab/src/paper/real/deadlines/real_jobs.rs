@@ -4,7 +4,7 @@ use super::super::RealContext;
 use super::super::common::{blocks, conditions, policies};
 use super::{claim, pooled};
 use crate::compare::statistics::mean;
-use crate::compare::workload::{Arrivals, DataSet, Kind, Order};
+use crate::compare::workload::{Arrivals, DataSet, Kind, Order, SEED_MARK};
 use crate::compare::{Comparison, JobRun, Workload};
 use crate::paper::{Block, Claim, Section};
 use gristmill_runtime::cluster::ClusterConfig;
@@ -59,7 +59,7 @@ impl RealJobs {
             arrivals,
             order: Order::Listed,
             total: None,
-            redraw: false,
+            redraw: true,
             kinds,
             data: self.data.clone(),
         }
@@ -93,7 +93,9 @@ impl RealJobs {
 /// Its sleeps are paced like work.
 fn simulator(maps: u64) -> Kind {
     let maps = maps.to_string();
-    let arguments = ["--maps", &maps, "--map-time", "lognormal:4ms,0.7", "--reduce-time", "2ms"];
+    // The seed is each repetition's own.
+    let arguments =
+        ["--maps", &maps, "--map-time", "lognormal:4ms,0.7", "--reduce-time", "2ms", "--seed", SEED_MARK];
     Kind { label: NAMES[0].to_owned(), reduces: Some(1), ..Kind::new("synthetic", &arguments) }
 }
 
@@ -128,7 +130,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let alone = jobs.alone(context)?;
     // As in the scenario: each comes while those before it run.
     let step = alone[0] * FACTORS[0] / 6.0;
-    let repetitions = context.scaled(1, 2, 5);
+    let repetitions = context.scaled(1, 4, 8);
     let workload = jobs.with_goals(alone, step);
     let comparison =
         context.compare("deadlines-real", &workload, &config(), policies(&POLICIES), repetitions)?;
@@ -139,7 +141,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
             "{REAL_WORKERS} workers with a map slot and a reduce slot at {REAL_SPEED} of this machine's \
              speed; {data_mib} MiB of text, {data_mib} MiB of tables; Simulator sleeps log-normal times. Alone the jobs \
              take {} s; goals are {FACTORS:?} times that, as in the paper. Jobs come {step:.2} s apart; \
-             {repetitions} repetitions.",
+             {repetitions} repetitions, each with sleeps of its own.",
             alone.map(|seconds| format!("{seconds:.2}")).join(", "),
             data_mib = jobs.data_mib,
         )],
@@ -150,7 +152,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-fn max_is_less_late(comparison: &Comparison, repetitions: u32) -> Claim {
+pub(in crate::paper::real) fn max_is_less_late(comparison: &Comparison, repetitions: u32) -> Claim {
     let late = |name: &str| {
         let runs = comparison.runs.iter().filter(|run| run.contender.name == name);
         mean(runs.flat_map(|run| &run.jobs).filter_map(JobRun::tardiness)).unwrap_or(f64::NAN)

@@ -1,7 +1,7 @@
 //! Experiments two to four with sleeping twins of the paper's jobs: who holds the slots, and who meets the goal.
 
 use super::super::RealContext;
-use super::super::common::{blocks, conditions, policies, sleeping};
+use super::super::common::{blocks, conditions, draws, policies, sleeping};
 use super::{WORKERS, claims, estimates, pooled};
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, Contender, JobRun};
@@ -41,12 +41,13 @@ struct Compared {
 
 impl Compared {
     fn run(context: &RealContext<'_>, second: f64) -> anyhow::Result<Self> {
-        let repetitions = context.scaled(1, 2, 4);
+        let repetitions = context.scaled(1, 3, 5);
         // The schedulers look again every second of the paper.
         let tick = (1e6 * second).round();
         let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
         let compare = |folder: &str, title: &str, weights, contenders| {
-            let workload = sleeping(title, context.seed, &twins(weights, context.seed), second);
+            let jobs = draws(context.seed, repetitions, |seed| twins(weights, seed));
+            let workload = sleeping(title, context.seed, &jobs, second);
             context.compare(folder, &workload, &pooled(WORKERS), contenders, repetitions)
         };
         let schedulers = policies(&[("min", &min), ("max", &max), ("fair", "fair")]);
@@ -60,7 +61,7 @@ impl Compared {
         let (name, id, title) = figure;
         let only = only(if name == WEIGHTED { &self.weighted } else { &self.plain }, name);
         let text = format!(
-            "Simulator, WordCount and two Joins arrive at 0, {:.1}, {:.1} and {:.1} s; seed {}, {} repetitions. \
+            "Simulator, WordCount and two Joins arrive at 0, {:.1}, {:.1} and {:.1} s; seeds from {}, {} repetitions, each with lengths of its own. \
              Curves are of the first.",
             1000.0 * second,
             2000.0 * second,

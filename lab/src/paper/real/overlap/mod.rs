@@ -3,9 +3,9 @@
 //!
 //! Not here: the models themselves and the same policies in them (`paper::overlap`).
 
-mod beside_models;
+pub(super) mod beside_models;
 mod figure_4;
-mod policies;
+pub(super) mod policies;
 
 use super::RealContext;
 use crate::paper::Paper;

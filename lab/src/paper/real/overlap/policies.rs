@@ -1,7 +1,8 @@
 //! Section 5: k-LPS, MaxSRPT and SplitSRPT where map-heavy and shuffle-heavy jobs mix.
 
 use super::super::RealContext;
-use super::super::common::{blocks, conditions, faster_than, networked, policies, sleeping, two_stations};
+use super::super::common::{blocks, conditions, draws, networked, policies, sleeping, two_stations};
+use super::super::judging::{Claimed, flow, judged};
 use crate::compare::Comparison;
 use crate::paper::{Block, Claim, Section};
 use gristmill_runtime::cluster::ClusterConfig;
@@ -28,10 +29,9 @@ const POLICIES: [(&str, &str); 4] = [
 ];
 
 /// A stream whose busier station has this load until the last arrival.
-fn jobs_at(context: &RealContext<'_>, load: f64, config: &ClusterConfig) -> Vec<Job> {
-    let jobs = context.scaled(6, 15, 80);
+fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job> {
     let stream = Stream { sizes: Sizes::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
-    let mut drawn = stream.draw(context.seed);
+    let mut drawn = stream.draw(seed);
     for job in &mut drawn {
         job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));
     }
@@ -48,11 +48,11 @@ fn jobs_at(context: &RealContext<'_>, load: f64, config: &ClusterConfig) -> Vec<
 
 pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
     let config = networked(4, 2, NIC);
-    let jobs = jobs_at(context, load, &config);
+    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 5, 8));
+    let jobs = draws(context.seed, repetitions, |seed| jobs_at(count, load, &config, seed));
     let percent = (100.0 * load).round() as u32;
     let name = format!("overlap-load-{percent}");
     let workload = sleeping(&name, context.seed, &jobs, 1.0);
-    let repetitions = context.scaled(1, 3, 5);
     let comparison = context.compare(&name, &workload, &config, policies(&POLICIES), repetitions)?;
     let mut section = Section::new(
         format!("section-5-load-{percent}"),
@@ -62,8 +62,8 @@ pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section
              {MEAN_SECONDS} s, shuffle times those times the cube root of a log-normal ratio (the paper's \
              balanced variant), cut at {LARGEST} means; times between arrivals are such that the busier \
              station has this load until the last arrival; maps sleep, segments are real bytes over {:.0} \
-             MB/s at each of 4 workers; sizes known, seed {}, {repetitions} repetitions.",
-            jobs.len(),
+             MB/s at each of 4 workers; sizes known, seeds from {}, {repetitions} repetitions, each with jobs of its own.",
+            count,
             NIC.get() as f64 / 1e6,
             context.seed
         )],
@@ -74,18 +74,25 @@ pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section
     Ok(section)
 }
 
-fn claims(comparison: &Comparison) -> Vec<Claim> {
-    let claim = |statement: &str, one: &str, other: &str| {
-        let (verdict, evidence) = faster_than(comparison, one, &[other]);
+pub(in crate::paper::real) fn claims(comparison: &Comparison) -> Vec<Claim> {
+    let claim = |statement: &str, claimed: Claimed, one: &str, other: &str| {
+        let (verdict, evidence) = judged(comparison, claimed, (one, &[other]), flow);
         Claim::new("Section 5.2", statement, verdict, evidence)
     };
+    use Claimed::{MuchSmaller, Smaller};
     vec![
-        claim("MaxSRPT has much smaller response times than k-LPS.", "max-srpt", "k-lps"),
-        claim("SplitSRPT has much smaller response times than k-LPS.", "split-srpt", "k-lps"),
-        claim("Where sizes are balanced, MaxSRPT is better than SplitSRPT.", "max-srpt", "split-srpt"),
+        claim("MaxSRPT has much smaller response times than k-LPS.", MuchSmaller, "max-srpt", "k-lps"),
+        claim("SplitSRPT has much smaller response times than k-LPS.", MuchSmaller, "split-srpt", "k-lps"),
+        claim(
+            "Where sizes are balanced, MaxSRPT is better than SplitSRPT.",
+            Smaller,
+            "max-srpt",
+            "split-srpt",
+        ),
         claim(
             "Not in the paper: serving only the first job at the shuffle, as its text can be read, is worse \
              than going on to the next when the first has nothing to fetch.",
+            Smaller,
             "max-srpt",
             "max-srpt head only",
         ),

@@ -1,21 +1,23 @@
 //! The mean sojourn time of maps, MST: by placement, by worker, and what the thesis claims of it.
 
+use super::super::judging::{Claimed, judged};
 use super::Application;
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, RunRecord};
+use crate::paper::judge::{Seen, every, mean_of, paired, percent};
 use crate::paper::{Axis, Cell, Chart, Claim, Column, Series, Table, Verdict};
 use gristmill_scheduler::metrics::{Interval, Metric};
 use std::collections::BTreeMap;
 
 /// Mean seconds from a job's first launch until its last map is in.
-fn sojourn(run: &RunRecord) -> f64 {
-    mean(run.jobs.iter().map(|job| job.maps_done - job.started)).unwrap_or(0.0)
+fn sojourn(run: &RunRecord) -> Option<f64> {
+    mean(run.jobs.iter().map(|job| job.maps_done - job.started))
 }
 
 /// MST of each repetition.
 fn sojourns(comparison: &Comparison, name: &str) -> Vec<f64> {
     let contender = comparison.contenders.iter().find(|contender| contender.name == name);
-    contender.map_or_else(Vec::new, |one| comparison.runs_of(one).into_iter().map(sojourn).collect())
+    contender.map_or_else(Vec::new, |one| comparison.runs_of(one).into_iter().filter_map(sojourn).collect())
 }
 
 /// Speeds of the workers by rank, the fastest first, as summaries count them from 1.
@@ -103,61 +105,29 @@ pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> C
     )
 }
 
-/// Judges "the one's MST is smaller than the other's" by paired differences over repetitions.
-fn smaller(one: &[f64], other: &[f64]) -> (Verdict, String) {
-    let shares: Vec<f64> = one
-        .iter()
-        .zip(other)
-        .filter(|(_, other)| 0.0 < **other)
-        .map(|(one, other)| one / other - 1.0)
-        .collect();
-    let Some(Interval { mean, half_width: Some(half), .. }) = Interval::of(&shares) else {
-        return (Verdict::Open, "too few repetitions for an interval".to_owned());
-    };
-    let words = format!("{:+.1} % (± {:.1})", 100.0 * mean, 100.0 * half);
-    let verdict = if mean + half < 0.0 {
-        Verdict::Holds
-    } else if 0.0 < mean - half {
-        Verdict::Fails
-    } else {
-        Verdict::Open
-    };
-    (verdict, words)
-}
-
 /// Judges by the slow workers' time over that of the fast ones, in each repetition: the fair split's is above 1, and that
-/// of the equilibrium at least twice as near to 1.
-fn together(fair: &[f64], even: &[f64]) -> (Verdict, String) {
-    let (Some(fair), Some(even)) = (Interval::of(fair), Interval::of(even)) else {
-        return (Verdict::Open, "not run".to_owned());
-    };
-    let Some(half) = fair.half_width else {
-        return (Verdict::Open, "too few repetitions for an interval".to_owned());
-    };
-    let [off, even_off] = [&fair, &even].map(|spread| (spread.mean - 1.0).abs());
-    let verdict = if fair.mean + half < 1.0 {
-        Verdict::Fails
-    } else if fair.mean - half <= 1.0 {
-        Verdict::Open
-    } else if even_off < 0.5 * off {
-        Verdict::Holds
-    } else if even_off < off {
-        Verdict::Partly
-    } else {
-        Verdict::Fails
-    };
+/// of the equilibrium at least twice as near to 1. Logarithms, so that both sides of 1 count alike.
+pub(in crate::paper::real) fn together(fair: &[f64], even: &[f64]) -> (Verdict, String) {
+    let [fair, even] = [fair, even].map(|gaps| gaps.iter().map(|gap| gap.ln()).collect::<Vec<f64>>());
+    let (ours, theirs) = (mean_of(&fair), mean_of(&even));
+    let half: Vec<f64> = fair.iter().map(|fair| 0.5 * fair).collect();
+    let negative: Vec<f64> = even.iter().map(|even| -even).collect();
+    // Both ends of the equilibrium's gap are within half of the fair split's.
+    let near = [paired(&half, &even), paired(&half, &negative)].map(|room| Seen::above(&room, 0.0));
+    let seen = [Seen::above(&ours, 0.0), Seen::all(near)];
     let words = format!(
-        "MST on slow over MST on fast workers: fair-split {:.2} (± {half:.2}), m-ep {:.2} (holds if the \
-         first is above 1 and the second at least twice as near to 1).",
-        fair.mean, even.mean
+        "MST on slow workers off that on fast ones: fair-split {}, m-ep {} (holds if the first is later and the second at \
+         least twice as near).",
+        percent(&ours),
+        percent(&theirs)
     );
-    (verdict, words)
+    (every(seen), words)
 }
 
-pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
+pub(in crate::paper::real) fn claims(comparison: &Comparison) -> Vec<Claim> {
     let against_fair = |name: &str, place: &str, statement: &str| {
-        let (verdict, words) = smaller(&sojourns(comparison, name), &sojourns(comparison, "fair-split"));
-        Claim::new(place, statement, verdict, format!("MST of {name} against fair-split: {words}."))
+        let (verdict, words) = judged(comparison, Claimed::Smaller, (name, &["fair-split"]), sojourn);
+        Claim::new(place, statement, verdict, format!("MST: {words}"))
     };
     let mut claims = vec![
         against_fair(
@@ -176,12 +146,12 @@ pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
             "The split of the mixed equilibrium property has a smaller MST than the fair one.",
         ),
     ];
-    let (verdict, words) = smaller(&sojourns(comparison, "m-ep"), &sojourns(comparison, "pull"));
+    let (verdict, words) = judged(comparison, Claimed::Smaller, ("m-ep", &["pull"]), sojourn);
     claims.push(Claim::new(
         "Not in the thesis",
         "A split in advance has a smaller MST than idle slots that pull the next map.",
         verdict,
-        format!("MST of m-ep against pull: {words}."),
+        format!("MST: {words}"),
     ));
     let (verdict, evidence) = together(&gaps(comparison, "fair-split"), &gaps(comparison, "m-ep"));
     claims.push(Claim::new(
@@ -202,19 +172,14 @@ mod tests {
     fn ending_together_is_judged_by_the_interval_and_by_the_side() {
         let judge = |fair: &[f64], even: &[f64]| together(fair, even).0;
         assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.05, 1.06, 1.04]), Verdict::Holds);
-        assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.15, 1.16, 1.14]), Verdict::Partly);
+        assert_eq!(
+            judge(&[1.2, 1.21, 1.19], &[1.15, 1.16, 1.14]),
+            Verdict::Fails,
+            "nearer, not twice as near"
+        );
         assert_eq!(judge(&[1.2, 1.21, 1.19], &[0.7, 0.71, 0.69]), Verdict::Fails);
         assert_eq!(judge(&[0.8, 0.81, 0.79], &[1.0, 1.0, 1.0]), Verdict::Fails, "the slow ones end earlier");
         assert_eq!(judge(&[0.9, 1.3, 1.1], &[1.0, 1.0, 1.0]), Verdict::Open);
         assert_eq!(judge(&[1.2], &[1.0]), Verdict::Open, "one repetition has no interval");
-    }
-
-    #[test]
-    fn a_smaller_sojourn_time_is_judged_by_the_interval_of_paired_differences() {
-        let judge = |one: &[f64], other: &[f64]| smaller(one, other).0;
-        assert_eq!(judge(&[8.0, 8.1, 7.9], &[10.0, 10.0, 10.0]), Verdict::Holds);
-        assert_eq!(judge(&[12.0, 12.1, 11.9], &[10.0, 10.0, 10.0]), Verdict::Fails);
-        assert_eq!(judge(&[9.0, 11.0, 10.0], &[10.0, 10.0, 10.0]), Verdict::Open);
-        assert_eq!(judge(&[8.0], &[10.0]), Verdict::Open, "one repetition has no interval");
     }
 }
