@@ -135,7 +135,10 @@ impl Run {
             false => "with its policies as they run on a live cluster",
         };
         let same = match self.real {
-            true => "Another run gives other times; the jobs, their arrivals and their data are the same.",
+            true => {
+                "Another run gives other times; the jobs, their arrivals and their data are the same. Repetitions \
+                     meet jobs of their own."
+            }
             false => "The same command gives the same numbers.",
         };
         let mut lead = vec![
@@ -148,6 +151,12 @@ impl Run {
              only a curve, its claim is judged. *Reference* is an independent implementation of the paper's model. \
              Every chart and table can be had as a file."
                 .replace('*', ""),
+            "A number agrees if the 95 % interval of its difference from the other one holds 0, widened by the rounding of \
+             what is printed; it agrees in part if only a stated difference of the models explains it. So of twenty \
+             numbers that are right one is expected to differ. What was put in is marked as input and not counted. A \
+             claim about samples holds if intervals show it, fails if they show the contrary, and stays open otherwise; \
+             where a word such as \"much\" needs a limit, the claim says which."
+                .to_owned(),
         ];
         for failure in &self.failures {
             lead.push(format!("`{}` is missing: {}", failure.name, failure.error));
