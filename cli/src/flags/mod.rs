@@ -86,9 +86,12 @@ pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
     flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
 }
 
+/// What policies know of sizes unless told otherwise, on real clusters and simulated ones.
+pub const DEFAULT_ESTIMATOR: &str = "history";
+
 /// The estimator of a flag or the settings, or the default.
 pub fn estimator(flag: Option<&String>, settings: &Settings) -> String {
-    flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| "history".to_owned())
+    flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| DEFAULT_ESTIMATOR.to_owned())
 }
 
 /// Pools and their weights, of the flag or the settings; none: any pool is welcome.

@@ -2,8 +2,10 @@
 
 use super::model::{SimulatedMachine, SimulatedSystem};
 use gristmill_scheduler::metrics::{JobRecord, JobTimes};
+use gristmill_scheduler::sim::cluster::TaskCounts;
 use gristmill_scheduler::sim::{cluster, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
+use gristmill_scheduler::workload::Job;
 
 /// A job that is over, in seconds and slot-seconds whatever the model counts in.
 pub struct EndedJob {
@@ -48,7 +50,8 @@ impl SimulatedSystem<'_> {
             }
             SimulatedMachine::Cluster { config, .. } => {
                 let config = cluster::Config { seed, ..(**config).clone() };
-                let times = cluster::alone(&config, self.jobs(seed));
+                let count = |job: &Job| self.steps().add(TaskCounts::of(&config, job).all() as u64);
+                let times = cluster::alone(&config, self.jobs(seed).inspect(count));
                 times.map_err(|error| self.judge("each job alone", seed, &error))?
             }
         };

@@ -1,5 +1,6 @@
 //! What the simulated jobs run on: machines, workers, slots, network.
 
+use crate::flags::DEFAULT_ESTIMATOR;
 use crate::number_table::NumberTable;
 use crate::usage::usage;
 use clap::Args;
@@ -41,14 +42,16 @@ pub struct MachineFlags {
     /// Seconds until the first byte of a transfer (cluster model)
     #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
     pub latency: f64,
-    /// Longest task into which a job without tasks of its own is cut, in seconds (cluster model) [default: one task]
+    /// Longest task into which the work of a job without tasks of its own is cut, in seconds (cluster model)
+    /// [default: 1]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub task_length: Option<f64>,
     /// Which worker gets a task (cluster model)
     #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
     pub placement: String,
-    /// What policies know of sizes (cluster model)
-    #[arg(long, value_name = "ESTIMATOR", default_value = "oracle")]
+    /// How policies learn how large jobs are, as in `compare` unless told otherwise (cluster model; in the others they
+    /// know it exactly, as by `oracle`)
+    #[arg(long, value_name = "ESTIMATOR", default_value = DEFAULT_ESTIMATOR)]
     pub estimator: String,
 }
 
@@ -56,6 +59,8 @@ pub struct MachineFlags {
 const WORKERS_MAX: u32 = 1_000_000;
 /// Workers of the cluster unless told otherwise.
 const WORKERS: u32 = 10;
+/// Longest task into which work is cut unless told otherwise, in seconds: a slot of the slotted model.
+const TASK_SECONDS: f64 = 1.0;
 /// Slots of one worker.
 const SLOTS_MAX: u32 = 10_000;
 
@@ -103,11 +108,9 @@ impl MachineFlags {
         }
         config.network.lanes = self.lanes;
         config.network.latency = self.latency;
-        if let Some(seconds) = self.task_length {
-            if !(seconds.is_finite() && 0.0 < seconds) {
-                return Err(usage(format!("--task-length {seconds} must be a number above 0")));
-            }
-            config.task_seconds = seconds;
+        config.task_seconds = self.task_length.unwrap_or(TASK_SECONDS);
+        if !(config.task_seconds.is_finite() && 0.0 < config.task_seconds) {
+            return Err(usage(format!("--task-length {} must be a number above 0", config.task_seconds)));
         }
         Ok(config)
     }

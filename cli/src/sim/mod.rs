@@ -1,7 +1,8 @@
 //! `sim`: policies on simulated jobs and machines.
 //!
 //! Flags here; what they mean in `source` (jobs), `model` (one run), `machines` (the simulated cluster); what comes out
-//! in `output`, `plot` and `perfetto`. Not here: simulators and policies, which are the scheduler's.
+//! in `output`, `plot` and `perfetto`, how far it is in `progress`. Not here: simulators and policies, which are the
+//! scheduler's.
 
 mod ended;
 mod list;
@@ -10,6 +11,7 @@ mod model;
 mod output;
 mod perfetto;
 mod plot;
+mod progress;
 mod source;
 
 use crate::files::write_whole;
@@ -105,7 +107,7 @@ struct OutputFlags {
     /// Compare the total flow time with one that no schedule can beat (fluid and slotted models)
     #[arg(long)]
     bound: bool,
-    /// Refuse jobs that ask for as much as a station can do, or more
+    /// Refuse jobs that do not show a steady state: whose load at a station is not below 1 with 95 %
     #[arg(long)]
     steady: bool,
     /// Borders between the sizes of jobs, in seconds that they take alone, by which slowdown is shown
@@ -129,6 +131,19 @@ impl OutputFlags {
     /// Whether anything is written that has metrics besides those of the table.
     fn has_all_metrics(&self) -> bool {
         self.json || self.csv.is_some() || self.plot.is_some()
+    }
+}
+
+impl SimCommand {
+    /// Runs in all: one for each policy and seed.
+    fn runs(&self) -> u64 {
+        split_list(&self.policy).len() as u64 * u64::from(self.seeds)
+    }
+
+    /// Whether anything is made of what jobs take alone.
+    fn needs_alone(&self, metrics: Option<&[Metric]>) -> bool {
+        let shown = metrics.is_none_or(|metrics| metrics.iter().any(|metric| metric.needs_alone()));
+        shown || self.output.has_all_metrics()
     }
 }
 
@@ -157,8 +172,15 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
         system.policy(policy)?;
     }
     let seeds: Vec<u64> = (0..u64::from(flags.seeds)).map(|place| flags.seed.saturating_add(place)).collect();
-    let alone = alone_times(&system, flags, metrics.as_deref(), &seeds)?;
-    let runs = run_all(&system, flags, &policies, seeds.iter().copied().zip(&alone).collect())?;
+    let metrics = metrics.as_deref();
+    let unit = if flags.model == SimModel::Cluster { "tasks" } else { "jobs" };
+    let expected = || system.steps_of_runs(flags, flags.needs_alone(metrics));
+    let work = || {
+        let alone = alone_times(&system, flags.needs_alone(metrics), &seeds)?;
+        run_all(&system, flags, &policies, seeds.iter().copied().zip(&alone).collect())
+    };
+    let runs = progress::watched(system.steps(), unit, expected, work)?;
+    system.remark_in_place();
     if let Some(path) = &flags.output.trace {
         let events = system.trace(&policies[0], flags.seed)?;
         write_whole(path, |file| Ok(serde_json::to_writer(file, &events)?))?;
@@ -169,7 +191,7 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     }
     let text = match flags.output.json {
         true => output::json(flags, &system, &seeds, &runs)?,
-        false => output::table(metrics.as_deref(), &runs),
+        false => output::table(metrics, &runs),
     };
     stdout_text(&text)?;
     Ok(exit::OK)
@@ -215,14 +237,8 @@ fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metr
 }
 
 /// What jobs take alone, seed by seed, if anything is made of it.
-fn alone_times(
-    system: &SimulatedSystem<'_>,
-    flags: &SimCommand,
-    metrics: Option<&[Metric]>,
-    seeds: &[u64],
-) -> anyhow::Result<Vec<AloneTimes>> {
-    let needed = metrics.is_none_or(|metrics| metrics.iter().any(|metric| metric.needs_alone()));
-    if !needed && !flags.output.has_all_metrics() {
+fn alone_times(system: &SimulatedSystem<'_>, needed: bool, seeds: &[u64]) -> anyhow::Result<Vec<AloneTimes>> {
+    if !needed {
         return Ok(seeds.iter().map(|_| AloneTimes::Unknown).collect());
     }
     paper::each(seeds, |&seed| system.alone(seed)).into_iter().collect()

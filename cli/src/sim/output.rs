@@ -89,6 +89,7 @@ pub fn json(
         "model": flags.model.system().name(),
         "workload": flags.workload,
         "capacity": capacity,
+        "cluster": system.described(),
         "seeds": seeds,
         "percentile_error": if exact { 0.0 } else { SKETCH_ERROR },
         "metrics": declared,

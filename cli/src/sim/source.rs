@@ -74,6 +74,8 @@ pub struct SimulatedJobs {
     kind: Origin,
     scale: Scale,
     jobs_max: usize,
+    /// What bytes cost in a trace that tells no tasks.
+    costs: Option<Costs>,
 }
 
 enum Origin {
@@ -89,11 +91,12 @@ impl SimulatedJobs {
         if flags.jobs == Some(0) {
             return Err(usage("--jobs must be at least 1".to_owned()));
         }
-        let source = |kind: Origin| SimulatedJobs {
+        let source = |kind: Origin, costs: Option<Costs>| SimulatedJobs {
             name: name.to_owned(),
             kind,
             scale,
             jobs_max: flags.jobs.unwrap_or(usize::MAX),
+            costs,
         };
         let path = Path::new(name);
         let format = flags.format.map(Format::from).or_else(|| Format::of_name(name));
@@ -102,7 +105,7 @@ impl SimulatedJobs {
                 return Err(usage(format!("{name}: its ending tells no format; name one with --format")));
             }
             let generator = workload::by_name(name).map_err(|error| usage(error.to_string()))?;
-            return Ok(source(Origin::Generator(generator)));
+            return Ok(source(Origin::Generator(generator), None));
         };
         let reading = Reading { costs: flags.costs(machines)?, scale, skipped_max: flags.skip };
         let trace = workload::read(format, &read_text(path)?, &reading)
@@ -110,7 +113,8 @@ impl SimulatedJobs {
         if let Some(first) = trace.first_skipped {
             say!("{name}: skipped {} line(s) that could not be read, the first: {first}", trace.skipped);
         }
-        Ok(source(Origin::File(trace.jobs)))
+        let costs = (format == Format::Swim).then_some(reading.costs);
+        Ok(source(Origin::File(trace.jobs), costs))
     }
 
     /// As typed.
@@ -121,6 +125,19 @@ impl SimulatedJobs {
     /// Whether every seed gives the same jobs.
     pub fn is_fixed(&self) -> bool {
         matches!(self.kind, Origin::File(_))
+    }
+
+    /// The factor on bytes by which a trace that tells only bytes has at most so many tasks, short and rounded down;
+    /// `None` for other workloads, and where no factor makes them so few.
+    pub fn bytes_factor(&self, tasks_max: f64) -> Option<f64> {
+        let (Origin::File(jobs), Some(costs)) = (&self.kind, &self.costs) else { return None };
+        let jobs = &jobs[..jobs.len().min(self.jobs_max)];
+        let tasks =
+            |factor: f64| jobs.iter().map(|job| workload::swim_tasks(job, costs, factor)).sum::<f64>();
+        // From tenths down, in short numbers.
+        let factors =
+            (0..12).flat_map(|power| [5, 2, 1].map(|digit| f64::from(digit) / 10_f64.powi(power + 1)));
+        factors.into_iter().find(|&factor| tasks(factor) <= tasks_max)
     }
 
     /// The jobs of a run.
@@ -143,6 +160,11 @@ impl SimulatedJobs {
 }
 
 impl JobsFlags {
+    /// The factor on bytes.
+    pub fn scale_bytes(&self) -> f64 {
+        self.scale_bytes
+    }
+
     fn costs(&self, machines: &MachineFlags) -> anyhow::Result<Costs> {
         let size = |flag: &str, text: &str| match parse_bytes(text) {
             Ok(0) => Err(usage(format!("{flag} must be at least 1"))),

@@ -264,17 +264,95 @@ fn a_workload_with_a_mistake_is_refused_with_line_and_field() {
         .expect_words(&["line 3: `speed` is `0`"]);
 }
 
+/// So many jobs a second apart, each with this much map and shuffle, in seconds.
+fn a_second_apart(jobs: u32, map: f64, shuffle: f64) -> String {
+    let row = |second: u32| format!("{second},{map},{shuffle}\n");
+    std::iter::once("arrival,map,shuffle\n".to_owned()).chain((0..jobs).map(row)).collect()
+}
+
 #[test]
-fn a_load_without_steady_state_is_refused_if_one_is_asked_for() {
+fn queues_are_said_to_grow_where_enough_jobs_show_it_and_not_where_they_do_not() {
     let sandbox = Sandbox::new();
-    let jobs = sandbox.write("jobs.csv", "arrival,map,shuffle\n0,1,3\n2,1,3\n4,1,3\n");
-    sandbox
-        .run(["sim", "--workload", &jobs, "--steady"])
-        .expect_code(4)
-        .expect_words(&["load at the shuffle station is 1.500", "no steady state"]);
-    let run = sandbox.run_well(["sim", "--workload", &jobs]);
-    assert!(run.stderr.contains("queues grow"), "{}", run.stderr);
-    sandbox.run_well(["sim", "--workload", &jobs, "--steady", "--scale-load", "0.5"]);
+    let run = |jobs: u32, shuffle: f64, flags: &[&str]| {
+        let jobs = sandbox.write("jobs.csv", &a_second_apart(jobs, 0.1, shuffle));
+        sandbox.run([&["sim", "--workload", &jobs][..], flags].concat())
+    };
+    let grown = run(60, 1.5, &[]).expect_code(0);
+    let words = "shuffle station is 1.500 (1.500 to 1.500 with 95 %): queues grow";
+    assert!(grown.stderr.contains(words), "{}", grown.stderr);
+    for (jobs, shuffle) in [(60, 0.9), (3, 1.5)] {
+        let finished = run(jobs, shuffle, &[]).expect_code(0);
+        assert!(!finished.stderr.contains("queues"), "{jobs} jobs: {}", finished.stderr);
+    }
+    let refused = run(60, 1.5, &["--steady"]).expect_code(4);
+    refused.expect_words(&["shuffle station is 1.500", "no steady state"]);
+    run(60, 0.9, &["--steady"]).expect_code(0);
+    run(60, 1.5, &["--steady", "--scale-load", "0.5"]).expect_code(0);
+    run(3, 0.1, &["--steady"]).expect_code(4).expect_words(&["3 jobs are too few", "at least 51"]);
+}
+
+#[test]
+fn table_without_tasks_is_cut_into_tasks_of_a_length_that_is_said() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("jobs.csv", "arrival,map,shuffle\n0,30,10\n1,5,3\n2,40,1\n3,2,8\n4,10,10\n");
+    let run = |flags: &[&str]| {
+        let sim = ["sim", "--model", "cluster", "--workers", "4", "--policy", "fair,split-srpt", "--json"];
+        let finished = sandbox.run_well([&sim[..], &["--workload", &jobs], flags].concat());
+        let json = finished.json();
+        let flow = |policy: usize| json["policies"][policy]["metrics"]["flow"]["mean"].as_f64().unwrap();
+        (finished.stderr.clone(), json["cluster"].clone(), [flow(0), flow(1)])
+    };
+    let (said, cluster, [fair, split]) = run(&[]);
+    for words in
+        ["5 of 5 job(s) have work and no tasks", "of 1 s at most", "5 of 5 job(s) shuffle and have no"]
+    {
+        assert!(said.contains(words), "{words} not in {said}");
+    }
+    assert_eq!(
+        (cluster["task_length"].as_f64(), cluster["estimator"].as_str()),
+        (Some(1.0), Some("history"))
+    );
+    assert!((fair - split).abs() > 0.1, "the shuffle is there, and is shared differently: {fair}, {split}");
+    let (said, cluster, _) = run(&["--task-length", "100"]);
+    assert!(said.contains("tasks of 100 s at most"), "{said}");
+    assert_eq!(cluster["task_length"].as_f64(), Some(100.0));
+    assert!(said.contains("% of the shuffled bytes cost nothing"), "one map and one fetch each: {said}");
+}
+
+#[test]
+fn tasks_that_cannot_be_meant_are_refused() {
+    let sandbox = Sandbox::new();
+    let run = |jobs: &str, flags: &[&str]| {
+        let jobs = sandbox.write("jobs.csv", jobs);
+        sandbox.run([&["sim", "--model", "cluster", "--workload", &jobs], flags].concat())
+    };
+    run("shuffle\n3\n", &[]).expect_code(4).expect_words(&["job 0", "not 0 for a job without maps"]);
+    let own = "maps,reduces,shuffle\n2x1,1,3\n";
+    run(own, &[]).expect_code(0);
+    run(own, &["--task-length", "2"]).expect_code(2).expect_words(&["--task-length 2 would cut nothing"]);
+    run("map\n1\n", &["--task-length", "0"]).expect_code(2).expect_words(&["--task-length 0"]);
+}
+
+/// The runs are refused for want of a steady state, so that nothing is simulated.
+#[test]
+fn tens_of_millions_of_tasks_are_told_before_the_first_run_with_the_flags_that_make_fewer() {
+    let sandbox = Sandbox::new();
+    let run = |name: &str, text: &str, more: &[&str]| {
+        let jobs = sandbox.write(name, text);
+        let flags = ["sim", "--model", "cluster", "--steady", "--policy", "fifo,fair", "--workload", &jobs];
+        sandbox.run([&flags[..], more].concat()).expect_code(4).stderr.clone()
+    };
+    let table = "arrival,map\n0,5\n1,40000000\n";
+    let said = run("jobs.csv", table, &[]);
+    assert!(said.contains("40 million tasks in each of 2 run(s)"), "{said}");
+    assert!(said.contains("for a million at most, --task-length 41 or --jobs 1"), "{said}");
+    let said = run("jobs.csv", table, &["--task-length", "41"]);
+    assert!(!said.contains("million"), "as advised: {said}");
+    let trace = "a\t0\t0\t1000000\t0\t0\nb\t1\t1\t2e15\t0\t0\n";
+    let said = run("day.tsv", trace, &[]);
+    assert!(said.contains("30 million tasks") && said.contains("--scale-bytes 0.02 or --jobs 1"), "{said}");
+    let said = run("day.tsv", trace, &["--scale-bytes", "0.02"]);
+    assert!(!said.contains("million"), "as advised: {said}");
 }
 
 #[test]

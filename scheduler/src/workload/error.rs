@@ -122,6 +122,8 @@ pub enum WorkloadError {
         line: u64,
         /// Tasks of one workload.
         limit: usize,
+        /// How many there are in all, where the bytes of a trace tell; they would have to be so much fewer.
+        needed: Option<f64>,
     },
     /// A factor or cost that is no number above 0.
     Setting {
@@ -152,17 +154,31 @@ impl fmt::Display for WorkloadError {
                 write!(f, "There is {}", known.join(", "))
             }
             WorkloadError::Toml { source } => write!(f, "{}", source.to_string().trim_end()),
-            WorkloadError::Tasks { line, limit } => {
-                write!(
-                    f,
-                    "line {line}: with this job there are more than {limit} tasks; larger splits make fewer"
-                )
+            WorkloadError::Tasks { line, limit, needed } => {
+                write!(f, "line {line}: with this job there are more than {limit} tasks")?;
+                match needed {
+                    Some(needed) => write!(
+                        f,
+                        ", and {needed:.1e} in all; {} times the bytes make few enough (scale-bytes), or splits and \
+                         partitions as much larger",
+                        rounded_down(*limit as f64 / needed)
+                    ),
+                    None => {
+                        f.write_str("; give fewer, or work without tasks, which is cut when it is simulated")
+                    }
+                }
             }
             WorkloadError::Setting { name, value } => {
                 write!(f, "`{name}` is {value}, which is not a finite number above 0")
             }
         }
     }
+}
+
+/// A number below 1 of one digit that is not above this one.
+fn rounded_down(number: f64) -> f64 {
+    let inverse_step = 10_f64.powf((-number.log10()).ceil());
+    (number * inverse_step).floor() / inverse_step
 }
 
 impl std::error::Error for WorkloadError {}

@@ -6,6 +6,7 @@ pub mod asrpt;
 pub mod catalogue;
 pub mod deadlines;
 mod error;
+mod load;
 pub mod mix;
 pub mod overlap;
 pub mod pairs;
@@ -19,8 +20,10 @@ pub mod table;
 use crate::station::PerStation;
 pub use catalogue::{Generator, by_name, catalogue};
 pub use error::{BadLine, LineError, LoadError, WorkloadError};
+pub use load::{Growth, LOAD_JOBS_MIN, OfferedLoad, offered_load};
 pub use read::{Format, Reading, Trace, read};
-pub use scale::{Costs, Scale, offered_load};
+pub use scale::{Costs, Scale};
+pub use swim::swim_tasks;
 
 /// A job of a workload, for every simulator: the fluid model reads `work` of map and shuffle, the slotted one whole
 /// units of map and of each reduce, the cluster every task. Times in seconds (slots, in the slotted model).

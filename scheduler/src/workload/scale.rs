@@ -1,7 +1,7 @@
 //! Makes a workload denser, faster or heavier, and says what its bytes cost.
 
 use super::{Job, WorkloadError};
-use crate::station::{PerStation, Station};
+use crate::station::Station;
 
 /// Factors on a workload; 1 changes nothing.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -105,20 +105,10 @@ fn above_zero(settings: &[(&'static str, f64)]) -> Result<(), WorkloadError> {
     }
 }
 
-/// The part of each station's capacity that these jobs ask for while they arrive: work of all but the last, for the
-/// time from the first arrival to the last. `None` if they all arrive at once.
-#[must_use]
-pub fn offered_load(jobs: &[Job], capacity: PerStation<f64>) -> Option<PerStation<f64>> {
-    let (last, before) = jobs.split_last()?;
-    let span = last.arrival - before.first()?.arrival;
-    let load =
-        |station: Station| before.iter().map(|job| job.work[station]).sum::<f64>() / capacity[station] / span;
-    (0.0 < span).then(|| PerStation::by(load))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::station::PerStation;
 
     fn job() -> Job {
         Job {
@@ -175,16 +165,5 @@ mod tests {
         }
         assert_eq!(Scale::default().validate(), Ok(()));
         assert_eq!(Costs::default().validate(), Ok(()));
-    }
-
-    #[test]
-    fn the_load_is_the_work_that_arrives_for_the_time_until_the_last_arrival() {
-        let at = |arrival: f64| Job { arrival, work: PerStation::new(2.0, 1.0, 0.0), ..Job::default() };
-        assert_eq!(
-            offered_load(&[at(0.0), at(3.0), at(4.0)], PerStation::new(2.0, 1.0, 1.0)),
-            Some(PerStation::new(0.5, 0.5, 0.0))
-        );
-        assert_eq!(offered_load(&[at(1.0), at(1.0)], PerStation::all(1.0)), None);
-        assert_eq!(offered_load(&[], PerStation::all(1.0)), None);
     }
 }

@@ -12,10 +12,10 @@ use crate::station::PerStation;
 /// Columns of a line that are read.
 const COLUMNS: usize = 6;
 
-pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
+pub(super) fn read(text_of_all: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
     let mut trace = Trace::default();
     let mut tasks = 0_usize;
-    for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+    for (line, text) in (1..).zip(text_of_all.lines()).filter(|(_, text)| !text.trim().is_empty()) {
         let sizes = SwimSizes::read(text);
         let job = match sizes {
             Err(error) => Err(error),
@@ -24,7 +24,8 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
                 // Checked before they are made: a wrong number of bytes must not take all memory.
                 tasks = tasks.saturating_add(sizes.tasks(&reading.costs));
                 if TASKS_MAX < tasks {
-                    return Err(WorkloadError::Tasks { line, limit: TASKS_MAX });
+                    let needed = Some(tasks_of_all(text_of_all, reading));
+                    return Err(WorkloadError::Tasks { line, limit: TASKS_MAX, needed });
                 }
                 Ok(sizes.job(&reading.costs, reading.scale.bytes))
             }
@@ -34,7 +35,13 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
     Ok(trace)
 }
 
-/// What a line says.
+/// The tasks of all lines that can be read.
+fn tasks_of_all(text: &str, reading: &Reading) -> f64 {
+    let sizes = text.lines().filter_map(|line| SwimSizes::read(line).ok());
+    sizes.map(|sizes| sizes.times(reading.scale.bytes).tasks(&reading.costs) as f64).sum()
+}
+
+/// What a line tells.
 struct SwimSizes<'a> {
     name: &'a str,
     arrival: f64,
@@ -111,6 +118,14 @@ impl<'a> SwimSizes<'a> {
             ..Job::default()
         }
     }
+}
+
+/// How many tasks a job of such a trace would have with so many times the bytes.
+#[must_use]
+pub fn swim_tasks(job: &Job, costs: &Costs, factor: f64) -> f64 {
+    let [input, shuffle] = [job.input_bytes * factor, job.shuffle_bytes * factor];
+    let sizes = SwimSizes { name: "", arrival: 0.0, input, shuffle, output: 0.0 };
+    sizes.tasks(costs) as f64
 }
 
 /// How many pieces of this size there are, one at least.

@@ -205,7 +205,7 @@ impl Builder {
             None => Ok(Vec::new()),
             Some(lengths) => {
                 let list = lengths.list(field, TASKS_MAX - self.tasks).map_err(bad)?;
-                let list = list.ok_or(WorkloadError::Tasks { line, limit: TASKS_MAX })?;
+                let list = list.ok_or(WorkloadError::Tasks { line, limit: TASKS_MAX, needed: None })?;
                 self.tasks += list.len();
                 Ok(list)
             }

@@ -126,6 +126,26 @@ fn a_swim_line_becomes_maps_of_a_split_and_reduces_of_a_partition() {
 }
 
 #[test]
+fn swim_trace_of_too_many_tasks_is_refused_with_the_factor_that_makes_few_enough() {
+    let line = |arrival: u32| format!("job\t{arrival}\t0\t1e15\t0\t0\n");
+    let text: String = (0..40).map(line).collect();
+    let read = |bytes: f64| {
+        let scale = Scale { bytes, ..Scale::default() };
+        read(Format::Swim, &text, &Reading { scale, ..Reading::default() })
+    };
+    let error = read(1.0).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "line 7: with this job there are more than 100000000 tasks, and 6.0e8 in all; 0.1 times the bytes make few \
+         enough (scale-bytes), or splits and partitions as much larger"
+    );
+    let jobs = read(1e-4).unwrap().jobs;
+    let tasks = |factor: f64| jobs.iter().map(|job| swim_tasks(job, &Costs::default(), factor)).sum::<f64>();
+    assert_eq!(tasks(1.0), 40.0 * jobs[0].maps.len() as f64);
+    assert_eq!(tasks(1e-9), 40.0, "a job has a map");
+}
+
+#[test]
 fn scaled_bytes_of_a_swim_line_make_fewer_tasks() {
     let scale = Scale { bytes: 0.5, ..Scale::default() };
     let text = "job\t0\t0\t268435456\t536870912\t0\n";

@@ -3,7 +3,8 @@
 use crate::ids::WorkerId;
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::sim::SimError;
-use crate::sim::cluster::{Config, SECONDS_MAX, TASKS_MAX};
+use crate::sim::cluster::tasks::{TaskCounts, cut, shuffled_bytes};
+use crate::sim::cluster::{Config, SECONDS_MAX};
 use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Time};
 use crate::workload::Job;
@@ -59,18 +60,15 @@ pub(super) fn prepare(
     before: f64,
 ) -> Result<(LiveJob, JobSpec), SimError> {
     check(index, &job, before)?;
-    // Seconds of the whole network are as good as bytes if there is a limit.
     let rate = config.network.in_rate.min(config.network.out_rate) * config.workers.len() as f64;
-    let mut bytes = job.shuffle_bytes;
-    if bytes == 0.0 && rate.is_finite() {
-        bytes = job.work[Station::Shuffle] * rate;
+    let bytes = shuffled_bytes(config, &job);
+    let counts = TaskCounts::of(config, &job);
+    if 0.0 < bytes && counts.maps == 0.0 {
+        let wanted = "0 for a job without maps to put it out";
+        return Err(SimError::Job { index, field: "shuffle_bytes", value: bytes, wanted });
     }
-    let maps = cut(index, "maps", job.maps, job.work[Station::Map], config.task_seconds)?;
-    let mut reduces = cut(index, "reduces", job.reduces, job.work[Station::Reduce], config.task_seconds)?;
-    if reduces.is_empty() && 0.0 < bytes {
-        // Models have jobs of map and shuffle only; here somebody must fetch, and does nothing with it.
-        reduces = vec![0.0; config.workers.len().min(maps.len())];
-    }
+    let maps = cut(index, "maps", job.maps, job.work[Station::Map], counts.maps)?;
+    let reduces = cut(index, "reduces", job.reduces, job.work[Station::Reduce], counts.reduces)?;
     let segments = maps.len() as f64 * reduces.len() as f64;
     let segment = if 0.0 < segments { bytes / segments } else { 0.0 };
     let seconds = if rate.is_finite() { bytes / rate } else { job.work[Station::Shuffle] };
@@ -142,30 +140,4 @@ fn check(index: u64, job: &Job, before: f64) -> Result<(), SimError> {
     within("shuffle_bytes", job.shuffle_bytes, BYTES_MAX, BYTES)?;
     within("weight", job.weight, f64::MAX, "a finite number, at least 0")?;
     job.deadline.map_or(Ok(()), |deadline| within("deadline", deadline, SECONDS_MAX, SECONDS))
-}
-
-/// The tasks as given, or the work cut into equal ones of this length at most.
-fn cut(
-    index: u64,
-    field: &'static str,
-    tasks: Vec<f64>,
-    work: f64,
-    seconds: f64,
-) -> Result<Vec<f64>, SimError> {
-    let count = if tasks.is_empty() {
-        (work / seconds).ceil().max(f64::from(work > 0.0))
-    } else {
-        tasks.len() as f64
-    };
-    if TASKS_MAX as f64 <= count {
-        return Err(SimError::Job { index, field, value: count, wanted: "fewer than 1e8 tasks" });
-    }
-    if !tasks.is_empty() || count == 0.0 {
-        return Ok(tasks);
-    }
-    let length = work / count;
-    if SECONDS_MAX < length {
-        return Err(SimError::Job { index, field, value: length, wanted: "tasks of at most 1e9 seconds" });
-    }
-    Ok(vec![length; count as usize])
 }

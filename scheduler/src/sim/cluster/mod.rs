@@ -24,6 +24,7 @@ mod network;
 mod pieces;
 mod processors;
 mod random;
+mod tasks;
 mod timers;
 
 pub use alone::alone;
@@ -41,6 +42,8 @@ use crate::station::PerStation;
 use crate::units::Time;
 use crate::workload::Job;
 pub use processors::SystemWork;
+
+pub use tasks::TaskCounts;
 
 /// Most live jobs by default; a policy or a placement that cannot carry the load ends here.
 pub const JOBS_MAX_DEFAULT: usize = 100_000;
@@ -115,7 +118,8 @@ pub struct Config {
     pub request_bytes: f64,
     /// Of the drawn service times.
     pub seed: u64,
-    /// Longest map and reduce into which a job is cut that comes without tasks, in seconds; infinite for one each.
+    /// Longest map and reduce into which a job is cut that comes without tasks, in seconds; infinite for one each. See
+    /// [`TaskCounts`].
     pub task_seconds: f64,
     /// Limits of the core. Its network is overwritten by the one above.
     pub core: CoreConfig,
@@ -210,6 +214,8 @@ pub struct ClusterSummary {
     pub tasks: u64,
     /// Segments that were fetched, empty ones and those read in place not counted.
     pub segments: u64,
+    /// Bytes that were fetched from other workers, and those that were read in place, at no cost.
+    pub shuffled: [f64; 2],
     /// Calls of the core.
     pub instants: u64,
     /// When the last job ended, in seconds.

@@ -87,6 +87,8 @@ impl<'a> Engine<'a> {
         let id = map.task.job;
         let Some(job) = self.jobs.get(&id) else { return };
         if from == to || self.network.is_instant() {
+            let homes = job.homes.get(&to).map_or(0, Vec::len);
+            self.done.summary.shuffled[usize::from(from == to)] += job.segment * homes as f64;
             return self.arrives(map, to, from != to);
         }
         // A partition that has moved finds some of its segments where others are at home.
@@ -95,6 +97,7 @@ impl<'a> Engine<'a> {
         let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
         self.done.summary.segments += partitions as u64;
         let bytes = job.segment * partitions as f64;
+        self.done.summary.shuffled[0] += bytes;
         self.network.offer(map, place_of(from) as u32, place_of(to) as u32, bytes);
     }
 

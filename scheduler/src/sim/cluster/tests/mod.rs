@@ -217,6 +217,27 @@ fn work_without_tasks_is_cut_and_a_shuffle_without_reduces_gets_homes() {
     assert_eq!(seen.records[0].work, [12.0, 2.0, 0.0]);
     // 40 bytes in all; each worker has half and needs half of the other's.
     assert!((ends(&seen)[0] - 4.0).abs() < 1e-6, "{:?}", seen.records);
+    assert_eq!(seen.summary.shuffled, [20.0, 20.0]);
+}
+
+/// A worker takes in 10 bytes a second; tasks are 3 s long at most, and there are 4 workers.
+#[test]
+fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_workers_at_most() {
+    let mut config = unified(4, 1);
+    config.task_seconds = 3.0;
+    config.network = NetworkConfig { in_rate: 10.0, out_rate: 20.0, ..NetworkConfig::default() };
+    let count = |bytes: f64, reduces: &[f64]| {
+        let counts = TaskCounts::of(&config, &Job { shuffle_bytes: bytes, ..job(0.0, &[1.0], reduces) });
+        (counts.reduces, counts.fetch_only, counts.cut)
+    };
+    assert_eq!(count(0.0, &[]), (0.0, false, false), "nothing to fetch");
+    assert_eq!(count(30.0, &[]), (1.0, true, false));
+    assert_eq!(count(31.0, &[]), (2.0, true, false));
+    assert_eq!(count(1e9, &[]), (4.0, true, false));
+    assert_eq!(count(1e9, &[0.0, 0.0]), (2.0, false, false), "it has reduces of its own");
+    let work = Job { work: PerStation::new(7.0, 0.0, 2.0), ..Job::default() };
+    let counts = TaskCounts::of(&config, &work);
+    assert_eq!((counts.maps, counts.reduces, counts.cut), (3.0, 1.0, true));
 }
 
 #[test]
@@ -245,6 +266,12 @@ fn bad_settings_and_jobs_are_named() {
         &config(|c| c.task_seconds = 1e-9),
         &[Job { work: PerStation::new(1.0, 0.0, 0.0), ..Job::default() }],
         "maps",
+    );
+    let nothing_put_out = Job { shuffle_bytes: 5.0, ..job(0.0, &[], &[1.0]) };
+    refuse(
+        &config(|_| {}),
+        &[nothing_put_out],
+        "`shuffle_bytes` is 5, which is not 0 for a job without maps",
     );
     refuse(&config(|c| c.jobs_max = 1), &[good.clone(), good.clone()], "more than 1 jobs");
     for (field, change) in [
@@ -449,6 +476,7 @@ fn case() -> impl Strategy<Value = Case> {
             let make = |((gap, maps, reduces), (bytes, deadline, weight), pool): Drawn| {
                 arrival += gap;
                 let deadline = deadline.map(|deadline: f64| arrival + deadline);
+                let bytes = if maps.is_empty() { 0.0 } else { bytes };
                 Job { shuffle_bytes: bytes, deadline, weight, pool, ..job_of(arrival, maps, reduces) }
             };
             Case { config, jobs: jobs.into_iter().map(make).collect() }

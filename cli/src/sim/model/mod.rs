@@ -1,10 +1,14 @@
 //! One run: the jobs of a seed under one policy on one of the models.
 //!
 //! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
-//! reduces, the slotted one whole units and no shuffle, the cluster takes jobs as they are.
+//! reduces, the slotted one whole units and no shuffle, the cluster tasks, its own or those that its work is cut into.
+//! What of that is said before a run stands in `remarks`.
+
+mod remarks;
 
 use super::ended::{AloneTimes, EndedJob};
 use super::perfetto::Recorder;
+use super::progress::{Counted, Steps};
 use super::source::SimulatedJobs;
 use super::{SimCommand, SimModel};
 use crate::files::InputFileError;
@@ -18,9 +22,10 @@ use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::sim::cluster::{self, Observer};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
-use gristmill_scheduler::workload::{Costs, Job, offered_load};
-use serde_json::Value;
+use gristmill_scheduler::workload::{Costs, Job};
+use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The simulated system, ready to run.
 pub struct SimulatedSystem<'a> {
@@ -29,6 +34,10 @@ pub struct SimulatedSystem<'a> {
     pub(super) machine: SimulatedMachine,
     slowdown_edges: Vec<f64>,
     bound: bool,
+    /// What has ended in all runs so far.
+    steps: Steps,
+    /// Bytes that were fetched and that were read in place, in all runs so far.
+    shuffled: [AtomicU64; 2],
 }
 
 pub(super) enum SimulatedMachine {
@@ -74,7 +83,15 @@ impl<'a> SimulatedSystem<'a> {
             }
         };
         let slowdown_edges = flags.output.buckets.clone();
-        let system = SimulatedSystem { registry, source, machine, slowdown_edges, bound: flags.output.bound };
+        let system = SimulatedSystem {
+            registry,
+            source,
+            machine,
+            slowdown_edges,
+            bound: flags.output.bound,
+            steps: Steps::default(),
+            shuffled: <[AtomicU64; 2]>::default(),
+        };
         system.remark(flags)?;
         Ok(system)
     }
@@ -160,12 +177,16 @@ impl<'a> SimulatedSystem<'a> {
         let settings =
             CollectSettings { capacity: self.capacity(), slowdown_edges: self.slowdown_edges.clone() };
         let mut collector = Collector::new(settings);
+        let counts_tasks = matches!(self.machine, SimulatedMachine::Cluster { .. });
         let mut take = |record: &JobRecord| {
+            if !counts_tasks {
+                self.steps.add(1);
+            }
             let job = self.ended(record, alone);
             collector.push(&job.times, job.work);
             sink(&job);
         };
-        let used = self.simulate(policy_name, seed, &mut take, &mut ())?;
+        let used = self.simulate(policy_name, seed, &mut take, &mut Counted { steps: &self.steps })?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
             return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
@@ -180,6 +201,22 @@ impl<'a> SimulatedSystem<'a> {
             outcome.set_bound(self.lowest_total(seed)?);
         }
         Ok(outcome)
+    }
+
+    /// What the cluster was told besides the jobs, by name.
+    pub fn described(&self) -> Option<Value> {
+        let SimulatedMachine::Cluster { config, placement, estimator, .. } = &self.machine else {
+            return None;
+        };
+        let (workers, task_seconds) = (config.workers.len(), config.task_seconds);
+        Some(json!({
+            "workers": workers, "placement": placement, "estimator": estimator, "task_length": task_seconds,
+        }))
+    }
+
+    /// What has ended in all runs so far: tasks in the cluster, those of jobs alone too, else jobs.
+    pub fn steps(&self) -> &Steps {
+        &self.steps
     }
 
     /// Who ran where, as events of the trace viewer.
@@ -221,6 +258,9 @@ impl<'a> SimulatedSystem<'a> {
                 let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };
                 let jobs = self.jobs(seed);
                 let summary = cluster::run(&config, deciders, jobs, observer, sink).map_err(failed)?;
+                for (sum, bytes) in self.shuffled.iter().zip(summary.shuffled) {
+                    sum.fetch_add(bytes as u64, Ordering::Relaxed);
+                }
                 Ok(Some(summary.utilisation))
             }
         }
@@ -243,46 +283,6 @@ impl<'a> SimulatedSystem<'a> {
                     .map_err(|error| anyhow!("the bound: {error}"))
             }
             SimulatedMachine::Cluster { .. } => Err(anyhow!("nobody knows a bound for the cluster")),
-        }
-    }
-
-    /// Says on stderr what the model leaves out of these jobs, and refuses a load that has no steady state.
-    fn remark(&self, flags: &SimCommand) -> anyhow::Result<()> {
-        if self.source.is_fixed() && 1 < flags.seeds && flags.model != SimModel::Cluster {
-            say!("the jobs and this model are the same for every seed; --seeds 1 tells as much");
-        }
-        if !self.source.is_fixed() && !flags.output.steady {
-            return Ok(());
-        }
-        let jobs: Vec<Job> = self.jobs(flags.seed).collect();
-        let left_out = match self.machine {
-            SimulatedMachine::Fluid { .. } => {
-                let reduces = self.source.jobs(flags.seed).map(|job| job.work[Station::Reduce]).sum::<f64>();
-                (0.0 < reduces).then(|| format!("{reduces:.1} slot-seconds of reduces"))
-            }
-            SimulatedMachine::Slotted { .. } => {
-                let shuffle = jobs.iter().map(|job| job.work[Station::Shuffle]).sum::<f64>();
-                (0.0 < shuffle).then(|| format!("{shuffle:.1} s of shuffle"))
-            }
-            SimulatedMachine::Cluster { .. } => None,
-        };
-        if let Some(what) = left_out {
-            say!("this model leaves out {what}");
-        }
-        let Some(load) = offered_load(&jobs, self.capacity()) else { return Ok(()) };
-        let names = ["map", "shuffle", "reduce"];
-        let too_much = load.iter().zip(names).find(|(load, _)| 1.0 <= **load);
-        match (too_much, flags.output.steady) {
-            (None, _) => Ok(()),
-            (Some((load, station)), true) => Err(InputFileError::new(
-                Path::new(self.source.name()),
-                format!("its load at the {station} station is {load:.3}, so there is no steady state"),
-            )
-            .into()),
-            (Some((load, station)), false) => {
-                say!("the load at the {station} station is {load:.3}: queues grow while jobs arrive");
-                Ok(())
-            }
         }
     }
 
