@@ -208,6 +208,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Name
         | ErrorCode::Policy
         | ErrorCode::Placement
+        | ErrorCode::Estimator
         | ErrorCode::Pool
         | ErrorCode::Deadline
         | ErrorCode::Exact

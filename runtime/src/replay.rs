@@ -131,6 +131,9 @@ pub fn replay<R: BufRead>(
                 core.decide_by(policy, registry.make_placement(&placement).map_err(name)?);
                 replayed.changes += 1;
             }
+            JournalRecord::Memory { memory, .. } => {
+                core.restore_memory(&memory).map_err(|reason| ReplayError::Name { line, reason })?;
+            }
             JournalRecord::End => replayed.ended = true,
             JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
         }

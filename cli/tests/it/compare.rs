@@ -196,7 +196,14 @@ fn jobs_alone_run_three_times_and_the_median_counts() {
 #[test]
 fn given_cluster_gets_each_policy_and_then_its_own_back() {
     let sandbox = Sandbox::new();
-    let standing = Standing::start(&sandbox, 2);
+    let journal = sandbox.text("journal");
+    let standing = Standing::start_with(&sandbox, 2, &["--journal", &journal]);
+    // It has learned of jobs like those that come.
+    let past = ["--label", "long", "--maps", "2", "--map-time", "1ms", "--output", &sandbox.text("past")];
+    sandbox.gristmill(["submit", "synthetic"].into_iter().chain(past)).finish().expect_code(0);
+    let known = || standing.ask("GET", "estimator", "").1;
+    let knowledge = known();
+    assert!(knowledge.contains("\"long\""), "{knowledge}");
     let policy = || sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json()["policy"].clone();
     let before = policy();
     let workload = sandbox.write("tiny.toml", WORKLOAD.replace("slots = 2", ""));
@@ -208,7 +215,16 @@ fn given_cluster_gets_each_policy_and_then_its_own_back() {
     assert_eq!(results(&sandbox, "fifo-1")["contender"]["policy"], "fifo");
     assert_eq!(results(&sandbox, "max-srpt-1")["jobs"].as_array().unwrap().len(), 6);
     assert_eq!(policy(), before);
+    assert_eq!(known(), knowledge, "what was learned from the experiment stays with it");
+    let first_estimate = |run: &str| results(&sandbox, run)["jobs"][0]["estimates"][0][2].clone();
+    assert!(first_estimate("fifo-1").is_array());
+    assert_eq!(
+        first_estimate("fifo-1"),
+        first_estimate("max-srpt-1"),
+        "one began with what the other had taught"
+    );
     standing.end();
+    sandbox.gristmill(["replay", &journal]).finish().expect_code(0);
 }
 
 /// Twenty-two jobs of five kinds: reduces that can be suspended, goals, weights, pools of slots and a paced network, so

@@ -67,7 +67,7 @@ fn others_decide_from_now_on_while_jobs_run_and_the_journal_says_so() {
 fn change_that_the_master_cannot_carry_out_is_refused_by_the_master_too() {
     let sandbox = Sandbox::new();
     let standing = Standing::start_with(&sandbox, 0, &["--policy", "fifo"]);
-    let put = |body: &str| ask(&standing, "PUT", "policy", body);
+    let put = |body: &str| standing.ask("PUT", "policy", body);
     for (body, status, words) in [
         (r#"{"policy":"srpt"}"#, 400, "can only be simulated"),
         (r#"{"policy":"fiffo"}"#, 400, "did you mean `fifo`?"),
@@ -85,21 +85,36 @@ fn change_that_the_master_cannot_carry_out_is_refused_by_the_master_too() {
     standing.end();
 }
 
-/// A request as a stranger with the secret would send it; the status and the body of the answer.
-fn ask(standing: &Standing<'_>, method: &str, route: &str, body: &str) -> (u16, String) {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(standing.join.address).unwrap();
-    let (host, token) = (standing.join.address, &standing.join.token);
-    let head = format!(
-        "{method} /api/v1/{route} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: \
-         application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let status = answer.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+#[test]
+fn what_the_estimator_has_learned_can_be_put_back_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 0, &["--policy", "fifo"]);
+    let put = |body: &str| standing.ask("PUT", "estimator", body);
+    let past = r#"{"learned":1,"maps":2.0,"map_seconds":3.0,"input_bytes":0.0,"output_bytes":0.0,"reduces":0.0,"reduce_seconds":0.0}"#;
+    let memory =
+        |past: &str| format!(r#"{{"estimator":"history","memory":{{"schema":1,"past":{{"a":{past}}}}}}}"#);
+    let (status, answer) = put(&memory(past));
+    assert_eq!((status, standing.ask("GET", "estimator", "").1), (200, answer.clone()));
+    assert!(answer.contains("\"map_seconds\":3.0"), "{answer}");
+    let worse = past.replace("3.0", "-3.0");
+    for (body, words) in [
+        (memory(&worse), "what it remembers of `a` is impossible"),
+        (memory(past).replace("history", "oracle"), "is that of the estimator `oracle`"),
+        ("{".to_owned(), "EOF"),
+    ] {
+        let (status, refused) = put(&body);
+        assert_eq!(status, 400, "{refused}");
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert_eq!(standing.ask("GET", "estimator", "").1, answer, "what was refused has changed nothing");
+    // Nobody runs it, so it stays live.
+    let waiting = ["submit", "synthetic", "--detach", "--maps", "1", "--output", &sandbox.text("out")];
+    sandbox.gristmill(waiting).finish().expect_code(0);
+    let (status, refused) = put(&memory(past));
+    assert_eq!(status, 400);
+    assert!(refused.contains("1 job(s) have not ended"), "{refused}");
+    sandbox.gristmill(["cancel", "job-1"]).finish().expect_code(0);
+    standing.end();
 }
 
 #[test]
@@ -153,7 +168,7 @@ fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
     let outlook = job(&second, "2");
     assert_eq!(outlook["feasible"], true, "{outlook}");
     assert!(0.0 < outlook["map_slots"].as_f64().unwrap(), "{outlook}");
-    let (got, trace) = ask(&second, "GET", "jobs/job-2/trace", "");
+    let (got, trace) = second.ask("GET", "jobs/job-2/trace", "");
     assert_eq!(got, 200, "{trace}");
     let trace: Value = serde_json::from_str(&trace).unwrap();
     let done: Vec<u64> = trace["estimates"]

@@ -197,6 +197,7 @@ fn run(
         interrupted: runner.interrupted.clone(),
         runtime: runner.runtime.clone(),
         data: runner.data.clone(),
+        knowledge: runner.knowledge.clone(),
         ..*runner
     }
     .run(&order)

@@ -8,7 +8,7 @@ use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_scheduler::ids::JobId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Pause between looks whether all jobs have ended. Their times come from the master, so it lengthens only the run.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
@@ -24,6 +24,9 @@ const LEAD: Duration = Duration::from_millis(20);
 
 /// Jobs handed over whose traces were not read yet, while others arrive; the master remembers some more.
 const UNREAD_MAX: usize = 200;
+
+/// How long cancelled jobs may take to end.
+const END_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Seconds that this machine's cores have been busy since it started, and the seconds that they have had; `None` where
 /// the system does not tell.
@@ -98,4 +101,6 @@ pub(super) async fn cancel_all(client: &AsyncClient) {
         // A master that is gone has no jobs.
         let _ = client.cancel(job.job).await;
     }
+    // What it knew before is put back only when no job is left.
+    let _ = timeout(END_PATIENCE, all_ended(client)).await;
 }

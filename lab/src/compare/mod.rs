@@ -191,7 +191,7 @@ pub fn run(
     let store = Store::open(&options.folder, &setting, options.resume)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = Arc::new(runtime.map_err(|source| CompareError::Start { source })?);
-    let runner = Runner {
+    let mut runner = Runner {
         registry,
         workload,
         site: &options.site,
@@ -199,12 +199,16 @@ pub fn run(
         run_limit: options.run_limit,
         data: store.data(),
         interrupted,
+        knowledge: None,
         runtime,
     };
     let before = match &options.site {
         Site::Given(line) => Some((line, runner.policy_of(line)?)),
         Site::Embedded(_) => None,
     };
+    if let Some((_, before)) = &before {
+        runner.knowledge = Some(store.knowledge(&before.memory)?);
+    }
     let mut comparison = Comparison {
         workload: workload.clone(),
         setting,
@@ -219,9 +223,9 @@ pub fn run(
     told(Progress::Data);
     prepare::make_data(workload, &store)?;
     let result = rounds::run_all(&runner, options, &store, &mut comparison, told);
-    if let Some((line, change)) = before {
+    if let Some((line, before)) = before {
         // What went wrong in a run tells more than what went wrong after it.
-        let restored = runner.restore(line, &change);
+        let restored = runner.restore(line, &before);
         result.and(restored)?;
     } else {
         result?;

@@ -8,7 +8,7 @@ use super::gather::failure;
 use super::record::Contender;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
 use super::{CompareError, Site};
-use gristmill_runtime::api::{ExactWork, JobTrace, MasterStatus, PolicyChange};
+use gristmill_runtime::api::{EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange};
 use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::deciders::DeciderNames;
@@ -36,6 +36,9 @@ pub(super) struct Runner<'a> {
     /// Where inputs were made.
     pub data: PathBuf,
     pub interrupted: Option<watch::Receiver<u32>>,
+    /// What the estimator of a given master knows when a run begins, so that no contender profits from those before it;
+    /// fresh clusters know nothing.
+    pub knowledge: Option<EstimatorMemory>,
     pub runtime: Arc<Runtime>,
 }
 
@@ -61,6 +64,12 @@ pub(super) struct Ran {
     pub busy: Option<(f64, f64)>,
 }
 
+/// A given master as it was before the comparison.
+pub(super) struct Before {
+    change: PolicyChange,
+    pub memory: EstimatorMemory,
+}
+
 /// Name of a run's journal in its folder.
 pub(super) const JOURNAL: &str = "journal.jsonl";
 
@@ -79,7 +88,7 @@ impl Runner<'_> {
             Site::Embedded(config) => self.on_fresh_cluster(config, order, &outputs),
             Site::Given(line) => {
                 let client = AsyncClient::new(line);
-                self.change_policy(&client, order.contender).and_then(|()| {
+                self.prepare_master(&client, order.contender).and_then(|()| {
                     self.runtime.clone().block_on(self.interruptible(&client, 1, order, &outputs))
                 })
             }
@@ -92,31 +101,41 @@ impl Runner<'_> {
         self.interrupted.as_ref().is_some_and(|count| 0 < *count.borrow())
     }
 
-    /// What a given master decides by, as it is now.
-    pub fn policy_of(&self, line: &JoinLine) -> Result<PolicyChange, CompareError> {
+    /// What a given master decides by and its estimator knows, as it is now.
+    pub fn policy_of(&self, line: &JoinLine) -> Result<Before, CompareError> {
         let client = AsyncClient::new(line);
         let master =
             self.runtime.block_on(client.master()).map_err(CompareError::client("ask the master"))?;
         if 0 < master.jobs_live {
             return Err(CompareError::Busy { jobs: master.jobs_live });
         }
-        Ok(PolicyChange { policy: Some(master.policy), placement: Some(master.placement) })
+        let memory = self.runtime.block_on(client.estimator_memory());
+        Ok(Before {
+            change: PolicyChange { policy: Some(master.policy), placement: Some(master.placement) },
+            memory: memory.map_err(CompareError::client("ask what the master's estimator knows"))?,
+        })
     }
 
-    /// Gives a master back what it decided by.
-    pub fn restore(&self, line: &JoinLine, change: &PolicyChange) -> Result<(), CompareError> {
+    /// Gives a master back what it decided by and its estimator knew.
+    pub fn restore(&self, line: &JoinLine, before: &Before) -> Result<(), CompareError> {
         let client = AsyncClient::new(line);
-        let changed = self.runtime.block_on(client.decide_by(change));
-        changed.map_err(CompareError::client("restore the master's policy")).map(drop)
+        let changed = self.runtime.block_on(client.decide_by(&before.change));
+        changed.map_err(CompareError::client("restore the master's policy"))?;
+        let known = self.runtime.block_on(client.restore_memory(&before.memory));
+        known.map_err(CompareError::client("restore what the master's estimator knew"))
     }
 
-    fn change_policy(&self, client: &AsyncClient, contender: &Contender) -> Result<(), CompareError> {
+    /// The contender decides, by an estimator that knows what it knew before the first run.
+    fn prepare_master(&self, client: &AsyncClient, contender: &Contender) -> Result<(), CompareError> {
         let change = PolicyChange {
             policy: Some(contender.policy.clone()),
             placement: Some(contender.placement.clone()),
         };
         let changed = self.runtime.block_on(client.decide_by(&change));
-        changed.map_err(CompareError::client("change the master's policy")).map(drop)
+        changed.map_err(CompareError::client("change the master's policy"))?;
+        let Some(knowledge) = &self.knowledge else { return Ok(()) };
+        let known = self.runtime.block_on(client.restore_memory(knowledge));
+        known.map_err(CompareError::client("give the master's estimator the knowledge of the first run"))
     }
 
     fn on_fresh_cluster(

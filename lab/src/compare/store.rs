@@ -1,11 +1,12 @@
 //! The folder of a comparison: what was asked for, every finished run, and the means to go on where it stopped.
 //!
 //! `compare.json` says what was run; `runs/NAME-REPETITION/results.json` appears whole once a run has ended, beside its
-//! journal; `isolated.json` holds jobs alone, `calibration.json` what the
-//! system takes for tasks. Not here: the report.
+//! journal; `knowledge.json` holds what a given master's estimator knew before, `isolated.json` jobs alone,
+//! `calibration.json` what the system takes for tasks. Not here: the report.
 
 use super::record::{Alone, Contender, RunRecord, SCHEMA};
 use crate::simulate::SystemCosts;
+use gristmill_runtime::api::EstimatorMemory;
 use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -214,6 +215,20 @@ impl Store {
     /// What the file system says.
     pub fn keep_costs(&self, costs: &SystemCosts) -> Result<(), StoreError> {
         self.write_json(&self.path.join("calibration.json"), costs)
+    }
+
+    /// What the estimator of a given master knew before the first run of all: this now, unless an earlier call has
+    /// written it down.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn knowledge(&self, now: &EstimatorMemory) -> Result<EstimatorMemory, StoreError> {
+        let path = self.path.join("knowledge.json");
+        if let Some(kept) = self.read_json(&path)? {
+            return Ok(kept);
+        }
+        self.write_json(&path, now)?;
+        Ok(now.clone())
     }
 
     fn read_json<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Result<Option<T>, StoreError> {

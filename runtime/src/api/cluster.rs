@@ -104,6 +104,16 @@ pub struct WorkerEnded {
     pub culprit: Option<AttemptId>,
 }
 
+/// What the master's estimator has learned. Answer of `GET /estimator`, and body of `PUT /estimator`, after which it knows
+/// just that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EstimatorMemory {
+    /// As text.
+    pub estimator: String,
+    /// As the estimator says it; null if it learns nothing.
+    pub memory: serde_json::Value,
+}
+
 /// Who decides from now on. Body of `PUT /policy`; the answer is the [`MasterStatus`](super::MasterStatus).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyChange {

@@ -74,6 +74,8 @@ pub enum ErrorCode {
     Policy,
     /// The placement cannot be made.
     Placement,
+    /// The estimator cannot know what it is to know, or not now.
+    Estimator,
     /// The submission cannot be read.
     Submission,
     /// The submitter's address is of no use.

@@ -11,7 +11,9 @@ mod tokens;
 mod trace;
 mod watch;
 
-pub use self::cluster::{ClusterStatus, MasterStatus, PolicyChange, WorkerEnded, WorkerStatus};
+pub use self::cluster::{
+    ClusterStatus, EstimatorMemory, MasterStatus, PolicyChange, WorkerEnded, WorkerStatus,
+};
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub use self::job::{
     AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals, TaskCounts,

@@ -7,8 +7,9 @@
 use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
 use crate::api::{
-    ApiError, ClusterStatus, ErrorCode, Explanation, JobState, JobStatus, JobTrace, LogEntry, MadeToken,
-    MasterStatus, NewToken, OutputClosed, PolicyChange, ROOT, RevokeToken, Role, RotateTokens, Submission,
+    ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobState, JobStatus, JobTrace,
+    LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PolicyChange, ROOT, RevokeToken, Role,
+    RotateTokens, Submission,
 };
 use crate::cluster_view::{ClusterView, unseen};
 use crate::output_dir::{OutputDirectory, Success};
@@ -124,6 +125,22 @@ impl AsyncClient {
     /// A policy or placement that the master cannot make or cannot run, or a master that cannot be reached.
     pub async fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
         parsed(&self.change(Method::PUT, "policy", change).await?)
+    }
+
+    /// What the master's estimator has learned.
+    ///
+    /// # Errors
+    /// A master that cannot be reached.
+    pub async fn estimator_memory(&self) -> Result<EstimatorMemory, ClientError> {
+        self.get(&format!("{ROOT}/estimator")).await
+    }
+
+    /// Lets the master's estimator know this from now on and nothing else.
+    ///
+    /// # Errors
+    /// Live jobs, the memory of another estimator, or a master that cannot be reached.
+    pub async fn restore_memory(&self, memory: &EstimatorMemory) -> Result<(), ClientError> {
+        self.change(Method::PUT, "estimator", memory).await.map(drop)
     }
 
     /// All jobs that the master remembers, oldest first.

@@ -66,6 +66,13 @@ pub enum JournalRecord {
         /// Placement as text.
         placement: String,
     },
+    /// From now on the estimator knows this and nothing else; while no job is live.
+    Memory {
+        /// When.
+        at: Time,
+        /// As the estimator says it.
+        memory: serde_json::Value,
+    },
     /// A job's name and parameters, which the facts do not hold; comes before the instant in which it arrives.
     Job {
         /// Its number.

@@ -50,6 +50,7 @@ fn what_was_written_is_read_with_its_lines() {
         JournalRecord::Worker { worker: WorkerId(1), speed: 0.8, nic_bytes_per_second: Some(50_000_000) },
         JournalRecord::Job { job: JobId(1), name: "sort".to_owned(), parameters: "{}".to_owned() },
         JournalRecord::DecideBy { at: Time(3), policy: "fifo".to_owned(), placement: "pull".to_owned() },
+        JournalRecord::Memory { at: Time(4), memory: serde_json::json!({"schema": 1}) },
     ];
     records.iter().for_each(|record| journal.record(record).unwrap());
     let joined = Event::WorkerJoined {
@@ -68,7 +69,7 @@ fn what_was_written_is_read_with_its_lines() {
     }
     let orders = vec![serde_json::json!({"wake_at": {"time": 11}})];
     let instant = JournalRecord::Instant { at: Time(9), facts: vec![joined], orders, shuffle: None };
-    assert_eq!((reader.record().unwrap(), reader.line()), (Some(instant), 5));
+    assert_eq!((reader.record().unwrap(), reader.line()), (Some(instant), 6));
     assert_eq!((reader.record().unwrap(), reader.torn()), (None, None));
 }
 

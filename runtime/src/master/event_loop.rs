@@ -202,6 +202,9 @@ impl Master {
             MasterInput::DecideBy { change, reply } => {
                 let _ = reply.send(self.state.change_policy(now, change));
             }
+            MasterInput::Restore { memory, reply } => {
+                let _ = reply.send(self.state.restore_memory(now, memory));
+            }
             MasterInput::Explain { job, task, reply } => {
                 self.state.settle(now);
                 let _ = reply.send(self.state.explain(now, job, task));

@@ -2,7 +2,7 @@
 
 use super::state::{MasterState, TaskName};
 use super::tokens::Tokens;
-use crate::api::{ApiError, PolicyChange, Submission, WorkerEnded};
+use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, WorkerEnded};
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::{Plaintext, Secret};
@@ -49,6 +49,10 @@ pub(super) enum MasterInput {
     },
     DecideBy {
         change: PolicyChange,
+        reply: oneshot::Sender<Result<(), ApiError>>,
+    },
+    Restore {
+        memory: EstimatorMemory,
         reply: oneshot::Sender<Result<(), ApiError>>,
     },
     Explain {

@@ -125,6 +125,18 @@ impl Core {
         self
     }
 
+    /// From now on the estimator knows what [`Core::memory`] said then, and nothing else. Sizes that it told of live jobs
+    /// stay until something of these changes.
+    ///
+    /// # Errors
+    /// No such memory, in words, or a core without an estimator; then nothing has changed.
+    pub fn restore_memory(&mut self, memory: &serde_json::Value) -> Result<(), String> {
+        match &mut self.estimator {
+            Some(estimator) => estimator.restore(memory),
+            None => Err("there is no estimator".to_owned()),
+        }
+    }
+
     /// Enters all facts of one instant, plans once and appends the orders that follow, to be carried out in
     /// their order. Time never goes back: an earlier `now` counts as the last one.
     ///

@@ -80,6 +80,23 @@ impl<'a> Standing<'a> {
         self.sandbox.gristmill(["status", job, "--json"]).finish().expect_code(0).json()
     }
 
+    /// Sends a request with the admin's token, and gives the status and the body of the answer.
+    pub fn ask(&self, method: &str, route: &str, body: &str) -> (u16, String) {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(self.join.address).unwrap();
+        let (host, token) = (self.join.address, &self.join.token);
+        let head = format!(
+            "{method} /api/v1/{route} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: \
+             application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split_whitespace().nth(1).unwrap().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
     /// Ends the master as a person would; its workers follow with the code of a lost cluster or in peace, and nothing
     /// is left but the secret.
     pub fn end(self) {

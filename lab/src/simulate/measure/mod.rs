@@ -144,7 +144,7 @@ impl Meter {
             JournalRecord::Worker { worker, speed, nic_bytes_per_second } => {
                 self.told.insert(worker, (speed, nic_bytes_per_second));
             }
-            JournalRecord::End => {}
+            JournalRecord::Memory { .. } | JournalRecord::End => {}
         }
         Ok(())
     }

@@ -16,11 +16,14 @@
 //! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
 //! | `PUT /api/v1/policy` | others decide from now on; answers the status |
+//! | `GET /api/v1/estimator` | what the estimator has learned |
+//! | `PUT /api/v1/estimator` | it knows that from now on and nothing else; answers it |
 //! | `POST /api/v1/tokens` | make a token |
 //! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
 //! | `POST /api/v1/tokens/rotate` | make all tokens new |
 //! | `POST /api/v1/shutdown` | end the master |
 
+mod estimator;
 mod follow;
 mod tokens;
 
@@ -81,6 +84,8 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
+        (&Method::GET, ["estimator"]) => estimator::memory(&handle).await,
+        (&Method::PUT, ["estimator"]) => estimator::restore(&handle, request.into_body()).await,
         (&Method::PUT, ["policy"]) => change_policy(&handle, request.into_body()).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
         (&Method::POST, ["tokens"]) => tokens::new_token(&handle, request.into_body()).await,

@@ -1,7 +1,7 @@
 //! Who decides, by name, and how others take over while jobs run.
 
 use super::MasterState;
-use crate::api::{ApiError, ErrorCode, PolicyChange};
+use crate::api::{ApiError, ErrorCode, EstimatorMemory, PolicyChange};
 use crate::deciders::DeciderNames;
 use crate::journal::JournalRecord;
 use crate::registry::Registry;
@@ -63,6 +63,36 @@ impl MasterState {
         (self.deciders.names.policy, self.deciders.names.placement) = (policy, placement);
         self.events.push(Event::Tick);
         self.settle(now);
+        Ok(())
+    }
+
+    /// From now on the estimator knows this and nothing else.
+    ///
+    /// # Errors
+    /// While jobs are live, whose sizes it has told already; another estimator's memory, or none; then nothing has
+    /// changed.
+    pub(crate) fn restore_memory(&mut self, now: Time, memory: EstimatorMemory) -> Result<(), ApiError> {
+        let refuse = |message| Err(ApiError { code: ErrorCode::Estimator, message });
+        let estimator = self.deciders.names.estimator.clone();
+        if memory.estimator != estimator {
+            return refuse(format!(
+                "the memory is that of the estimator `{}`, and the master has `{estimator}`",
+                memory.estimator
+            ));
+        }
+        let jobs = self.jobs_live();
+        if 0 < jobs {
+            return refuse(format!(
+                "{jobs} job(s) have not ended: what the estimator knows can change only while there are none"
+            ));
+        }
+        self.settle(now);
+        if let Err(reason) = self.core.restore_memory(&memory.memory) {
+            return refuse(reason);
+        }
+        tracing::info!(%estimator, "the estimator knows from now on what was put back");
+        self.journal.note(|| JournalRecord::Memory { at: now, memory: memory.memory });
+        self.pending.learned = true;
         Ok(())
     }
 }

@@ -1,0 +1,30 @@
+//! What the estimator has learned: told, and put back, so that experiments on one master can begin alike.
+//!
+//! Not here: keeping it over restarts (`master::history`).
+
+use super::{Answered, RouteRefusal, body, ok, parsed};
+use crate::api::EstimatorMemory;
+use crate::master::input::{MasterHandle, MasterInput};
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use tokio::sync::oneshot;
+
+/// Longest memory that is taken, bytes: a thousand names of ordinary length take a fifth of it.
+const MEMORY_BYTES_MAX: usize = 1 << 20;
+
+pub(super) async fn memory(handle: &MasterHandle) -> Answered {
+    let memory = handle.query(|state, _| EstimatorMemory {
+        estimator: state.deciders().estimator.clone(),
+        memory: state.memory(),
+    });
+    ok(&memory.await.ok_or_else(RouteRefusal::ending)?)
+}
+
+pub(super) async fn restore(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let memory: EstimatorMemory = parsed(&body(incoming, MEMORY_BYTES_MAX).await?)?;
+    let (reply, done) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Restore { memory, reply });
+    let done = done.await.map_err(|_| RouteRefusal::ending())?;
+    done.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
+    self::memory(handle).await
+}
