@@ -129,6 +129,19 @@ fn a_metric_that_the_model_does_not_have_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_network_without_limits_has_no_use() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("jobs.csv", JOBS);
+    for (network, has) in [("1MB", true), ("none", false)] {
+        let arguments = ["sim", "--model", "cluster", "--network", network, "--workload", &jobs, "--json"];
+        let json = sandbox.run_well(arguments).json();
+        let metrics = json["policies"][0]["metrics"].as_object().unwrap();
+        assert_eq!(metrics.contains_key("shuffle-use"), has, "{network}");
+        assert!(metrics.contains_key("map-use"), "{network}");
+    }
+}
+
+#[test]
 fn the_slotted_model_speaks_of_seconds_also_where_a_slot_is_none() {
     let sandbox = Sandbox::new();
     let jobs = sandbox.write("jobs.csv", "arrival,maps,reduces,deadline\n4,4x2,3,20\n");

@@ -4,13 +4,15 @@
 mod collect;
 pub mod comparable;
 mod declared;
+mod outcome;
 mod sketch;
 mod statistics;
 pub mod student;
 mod times;
 
-pub use collect::{Bucket, CollectSettings, Collector, RunMetrics, SLOWDOWN_EDGES};
+pub use collect::{CollectSettings, Collector, SLOWDOWN_EDGES};
 pub use declared::{Better, Declaration, Metric, MetricError, System};
+pub use outcome::{Bucket, RunMetrics};
 pub use sketch::{EXACT_MAX, SKETCH_ERROR, Sketch};
 pub use statistics::{Interval, Moments, jain, quantile};
 pub use times::{JOB_COLUMNS, JobColumn, JobTimes};
