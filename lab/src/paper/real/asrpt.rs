@@ -65,7 +65,7 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let slots = context.scaled(60, 120, 1000);
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
     let arrivals = Arrivals { rate, slots, ..Arrivals::of(SETTINGS[SETTING], Cut::Even) };
-    let repetitions = context.scaled(1, 5, 8);
+    let repetitions = context.scaled(1, 4, 8);
     let jobs: Vec<Vec<Job>> = draws(context.seed, repetitions, |seed| arrivals.jobs(seed).collect());
     let workload = sleeping("ASRPT, section VII", context.seed, &jobs, UNIT_SECONDS);
     let comparison =

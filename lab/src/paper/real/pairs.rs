@@ -98,7 +98,7 @@ fn compare(
 /// Jobs that are all there at the start, as for Table 2.
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
-    let repetitions = context.scaled(1, 5, 8);
+    let repetitions = context.scaled(1, 4, 8);
     let jobs = draws(context.seed, repetitions, |seed| {
         jobs_at(Sizes::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
     });
@@ -144,7 +144,7 @@ pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
 /// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
-    let repetitions = context.scaled(1, 5, 8);
+    let repetitions = context.scaled(1, 4, 8);
     let jobs = draws(context.seed, repetitions, |seed| {
         let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
         // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
@@ -191,7 +191,7 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         load: 0.8,
         swing: 0.0,
     };
-    let repetitions = context.scaled(1, 5, 8);
+    let repetitions = context.scaled(1, 4, 8);
     let jobs = draws(context.seed, repetitions, |seed| {
         let size = |job: &Job| Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] };
         jobs_at(stream.draw(seed).iter().map(|job| (job.arrival, size(job))))

@@ -103,7 +103,7 @@ pub(super) struct Streams {
 
 impl Streams {
     pub(super) fn run(context: &Context<'_>) -> anyhow::Result<Self> {
-        let (jobs, runs) = (context.scaled(120, 3_000, 17_000), context.scaled(2, 12, 20));
+        let (jobs, runs) = (context.scaled(120, 3_000, 17_000), context.scaled(2, 40, 40));
         let seeds = seeds(context, runs);
         let mut outcomes = Vec::new();
         for sizes in SIZES {

@@ -82,7 +82,7 @@ struct Setting {
 
 impl Setting {
     fn new(context: &Context<'_>, sizes: Sizes) -> Self {
-        let (jobs, runs) = (context.scaled(60, 200, 200), context.scaled(3, 24, 100));
+        let (jobs, runs) = (context.scaled(60, 200, 200), context.scaled(3, 60, 100));
         Self { sizes, jobs, seeds: seeds(context, runs) }
     }
 

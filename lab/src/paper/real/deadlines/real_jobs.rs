@@ -130,7 +130,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let alone = jobs.alone(context)?;
     // As in the scenario: each comes while those before it run.
     let step = alone[0] * FACTORS[0] / 6.0;
-    let repetitions = context.scaled(1, 4, 8);
+    let repetitions = context.scaled(1, 3, 8);
     let workload = jobs.with_goals(alone, step);
     let comparison =
         context.compare("deadlines-real", &workload, &config(), policies(&POLICIES), repetitions)?;

@@ -48,7 +48,7 @@ fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job
 
 pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
     let config = networked(4, 2, NIC);
-    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 5, 8));
+    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 4, 8));
     let jobs = draws(context.seed, repetitions, |seed| jobs_at(count, load, &config, seed));
     let percent = (100.0 * load).round() as u32;
     let name = format!("overlap-load-{percent}");

@@ -95,7 +95,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let interval = (maps + reduces).max(1e-3) / (LOAD * rate);
     let seconds = context.scaled(3.0, 6.0, 60.0);
     let jobs = (seconds / interval).ceil().clamp(4.0, 400.0) as u32;
-    let repetitions = context.scaled(1, 10, 20);
+    let repetitions = context.scaled(1, 8, 20);
     let workload = workload(application, context.seed, jobs, interval);
     let comparison = context.compare(application.name, &workload, &config, contenders(), repetitions)?;
     let mut section = Section::new(
