@@ -5,7 +5,7 @@
 
 use super::RealContext;
 use super::common::{blocks, cluster, conditions, draws, policies, sleeping};
-use super::judging::{faster_than, flow, slower_than};
+use super::judging::{faster_than, flow, slower_than, would_tell};
 use crate::compare::bound::efficiency;
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, Contender, RunRecord};
@@ -156,17 +156,20 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
         (_, Seen::Yes) => Seen::No,
         _ => Seen::Unclear,
     };
+    // Where both ratios are clear more repetitions tell nothing: the optimum lies between.
+    let needed =
+        if seen == Seen::Unclear { would_tell(comparison, &[(at_most, 2.0)]) } else { String::new() };
     Claim::new(
         "Corollary 2",
         "ASRPT has an efficiency ratio of 2 in the preemptive scenario.",
         every([seen]),
         format!(
             "The optimum is at least the bound and at most the best schedule that was run: ASRPT takes between {:.2} and \
-             {:.2} ± {:.2} times the optimum. Only a ratio to the bound below 2 bears it out, and one to the best \
-             schedule above 2 refutes it.",
+             {:.2} times the optimum, {}. Only a ratio to the bound below 2 bears it out, and one to the best schedule \
+             above 2 refutes it{needed}.",
             at_least.mean,
             at_most.mean,
-            at_most.half_width.unwrap_or(f64::INFINITY)
+            at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}")),
         ),
     )
 }

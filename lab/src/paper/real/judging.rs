@@ -29,6 +29,8 @@ pub(super) enum Claimed {
     MuchSmaller,
     /// It is not larger.
     NotLarger,
+    /// It is larger.
+    Larger,
 }
 
 impl Claimed {
@@ -37,15 +39,22 @@ impl Claimed {
     fn limits(self) -> [f64; 2] {
         let less = |part: f64| (1.0 - part).ln();
         match self {
-            Self::Smaller => [less(NONE), 0.0],
+            Self::Smaller | Self::Larger => [less(NONE), 0.0],
             Self::MuchSmaller => [less(MUCH); 2],
             Self::NotLarger => [0.0, NONE.ln_1p()],
         }
     }
 
-    pub(super) fn seen(self, ratio: &Interval) -> Seen {
+    /// The logarithm as the limits have it: larger is smaller the other way round.
+    fn oriented(self, ratio: &Interval) -> Interval {
+        let mean = if self == Self::Larger { -ratio.mean } else { ratio.mean };
+        Interval { mean, ..*ratio }
+    }
+
+    fn seen(self, ratio: &Interval) -> Seen {
         let [refuted, borne_out] = self.limits();
-        match (Seen::below(ratio, borne_out), Seen::above(ratio, refuted)) {
+        let ratio = self.oriented(ratio);
+        match (Seen::below(&ratio, borne_out), Seen::above(&ratio, refuted)) {
             (Seen::Yes, _) => Seen::Yes,
             (_, Seen::Yes) => Seen::No,
             _ => Seen::Unclear,
@@ -56,13 +65,16 @@ impl Claimed {
     /// they are; `None` without an interval.
     fn repetitions(self, ratio: &Interval) -> Option<f64> {
         let [refuted, borne_out] = self.limits();
+        let ratio = self.oriented(ratio);
         let room = (borne_out - ratio.mean).max(ratio.mean - refuted).max(1e-4);
         Some(ratio.samples as f64 * (ratio.half_width? / room).powi(2))
     }
 
     fn definition(self) -> String {
         match self {
-            Self::Smaller | Self::NotLarger => format!("Less than {:.0} % counts as none.", 100.0 * NONE),
+            Self::Smaller | Self::NotLarger | Self::Larger => {
+                format!("Less than {:.0} % counts as none.", 100.0 * NONE)
+            }
             Self::MuchSmaller => format!("{:.0} % and more is much.", 100.0 * MUCH),
         }
     }
@@ -112,9 +124,7 @@ pub(super) fn judged(
     let words = ratios.iter().map(|(other, ratio)| {
         let seen = claimed.seen(ratio);
         let needed = claimed.repetitions(ratio).filter(|_| seen == Seen::Unclear);
-        let needed = needed.map_or_else(String::new, |needed| {
-            format!(", about {needed:.0} repetitions ({:.1} hours) would tell", hours(comparison, needed))
-        });
+        let needed = needed.map_or_else(String::new, |needed| in_words(comparison, needed));
         format!("{one} against {other} {}: {}{needed}", percent(ratio), seen.word())
     });
     let words = words.collect::<Vec<_>>().join("; ");
@@ -129,9 +139,22 @@ pub(super) fn faster_than(comparison: &Comparison, one: &str, others: &[&str]) -
 
 /// Judges that one contender's jobs end later than those of each of the others.
 pub(super) fn slower_than(comparison: &Comparison, one: &str, others: &[&str]) -> (Verdict, String) {
-    let slower = |run: &RunRecord| flow(run).map(|flow| 1.0 / flow);
-    let (verdict, words) = judged(comparison, Claimed::Smaller, (one, others), slower);
-    (verdict, format!("Jobs ended in a second of flow time: {words}"))
+    judged(comparison, Claimed::Larger, (one, others), flow)
+}
+
+/// What would decide conditions of which some are unclear: by each mean and the limit that it is held against. Empty if
+/// all are clear, or there are no intervals.
+pub(super) fn would_tell(comparison: &Comparison, conditions: &[(Interval, f64)]) -> String {
+    let needed = conditions.iter().filter_map(|(mean, limit)| {
+        let (half_width, room) = (mean.half_width?, (mean.mean - limit).abs());
+        (room <= half_width).then(|| mean.samples as f64 * (half_width / room.max(1e-4)).powi(2))
+    });
+    let needed = needed.fold(0.0, f64::max);
+    if needed == 0.0 { String::new() } else { in_words(comparison, needed) }
+}
+
+fn in_words(comparison: &Comparison, repetitions: f64) -> String {
+    format!(", about {repetitions:.0} repetitions ({:.1} hours) would tell", hours(comparison, repetitions))
 }
 
 #[cfg(test)]
@@ -161,6 +184,9 @@ mod tests {
         assert_eq!(verdict(Claimed::MuchSmaller, &[0.95, 0.951, 0.949, 0.95]), Verdict::Fails);
         assert_eq!(verdict(Claimed::NotLarger, &[1.0, 1.001, 0.999, 1.0]), Verdict::Holds);
         assert_eq!(verdict(Claimed::NotLarger, &[1.1, 1.101, 1.099, 1.1]), Verdict::Fails);
+        assert_eq!(verdict(Claimed::Larger, &[1.1, 1.101, 1.099, 1.1]), Verdict::Holds);
+        assert_eq!(verdict(Claimed::Larger, &[0.9, 0.91, 0.89, 0.9]), Verdict::Fails);
+        assert_eq!(verdict(Claimed::Larger, &[1.0, 1.001, 0.999, 1.0]), Verdict::Fails);
     }
 
     #[test]
@@ -169,5 +195,8 @@ mod tests {
         let (verdict, words) = faster_than(&comparison, "a", &["b"]);
         assert_eq!(verdict, Verdict::Open);
         assert!(words.contains("repetitions (") && words.contains("hours) would tell"), "{words}");
+        let unclear = Interval { mean: 0.5, half_width: Some(1.0), samples: 4 };
+        assert!(would_tell(&comparison, &[(unclear, 0.0)]).contains("about 16 repetitions"));
+        assert_eq!(would_tell(&comparison, &[(unclear, 2.0)]), "");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::RealContext;
 use super::common::{blocks, conditions, draws, networked, policies, sleeping, two_stations};
-use super::judging::{Claimed, faster_than, flow, judged, pairs};
+use super::judging::{Claimed, faster_than, flow, judged, pairs, would_tell};
 use crate::compare::statistics::{mean, sorted};
 use crate::compare::{Comparison, Contender, JobRun};
 use crate::paper::judge::{Seen, by_case, paired};
@@ -257,11 +257,12 @@ fn execution_claim(comparison: &Comparison) -> Claim {
         "Pairwise has smaller execution times than MaxSRPT and larger waiting times.",
         by_case(seen),
         format!(
-            "By repetition: MaxSRPT executes longer than Pairwise by {} ({}), Pairwise waits longer by {} ({}).",
+            "By repetition: MaxSRPT executes longer than Pairwise by {} ({}), Pairwise waits longer by {} ({}){}.",
             words(&less),
             seen[0].word(),
             words(&more),
-            seen[1].word()
+            seen[1].word(),
+            would_tell(comparison, &[(less, 0.0), (more, 0.0)])
         ),
     )
 }
