@@ -13,12 +13,11 @@ use gristmill_scheduler::metrics::comparable::OVERCOMMITTED_MAX;
 use gristmill_scheduler::metrics::{Interval, Metric};
 
 /// Metrics of the first table.
-const RESULT: [Metric; 15] = [
+const RESULT: [Metric; 14] = [
     Metric::Flow,
     Metric::FlowP50,
     Metric::FlowP95,
     Metric::FlowP99,
-    Metric::FlowMax,
     Metric::FlowMax,
     Metric::Slowdown,
     Metric::SlowdownP99,
