@@ -256,7 +256,9 @@ fn judge_comparison(error: &anyhow::Error) -> Option<(u8, Option<&'static str>)>
         CompareError::Store { source } => judge_store(source),
         CompareError::Client { source, .. } => judge_client(source),
         CompareError::Busy { .. } | CompareError::Missing { .. } => (exit::CLUSTER, None),
-        CompareError::Forgotten { .. } | CompareError::Calibration { .. } => (exit::FAILED, None),
+        CompareError::Forgotten { .. } | CompareError::Calibration { .. } | CompareError::Fit { .. } => {
+            (exit::FAILED, None)
+        }
         CompareError::Job { .. } | CompareError::Output { .. } | CompareError::Late { .. } => {
             (exit::FAILED, Some("runs that ended before are kept; --resume goes on with them"))
         }

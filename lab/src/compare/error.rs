@@ -2,6 +2,7 @@
 
 use super::store::StoreError;
 use super::workload::DrawError;
+use crate::simulate::SimulateError;
 use crate::simulate::measure::MeasureError;
 use gristmill_runtime::client::ClientError;
 use gristmill_runtime::cluster::ClusterError;
@@ -62,6 +63,13 @@ pub enum CompareError {
         /// Why.
         #[source]
         source: MeasureError,
+    },
+    /// The calibration shows times that the simulator cannot be fitted to.
+    #[error("what tiny tasks cost could not be found from the calibration before the first run")]
+    Fit {
+        /// Why.
+        #[source]
+        source: SimulateError,
     },
     /// The folder cannot be used.
     #[error(transparent)]

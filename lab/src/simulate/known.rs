@@ -68,16 +68,17 @@ pub struct SystemCosts {
     pub cores: u32,
     /// Of a processor: for a map and a reduce.
     pub work: [f64; 2],
+    /// Of a processor: for a request of a home.
+    pub request_work: f64,
     /// Of a processor: for an output of a map at one home.
     pub fetch_work: f64,
     /// Of a processor: for a segment of such an output.
     pub segment_work: f64,
     /// Of a processor: for a byte that a map puts out and a reduce takes in.
     pub byte_work: [f64; 2],
+    /// Of a processor: for a byte that comes from another worker.
+    pub fetch_byte_work: f64,
 }
-
-/// Bytes of a pair of the job that only takes time.
-const PAIR_BYTES: f64 = 100.0;
 
 impl SystemCosts {
     /// The costs as the simulator takes them.
@@ -86,10 +87,11 @@ impl SystemCosts {
         SystemWork {
             cores: self.cores,
             task: self.work,
+            request: self.request_work,
             fetch: self.fetch_work,
             segment: self.segment_work,
             byte: self.byte_work,
-            pair_bytes: PAIR_BYTES,
+            fetch_byte: self.fetch_byte_work,
         }
     }
 
@@ -100,7 +102,7 @@ impl SystemCosts {
         config.network.latency = match config.network.in_rate.is_finite() {
             // Several requests are on their way at once, so that nobody waits for the first byte.
             true => 0.0,
-            false => (self.fetch - self.fetch_work).max(0.0),
+            false => (self.fetch - self.request_work - self.fetch_work).max(0.0),
         };
         config
     }

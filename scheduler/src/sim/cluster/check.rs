@@ -72,7 +72,12 @@ fn check(config: &Config) -> Result<(), SimError> {
             return refuse("cores", "0".to_owned(), "at least 1");
         }
         let [costs, bytes] = [system.task, system.byte];
-        for cost in costs.into_iter().chain(bytes).chain([system.fetch, system.segment, system.pair_bytes]) {
+        for cost in costs.into_iter().chain(bytes).chain([
+            system.request,
+            system.fetch,
+            system.segment,
+            system.fetch_byte,
+        ]) {
             if !(0.0..=1e9).contains(&cost) {
                 return refuse("system", cost.to_string(), "a number from 0 to 1e9");
             }

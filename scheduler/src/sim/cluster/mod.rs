@@ -14,7 +14,10 @@
 //! A reduce that a policy suspends keeps the work it has left; handed over, it goes on with that on another worker when
 //! its segments are there.
 //!
-//! It is not: a model of faults, disks or memory.
+//! What the system itself takes of processors can be said ([`SystemWork`]): tiny tasks, requests, outputs, segments and
+//! bytes then wait for the cores of their host.
+//!
+//! It is not: a model of faults, disks or memory, nor of processors that tasks compete for with their own work.
 
 mod alone;
 mod check;

@@ -1,12 +1,25 @@
 //! The processors of a host: work that its workers do besides the time that tasks are long waits for one of them.
 //!
 //! Whoever comes first is served first, in one go, by the processor that is free first. For pieces of a millisecond and
-//! less this takes as long as sharing does, and no end has to be foreseen anew. Not here: tasks that compute for all of
+//! less this takes as long as sharing does, and no end has to be foreseen anew.
+//!
+//! A message goes through threads of several processes, and waits for a processor at each stop: each wait is taken to be
+//! as long as the first one is, and the work to be done in one go at the first. Not here: tasks that compute for all of
 //! their time, whose lengths must have their contention in them.
 
 use crate::sim::cluster::Config;
 use crate::units::{Span, Time};
 use std::collections::BTreeMap;
+
+/// Stops of a report of a task's end and of what is ordered next: the worker's control, the master, the control of the
+/// worker that gets an order, its slot.
+const REPORT_STOPS: u32 = 4;
+
+/// Stops of a request: the home's control, a lane, the worker that is asked, the lane again.
+const REQUEST_STOPS: u32 = 4;
+
+/// Stops of the report that an output is there: the home's control, the master.
+const ARRIVAL_STOPS: u32 = 2;
 
 /// What the system itself asks of the processors of a host, in seconds of one processor.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -15,25 +28,16 @@ pub struct SystemWork {
     pub cores: u32,
     /// For a map and for a reduce: to order, begin, publish and report it.
     pub task: [f64; 2],
-    /// For an output of a map that goes to a home: to announce, ask for, send and report it.
+    /// For a request of a home, which takes all outputs along that wait at one worker.
+    pub request: f64,
+    /// For an output of a map that comes to a home: to announce, send and report it.
     pub fetch: f64,
     /// For a segment of such an output, which is listed wherever the output is.
     pub segment: f64,
     /// For a byte that a map puts out, and for one that a reduce takes in.
     pub byte: [f64; 2],
-    /// Bytes of a pair: an output of few pairs has nothing for some of the homes. 0 if every output goes to all.
-    pub pair_bytes: f64,
-}
-
-impl SystemWork {
-    /// Part of the homes that an output of so many bytes has something for, if each pair is as likely to go to any.
-    fn reached(&self, bytes: f64, homes: usize) -> f64 {
-        if self.pair_bytes == 0.0 || homes == 0 {
-            return 1.0;
-        }
-        let pairs = (bytes / self.pair_bytes).ceil();
-        1.0 - (1.0 - 1.0 / homes as f64).powf(pairs)
-    }
+    /// For a byte that comes from another worker.
+    pub fetch_byte: f64,
 }
 
 /// An output of a map at one of its homes.
@@ -42,14 +46,13 @@ pub(super) struct Arriving {
     pub(super) fetched: bool,
     /// Of this home.
     pub(super) segments: usize,
-    /// Of all homes.
-    pub(super) bytes: f64,
-    pub(super) homes: usize,
 }
 
 /// All hosts at their present moment.
 pub(super) struct Processors {
     work: SystemWork,
+    /// The host of each worker.
+    hosts: Vec<u32>,
     /// By host, when each of its processors is free.
     free: BTreeMap<u32, Vec<Time>>,
 }
@@ -59,26 +62,44 @@ impl Processors {
     pub(super) fn of(config: &Config) -> Option<Self> {
         let work = config.system?;
         let free = |host| (host, vec![Time::ZERO; work.cores as usize]);
-        Some(Self { work, free: config.workers.iter().map(|worker| free(worker.host)).collect() })
+        let hosts: Vec<u32> = config.workers.iter().map(|worker| worker.host).collect();
+        Some(Self { work, free: hosts.iter().copied().map(free).collect(), hosts })
     }
 
     /// When the work for a task is done that takes in or puts out so many bytes and asks for a processor now.
-    pub(super) fn task(&mut self, host: u32, now: Time, kind: usize, bytes: f64) -> Time {
-        self.serve(host, now, self.work.task[kind] + bytes * self.work.byte[kind])
+    pub(super) fn task(&mut self, worker: usize, now: Time, kind: usize, bytes: f64) -> Time {
+        self.serve(worker, now, 1, self.work.task[kind] + bytes * self.work.byte[kind])
     }
 
-    /// When a home on this host has an output, if it is asked for now.
-    pub(super) fn arrival(&mut self, host: u32, now: Time, output: &Arriving) -> Time {
+    /// What a report of the end of a task waits for processors if it is sent now.
+    pub(super) fn report(&self, worker: usize, now: Time) -> Span {
+        Span(self.wait(worker, now).0 * u64::from(REPORT_STOPS))
+    }
+
+    /// When what a request of this home asks for has been copied, but for what the network takes.
+    pub(super) fn request(&mut self, home: usize, now: Time, bytes: f64) -> Time {
+        self.serve(home, now, REQUEST_STOPS, self.work.request + bytes * self.work.fetch_byte)
+    }
+
+    /// When this home has an output that arrives now.
+    pub(super) fn arrival(&mut self, home: usize, now: Time, output: &Arriving) -> Time {
         let fetch = if output.fetched { self.work.fetch } else { 0.0 };
         let seconds = fetch + output.segments as f64 * self.work.segment;
-        self.serve(host, now, seconds * self.work.reached(output.bytes, output.homes))
+        self.serve(home, now, ARRIVAL_STOPS, seconds)
     }
 
-    fn serve(&mut self, host: u32, now: Time, seconds: f64) -> Time {
-        let processors = self.free.get_mut(&host).expect("every worker's host has processors");
+    /// How long work of this worker waits for a processor that asks for one now.
+    fn wait(&self, worker: usize, now: Time) -> Span {
+        let first = self.free.get(&self.hosts[worker]).and_then(|processors| processors.iter().min());
+        first.map_or(Span(0), |&first| first.max(now).since(now))
+    }
+
+    fn serve(&mut self, worker: usize, now: Time, stops: u32, seconds: f64) -> Time {
+        let wait = self.wait(worker, now);
+        let processors = self.free.get_mut(&self.hosts[worker]).expect("every worker's host has processors");
         let first = processors.iter_mut().min().expect("at least one: checked");
-        *first = (*first).max(now) + Span((seconds * 1e9).round() as u64);
-        *first
+        *first = now + wait + Span((seconds * 1e9).round() as u64);
+        *first + Span(wait.0 * u64::from(stops - 1))
     }
 }
 
@@ -99,14 +120,5 @@ mod tests {
         assert_eq!(two.task(0, second(0), 1, 0.0), second(3));
         assert_eq!(two.task(0, second(0), 0, 0.0), second(2), "behind the shorter one");
         assert_eq!(two.task(0, second(9), 0, 0.0), second(10), "nothing is left to wait for");
-    }
-
-    #[test]
-    fn output_of_one_pair_reaches_one_home_and_a_large_one_all() {
-        let work = SystemWork { pair_bytes: 100.0, ..SystemWork::default() };
-        assert!((work.reached(80.0, 4) - 0.25).abs() < 1e-12);
-        assert!(0.999 < work.reached(10_000.0, 4));
-        assert_eq!(work.reached(0.0, 4), 0.0);
-        assert_eq!(SystemWork::default().reached(80.0, 4), 1.0);
     }
 }

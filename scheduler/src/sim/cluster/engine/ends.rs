@@ -17,14 +17,14 @@ impl<'a> Engine<'a> {
         let run = self.give_back(running);
         self.done.summary.tasks += 1;
         let took = running.rest(self.now, self.now).ran;
+        let delay = self.delay(kind, running.worker);
         let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
         let (seq, held) = (job.seq, job.held);
         let publishes = kind == TaskKind::Reduce || job.reduces.is_empty();
         if publishes {
             // Publishing takes no time, so the permit is asked for in the same breath.
-            self.report(kind, Event::CommitRequested { attempt });
+            self.report_at(self.now + delay, Event::CommitRequested { attempt });
         }
-        let delay = self.delay(kind);
         let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
         let ended = match kind {
             TaskKind::Map => {
@@ -36,7 +36,7 @@ impl<'a> Engine<'a> {
             }
             TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes::ZERO, took },
         };
-        self.report(kind, ended);
+        self.report_at(self.now + delay, ended);
         self.output.observer.task(&run);
         self.output.observer.held(run.end, seq, held);
         self.begin_queued(running.worker);
@@ -87,10 +87,8 @@ impl<'a> Engine<'a> {
         let id = map.task.job;
         let partitions = self.jobs.get(&id).and_then(|job| job.homes.get(&home)).cloned().unwrap_or_default();
         let mut at = self.now;
-        if let (Some(processors), Some(job)) = (&mut self.processors, self.jobs.get(&id)) {
-            let (bytes, homes) = (job.output().0 as f64, job.homes.len());
-            let output = Arriving { fetched, segments: partitions.len(), bytes, homes };
-            at = processors.arrival(self.config.workers[place_of(home)].host, at, &output);
+        if let Some(processors) = &mut self.processors {
+            at = processors.arrival(place_of(home), at, &Arriving { fetched, segments: partitions.len() });
         }
         self.report_at(at, Event::Fetched { job: id, home, map, partitions });
     }

@@ -80,13 +80,13 @@ impl<'a> Engine<'a> {
         let timers = &mut self.timers;
         let foresee = |end, transfer| timers.foresee(end, transfer);
         let order = (self.core.shuffle_order(), self.core.shuffle_revision());
-        self.network.settle(self.now, order, foresee);
+        self.network.settle(self.now, order, &mut self.processors, foresee);
     }
 
     fn offer(&mut self, map: AttemptId, from: WorkerId, to: WorkerId) {
         let id = map.task.job;
         let Some(job) = self.jobs.get(&id) else { return };
-        if from == to || self.network.is_instant() {
+        if from == to || (self.network.is_instant() && self.processors.is_none()) {
             let homes = job.homes.get(&to).map_or(0, Vec::len);
             self.done.summary.shuffled[usize::from(from == to)] += job.segment * homes as f64;
             return self.arrives(map, to, from != to);
@@ -130,7 +130,7 @@ impl<'a> Engine<'a> {
             let bytes = if kind == 0 { job.output().0 as f64 } else { job.input_of_reduce() };
             let mut works = self.now + finds_place;
             if let Some(processors) = &mut self.processors {
-                works = processors.task(worker_config.host, works, kind, bytes);
+                works = processors.task(place, works, kind, bytes);
             }
             let end = works + span_of(seconds * rest.part);
             let began = self.now;

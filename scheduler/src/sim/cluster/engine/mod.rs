@@ -227,12 +227,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Informs the core of this, as late as of the end of tasks of this kind.
-    fn report(&mut self, kind: TaskKind, event: Event) {
-        let delay = self.delay(kind);
-        self.report_at(self.now + delay, event);
-    }
-
     /// Informs the core of this then.
     fn report_at(&mut self, time: Time, event: Event) {
         if time <= self.now {
@@ -242,9 +236,10 @@ impl<'a> Engine<'a> {
         self.reports.by_arrival.insert((time, self.reports.count), event);
     }
 
-    fn delay(&self, kind: TaskKind) -> Span {
-        let seconds = self.config.report[usize::from(kind == TaskKind::Reduce)];
-        Span((seconds * 1e9).round() as u64)
+    /// How much later than a task of this kind ends there the core is informed of it.
+    fn delay(&self, kind: TaskKind, worker: WorkerId) -> Span {
+        let waits = self.processors.as_ref().map(|one| one.report(place_of(worker), self.now));
+        span_of(self.config.report[usize::from(kind == TaskKind::Reduce)]) + waits.unwrap_or(Span(0))
     }
 
     fn sum_up(mut self) -> ClusterSummary {

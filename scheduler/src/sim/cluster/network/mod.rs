@@ -9,6 +9,7 @@ mod end;
 use crate::core::ShuffleOrder;
 use crate::ids::{AttemptId, JobId};
 use crate::sim::cluster::NetworkConfig;
+use crate::sim::cluster::processors::Processors;
 use crate::units::{Span, Time};
 use end::{NetworkEnd, WaitingSegments};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +103,7 @@ impl Network {
         &mut self,
         now: Time,
         (order, revision): (&ShuffleOrder, u64),
+        processors: &mut Option<Processors>,
         mut foresee: impl FnMut(Time, Foreseen),
     ) {
         // What an order shut out waits for another order, and for nothing that happens at its home.
@@ -116,7 +118,7 @@ impl Network {
                 && let Some((job, from)) =
                     self.ends[home as usize].choose(order, &self.transfers, self.request_bytes)
             {
-                self.begin(now, job, from, home);
+                self.begin(now, processors, job, (from, home));
             }
         }
         while let Some(end) = self.changed.pop_first() {
@@ -129,7 +131,7 @@ impl Network {
         }
     }
 
-    fn begin(&mut self, now: Time, job: JobId, from: u32, to: u32) {
+    fn begin(&mut self, now: Time, processors: &mut Option<Processors>, job: JobId, (from, to): (u32, u32)) {
         let end = &mut self.ends[to as usize];
         let waiting = end.waiting.get_mut(&job).expect("a job was chosen that waits here");
         let load = waiting.take(from, self.request_bytes);
@@ -137,6 +139,10 @@ impl Network {
         if waiting.from.is_empty() {
             end.waiting.remove(&job);
         }
+        let asked = match processors {
+            Some(processors) => processors.request(to as usize, now, load.bytes),
+            None => now,
+        };
         let slot = self.spare.pop().unwrap_or_else(|| {
             self.transfers.push(None);
             self.versions.push(0);
@@ -149,7 +155,7 @@ impl Network {
             maps: load.maps,
             bytes: load.bytes,
             began: now,
-            flows: now + self.latency,
+            flows: asked + self.latency,
             left: load.bytes,
             rate: 0.0,
             since: now,

@@ -16,7 +16,7 @@ fn flow(network: &mut Network, order: &ShuffleOrder) -> Vec<u32> {
     let mut began = Vec::new();
     let mut now = Time(0);
     loop {
-        network.settle(now, (order, 0), |end, transfer| {
+        network.settle(now, (order, 0), &mut None, |end, transfer| {
             foreseen.insert((end, transfer));
         });
         for transfer in network.transfers.iter().flatten().filter(|transfer| transfer.began == now) {
@@ -85,7 +85,7 @@ fn lines_share_bytes_by_their_fractions_and_hand_over_what_is_idle() {
 fn lanes_fetch_from_different_workers_and_take_all_that_is_there_at_once() {
     let mut network = network(4);
     offer(&mut network, &[(1, 10.0), (1, 20.0)], 1..3);
-    network.settle(Time(0), (&order(&[], &[]), 0), |_, _| {});
+    network.settle(Time(0), (&order(&[], &[]), 0), &mut None, |_, _| {});
     let flows: Vec<(u32, usize, f64, f64)> = network
         .transfers
         .iter()

@@ -1,0 +1,184 @@
+//! What the system itself takes for tasks on a cluster of this shape, measured before the first run by a few jobs whose
+//! tasks do next to nothing: on an idle cluster, and with every slot in use.
+//!
+//! With all slots in use, the time that a job takes beyond one of few tasks is work of as many processors as its slots
+//! can use. Not here: what a simulation makes of the costs (`simulate`).
+
+mod fit;
+mod trials;
+
+use super::record::Contender;
+use super::run::{JOURNAL, Order, Ran, Runner};
+use super::store::{self, Store};
+use super::workload::{DrawnJob, Kind, Workload};
+use super::{CompareError, Site};
+use crate::simulate::{Measured, MeasuredJob, SystemCosts};
+use fit::{Fit, Span, Tiny, TinyTrial};
+use gristmill_runtime::api::ExactWork;
+use gristmill_runtime::registry::Registry;
+use std::path::Path;
+use trials::{IDLE_SECONDS, Shape, Times, Trial, Which, costs};
+
+/// Jobs on an idle cluster.
+const IDLE_JOBS: usize = 12;
+
+/// Times that each job with all slots in use is run; the shortest counts, since other programs only make it longer.
+const ROUNDS: usize = 5;
+
+/// Measures the costs; `None` if somebody interrupted. What was measured in an earlier call is taken from the folder.
+pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<SystemCosts>, CompareError> {
+    if let Some(known) = store.costs()? {
+        return Ok(Some(known));
+    }
+    let Site::Embedded(config) = runner.site else { return Ok(None) };
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let workers = config.workers.count;
+    let slots = workers * config.workers.each.slots.total();
+    let shape = Shape { workers, slots, cores, paced: config.workers.each.nic_bytes_per_second.is_some() };
+    let kinds = Which::ALL.map(|which| kind(&shape.trial(which)));
+    let workload = Workload::batch("calibration", kinds.to_vec());
+    let of = |kind: usize, index: usize| DrawnJob {
+        index,
+        kind,
+        arrival: 0.0,
+        arguments: workload.kinds[kind].arguments.clone(),
+    };
+    let jobs: Vec<DrawnJob> = order().enumerate().map(|(index, which)| of(which as usize, index)).collect();
+    let folder = store.path().join("calibration");
+    store::remove_tree(&folder)?;
+    let ran = run(runner, &workload, &jobs, &folder);
+    let measured = Measured::read(&folder.join(JOURNAL));
+    store::remove_tree(&folder)?;
+    if ran?.is_none() {
+        return Ok(None);
+    }
+    let measured = measured.map_err(|source| CompareError::Calibration { source })?;
+    let found = found(runner.registry, &config.deciders.estimator, shape, &measured)?;
+    store.keep_costs(&found)?;
+    Ok(Some(found))
+}
+
+/// Which trial each job is, in their order.
+fn order() -> impl Iterator<Item = Which> {
+    let tried = (0..ROUNDS).flat_map(|_| Which::ALL.into_iter().filter(|which| *which != Which::Idle));
+    (0..IDLE_JOBS).map(|_| Which::Idle).chain(tried)
+}
+
+/// The costs that the journal of the calibration shows.
+fn found(
+    registry: &Registry,
+    estimator: &str,
+    shape: Shape,
+    measured: &Measured,
+) -> Result<SystemCosts, CompareError> {
+    let seen = Seen { jobs: order().zip(&measured.jobs).collect() };
+    let found = costs(shape, &seen.times());
+    let fit = Fit { registry, estimator, shape, measured };
+    let tiny = Tiny {
+        maps: seen.tiny(Which::TinyMaps, Span::Flow),
+        reduces: seen.tiny(Which::TinyReduces, Span::Reduces),
+        outputs: seen.tiny(Which::TinyOutputs, Span::Flow),
+    };
+    fit.fitted(found, &tiny).map_err(|source| CompareError::Fit { source })
+}
+
+fn kind(trial: &Trial) -> Kind {
+    let seconds = format!("{}us", (trial.seconds * 1e6).round());
+    let [maps, bytes] = [trial.maps, trial.bytes].map(|number| number.to_string());
+    let arguments =
+        ["--maps", &maps, "--map-time", &seconds, "--reduce-time", &seconds, "--map-bytes", &bytes];
+    Kind { reduces: Some(trial.reduces), exact: Some(trial.work()), ..Kind::new("synthetic", &arguments) }
+}
+
+/// The jobs one after the other.
+fn run(
+    runner: &Runner<'_>,
+    workload: &Workload,
+    jobs: &[DrawnJob],
+    folder: &Path,
+) -> Result<Option<Ran>, CompareError> {
+    let name = "calibration".to_owned();
+    let contender = Contender { name, policy: "fifo".to_owned(), placement: "pull".to_owned() };
+    let exact: Vec<Option<ExactWork>> =
+        jobs.iter().map(|job| workload.kinds[job.kind].exact.clone()).collect();
+    let order = Order { contender: &contender, jobs, exact: &exact, folder, one_by_one: true };
+    let calibrates = Runner {
+        workload,
+        interrupted: runner.interrupted.clone(),
+        runtime: runner.runtime.clone(),
+        data: runner.data.clone(),
+        knowledge: runner.knowledge.clone(),
+        ..*runner
+    };
+    calibrates.run(&order)
+}
+
+/// What was seen of the jobs.
+struct Seen<'a> {
+    jobs: Vec<(Which, &'a MeasuredJob)>,
+}
+
+impl<'a> Seen<'a> {
+    fn all(&self, which: Which) -> impl Iterator<Item = &'a MeasuredJob> {
+        self.jobs.iter().filter(move |(one, _)| *one == which).map(|(_, job)| *job)
+    }
+
+    /// A trial of tiny tasks, and how long this span of it took.
+    fn tiny(&self, which: Which, span: Span) -> Option<TinyTrial<'a>> {
+        let job = self.all(which).next()?;
+        let measured = self.all(which).filter_map(|job| {
+            let ended = job.ended?;
+            Some(span.of(job.arrived, job.shuffle_done?, ended))
+        });
+        Some(TinyTrial { which, span, job, seconds: measured.reduce(f64::min)? })
+    }
+
+    /// The time of this trial's jobs between two of their instants: the median on an idle cluster, else the shortest.
+    fn time(
+        &self,
+        which: Which,
+        from: fn(&MeasuredJob) -> Option<f64>,
+        to: fn(&MeasuredJob) -> Option<f64>,
+    ) -> f64 {
+        let seconds = self.all(which).filter_map(|job| Some(to(job)? - from(job)?));
+        match which {
+            Which::Idle => median(seconds.collect()),
+            _ => seconds.reduce(f64::min).unwrap_or(0.0),
+        }
+    }
+
+    fn times(&self) -> Times {
+        let flow = |which| self.time(which, |job| Some(job.arrived), |job| job.ended);
+        let gathering = |which| self.time(which, |job| Some(job.arrived), |job| job.shuffle_done);
+        let beyond_all =
+            |of: fn(&MeasuredJob) -> Vec<f64>| median(self.all(Which::Idle).flat_map(of).collect());
+        Times {
+            idle_task: [
+                beyond_all(|job| beyond(&job.map_seconds, &job.map_overheads)),
+                beyond_all(|job| beyond(&job.reduce_seconds, &job.reduce_overheads)),
+            ],
+            idle_fetch: self.time(Which::Idle, |job| job.maps_done, |job| job.shuffle_done),
+            idle_flow: (flow(Which::Idle) - 2.0 * IDLE_SECONDS).max(0.0),
+            idle_gathering: (gathering(Which::Idle) - IDLE_SECONDS).max(0.0),
+            many: [Which::Maps, Which::Reduces].map(flow),
+            gathering: [Which::Outputs, Which::Segments, Which::Reduces].map(gathering),
+            bytes: [
+                self.time(Which::Bytes, |job| job.started, |job| job.maps_done),
+                self.time(Which::Bytes, |job| job.maps_done, |job| job.shuffle_done),
+                self.time(Which::Bytes, |job| job.shuffle_done, |job| job.ended),
+            ],
+        }
+    }
+}
+
+/// What tasks on an idle cluster took from order to fact, beyond what they passed.
+fn beyond(tasks: &[f64], overheads: &[Option<f64>]) -> Vec<f64> {
+    let of = |(took, overhead): (&f64, &Option<f64>)| Some((took + (*overhead)? - IDLE_SECONDS).max(0.0));
+    tasks.iter().zip(overheads).filter_map(of).collect()
+}
+
+/// The middle one; 0 of none.
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len() / 2).copied().unwrap_or(0.0)
+}

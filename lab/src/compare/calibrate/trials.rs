@@ -1,0 +1,267 @@
+//! The jobs of a calibration, and the costs that follow from what they took.
+//!
+//! Tasks that take no time are ordered and reported many at once, so that a task or an output costs least; others come
+//! one by one. The first tell what an output, a segment and a byte cost; what a task and a request cost is found by the
+//! simulator, with tasks of [`TINY_SECONDS`] (`fit`).
+
+use crate::simulate::SystemCosts;
+
+/// Time that a task passes on an idle cluster, seconds.
+pub(super) const IDLE_SECONDS: f64 = 0.005;
+
+/// Time that the tasks pass which show what tasks and requests cost, seconds: so little that slots wait for the system.
+const TINY_SECONDS: f64 = 0.0002;
+
+/// Tasks of a job of tiny ones.
+const TINY: u32 = 400;
+
+/// Maps of a job that has many and does nothing else.
+const MAPS: u32 = 4000;
+
+/// Reduces of a job that has many segments.
+const REDUCES: u32 = 400;
+
+/// Maps of a job that has many outputs, and of one that has many segments.
+const OUTPUTS: [u32; 2] = [800, 100];
+
+/// Bytes that each map puts out for each home, so that hardly any home goes without.
+const BYTES_PER_HOME: u32 = 400;
+
+/// Bytes of each map that puts out many.
+const MANY_BYTES: u32 = 16 << 20;
+
+/// A job that only calibrates.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Trial {
+    pub maps: u32,
+    pub reduces: u32,
+    /// That each map puts out.
+    pub bytes: u32,
+    /// That each task passes.
+    pub seconds: f64,
+}
+
+/// Which trial.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Which {
+    Idle,
+    Maps,
+    Outputs,
+    Segments,
+    Reduces,
+    Bytes,
+    TinyMaps,
+    TinyReduces,
+    TinyOutputs,
+}
+
+impl Which {
+    pub const ALL: [Self; 9] = [
+        Self::Idle,
+        Self::Maps,
+        Self::Outputs,
+        Self::Segments,
+        Self::Reduces,
+        Self::Bytes,
+        Self::TinyMaps,
+        Self::TinyReduces,
+        Self::TinyOutputs,
+    ];
+}
+
+/// The shape of a cluster as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Shape {
+    pub workers: u32,
+    pub slots: u32,
+    pub cores: u32,
+    /// Whether the network is held to a rate.
+    pub paced: bool,
+}
+
+impl Shape {
+    pub fn trial(self, which: Which) -> Trial {
+        let nothing = Trial { maps: MAPS, reduces: 1, bytes: 0, seconds: 0.0 };
+        let tiny = Trial { maps: TINY, seconds: TINY_SECONDS, ..nothing };
+        let bytes = BYTES_PER_HOME * self.workers;
+        match which {
+            Which::Idle => Trial { maps: 2, reduces: 2, bytes, seconds: IDLE_SECONDS },
+            Which::Maps => nothing,
+            Which::Outputs => Trial { maps: OUTPUTS[0], reduces: self.workers, bytes, ..nothing },
+            Which::Segments => Trial { maps: OUTPUTS[1], reduces: REDUCES, bytes, ..nothing },
+            Which::Reduces => Trial { maps: 1, reduces: REDUCES, ..nothing },
+            // As many maps as processors, so that none waits for another; a part for each worker, so that one knows how
+            // many bytes come from others.
+            Which::Bytes => Trial {
+                maps: self.cores.min(self.slots),
+                reduces: self.workers,
+                bytes: MANY_BYTES,
+                ..nothing
+            },
+            Which::TinyMaps => tiny,
+            // Each reduce has a few segments to merge.
+            Which::TinyReduces => Trial { maps: TINY / 8, reduces: TINY, bytes, ..tiny },
+            Which::TinyOutputs => Trial { reduces: self.workers, bytes, ..tiny },
+        }
+    }
+
+    /// Processors that work at once when every slot does.
+    fn processors(self) -> f64 {
+        f64::from(self.cores.min(self.slots).max(1))
+    }
+}
+
+/// What the jobs took, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Times {
+    /// Of a map and a reduce on an idle cluster, beyond what they pass, from order to fact.
+    pub idle_task: [f64; 2],
+    /// From the last map's end to the last segment, on an idle cluster.
+    pub idle_fetch: f64,
+    /// The flow time of a job on an idle cluster beyond what its tasks pass.
+    pub idle_flow: f64,
+    /// The time from its arrival to the last segment, beyond what its maps pass.
+    pub idle_gathering: f64,
+    /// The flow times of many maps and many reduces that take no time.
+    pub many: [f64; 2],
+    /// The times from the arrival to the last segment of many outputs, of many segments, and of as many partitions
+    /// without segments.
+    pub gathering: [f64; 3],
+    /// Maps, shuffle after them and reduces of a job of many bytes.
+    pub bytes: [f64; 3],
+}
+
+/// The costs that explain these times: of tasks that come many at once, and without requests.
+pub(super) fn costs(shape: Shape, times: &Times) -> SystemCosts {
+    let processors = shape.processors();
+    let beyond = |flow: f64| (flow - times.idle_flow).max(0.0) * processors;
+    let (maps, reduces) = (shape.trial(Which::Maps), shape.trial(Which::Reduces));
+    let map = beyond(times.many[0]) / f64::from(maps.maps);
+    let reduce = beyond(times.many[1]) / f64::from(reduces.reduces);
+    let (byte_work, fetch_byte_work) = byte_work(shape, times, reduce);
+    // What of the time until all is gathered goes to outputs at homes, how many are fetched, and segments listed.
+    let equation = |which: Which, gathering: f64, idle: f64| {
+        let trial = shape.trial(which);
+        let [maps, reduces] = [trial.maps, trial.reduces].map(f64::from);
+        let others = f64::from(shape.workers - 1) / f64::from(shape.workers);
+        let carried = maps * f64::from(trial.bytes) * (byte_work[0] + others * fetch_byte_work);
+        let beyond = (gathering - idle).max(0.0) * processors;
+        let seconds = (beyond - maps * map - carried).max(0.0);
+        (seconds, maps * f64::from(shape.workers - 1), maps * reduces)
+    };
+    let few = equation(Which::Outputs, times.gathering[0], times.idle_gathering);
+    let many = equation(Which::Segments, times.gathering[1], times.gathering[2].max(times.idle_gathering));
+    let (fetch_work, segment_work) = solved(few, many);
+    SystemCosts {
+        task: times.idle_task,
+        fetch: times.idle_fetch,
+        cores: shape.cores,
+        work: [map, reduce],
+        request_work: 0.0,
+        fetch_work,
+        segment_work,
+        byte_work,
+        fetch_byte_work,
+    }
+}
+
+/// For a byte of a map and of a reduce, and for one that comes from another worker.
+fn byte_work(shape: Shape, times: &Times, reduce: f64) -> ([f64; 2], f64) {
+    let trial = shape.trial(Which::Bytes);
+    let bytes = f64::from(trial.bytes) * f64::from(trial.maps);
+    let workers = f64::from(shape.workers);
+    let fetched = bytes * (workers - 1.0) / workers;
+    let [map, fetch, reduces] = times.bytes;
+    let map = (map - times.idle_task[0]) * f64::from(trial.maps) / bytes;
+    // A network that is held to a rate is waited for, which is no work.
+    let fetch = match shape.paced || fetched == 0.0 {
+        true => 0.0,
+        false => (fetch - times.idle_fetch) * shape.processors() / fetched,
+    };
+    let rest = (reduces - times.idle_task[1]) * shape.processors() - f64::from(trial.reduces) * reduce;
+    ([map.max(0.0), (rest / bytes).max(0.0)], fetch.max(0.0))
+}
+
+/// What a fetch and a segment cost, by two jobs: seconds, fetches and segments of each. Nothing costs less than nothing.
+fn solved(few: (f64, f64, f64), many: (f64, f64, f64)) -> (f64, f64) {
+    if few.1 == 0.0 {
+        return (0.0, many.0 / many.2);
+    }
+    let determinant = few.1 * many.2 - many.1 * few.2;
+    let segment = ((many.0 * few.1 - few.0 * many.1) / determinant).clamp(0.0, many.0 / many.2);
+    (((few.0 - segment * few.2) / few.1).max(0.0), segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { workers: 4, slots: 8, cores: 2, paced: false };
+
+    /// The times that jobs take for which the system takes this.
+    fn times_of(costs: &SystemCosts) -> Times {
+        let (idle_flow, idle_gathering) = (0.003, 0.002);
+        // Three of four outputs are fetched.
+        let gathering = |which: Which, maps: f64, reduces: f64| {
+            let bytes = maps * f64::from(SHAPE.trial(which).bytes);
+            let byte = costs.byte_work[0] + 0.75 * costs.fetch_byte_work;
+            let outputs = maps * (costs.work[0] + 3.0 * costs.fetch_work + reduces * costs.segment_work);
+            idle_gathering + (outputs + bytes * byte) / 2.0
+        };
+        // Two maps on two processors; then 3 of 4 bytes are fetched; then four reduces.
+        let bytes = f64::from(SHAPE.trial(Which::Bytes).bytes);
+        Times {
+            idle_task: costs.task,
+            idle_fetch: costs.fetch,
+            idle_flow,
+            idle_gathering,
+            many: [idle_flow + 2000.0 * costs.work[0], idle_flow + 200.0 * costs.work[1]],
+            gathering: [
+                gathering(Which::Outputs, 800.0, 4.0),
+                gathering(Which::Segments, 100.0, 400.0),
+                idle_gathering,
+            ],
+            bytes: [
+                costs.task[0] + bytes * costs.byte_work[0],
+                costs.fetch + 0.75 * bytes * costs.fetch_byte_work,
+                costs.task[1] + bytes * costs.byte_work[1] + 2.0 * costs.work[1],
+            ],
+        }
+    }
+
+    #[test]
+    fn costs_that_are_found_are_those_that_the_times_were_made_of() {
+        let truth = SystemCosts {
+            task: [0.0008, 0.0012],
+            fetch: 0.0003,
+            cores: 2,
+            work: [0.0002, 0.0007],
+            request_work: 0.0,
+            fetch_work: 0.00005,
+            segment_work: 3e-6,
+            byte_work: [4e-9, 3e-9],
+            fetch_byte_work: 1e-9,
+        };
+        let found = costs(SHAPE, &times_of(&truth));
+        let near =
+            |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 1e-6, "{found} is not {truth}");
+        for kind in [0, 1] {
+            near(found.work[kind], truth.work[kind]);
+            near(found.byte_work[kind], truth.byte_work[kind]);
+        }
+        near(found.fetch_byte_work, truth.fetch_byte_work);
+        near(found.fetch_work, truth.fetch_work);
+        near(found.segment_work, truth.segment_work);
+        assert_eq!((found.task, found.fetch, found.cores), (truth.task, truth.fetch, truth.cores));
+    }
+
+    #[test]
+    fn costs_are_never_negative_when_a_busy_machine_made_the_idle_jobs_slow() {
+        let mut times = times_of(&SystemCosts { cores: 2, ..SystemCosts::default() });
+        (times.idle_flow, times.idle_gathering) = (1.0, 1.0);
+        let found = costs(SHAPE, &times);
+        assert_eq!((found.work, found.fetch_work, found.segment_work), ([0.0; 2], 0.0, 0.0));
+        let one = Shape { workers: 1, ..SHAPE };
+        assert_eq!(costs(one, &times).fetch_work, 0.0);
+    }
+}
