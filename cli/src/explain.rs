@@ -1,6 +1,4 @@
 //! `explain`: why a task ran where and when it did, or why a job waits.
-//!
-//! Not here: the sentences; the master finds them in its books and its core.
 
 use crate::flags::MasterFlags;
 use crate::settings::Settings;

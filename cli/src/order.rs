@@ -1,6 +1,4 @@
 //! `order`: jobs that are all there, in the order of an algorithm.
-//!
-//! Not here: the algorithms (the scheduler's `policy::pairs`).
 
 use crate::files::{InputFileError, read_text};
 use crate::terminal::stdout_text;

@@ -1,6 +1,4 @@
 //! `policy`: shows or changes who decides on a running master.
-//!
-//! Not here: what the change means for jobs that run (the scheduler's core).
 
 use crate::flags::MasterFlags;
 use crate::settings::Settings;

@@ -1,7 +1,5 @@
 //! `place`, `size`, `fit`: workers as queues. How to split arriving tasks over them, how many to buy, and what their
 //! task times look like.
-//!
-//! Not here: the mathematics (the scheduler's `queueing`, `placement` and `estimate`).
 
 use crate::files::{InputFileError, read_text};
 use crate::number_table::NumberTable;

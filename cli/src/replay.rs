@@ -1,6 +1,4 @@
 //! `replay`: does a journal's core still order what it ordered?
-//!
-//! Not here: the replay itself (`gristmill_runtime::replay`).
 
 use crate::files::InputFileError;
 use crate::terminal::{stdout_line, stdout_text};

@@ -1,6 +1,4 @@
 //! `verify`: worked cases, computed and compared.
-//!
-//! Not here: what the kinds of cases compute (the scheduler's `verify`).
 
 use crate::files::{InputFileError, read_text};
 use crate::terminal::stdout_line;
@@ -21,7 +19,7 @@ const DIFFERENCES_SHOWN: usize = 20;
 #[derive(Args)]
 #[command(after_help = "Example:\n  gristmill verify --cases asrpt.json overlap.json")]
 pub struct VerifyCommand {
-    /// CheckedFiles of cases
+    /// Files of cases
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     cases: Vec<PathBuf>,
     /// Print only what differs

@@ -1,6 +1,4 @@
 //! `whatif`: the jobs of a journal under other policies, by the cluster simulator.
-//!
-//! Not here: measurement and simulation (`gristmill_lab::simulate`).
 
 use crate::files::{InputFileError, write_whole};
 use crate::replay::say_torn;

@@ -4,7 +4,6 @@
 //! nanoseconds for each event of batches of 10^2 to 10^5 jobs, which should grow no faster than the logarithm of their
 //! number. `cargo bench -p gristmill-scheduler --bench fluid -- JOBS [POLICY...]`; 10^6 jobs if
 //! nobody says; without batches if policies are named.
-//! Not here: the meaning of the numbers.
 
 #![allow(
     clippy::disallowed_methods,

@@ -3,7 +3,6 @@
 //!
 //! `cargo bench -p gristmill-scheduler --bench own`; arguments: names of settings, `seeds=20`, `jobs=100`,
 //! `estimator=linear`, and `rivals=all` for every policy that can run live. The same arguments give the same tables.
-//! Not here: clocks; nothing is timed.
 
 #![allow(clippy::disallowed_macros, clippy::print_stdout, reason = "tables go to standard output")]
 

@@ -5,8 +5,6 @@
 //! are 100 or 100,000 tasks, 2 or 200 workers. A task is three facts here, with its fetches, so 20,000 tasks/s through
 //! the whole master leave 16 µs for a fact, of which this should be a small part. The scheduler's own benchmark has
 //! more settings, such as other policies and waiting jobs (`cargo bench -p gristmill-scheduler`).
-//!
-//! Not here: frames, sockets and threads of the master.
 
 use crate::data::SHRINK;
 use crate::slow_group;

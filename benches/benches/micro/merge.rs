@@ -7,8 +7,6 @@
 //! merge in key order, and by a table in hash order with one sort at the end. The trial chose the table because whole
 //! jobs on Zipf's words took 0.99-1.14 times the limit with it and 1.3-2.95 times without; keys that hardly repeat are
 //! its worst case, the more so when the table has to spill.
-//!
-//! Not here: fetching, writing the part, segments beyond the fan-in.
 
 use crate::collector::count_words;
 use crate::data::{self, Frequency, Length, RECORD_BYTES, SHRINK};

@@ -4,8 +4,6 @@
 //! digits, so that frequent words are short. Words are joined by one space into lines of up to
 //! [`LINE_MAX`] bytes. The last line of a chunk is filled up with spaces: a cut word would not be one of
 //! the vocabulary.
-//!
-//! Not here: grammar, capitals, punctuation.
 
 use super::chunks::{Draws, Stream};
 use super::zipf::Zipf;

@@ -1,6 +1,4 @@
 //! Whole numbers as decimal digits, without a detour through `String`.
-//!
-//! Not here: floating-point numbers; the standard library does them as well.
 
 /// Digits of the largest `u64`.
 const DIGITS_MAX: usize = 20;

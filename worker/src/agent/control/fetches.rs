@@ -121,8 +121,8 @@ impl Agent {
                 self.fetching.plan.arrived(fetch.id, map, bytes);
                 continue;
             };
-            if error.gave_way() {
-                self.fetching.plan.gave_way(fetch.id, map, Time(self.now_ns()));
+            if error.is_preempted() {
+                self.fetching.plan.preempted(fetch.id, map, Time(self.now_ns()));
                 continue;
             }
             tracing::debug!(%map, %from, %error, "fetch failed");

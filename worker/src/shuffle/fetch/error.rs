@@ -39,8 +39,8 @@ pub enum FetchError {
 impl FetchError {
     /// Whether nothing is wrong: more urgent jobs left the request nothing of a paced network.
     #[must_use]
-    pub(crate) fn gave_way(&self) -> bool {
-        matches!(self, FetchError::Request { source } if matches!(**source, RequestError::GaveWay { .. }))
+    pub(crate) fn is_preempted(&self) -> bool {
+        matches!(self, FetchError::Request { source } if matches!(**source, RequestError::Preempted { .. }))
     }
 }
 
@@ -60,8 +60,8 @@ pub enum RequestError {
     #[error("the answer of the worker at {endpoint} is too short")]
     Short { endpoint: String },
     /// More urgent jobs left it nothing of a paced network.
-    #[error("the answer of the worker at {endpoint} gave way to more urgent jobs")]
-    GaveWay { endpoint: String },
+    #[error("the answer of the worker at {endpoint} was preempted by more urgent jobs")]
+    Preempted { endpoint: String },
     /// The head of the answer does not fit the request.
     #[error("the worker at {endpoint} did not answer what was asked")]
     Head { endpoint: String },

@@ -83,7 +83,7 @@ impl FetchContext<'_> {
         match error {
             AnswerReadError::Http(source) => Ok(RequestError::Http { endpoint, source }),
             AnswerReadError::Short => Ok(RequestError::Short { endpoint }),
-            AnswerReadError::GaveWay => Ok(RequestError::GaveWay { endpoint }),
+            AnswerReadError::Preempted => Ok(RequestError::Preempted { endpoint }),
             AnswerReadError::Disk(error) => Err(error),
         }
     }

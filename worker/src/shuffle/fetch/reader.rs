@@ -1,7 +1,7 @@
 //! The answer to a fetch as it comes in, cut where the reader wants.
 
 use crate::http::{Answer, HttpError};
-use crate::shuffle::pace::{GaveWay, PacedStream};
+use crate::shuffle::pace::{PacedStream, Preempted};
 use bytes::{Buf, Bytes};
 
 /// Bytes for which a buffer is made before any of them has come.
@@ -61,12 +61,12 @@ pub(super) enum AnswerReadError {
     Http(HttpError),
     /// It ended before the segments that its head promised.
     Short,
-    GaveWay,
+    Preempted,
     Disk(std::io::Error),
 }
 
-impl From<GaveWay> for AnswerReadError {
-    fn from(GaveWay: GaveWay) -> Self {
-        AnswerReadError::GaveWay
+impl From<Preempted> for AnswerReadError {
+    fn from(Preempted: Preempted) -> Self {
+        AnswerReadError::Preempted
     }
 }

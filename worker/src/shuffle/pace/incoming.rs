@@ -29,7 +29,7 @@ enum PaceRequest {
 /// The messages that wait in its channel are bounded by the requests under way: each asks once at a time.
 #[derive(Clone, Debug)]
 pub struct InPace {
-    words: UnboundedSender<PaceRequest>,
+    requests: UnboundedSender<PaceRequest>,
     chunk_bytes: u64,
     patience: Duration,
 }
@@ -38,9 +38,9 @@ impl InPace {
     /// Starts the task that paces, on the runtime of the caller.
     #[must_use]
     pub fn start(bytes_per_second: NonZeroU64) -> Self {
-        let (words, requests) = unbounded_channel();
-        tokio::spawn(pace(bytes_per_second, requests));
-        Self { words, chunk_bytes: chunk_bytes(bytes_per_second), patience: PATIENCE }
+        let (sender, receiver) = unbounded_channel();
+        tokio::spawn(pace(bytes_per_second, receiver));
+        Self { requests: sender, chunk_bytes: chunk_bytes(bytes_per_second), patience: PATIENCE }
     }
 
     /// Requests give way after this time and not after `PATIENCE`.
@@ -53,18 +53,18 @@ impl InPace {
     /// Whose bytes go first from now on.
     pub fn order(&self, order: LaneOrder) {
         // The task ends only when all senders are gone, or with the runtime.
-        let _ = self.words.send(PaceRequest::Order(order));
+        let _ = self.requests.send(PaceRequest::Order(order));
     }
 
     /// Nobody wants the bytes of this job any more: requests that wait give way at once.
     pub fn forget(&self, job: JobId) {
-        let _ = self.words.send(PaceRequest::Forget(job));
+        let _ = self.requests.send(PaceRequest::Forget(job));
     }
 
     /// A request begins; its number is unique and rises.
     #[must_use]
     pub fn open(&self, job: JobId, request: u64) -> PacedStream {
-        let _ = self.words.send(PaceRequest::Open(job));
+        let _ = self.requests.send(PaceRequest::Open(job));
         PacedStream { pace: self.clone(), job, request }
     }
 }
@@ -81,18 +81,18 @@ impl PacedStream {
     /// Waits until so many bytes have passed.
     ///
     /// # Errors
-    /// [`GaveWay`] if not a chunk of them passed for too long.
-    pub async fn pass(&self, bytes: u64) -> Result<(), GaveWay> {
+    /// [`Preempted`] if not a chunk of them passed for too long.
+    pub async fn pass(&self, bytes: u64) -> Result<(), Preempted> {
         let mut left = bytes;
         while 0 < left {
             let bytes = left.min(self.pace.chunk_bytes);
             let (pass, passed) = oneshot::channel();
             let ask = PaceRequest::Ask { job: self.job, request: self.request, bytes, pass };
-            let _ = self.pace.words.send(ask);
+            let _ = self.pace.requests.send(ask);
             match tokio::time::timeout(self.pace.patience, passed).await {
                 Ok(Ok(())) => left -= bytes,
                 // Too long, or its job was forgotten; the task that paces is gone only when the runtime stops.
-                Ok(Err(_)) | Err(_) => return Err(GaveWay),
+                Ok(Err(_)) | Err(_) => return Err(Preempted),
             }
         }
         Ok(())
@@ -101,13 +101,13 @@ impl PacedStream {
 
 impl Drop for PacedStream {
     fn drop(&mut self) {
-        let _ = self.pace.words.send(PaceRequest::Close { job: self.job, request: self.request });
+        let _ = self.pace.requests.send(PaceRequest::Close { job: self.job, request: self.request });
     }
 }
 
 /// Others left nothing to a request for `PATIENCE`, or nobody wants its bytes any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GaveWay;
+pub struct Preempted;
 
 async fn pace(bytes_per_second: NonZeroU64, mut requests: UnboundedReceiver<PaceRequest>) {
     let epoch = Instant::now();

@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use bucket::{BURST_BYTES_MIN, TokenBucket};
-pub use incoming::{GaveWay, InPace, PacedStream};
+pub use incoming::{InPace, PacedStream, Preempted};
 pub use lanes::{GRACE, PacedLanes};
 pub use outgoing::{OutPace, SEND_BUFFER_BYTES};
 

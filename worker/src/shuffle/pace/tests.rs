@@ -191,7 +191,7 @@ async fn fetch_gives_way_when_nothing_is_left_to_it() {
     let pace = InPace::start(rate(1_000_000));
     pace.order(LaneOrder { only: true, ..LaneOrder::default() });
     let began = Instant::now();
-    assert_eq!(pace.open(JobId(1), 1).pass(1).await, Err(GaveWay));
+    assert_eq!(pace.open(JobId(1), 1).pass(1).await, Err(Preempted));
     assert_eq!(began.elapsed().as_secs(), PATIENCE.as_secs());
 }
 
@@ -224,6 +224,6 @@ async fn fetch_gives_way_at_once_when_its_job_is_forgotten() {
     tokio::time::sleep(Duration::from_millis(10)).await;
     pace.forget(JobId(2));
     pace.forget(JobId(1));
-    assert_eq!(fetch.await.unwrap(), Err(GaveWay));
+    assert_eq!(fetch.await.unwrap(), Err(Preempted));
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }

@@ -43,7 +43,7 @@ impl FetchPlan {
 
     /// One map of a request was given back, because more urgent jobs left nothing to it: it is asked for again after
     /// the shortest pause, and no try is counted.
-    pub(crate) fn gave_way(&mut self, id: u64, map: AttemptId, now: Time) {
+    pub(crate) fn preempted(&mut self, id: u64, map: AttemptId, now: Time) {
         if let Some((from, tries, _)) = self.land(id, map) {
             self.pause(from, map, now + self.limits.pause, tries);
         }

@@ -249,14 +249,14 @@ fn plan_keeps_requests_short_on_a_paced_network_before_any_order_has_come() {
 }
 
 #[test]
-fn plan_asks_again_for_a_map_whose_request_gave_way_and_counts_no_try() {
+fn plan_asks_again_for_a_map_whose_request_was_preempted_and_counts_no_try() {
     let limits = FetchLimits { tries_max: 1, ..FetchLimits::default() };
     let mut plan = plan(limits);
     plan.announce(map(1, 0), WorkerId(1), &endpoint());
     let mut now = Time::ZERO;
     for _ in 0..5 {
         let fetch = plan.next(now).unwrap();
-        plan.gave_way(fetch.id, map(1, 0), now);
+        plan.preempted(fetch.id, map(1, 0), now);
         plan.ended(fetch.id);
         assert_eq!(plan.next(now), None);
         now = plan.wake_at(now).unwrap();

@@ -263,7 +263,7 @@ async fn request_that_gets_nothing_gives_all_its_maps_back_and_blames_nobody() {
     assert_eq!(outcomes.iter().map(|outcome| outcome.map).collect::<Vec<_>>(), maps);
     for outcome in &outcomes {
         assert!(outcome.filled.is_empty(), "{outcome:?}");
-        assert!(outcome.error.as_ref().is_some_and(FetchError::gave_way), "{outcome:?}");
+        assert!(outcome.error.as_ref().is_some_and(FetchError::is_preempted), "{outcome:?}");
     }
     let stream = pair.pace.open(JobId(2), 2);
     let outcomes = pair.fetcher.fetch_through(&fetch(2, 2, vec![attempt(2, 0)]), &key(), Some(&stream)).await;
