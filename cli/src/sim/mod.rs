@@ -177,7 +177,7 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     let expected = || system.steps_of_runs(flags, flags.needs_alone(metrics));
     let work = || {
         let alone = alone_times(&system, flags.needs_alone(metrics), &seeds)?;
-        run_all(&system, flags, &policies, seeds.iter().copied().zip(&alone).collect())
+        run_all(&system, flags, &policies, &seeds.iter().copied().zip(&alone).collect::<Vec<_>>())
     };
     let runs = progress::watched(system.steps(), unit, expected, work)?;
     system.remark_in_place();
@@ -250,7 +250,7 @@ fn run_all(
     system: &SimulatedSystem<'_>,
     flags: &SimCommand,
     policies: &[String],
-    seeds: Vec<(u64, &AloneTimes)>,
+    seeds: &[(u64, &AloneTimes)],
 ) -> anyhow::Result<Vec<PolicyRuns>> {
     let tasks: Vec<(&String, u64, &AloneTimes)> = policies
         .iter()

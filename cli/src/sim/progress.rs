@@ -100,7 +100,7 @@ fn words(done: f64, expected: f64, unit: &str, elapsed: Duration) -> String {
     let part = (done / expected).min(1.0);
     let left = elapsed.as_secs_f64() * (1.0 - part) / part;
     let left = match left {
-        minutes if 120.0 <= minutes && minutes < 7_200.0 => format!("{:.0} min", minutes / 60.0),
+        minutes if (120.0..7_200.0).contains(&minutes) => format!("{:.0} min", minutes / 60.0),
         hours if 7_200.0 <= hours => format!("{:.0} h", hours / 3_600.0),
         seconds => format!("{seconds:.0} s"),
     };

@@ -287,7 +287,7 @@ fn a_second_apart(jobs: u32, map: f64, shuffle: f64) -> String {
 fn queues_are_said_to_grow_where_enough_jobs_show_it_and_not_where_they_do_not() {
     let sandbox = Sandbox::new();
     let run = |jobs: u32, shuffle: f64, flags: &[&str]| {
-        let jobs = sandbox.write("jobs.csv", &a_second_apart(jobs, 0.1, shuffle));
+        let jobs = sandbox.write("jobs.csv", a_second_apart(jobs, 0.1, shuffle));
         sandbox.run([&["sim", "--workload", &jobs][..], flags].concat())
     };
     let grown = run(60, 1.5, &[]).expect_code(0);

@@ -9,7 +9,7 @@ use super::Job;
 use crate::metrics::Interval;
 use crate::station::{PerStation, Station};
 
-/// Fewest jobs of which a load has an interval: batches of [`BATCH_MIN`], and one job more to end the last gap.
+/// Fewest jobs of which a load has an interval: batches of `BATCH_MIN`, and one job more to end the last gap.
 pub const LOAD_JOBS_MIN: usize = BATCHES_MIN * BATCH_MIN + 1;
 
 /// Batches, as few as give a useful interval; twice as many where jobs suffice for batches four times as long.

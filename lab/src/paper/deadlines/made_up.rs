@@ -16,17 +16,19 @@ fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<Trial> {
     vec![one(0.0), one(1.0)]
 }
 
+/// The error of an estimate at a part of the time.
+type ErrorAt = fn(f64) -> f64;
+
 /// Two runs of an application alone whose estimate is off by so much at each part of its time.
-fn alone(error: fn(f64) -> f64) -> Vec<Isolated> {
-    let errors =
-        (1..=100).map(|percent| f64::from(percent)).map(|at| (at, error(at / 100.0))).collect::<Vec<_>>();
+fn alone(error: ErrorAt) -> Vec<Isolated> {
+    let errors = (1..=100).map(f64::from).map(|at| (at, error(at / 100.0))).collect::<Vec<_>>();
     let one = || Isolated { maps: Vec::new(), end: 100.0, errors: errors.clone() };
     vec![one(), one()]
 }
 
 fn of_estimates() -> Rules {
     let mut rules = Rules { file: "deadlines/estimates.rs", refuted: Vec::new(), borne_out: Vec::new() };
-    let cases: [(&str, fn(f64) -> f64, fn(f64) -> f64); 3] = [
+    let cases: [(&str, ErrorAt, ErrorAt); 3] = [
         // Optimistic and off by a tenth for more than half of the time; the mean over the second half would be small.
         ("WordCount", |at| if at < 0.6 { -0.1 } else { -0.01 }, |at| if at < 0.3 { 0.1 } else { 0.01 }),
         ("Join", |at| if at < 0.5 { 0.1 } else { 0.2 }, |at| if at < 0.5 { 0.6 } else { 0.1 }),

@@ -59,7 +59,7 @@ impl Known {
     }
 
     /// The same, off by as much again as the rounding of what it was computed from makes.
-    pub(in crate::paper) fn from_rounded(self, error: f64) -> Self {
+    pub(in crate::paper) fn with_rounding_before(self, error: f64) -> Self {
         Self { rounding: self.rounding + error, ..self }
     }
 

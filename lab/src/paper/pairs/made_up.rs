@@ -37,7 +37,7 @@ fn of_theorems() -> Rules {
     let claims = |worse: usize, pairs: f64| {
         let tried = || Tried { count: 100, worse, ratio: 1.1 };
         let found = Found { pairs: [pairs; 2], optimum: [21.0; 2], order: String::new() };
-        of_tried([&tried(), &tried(), &tried(), &tried()], found)
+        of_tried([&tried(), &tried(), &tried(), &tried()], &found)
     };
     Rules { file: "pairs/theorems.rs", refuted: claims(1, 22.0), borne_out: claims(0, 21.0) }
 }

@@ -148,7 +148,7 @@ pub(super) fn section(context: &Context<'_>) -> Section {
         (Instances::StrictWeakPairs, 4),
     ]
     .map(|(kind, stream)| try_all(context, kind, stream));
-    let claims = of_tried([&strong, &map.and(&shuffle), &balanced, &weak], counterexample());
+    let claims = of_tried([&strong, &map.and(&shuffle), &balanced, &weak], &counterexample());
     Section::new(
         "theorems",
         "Theorems 1 to 4 and Corollary 1, against all orders",
@@ -162,7 +162,7 @@ pub(super) fn section(context: &Context<'_>) -> Section {
 }
 
 /// By what was tried for Theorems 1 and 3, Theorem 2, Corollary 1 and Theorem 4.
-pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: Found) -> Vec<Claim> {
+pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: &Found) -> Vec<Claim> {
     vec![
         proved(
             "Theorems 1 and 3",
@@ -199,7 +199,7 @@ fn counterexample() -> Found {
 }
 
 /// Refuted by a counterexample, of the two below or a random one.
-fn theorem_4(weak: &Tried, found: Found) -> Claim {
+fn theorem_4(weak: &Tried, found: &Found) -> Claim {
     let [pairs, large_pairs] = found.pairs;
     let [best, large_best] = found.optimum;
     let refuted = best < pairs || large_best < large_pairs || 0 < weak.worse;

@@ -27,10 +27,10 @@ pub(in crate::paper::deadlines) fn of_runs(
 }
 
 /// A claim, with whether it holds in each run.
-fn claim(place: &str, statement: &str, holds: Vec<bool>, evidence: &str) -> Claim {
+fn claim(place: &str, statement: &str, holds: &[bool], evidence: &str) -> Claim {
     let of = holds.iter().filter(|&&one| one).count();
     let evidence = format!("{evidence}; so in {of} of {} seeds", holds.len());
-    Claim::new(place, statement, in_runs(&holds), evidence)
+    Claim::new(place, statement, in_runs(holds), evidence)
 }
 
 fn each_run(runs: &[Trial], holds: impl Fn(&Trial) -> bool) -> Vec<bool> {
@@ -49,7 +49,7 @@ fn joins_get_most(place: &str, runs: &[Trial]) -> Claim {
     claim(
         place,
         "The Joins are given most of the slots until they end.",
-        each_run(runs, most),
+        &each_run(runs, most),
         &format!(
             "J3 holds {:.0} % of the slots while it is there, J4 {:.0} %, on average",
             parts[0], parts[1]
@@ -62,7 +62,7 @@ fn close_to_goal(place: &str, runs: &[Trial]) -> Claim {
     claim(
         place,
         "J2 ends close to its goal.",
-        each_run(runs, |trial| (part(trial) - 1.0).abs() <= 0.1),
+        &each_run(runs, |trial| (part(trial) - 1.0).abs() <= 0.1),
         &format!(
             "it takes {:.2} of the time aimed at; within a tenth counts as close",
             mean(runs, part).mean
@@ -79,7 +79,7 @@ fn min_claims(runs: &[Trial]) -> Vec<Claim> {
         claim(
             place,
             "J1 misses its goal, since its last tasks are long.",
-            each_run(runs, |trial| !meets(trial, 0)),
+            &each_run(runs, |trial| !meets(trial, 0)),
             &format!(
                 "it takes {:.0} s instead of {}",
                 mean(runs, |trial| trial.responses[0]).mean,
@@ -101,25 +101,25 @@ fn min_over_time(place: &str, runs: &[Trial]) -> [Claim; 4] {
         claim(
             place,
             "J1 starts with a burst of up to 60 slots, while nothing is known of it.",
-            each_run(runs, |trial| 0.95 * all <= burst(trial)),
+            &each_run(runs, |trial| 0.95 * all <= burst(trial)),
             &format!("{:.1} slots in the first {WIDTH} s", mean(runs, burst).mean),
         ),
         claim(
             place,
             "Then J1 gets only about 20 slots, since its first tasks are short and the estimate is optimistic.",
-            each_run(runs, |trial| (10.0..=30.0).contains(&early(trial))),
+            &each_run(runs, |trial| (10.0..=30.0).contains(&early(trial))),
             &format!("{:.1} slots on average from 200 to 1000 s", mean(runs, early).mean),
         ),
         claim(
             place,
             "J2 too starts with a burst of all slots.",
-            each_run(runs, |trial| 0.9 * all <= second(trial)),
+            &each_run(runs, |trial| 0.9 * all <= second(trial)),
             &format!("{:.1} slots at most in its first 200 s", mean(runs, second).mean),
         ),
         claim(
             place,
             "J1 gets more slots as its estimate becomes realistic.",
-            each_run(runs, |trial| early(trial) < last(trial)),
+            &each_run(runs, |trial| early(trial) < last(trial)),
             &format!("{:.1} slots at most after 5000 s", mean(runs, last).mean),
         ),
     ]
@@ -134,13 +134,13 @@ fn max_claims(runs: &[Trial]) -> Vec<Claim> {
         claim(
             place,
             "At first every slot goes to J1, as there is nothing else.",
-            each_run(runs, |trial| 0.999 * all <= alone(trial)),
+            &each_run(runs, |trial| 0.999 * all <= alone(trial)),
             &format!("{:.2} slots on average in the first 1000 s", mean(runs, alone).mean),
         ),
         claim(
             place,
             "J1 and J2 together use every slot.",
-            each_run(runs, |trial| 0.999 * all <= together(trial)),
+            &each_run(runs, |trial| 0.999 * all <= together(trial)),
             &format!("{:.2} slots on average from 1000 to 2000 s", mean(runs, together).mean),
         ),
         joins_get_most(place, runs),
@@ -148,13 +148,13 @@ fn max_claims(runs: &[Trial]) -> Vec<Claim> {
         claim(
             place,
             "J1 meets its goal, having made more progress at the beginning.",
-            each_run(runs, |trial| meets(trial, 0)),
+            &each_run(runs, |trial| meets(trial, 0)),
             &format!("it takes {:.0} s of {}", mean(runs, |trial| trial.responses[0]).mean, DEADLINES[0]),
         ),
         claim(
             place,
             "All jobs meet their goals.",
-            each_run(runs, |trial| (0..4).all(|job| meets(trial, job))),
+            &each_run(runs, |trial| (0..4).all(|job| meets(trial, job))),
             "with Joins whose first tasks are the longest; see the last section for others",
         ),
     ]
@@ -165,7 +165,7 @@ fn fair_claims(runs: &[Trial]) -> Vec<Claim> {
     vec![claim(
         "Section V-E",
         "Without weights the Joins miss their goals.",
-        each_run(runs, |trial| !meets(trial, 2) && !meets(trial, 3)),
+        &each_run(runs, |trial| !meets(trial, 2) && !meets(trial, 3)),
         &format!("J3 takes {:.0} s and J4 {:.0} s instead of {}", takes[0], takes[1], DEADLINES[2]),
     )]
 }
@@ -183,7 +183,7 @@ fn weighted_claims(runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
         claim(
             place,
             "With weights 1, 1.4 and 122 the same jobs meet their goals as under the max-scheduler.",
-            runs.iter().zip(max).map(same).collect(),
+            &runs.iter().zip(max).map(same).collect::<Vec<_>>(),
             "compared seed by seed",
         ),
         Claim::new(

@@ -83,7 +83,7 @@ fn printed_numbers(drawn: &Drawn) -> Vec<Compared> {
         Beside::exact(
             "standard deviation of the shuffle size",
             ours,
-            Known::text("12.95").printed().from_rounded(rounding),
+            Known::text("12.95").printed().with_rounding_before(rounding),
         )
         .note("from the two that are drawn, which are rounded too")
         .judged(),

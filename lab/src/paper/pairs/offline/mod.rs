@@ -245,8 +245,9 @@ fn makespan_beside_printed(uniform: &Outcome, place: usize) -> Compared {
         format!("{}: average makespan over Match's, {}", title(&OFFLINE[place]), describe(uniform.sizes));
     // Both of the printed numbers are rounded to whole seconds.
     let (printed, best) = (PRINTED[place][2], PRINTED[0][2]);
-    let known =
-        Known::drawn_alike(printed / best, 1).from_rounded(0.5 / best * (1.0 + printed / best)).printed();
+    let known = Known::drawn_alike(printed / best, 1)
+        .with_rounding_before(0.5 / best * (1.0 + printed / best))
+        .printed();
     Beside::mean(what, mean(&uniform.over_match(place)), known)
         .note("the printed number is of a single set of jobs, which may differ as ours do from seed to seed")
         .judged()
