@@ -215,7 +215,11 @@ pub(super) fn bar_places(drawing: &Drawing<'_>) -> Vec<f64> {
 
 fn bars(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
     let places: Vec<f64> = bar_places(drawing).into_iter().map(|place| frame.across(place)).collect();
-    let ends = 2.0 * places.first().map_or(1.0, |&first| first - frame.left).max(1.0);
+    let beside = match (places.first(), places.last()) {
+        (Some(first), Some(last)) => (first - frame.left).min(frame.right - last),
+        _ => 0.0,
+    };
+    let ends = 2.0 * beside.max(1.0);
     let room = places.windows(2).map(|pair| pair[1] - pair[0]).fold(ends, f64::min);
     let count = drawing.curves.len().max(1) as f64;
     let width = (room * BARS_FILL / count).min(BAR_WIDTH_MAX);

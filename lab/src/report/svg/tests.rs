@@ -225,6 +225,18 @@ fn any_chart() -> impl Strategy<Value = Chart> {
     )
 }
 
+#[test]
+fn bars_beyond_the_named_places_stay_within_the_drawing() {
+    for x in [-942.0, 942.0] {
+        let mut chart = bars();
+        chart.x.names = vec![String::new()];
+        chart.series.truncate(1);
+        chart.series[0].points = vec![(x, 0.0)];
+        chart.series[0].half_widths.clear();
+        check(&chart);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
