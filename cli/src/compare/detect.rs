@@ -52,7 +52,13 @@ pub(super) fn trial(
         let words = "is there already, and a trial would remove it: move it away, or choose another --out";
         return Err(InputFileError::new(&folder, words).into());
     }
-    let trial = Options { folder: folder.clone(), resume: false, isolated: false, ..options.clone() };
+    let trial = Options {
+        folder: folder.clone(),
+        resume: false,
+        isolated: false,
+        calibrate: false,
+        ..options.clone()
+    };
     let interrupted = watch_interruptions()?;
     let begun = Instant::now();
     let mut printer = RunPrinter::new(&trial, flags.quiet);

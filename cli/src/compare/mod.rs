@@ -72,6 +72,9 @@ struct CompareFlags {
     /// Begin without a short run that is thrown away
     #[arg(long)]
     no_warm_up: bool,
+    /// Begin without the jobs that show what the system takes for tasks (seconds); runs are replayed then, not predicted
+    #[arg(long)]
+    no_calibration: bool,
     /// Wait until outputs are on disk; they are thrown away, so it only adds the disk's noise
     #[arg(long)]
     sync: bool,

@@ -41,7 +41,7 @@ pub(super) fn options(
         folder: flags.out.clone().unwrap_or_else(folder),
         resume: flags.resume,
         warm_up: !flags.no_warm_up,
-        calibrate: true,
+        calibrate: !flags.no_calibration,
         isolated: flags.isolated,
         sync: flags.sync,
         run_limit: Duration::from_nanos(limit.0),

@@ -90,8 +90,18 @@ fn interrupted_comparison_goes_on_and_repeats_nothing() {
     let sandbox = Sandbox::new();
     let workload = sandbox.write("tiny.toml", WORKLOAD);
     let out = sandbox.text("out");
-    let arguments =
-        ["compare", &workload, "--policy", "fifo,fair", "--repeat", "2", "--no-warm-up", "--out", &out];
+    let arguments = [
+        "compare",
+        &workload,
+        "--policy",
+        "fifo,fair",
+        "--repeat",
+        "2",
+        "--no-warm-up",
+        "--no-calibration",
+        "--out",
+        &out,
+    ];
     let running = sandbox.gristmill(arguments).start();
     let first = sandbox.path("out/runs/fifo-1/results.json");
     until("the first run to end", || first.exists().then_some(()));
@@ -102,7 +112,9 @@ fn interrupted_comparison_goes_on_and_repeats_nothing() {
     sandbox.assert_nothing_left();
     let kept = fs::read(&first).unwrap();
     assert!(!sandbox.path("out/runs/fifo-2").exists(), "it did not stop");
-    assert!(sandbox.path("out/report.html").exists(), "there is no report of what was done");
+    let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
+    let unpredicted = "could not be predicted: what the system takes for tasks was not measured beforehand";
+    assert!(page.contains(unpredicted), "the page does not say what --no-calibration costs");
     // Another cluster is refused, and so is a fresh start.
     let other = arguments.iter().copied().chain(["--resume", "--workers", "3"]);
     sandbox.run(other).expect_code(2).expect_words(&["clusters or workloads that differ", "workers was 2"]);
@@ -178,7 +190,17 @@ fn jobs_alone_run_three_times_and_the_median_counts() {
     let sandbox = Sandbox::new();
     let workload = sandbox.write("tiny.toml", WORKLOAD);
     let out = sandbox.text("out");
-    let arguments = ["compare", &workload, "--policy", "fifo", "--repeat", "1", "--isolated", "--no-warm-up"];
+    let arguments = [
+        "compare",
+        &workload,
+        "--policy",
+        "fifo",
+        "--repeat",
+        "1",
+        "--isolated",
+        "--no-warm-up",
+        "--no-calibration",
+    ];
     sandbox.run_well(arguments.into_iter().chain(["--out", &out]));
     let text = fs::read(sandbox.path("out/isolated.json")).unwrap();
     let alone: Vec<Value> = serde_json::from_slice(&text).unwrap();
@@ -208,7 +230,16 @@ fn given_cluster_gets_each_policy_and_then_its_own_back() {
     let before = policy();
     let workload = sandbox.write("tiny.toml", WORKLOAD.replace("slots = 2", ""));
     let (out, join) = (sandbox.text("out"), sandbox.text("state/join"));
-    let arguments = ["compare", &workload, "--policy", "fifo,max-srpt", "--repeat", "1", "--no-warm-up"];
+    let arguments = [
+        "compare",
+        &workload,
+        "--policy",
+        "fifo,max-srpt",
+        "--repeat",
+        "1",
+        "--no-warm-up",
+        "--no-calibration",
+    ];
     let given = ["--join", &join, "--out", &out];
     let finished = sandbox.gristmill(arguments.iter().copied().chain(given)).finish().expect_code(0);
     assert!(finished.stdout_text().contains("one repetition has no interval"), "{}", finished.stdout_text());
@@ -299,7 +330,8 @@ fn runs_alike_and_replays(policies: &[String], placements: &[&str]) {
     let out = sandbox.text("out");
     let (policies, placements) = (policies.join(","), placements.join(","));
     let contenders = ["--policy", &policies, "--placement", &placements];
-    let arguments = ["compare", &workload, "--repeat", "1", "--no-warm-up", "--out", &out];
+    let arguments =
+        ["compare", &workload, "--repeat", "1", "--no-warm-up", "--no-calibration", "--out", &out];
     sandbox.run_well(arguments.iter().copied().chain(contenders));
     let runs = fs::read_dir(sandbox.path("out/runs")).unwrap();
     let runs: Vec<String> = runs.map(|run| run.unwrap().file_name().into_string().unwrap()).collect();
