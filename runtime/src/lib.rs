@@ -13,6 +13,7 @@ pub mod generate;
 pub mod jobs;
 pub mod journal;
 pub mod master;
+pub mod memory_share;
 pub mod out_of_memory;
 pub mod output_dir;
 mod owner;

@@ -1,13 +1,11 @@
 //! What the kernel does when memory runs out: whom it ends first, and whether it was the one who ended a process. It sends
 //! SIGKILL, as anybody may, but it counts.
 
+use gristmill_worker::control_group::{MemoryGroup, memory_groups};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Where control groups are, as nearly every system has it.
-const GROUPS: &str = "/sys/fs/cgroup";
 
 /// What worker processes add to the kernel's score of whom to end first, in thousandths of the memory there is. Half is
 /// more than a master or a client ever has; whatever else runs and is larger still goes first.
@@ -26,7 +24,7 @@ pub fn offer_this_process_first() {
 }
 
 /// The kernel's count of processes that it ended for lack of memory: of this process's control group, in which its
-/// children are too, or of the whole machine where the group has none. Cloning shares it.
+/// children are too, or of the first one around it that has a count, or of the whole machine. Cloning shares it.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryKills {
     counter: Arc<PathBuf>,
@@ -37,8 +35,7 @@ pub(crate) struct MemoryKills {
 impl MemoryKills {
     /// Counts from now on.
     pub(crate) fn watch() -> Self {
-        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let counter = counters(&groups).into_iter().find(|path| read(path).is_some());
+        let counter = memory_groups().iter().map(counter).find(|path| read(path).is_some());
         let counter = counter.unwrap_or_else(|| PathBuf::from("/proc/vmstat"));
         let seen = Arc::new(AtomicU64::new(read(&counter).unwrap_or(0)));
         Self { counter: Arc::new(counter), seen }
@@ -52,24 +49,9 @@ impl MemoryKills {
     }
 }
 
-/// Files that may hold the count, by what `/proc/self/cgroup` says: those of its group, then those of the first group
-/// that can be seen, which it is inside a container.
-fn counters(groups: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for line in groups.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let path = path.trim_start_matches('/');
-        let (folder, file) = match controllers {
-            "" => (PathBuf::from(GROUPS), "memory.events"),
-            names if names.split(',').any(|name| name == "memory") => {
-                (PathBuf::from(GROUPS).join("memory"), "memory.oom_control")
-            }
-            _ => continue,
-        };
-        found.extend([folder.join(path).join(file), folder.join(file)]);
-    }
-    found
+/// The file of a group that holds the count.
+fn counter(group: &MemoryGroup) -> PathBuf {
+    group.folder.join(if group.unified { "memory.events" } else { "memory.oom_control" })
 }
 
 fn read(counter: &Path) -> Option<u64> {
@@ -80,18 +62,6 @@ fn read(counter: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_looked_for_in_groups_of_both_kinds() {
-        let found = counters("4:cpu,memory:/a/b\n1:cpu:/c\n0::/d/e\n");
-        let expected = [
-            "/sys/fs/cgroup/memory/a/b/memory.oom_control",
-            "/sys/fs/cgroup/memory/memory.oom_control",
-            "/sys/fs/cgroup/d/e/memory.events",
-            "/sys/fs/cgroup/memory.events",
-        ];
-        assert_eq!(found, expected.map(PathBuf::from));
-    }
 
     #[test]
     fn each_kill_is_accounted_for_once() {

@@ -14,6 +14,7 @@ pub mod clean;
 pub mod codec;
 pub mod collect;
 pub mod commit;
+pub mod control_group;
 pub mod descriptors;
 pub mod disk;
 pub mod error_text;

@@ -1,5 +1,6 @@
 //! What this process is and where it runs: the program's build id, the host's name, its memory.
 
+use crate::control_group::{memory_groups, memory_limit};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -131,13 +132,13 @@ pub(crate) fn resident_peak_bytes() -> u64 {
 /// What is assumed where the system does not report it its memory.
 const MEMORY_BYTES_UNKNOWN: u64 = 2 << 30;
 
-/// Memory of this machine, or of the control group that limits this process, in bytes.
+/// Memory of this machine, or what the control groups of this process leave of it, in bytes.
 #[must_use]
 pub fn memory_bytes() -> u64 {
     let Ok(mut system) = sysinfo::System::new() else { return MEMORY_BYTES_UNKNOWN };
     system.refresh_memory();
-    let limit = system.cgroup_limits().map(|limits| limits.total_memory).filter(|bytes| 0 < *bytes);
-    limit.map_or(system.total_memory(), |limit| limit.min(system.total_memory()))
+    let total = system.total_memory();
+    memory_limit(&memory_groups()).map_or(total, |limit| limit.min(total))
 }
 
 #[cfg(test)]

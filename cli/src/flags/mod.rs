@@ -16,14 +16,12 @@ use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::memory_share::{LEAST_BYTES, MemoryShare};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Share of the machine's memory that an embedded cluster or a worker takes unless told otherwise: a quarter, so
-/// that the page cache and the user's other programs keep the rest.
-const MEMORY_SHARE: u64 = 4;
+use std::sync::OnceLock;
 
 /// Size of an embedded cluster.
 #[derive(Args, Clone, Debug)]
@@ -31,7 +29,7 @@ const MEMORY_SHARE: u64 = 4;
 pub struct ClusterFlags {
     #[command(flatten)]
     pub workers: WorkerFlags,
-    /// Memory of all workers together, such as 2GiB [default: a quarter of the machine's]
+    /// Memory of all workers together, such as 2GiB [default: a quarter of what the machine and its control groups have, less beside others of Gristmill]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: gristmill]
@@ -55,7 +53,7 @@ impl ClusterFlags {
     /// Numbers that make no cluster.
     pub fn config(&self, settings: &Settings) -> anyhow::Result<ClusterConfig> {
         let count = self.workers.count(settings)?;
-        let memory = memory(self.memory.as_ref().or(settings.memory.as_ref()))?;
+        let memory = memory(self.memory.as_ref().or(settings.memory.as_ref()), 1)?;
         Ok(ClusterConfig {
             workers: self.workers.workers(settings, Bytes(memory / u64::from(count)))?,
             deciders: DeciderNames {
@@ -138,19 +136,23 @@ pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Op
     }
 }
 
-/// Bytes of memory as named, or a quarter of the machine's.
+/// Memory of all workers together, bytes: as named for so many, or a share of the machine's. Other programs of this user
+/// know of it until this process ends.
 ///
 /// # Errors
 /// A text that is no size, or less than 16 MiB.
-pub fn memory(text: Option<&String>) -> anyhow::Result<u64> {
-    const LEAST: u64 = 16 << 20;
-    match text {
-        Some(text) => match parse_bytes(text).map_err(|error| usage(format!("--memory: {error}")))? {
-            bytes if bytes < LEAST => Err(usage(format!("--memory {text} is less than 16MiB"))),
-            bytes => Ok(bytes),
-        },
-        None => Ok((gristmill_worker::machine_memory_bytes() / MEMORY_SHARE).max(LEAST)),
-    }
+pub fn memory(named: Option<&String>, of_each: u32) -> anyhow::Result<u64> {
+    static TAKEN: OnceLock<MemoryShare> = OnceLock::new();
+    let bytes =
+        |text: &String| match parse_bytes(text).map_err(|error| usage(format!("--memory: {error}")))? {
+            bytes if bytes < LEAST_BYTES => Err(usage(format!("--memory {text} is less than 16MiB"))),
+            bytes => Ok(bytes.saturating_mul(u64::from(of_each))),
+        };
+    let share = MemoryShare::take(named.map(bytes).transpose()?);
+    let bytes = share.bytes;
+    // Nobody asks twice.
+    let _ = TAKEN.set(share);
+    Ok(bytes)
 }
 
 #[cfg(test)]

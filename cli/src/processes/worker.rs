@@ -69,10 +69,9 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     }
     let count = flags.workers.count(settings)?;
     let named = flags.memory.as_ref().or(settings.memory.as_ref());
-    let memory = memory(named)?;
     // What is named is one worker's; what is not is a share of the machine, for all of them.
-    let of_each = if named.is_some() { memory } else { memory / u64::from(count) };
-    let mut workers = flags.workers.workers(settings, Bytes(of_each))?;
+    let memory = memory(named, count)?;
+    let mut workers = flags.workers.workers(settings, Bytes(memory / u64::from(count)))?;
     workers.each.listen = flags.listen;
     workers.each.advertise = flags.advertise.clone();
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);

@@ -165,3 +165,35 @@ fn job_that_uses_up_the_memory_fails_with_code_7_after_three_workers_and_says_wh
     assert_eq!(deaths, 3, "{}", finished.stderr);
     assert!(!finished.stderr.contains("failed in user code"), "charged to user code:\n{}", finished.stderr);
 }
+
+#[test]
+fn memory_of_which_nothing_is_said_is_a_share_of_what_the_control_group_and_other_runs_leave() {
+    let what = "memory under the limit of a control group";
+    if !is_root(what) {
+        return;
+    }
+    let Some(group) = MemoryGroup::new("limit", 800 << 20) else {
+        return say_skipped(what, "no memory control group of version 1 can be made");
+    };
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    let enter = format!("echo $$ > {}/cgroup.procs", group.0.display());
+    let budget = |out: &str, script: &str| {
+        let output = sandbox.text(out);
+        let arguments = ["run", "wordcount", &input, "--workers", "1", "--json", "--output", &output];
+        let script = format!("{script} && exec \"$@\"");
+        let all = ["-c", &script, "sh", gristmill().to_str().unwrap()].into_iter().chain(arguments);
+        let report = sandbox.program(Path::new("sh"), all).finish().expect_code(0).json();
+        report["status"]["totals"]["worker_memory_budget_bytes"].as_u64().unwrap()
+    };
+    assert_eq!(budget("alone", &enter), 200 << 20);
+    // A worker of this user holds 500 of the 600 MiB that all may hold.
+    let standing = Standing::start(&sandbox, 0);
+    let holder = sandbox.gristmill(["worker", "--workers", "1", "--memory", "500MiB"]).start();
+    standing.await_workers(1);
+    assert_eq!(budget("beside", &enter), 50 << 20);
+    holder.signal(Signal::TERM);
+    holder.finish().expect_code(0);
+    assert_eq!(budget("alone-again", &enter), 200 << 20);
+    standing.end();
+}

@@ -1,0 +1,94 @@
+//! The memory control groups that this process is in: where their files are, and how much memory they leave it.
+//!
+//! Not here: what the kernel's count of ended processes means (`gristmill-runtime`, `out_of_memory`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where control groups are, as nearly every system has it.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// A memory control group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryGroup {
+    /// Its folder, which need not be visible from here.
+    pub folder: PathBuf,
+    /// Whether it is of the unified hierarchy, version 2.
+    pub unified: bool,
+}
+
+/// Those of this process, by what `/proc/self/cgroup` says: its own before those around it, up to the root, which is
+/// the first one that can be seen inside a container.
+#[must_use]
+pub fn memory_groups() -> Vec<MemoryGroup> {
+    groups_in(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default())
+}
+
+fn groups_in(text: &str) -> Vec<MemoryGroup> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let (root, unified) = match controllers {
+            "" => (PathBuf::from(GROUPS), true),
+            names if names.split(',').any(|name| name == "memory") => {
+                (Path::new(GROUPS).join("memory"), false)
+            }
+            _ => continue,
+        };
+        let own = Path::new(path.trim_start_matches('/'));
+        found.extend(own.ancestors().map(|path| MemoryGroup { folder: root.join(path), unified }));
+    }
+    found
+}
+
+/// The least of what these groups leave their processes, bytes; `None` where none sets a limit. One that has none says
+/// `max`, or a number that is more than any machine has.
+pub(crate) fn memory_limit(groups: &[MemoryGroup]) -> Option<u64> {
+    let limit = |group: &MemoryGroup| -> Option<u64> {
+        let file = if group.unified { "memory.max" } else { "memory.limit_in_bytes" };
+        fs::read_to_string(group.folder.join(file)).ok()?.trim().parse().ok()
+    };
+    groups.iter().filter_map(limit).filter(|bytes| 0 < *bytes).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_both_kinds_are_found_with_those_around_them() {
+        let found = groups_in("4:cpu,memory:/a/b\n1:cpu:/c\n0::/d/e\n");
+        let folders: Vec<&str> = found.iter().map(|group| group.folder.to_str().unwrap()).collect();
+        assert_eq!(
+            folders.iter().map(|folder| folder.trim_end_matches('/')).collect::<Vec<_>>(),
+            [
+                "/sys/fs/cgroup/memory/a/b",
+                "/sys/fs/cgroup/memory/a",
+                "/sys/fs/cgroup/memory",
+                "/sys/fs/cgroup/d/e",
+                "/sys/fs/cgroup/d",
+                "/sys/fs/cgroup",
+            ]
+        );
+        assert_eq!(found.iter().filter(|group| group.unified).count(), 3);
+    }
+
+    #[test]
+    fn limit_is_the_least_of_a_group_and_those_around_it() {
+        let place = tempfile::tempdir().unwrap();
+        let group = |name: &str, file: &str, text: &str| {
+            let folder = place.path().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(file), text).unwrap();
+            MemoryGroup { folder, unified: file == "memory.max" }
+        };
+        let none = group("own", "memory.max", "max\n");
+        let around = group("around", "memory.max", "1073741824\n");
+        let old = group("old", "memory.limit_in_bytes", "536870912\n");
+        let unseen = MemoryGroup { folder: place.path().join("unseen"), unified: true };
+        assert_eq!(memory_limit(&[none.clone(), unseen.clone()]), None);
+        assert_eq!(memory_limit(&[none.clone(), around.clone(), unseen]), Some(1 << 30));
+        assert_eq!(memory_limit(&[none, around, old]), Some(512 << 20));
+    }
+}
