@@ -83,8 +83,9 @@ impl Checker {
     /// Compares numbers within the tolerance.
     pub fn number(&mut self, place: &str, expected: f64, computed: f64) {
         self.compared += 1;
-        let same =
-            expected == computed || (expected - computed).abs() <= self.tolerance * expected.abs().max(1.0);
+        // Of an infinite number every other is infinitely far off, and no part of it is too far.
+        let near = || (expected - computed).abs() <= self.tolerance * expected.abs().max(1.0);
+        let same = expected == computed || expected.is_finite() && near();
         if !same {
             let what = format!("expected {expected}, computed {computed}");
             self.differences.push(CaseDifference { place: place.to_owned(), what });
@@ -151,6 +152,10 @@ mod tests {
         assert_eq!(differences(0.0, &json!({"a": "inf"}), &json!({"a": json_of(f64::INFINITY)})), [""; 0]);
         assert_eq!(differences(0.0, &json!({"a": "inf"}), &json!({"a": 1})), ["a: expected inf, computed 1"]);
         assert!(!differences(0.0, &json!({"a": 1}), &json!({"a": json_of(f64::NAN)})).is_empty());
+        for (expected, computed) in [("inf", json!(1)), ("-inf", json!(1)), ("inf", json!("-inf"))] {
+            let found = differences(0.1, &json!({"a": expected}), &json!({"a": computed}));
+            assert_eq!(found.len(), 1, "{expected} is not {computed} within a tenth");
+        }
     }
 
     #[test]
