@@ -8,11 +8,12 @@ use gristmill_scheduler::sim::slotted::lower_bound;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::Job;
 
-/// Slots of time into which a run is cut at least; the bound is off by one of them for each job.
+/// Slots of time into which a run is cut at least. SRPT by slots ends each job up to one of them too late, which is taken
+/// off again.
 const SLOTS: f64 = 100_000.0;
 
 /// Shortest slot of time, seconds.
-const SLOT_LEAST: f64 = 1e-3;
+const SLOT_LEAST: f64 = 1e-6;
 
 /// The least total flow time, seconds; `None` if nothing took any time.
 #[must_use]
@@ -35,8 +36,11 @@ pub fn total_flow(run: &RunRecord) -> Option<f64> {
         })
         .collect();
     jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
-    let total = lower_bound::total_flow(machines as u32, &jobs).ok()?;
-    (0.0 < total).then_some(total * slot)
+    let by_slots = lower_bound::total_flow(machines as u32, &jobs).ok()? - jobs.len() as f64;
+    // No job is shorter than its own work on all slots.
+    let work: f64 = run.jobs.iter().flat_map(|job| job.usage.work_seconds).sum();
+    let total = (by_slots * slot).max(work / speed);
+    (0.0 < total).then_some(total)
 }
 
 /// The total flow time as a multiple of the bound; `None` also if the master has forgotten what tasks took.
@@ -62,6 +66,16 @@ mod tests {
         let least = total_flow(&alone).unwrap();
         assert!((least - 8.0 / f64::from(slots)).abs() < 0.01, "{least}");
         assert!((efficiency(&alone).unwrap() - 10.0 / least).abs() < 1e-9);
+    }
+
+    #[test]
+    fn bound_of_tiny_jobs_is_never_above_what_they_can_take() {
+        // Jobs of 0.2 ms of work on four slots, far apart: each can end after 0.05 ms.
+        let mut tiny =
+            run("fifo", 0, (0..100).map(|place| job(place, place as f64, place as f64 + 0.01)).collect());
+        tiny.jobs.iter_mut().for_each(|job| job.usage.work_seconds = [1e-4, 1e-4]);
+        let least = total_flow(&tiny).unwrap();
+        assert!((least - 100.0 * 5e-5).abs() < 1e-9, "{least}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use super::holm::{Candidate, FALSE_MAX, Judgement, judge};
 use super::paired::{Contrast, Paired};
 use super::statistics::mean;
+use crate::report::number::number;
 use serde::Serialize;
 
 /// How the mean flow time under one policy differs from that under another, as a share of the other's.
@@ -55,8 +56,12 @@ pub enum Shown {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Of all that the workload may draw: every repetition drew its own.
+    /// Of all that the workload may draw: every repetition drew its own jobs and arrivals.
     AnyDraw,
+    /// Of all jobs that it may draw, which arrive when those of all repetitions did.
+    AnyJobs,
+    /// Of all arrivals that it may draw, of the jobs of all repetitions.
+    AnyArrivals,
     /// Of the jobs and arrivals that all repetitions met, and of no others.
     ThisDraw,
 }
@@ -147,34 +152,57 @@ impl Difference {
                 signed(share, decimals(&[share]))
             );
         };
-        let decimals = decimals(&[share, low, high]);
+        let decimals = match shown {
+            Shown::Faster | Shown::Slower => decimals(&[share, low, high]),
+            Shown::Nothing | Shown::TooFew => decimals(&[low, high]),
+        };
         let percent = |share: f64| format!("{:.decimals$}", 100.0 * share.abs());
+        let of = self.other_than_usual();
         let difference = match shown {
             Shown::Faster => {
                 let (share, low, high) = (percent(share), percent(low), percent(high));
-                format!("{one} is faster than {other} by {share} % ({high} to {low} %)")
+                format!("{one} is faster than {other} by {share} % ({high} to {low} %{of})")
             }
             Shown::Slower => {
                 let (share, low, high) = (percent(share), percent(low), percent(high));
-                format!("{one} is slower than {other} by {share} % ({low} to {high} %)")
+                format!("{one} is slower than {other} by {share} % ({low} to {high} %{of})")
             }
             Shown::Nothing | Shown::TooFew => format!(
-                "no difference shown between {one} and {other} ({} to {} %)",
+                "no difference shown between {one} and {other} ({} to {} %{of})",
                 signed(low, decimals),
                 signed(high, decimals)
             ),
         };
         match self.scope {
             Scope::AnyDraw => format!("{difference}, jobs and arrivals drawn anew each time"),
+            Scope::AnyJobs => {
+                format!("{difference}, jobs drawn anew each time, for these times of arrival only")
+            }
+            Scope::AnyArrivals => format!("{difference}, arrivals drawn anew each time, for these jobs only"),
             Scope::ThisDraw => format!("{difference}, for this draw of jobs and arrivals only"),
+        }
+    }
+
+    /// Says how sure the interval is, where that is not the usual 95 %.
+    fn other_than_usual(&self) -> String {
+        match (self.level - FALSE_MAX).abs() < 1e-12 {
+            true => String::new(),
+            false => format!(", interval of {} %", number(100.0 * (1.0 - self.level))),
         }
     }
 }
 
-/// Digits after the point: one where all shares are small.
+/// Digits after the point: one where all shares are small, and as many as it takes for none to be printed as 0, so that
+/// an interval that leaves out 0 is seen to.
 fn decimals(shares: &[f64]) -> usize {
     const SMALL: f64 = 0.1;
-    usize::from(shares.iter().all(|share| share.abs() < SMALL))
+    const MOST: usize = 4;
+    let least = usize::from(shares.iter().all(|share| share.abs() < SMALL));
+    // Half of the last digit rounds up.
+    let is_seen = |share: &f64, decimals: usize| {
+        *share == 0.0 || 0.5 <= 100.0 * share.abs() * 10_f64.powi(decimals as i32)
+    };
+    (least..MOST).find(|&decimals| shares.iter().all(|share| is_seen(share, decimals))).unwrap_or(MOST)
 }
 
 fn signed(share: f64, decimals: usize) -> String {
@@ -227,6 +255,25 @@ mod tests {
     }
 
     #[test]
+    fn interval_that_leaves_out_zero_is_not_printed_as_if_it_held_it() {
+        // Logarithms of -0.12 ± 0.118: faster by 11 %, by 0.2 % at least.
+        let logs = [-0.12 - 0.0475_f64, -0.12, -0.12 + 0.0475];
+        let found = alone(&logs.map(f64::exp));
+        assert_eq!(found.shown, Shown::Faster);
+        assert!(
+            found.words().starts_with("a is faster than b by 11.3 % (0.2 to 21.2 %)"),
+            "{}",
+            found.words()
+        );
+        let tiny = alone(&[0.999_7, 0.999_6, 0.999_65]);
+        assert!(
+            tiny.words().starts_with("a is faster than b by 0.04 % (0.02 to 0.05 %)"),
+            "{}",
+            tiny.words()
+        );
+    }
+
+    #[test]
     fn single_repetition_shows_nothing_however_large_the_difference() {
         let found = alone(&[0.1]);
         assert_eq!(found.shown, Shown::TooFew);
@@ -250,8 +297,12 @@ mod tests {
         assert!(found[9].interval.unwrap()[1] > 0.0, "the interval must agree with the verdict");
         assert!(found[9].words().ends_with("jobs and arrivals drawn anew each time"));
         assert_eq!(alone(&real).shown, Shown::Faster);
+        assert!(found[9].words().contains(" %, interval of 99.5 %)"), "{}", found[9].words());
         page[9].planned = true;
         assert_eq!(differences(Scope::AnyDraw, &page)[9].shown, Shown::Faster, "it was planned");
+        let planned = differences(Scope::AnyDraw, &page).swap_remove(9);
+        assert!(planned.words().contains("by 12 % (6 to 17 %, interval of 96 %)"), "{}", planned.words());
+        assert!(!alone(&real).words().contains("interval"), "95 % is usual");
     }
 
     #[test]
@@ -261,5 +312,10 @@ mod tests {
         assert!(
             difference(Scope::ThisDraw, &times).words().ends_with("for this draw of jobs and arrivals only")
         );
+        let words = |scope| difference(scope, &times).words();
+        assert!(
+            words(Scope::AnyJobs).ends_with("jobs drawn anew each time, for these times of arrival only")
+        );
+        assert!(words(Scope::AnyArrivals).ends_with("arrivals drawn anew each time, for these jobs only"));
     }
 }

@@ -150,3 +150,20 @@ fn single_repetition_never_gets_a_verdict() {
     assert!(page.differences().iter().all(|one| one.shown == Shown::TooFew));
     assert!(verdicts(&page).iter().all(|words| words.contains("no difference shown")), "seed 9000");
 }
+
+#[test]
+fn looking_again_after_every_repetition_errs_on_far_more_pages_than_one_look() {
+    let made = Made { factors: &[1.0; 2], repetitions: 12, planned: false, noise: 0.05 };
+    let shows = |page: &Comparison, repetitions: u32| {
+        let mut page = page.clone();
+        page.runs.retain(|run| run.repetition < repetitions);
+        page.differences().iter().any(|one| matches!(one.shown, Shown::Faster | Shown::Slower))
+    };
+    let errs = |seed: u64| {
+        let page = made.page(seed);
+        (2..=made.repetitions).any(|repetitions| shows(&page, repetitions))
+    };
+    let count = (10_000..10_000 + PAGES).filter(|&seed| errs(seed)).count();
+    println!("{count} of {PAGES} pages, seeds from 10000");
+    assert!(FALSE_PAGES_MAX < count, "{count}: then the page need not say that verdicts were seen before");
+}

@@ -40,13 +40,17 @@ impl Measures<'_> {
                 Some(100.0 * overcommitted(self.run, self.makespan, cores))
             }
             Metric::OthersBusy => self.run.others_busy.map(|share| 100.0 * share),
-            Metric::Lateness => {
-                self.run.jobs.iter().map(|job| 1e3 * (job.arrived - job.planned)).reduce(f64::max)
-            }
+            Metric::Lateness => self.lateness(),
             Metric::WastedAttempts => Some(self.sum(|job| f64::from(job.usage.wasted_attempts))),
             // The times of jobs tell it.
             _ => None,
         }
+    }
+
+    /// Times are counted from the first arrival, which may be late itself: then all others seem early.
+    fn lateness(&self) -> Option<f64> {
+        let late = || self.run.jobs.iter().map(|job| 1e3 * (job.arrived - job.planned));
+        Some(late().reduce(f64::max)? - late().reduce(f64::min)?)
     }
 
     fn sum(&self, of: impl Fn(&JobRun) -> f64) -> f64 {
@@ -113,6 +117,19 @@ mod tests {
         let declared: Vec<Metric> =
             Metric::ALL.iter().copied().filter(|metric| metric.is_of(System::Live)).collect();
         assert_eq!(found, declared);
+    }
+
+    #[test]
+    fn first_job_that_is_late_shows_as_much_as_any_other() {
+        let planned = |arrivals: [f64; 3]| {
+            let jobs = arrivals.iter().zip([0.0, 1.0, 2.0]).enumerate();
+            let jobs = jobs.map(|(place, (&at, planned))| JobRun { planned, ..job(place, at, at + 1.0) });
+            metrics(&run("fifo", 0, jobs.collect()), &BTreeMap::new())[&Metric::Lateness]
+        };
+        assert!(planned([0.0, 1.0, 2.0]).abs() < 1e-9);
+        assert!((planned([0.0, 1.5, 2.0]) - 500.0).abs() < 1e-9);
+        // The first came half a second late, the others in time: the clock starts with it.
+        assert!((planned([0.0, 0.5, 1.5]) - 500.0).abs() < 1e-9);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod paired;
 pub mod power;
 mod prepare;
 pub mod record;
+pub mod redraw;
 pub mod report;
 mod rounds;
 mod run;
@@ -122,6 +123,8 @@ pub struct Comparison {
     pub against: Option<String>,
     /// Runs of each that were asked for.
     pub repetitions: u32,
+    /// How many repetitions were asked for when earlier calls wrote a page: their verdicts were seen.
+    pub looks: BTreeSet<u32>,
     /// Runs that ended, in the order in which they were done.
     pub runs: Vec<RunRecord>,
     /// Jobs alone; empty if they were not run.
@@ -215,6 +218,7 @@ pub fn run(
         contenders: options.contenders.clone(),
         against: options.against.clone(),
         repetitions: options.repetitions,
+        looks: store.looks()?,
         runs: Vec::new(),
         alone: Vec::new(),
         costs: None,

@@ -2,7 +2,8 @@
 //!
 //! `compare.json` says what was run; `runs/NAME-REPETITION/results.json` appears whole once a run has ended, beside its
 //! journal; `knowledge.json` holds what a given master's estimator knew before, `isolated.json` jobs alone,
-//! `calibration.json` what the system takes for tasks. Not here: the report.
+//! `calibration.json` what the system takes for tasks, `looks.json` how many repetitions were asked for whenever a page was
+//! written. Not here: the report.
 
 use super::record::{Alone, Contender, RunRecord, SCHEMA};
 use crate::simulate::SystemCosts;
@@ -10,6 +11,7 @@ use gristmill_runtime::api::EstimatorMemory;
 use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -215,6 +217,24 @@ impl Store {
     /// What the file system says.
     pub fn keep_costs(&self, costs: &SystemCosts) -> Result<(), StoreError> {
         self.write_json(&self.path.join("calibration.json"), costs)
+    }
+
+    /// How many repetitions were asked for when pages were written: verdicts were seen then.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn looks(&self) -> Result<BTreeSet<u32>, StoreError> {
+        Ok(self.read_json(&self.path.join("looks.json"))?.unwrap_or_default())
+    }
+
+    /// Notes that a page was written of so many repetitions that were asked for.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn keep_look(&self, repetitions: u32) -> Result<(), StoreError> {
+        let mut looks = self.looks()?;
+        looks.insert(repetitions);
+        self.write_json(&self.path.join("looks.json"), &looks)
     }
 
     /// What the estimator of a given master knew before the first run of all: this now, unless an earlier call has

@@ -4,8 +4,10 @@
 
 use super::Comparison;
 use super::difference::{self, Difference, FlowTimes, Scope};
+use super::holm::FALSE_MAX;
 use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
+use super::redraw::Redrawn;
 use super::simulation_error::SimulationError;
 use super::statistics::mean;
 use gristmill_scheduler::metrics::comparable::{LATENESS_MAX_MS, OTHERS_BUSY_MAX, OVERCOMMITTED_MAX};
@@ -101,7 +103,13 @@ impl Comparison {
     /// Of which jobs and arrivals the runs speak.
     #[must_use]
     pub fn scope(&self) -> Scope {
-        if self.workload.draws_anew() { Scope::AnyDraw } else { Scope::ThisDraw }
+        let Redrawn { jobs, arrivals } = self.workload.redrawn();
+        match (jobs, arrivals) {
+            (true, true) => Scope::AnyDraw,
+            (true, false) => Scope::AnyJobs,
+            (false, true) => Scope::AnyArrivals,
+            (false, false) => Scope::ThisDraw,
+        }
     }
 
     /// Every contender against every one before it, judged together; the planned comparison first, if there is one.
@@ -149,10 +157,26 @@ impl Comparison {
         runs.collect()
     }
 
+    /// Says that verdicts were seen before their number of repetitions was settled.
+    fn looked_at(&self) -> Option<String> {
+        // Of a single repetition there is no verdict.
+        let seen = self.looks.iter().filter(|&&look| 1 < look && look != self.repetitions);
+        let seen: Vec<String> = seen.map(u32::to_string).collect();
+        (!seen.is_empty()).then(|| {
+            format!(
+                "verdicts were shown with {} repetitions before {} were asked for: whoever goes on until something shows \
+                 finds it in equal policies too, on more than {:.0} % of such pages",
+                seen.join(" and "),
+                self.repetitions,
+                100.0 * FALSE_MAX
+            )
+        })
+    }
+
     /// Why numbers of these runs should not be trusted beside each other; empty if nothing speaks against it.
     #[must_use]
     pub fn reservations(&self) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut words: Vec<String> = self.looked_at().into_iter().collect();
         for summary in self.summaries() {
             let worst = worst_of(&summary, Metric::Overcommitted);
             if OVERCOMMITTED_MAX < worst {

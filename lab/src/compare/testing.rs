@@ -5,6 +5,7 @@ use super::record::{
     Contender, JobOutput, JobRun, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, WorkerRecord,
 };
 use super::workload::{Kind, Workload};
+use std::collections::BTreeSet;
 
 pub(crate) fn contender(name: &str) -> Contender {
     Contender { name: name.to_owned(), policy: name.to_owned(), placement: "pull".to_owned() }
@@ -88,6 +89,7 @@ pub(crate) fn comparison(runs: Vec<RunRecord>) -> Comparison {
         contenders,
         against: None,
         repetitions: runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0),
+        looks: BTreeSet::new(),
         runs,
         alone: Vec::new(),
         costs: None,

@@ -1,6 +1,6 @@
 //! A workload: which jobs arrive when, drawn from a seed so that every policy meets the same.
 //!
-//! Not here: the file that people write ([`super::file`]), and running anything.
+//! Not here: what repetitions draw anew (`redraw`), the file that people write ([`super::file`]), and running anything.
 
 use gristmill_runtime::api::ExactWork;
 use rand_chacha::ChaCha8Rng;
@@ -185,11 +185,12 @@ pub enum DrawError {
 
 /// What is drawn from a seed, each from a stream of its own.
 #[derive(Clone, Copy)]
-enum Stream {
+pub(super) enum Stream {
     Arrivals,
     Order,
     Shares,
     Seeds,
+    Repetitions,
 }
 
 impl Workload {
@@ -213,7 +214,7 @@ impl Workload {
     /// # Errors
     /// No jobs, too many, or another number of times.
     pub fn draw(&self, repetition: u32) -> Result<Vec<DrawnJob>, DrawError> {
-        let seed = if self.redraw { self.seed.wrapping_add(u64::from(repetition)) } else { self.seed };
+        let seed = self.seed_of(repetition);
         let placed = match &self.arrivals {
             Arrivals::Draws(all) => all.get(repetition as usize).cloned().ok_or(DrawError::Empty)?,
             _ => self.placed(seed)?,
@@ -242,12 +243,6 @@ impl Workload {
         }
         let times = self.times(kinds.len(), seed)?;
         Ok(kinds.into_iter().zip(times).collect())
-    }
-
-    /// Whether repetitions differ: they draw anew, and something is drawn.
-    #[must_use]
-    pub fn draws_anew(&self) -> bool {
-        self.redraw && self.draw(0) != self.draw(1)
     }
 
     /// The kind of each job, in the order of the list.
@@ -304,7 +299,7 @@ impl Workload {
     }
 }
 
-fn draws(seed: u64, stream: Stream) -> ChaCha8Rng {
+pub(super) fn draws(seed: u64, stream: Stream) -> ChaCha8Rng {
     let mut draws = ChaCha8Rng::seed_from_u64(seed);
     draws.set_stream(stream as u64);
     draws
@@ -369,10 +364,6 @@ mod tests {
         workload.redraw = true;
         assert_ne!(workload.draw(0), workload.draw(1));
         assert_eq!(workload.draw(1), workload.draw(1));
-        assert!(workload.draws_anew());
-        let listed =
-            Workload { redraw: true, ..Workload::batch("listed", vec![Kind::new("synthetic", &[])]) };
-        assert!(!listed.draws_anew(), "there is nothing to draw");
     }
 
     #[test]
@@ -396,7 +387,6 @@ mod tests {
         };
         assert_eq!(placed(0), [(0, 0.0), (1, 2.0)]);
         assert_eq!(placed(1), [(1, 0.5)]);
-        assert!(workload.draws_anew());
         assert_eq!(workload.draw(2), Err(DrawError::Empty));
     }
 

@@ -150,7 +150,7 @@ metrics! {
     SlotWaiting, "slot-waiting", "%", Neither, LIVE, "the rest of that time: asleep, or waiting for bytes, a disk or a processor";
     Overcommitted, "overcommitted", "%", Lower, LIVE, "time with more working slots than cores";
     OthersBusy, "others-busy", "%", Lower, LIVE, "time of the cores that others than the slots used, master and workers themselves too";
-    Lateness, "lateness", "ms", Lower, LIVE, "how much later than planned the latest job was submitted";
+    Lateness, "lateness", "ms", Lower, LIVE, "how much later than planned the latest job was submitted, beside the most punctual one";
     WastedAttempts, "wasted-attempts", "", Lower, LIVE, "attempts that failed or were lost, and maps that ran again";
 }
 

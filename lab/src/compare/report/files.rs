@@ -77,6 +77,7 @@ pub fn write(
     store.write(&path, &results.map_err(StoreError::io("build", &path))?)?;
     let path = folder.join(REPORT);
     store.write(&path, page.html().as_bytes())?;
+    store.keep_look(comparison.repetitions)?;
     Ok(path)
 }
 

@@ -104,3 +104,22 @@ fn table_has_a_line_for_each_policy_with_both_simulated_means_beside() {
     assert!(text.contains("2.9 (−3.7 %)"), "{text}");
     assert_eq!(verdicts(&made()).len(), 1);
 }
+
+#[test]
+fn page_of_more_repetitions_than_one_before_says_that_verdicts_were_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("out"), &Value::Null, false).unwrap();
+    let circumstances = Circumstances::now("gristmill compare".to_owned(), Vec::new());
+    let page = |repetitions: u32| {
+        let comparison = Comparison { repetitions, looks: store.looks().unwrap(), ..made() };
+        write(&comparison, &circumstances, &store).unwrap();
+        comparison.reservations()
+    };
+    assert_eq!(page(3), Vec::<String>::new(), "the first look");
+    assert_eq!(page(3), Vec::<String>::new(), "the same once more");
+    let words = page(6);
+    assert!(
+        words[0].starts_with("verdicts were shown with 3 repetitions before 6 were asked for"),
+        "{words:?}"
+    );
+}

@@ -4,6 +4,7 @@ use super::page::metric_table;
 use crate::compare::Comparison;
 use crate::compare::order;
 use crate::compare::record::Alone;
+use crate::compare::redraw::Redrawn;
 use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use gristmill_scheduler::metrics::Metric;
@@ -60,9 +61,16 @@ fn arrivals(workload: &Workload) -> String {
         Order::Listed => "in the order of the list",
         Order::Shuffled => "in an order drawn from the seed",
     };
-    let again = match workload.redraw {
-        true => "Every repetition draws its own arrivals; its policies meet the same.",
-        false => "All repetitions and policies meet the same jobs at the same times.",
+    let Redrawn { jobs, arrivals: times } = workload.redrawn();
+    let again = match (jobs, times) {
+        (true, true) => "Every repetition draws its own jobs and arrivals; its policies meet the same.",
+        (true, false) => {
+            "Every repetition draws its own jobs, which arrive at the same times; its policies meet the same."
+        }
+        (false, true) => {
+            "Every repetition draws its own arrivals, of the same jobs; its policies meet the same."
+        }
+        (false, false) => "All repetitions and policies meet the same jobs at the same times.",
     };
     format!("{arrivals}, {order}. {again}")
 }
@@ -136,4 +144,27 @@ fn words(value: &serde_json::Value) -> String {
     let Some(object) = value.as_object() else { return value.to_string() };
     let set = object.iter().filter(|(_, value)| !value.is_null());
     set.map(|(key, value)| format!("{} {value}", key.replace('_', " "))).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_says_that_nothing_was_drawn_anew_where_there_is_nothing_to_draw() {
+        let mut listed = Workload::batch("listed", vec![Kind::new("sort", &[]), Kind::new("grep", &[])]);
+        listed.redraw = true;
+        assert!(
+            arrivals(&listed).ends_with("meet the same jobs at the same times."),
+            "{}",
+            arrivals(&listed)
+        );
+        listed.order = Order::Shuffled;
+        listed.seed = (1..).find(|&seed| Workload { seed, ..listed.clone() }.redrawn().jobs).unwrap();
+        assert!(
+            arrivals(&listed).contains("its own jobs, which arrive at the same times"),
+            "seed {}",
+            listed.seed
+        );
+    }
 }
