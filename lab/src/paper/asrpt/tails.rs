@@ -142,7 +142,7 @@ pub(super) fn of_tails(cases: &[Tails]) -> Vec<Claim> {
     vec![
         Claim::new(
             "Section VII C",
-            "ASRPT has a very light tail compared to FIFO and Fair; it is as fair as they are.",
+            "ASRPT has a lighter tail than FIFO and Fair (in the paper: a very light one, so that it is as fair).",
             by_case(lightest.iter().copied()),
             format!(
                 "Lightest of the three in {} of {} cases. {}. It is far ahead at short flow times: at 5 slots the \

@@ -5,25 +5,26 @@ use super::goals::claims::{of_runs, weights_follow};
 use super::isolated::Isolated;
 use super::sensitivity::of_kinds;
 use super::trial::{Scheduler, Trial, WIDTH};
-use crate::paper::judge::refuted::Rules;
+use crate::paper::judge::RUNS_MIN;
+use crate::paper::judge::refuted::{Rules, only};
 
-/// Two runs alike, in which each job takes so long and holds so many slots at a time.
+/// As many runs as tell anything, alike, in which each job takes so long and holds so many slots at a time.
 fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<Trial> {
     let one = |seed: f64| Trial {
         responses: responses.map(|response| response + 0.01 * seed),
         held: (0..700).map(|interval| held(f64::from(interval) * WIDTH)).collect(),
     };
-    vec![one(0.0), one(1.0)]
+    (0_u32..).take(RUNS_MIN).map(|seed| one(f64::from(seed))).collect()
 }
 
 /// The error of an estimate at a part of the time.
 type ErrorAt = fn(f64) -> f64;
 
-/// Two runs of an application alone whose estimate is off by so much at each part of its time.
+/// Runs of an application alone whose estimate is off by so much at each part of its time.
 fn alone(error: ErrorAt) -> Vec<Isolated> {
     let errors = (1..=100).map(f64::from).map(|at| (at, error(at / 100.0))).collect::<Vec<_>>();
     let one = || Isolated { maps: Vec::new(), end: 100.0, errors: errors.clone() };
-    vec![one(), one()]
+    (0..RUNS_MIN).map(|_| one()).collect()
 }
 
 fn of_estimates() -> Rules {
@@ -37,6 +38,12 @@ fn of_estimates() -> Rules {
     for (name, contrary, as_claimed) in cases {
         rules.refuted.extend(estimates::claims(name, &alone(contrary)));
         rules.borne_out.extend(estimates::claims(name, &alone(as_claimed)));
+    }
+    // It becomes more accurate, but was never extremely inaccurate; it was, and becomes no better.
+    for contrary in
+        [|at| if at < 0.5 { 0.1 } else { 0.05 }, |at| if at < 0.5 { 0.6 } else { 0.7 }] as [ErrorAt; 2]
+    {
+        rules.refuted.extend(estimates::claims("Join", &alone(contrary)));
     }
     rules
 }
@@ -82,6 +89,24 @@ fn of_goals() -> Rules {
     for (scheduler, refuting, bearing_out) in cases {
         rules.refuted.extend(of_runs(scheduler, &refuting, &reference));
         rules.borne_out.extend(of_runs(scheduler, &bearing_out, &reference));
+    }
+    // One of both Joins is given most, the other is not.
+    let joins = "The Joins are given most";
+    for one in [|_| [0.0, 0.0, 50.0, 10.0], |_| [0.0, 0.0, 10.0, 50.0]] as [fn(f64) -> [f64; 4]; 2] {
+        rules.refuted.extend(only(of_runs(Scheduler::Min, &trials(met, one), &reference), joins));
+    }
+    // Each job by itself misses its goal; of both Joins one meets it without weights.
+    for job in 0..4 {
+        let mut late = met;
+        late[job] = 7000.0;
+        let runs = trials(late, max);
+        rules.refuted.extend(only(of_runs(Scheduler::Max, &runs, &reference), "All jobs meet"));
+        rules
+            .refuted
+            .extend(only(of_runs(Scheduler::Weighted, &runs, &reference), "Fair sharing with these"));
+    }
+    for one in [[6500.0, 2900.0, 140.0, 290.0], [6500.0, 2900.0, 290.0, 140.0]] {
+        rules.refuted.extend(of_runs(Scheduler::Fair, &trials(one, max), &reference));
     }
     // The weights follow from numbers that are printed, whatever is run.
     for claims in [&mut rules.refuted, &mut rules.borne_out] {

@@ -22,7 +22,7 @@ use trial::{Scheduler, Trial, simulate};
 /// A simulation that fails, which is a bug.
 pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     let seeds: Vec<u64> =
-        (0..context.scaled(2, 10, 30)).map(|index| context.seed.wrapping_add(index)).collect();
+        (0..context.scaled(5, 10, 30)).map(|index| context.seed.wrapping_add(index)).collect();
     page(context, &seeds)
 }
 

@@ -9,4 +9,6 @@ pub(in crate::paper) mod refuted;
 mod seen;
 
 pub(in crate::paper) use number::{Beside, Known, Model};
+#[cfg(test)]
+pub(in crate::paper) use seen::RUNS_MIN;
 pub(in crate::paper) use seen::{Seen, by_case, every, in_runs, log_ratio, mean_of, paired, percent};

@@ -1,5 +1,6 @@
 //! A number of ours beside one that is known: judged by the interval of their difference.
 //!
+//! A comparison that could not have seen a large difference shows nothing, so that fewer samples never agree more easily.
 //! What may lie between them is sampling error, of both where both are samples; the rounding of a printed number; and the
 //! error of a model, where a known cause makes the two differ, by an amount that is stated beforehand. There is no
 //! other tolerance. Not here: statements (`seen`).
@@ -10,6 +11,10 @@ use gristmill_scheduler::metrics::Interval;
 
 /// Differences below this part of a number are those of the order of additions.
 const ARITHMETIC: f64 = 1e-9;
+
+/// Sampling errors of both together that reach further than this part of the larger number leave it open: a difference as
+/// large as that would not have been seen.
+pub(in crate::paper) const RESOLUTION: f64 = 0.1;
 
 /// A number that ours is compared with, and how far it may be off.
 #[derive(Clone, Copy, Debug)]
@@ -127,10 +132,12 @@ impl<'a> Beside<'a> {
     }
 
     /// Holds if the interval of the difference, widened by the rounding, holds 0; partly if only the stated error of
-    /// the model explains the difference; open without an interval.
+    /// the model explains the difference; open without an interval, and where one that is wider than [`RESOLUTION`]
+    /// holds 0.
     pub(in crate::paper) fn judged(self) -> Compared {
         let gap = self.known.gap(&self.ours);
         let known = self.known.value;
+        let too_wide = |half_width: f64| RESOLUTION * known.abs().max(self.ours.mean.abs()) < half_width;
         let (verdict, explained) = match gap.half_width {
             _ if !gap.mean.is_finite() => (Verdict::Fails, false),
             None => (Verdict::Open, false),
@@ -138,6 +145,7 @@ impl<'a> Beside<'a> {
                 let room = half_width + self.known.rounding + ARITHMETIC * known.abs();
                 let [low, high] = self.model.map_or([0.0; 2], |model| model.gap);
                 match gap.mean {
+                    off if off.abs() <= room && too_wide(half_width) => (Verdict::Open, false),
                     off if off.abs() <= room => (Verdict::Holds, false),
                     off if low.min(0.0) - room <= off && off <= high.max(0.0) + room => {
                         (Verdict::Partly, true)
@@ -151,6 +159,12 @@ impl<'a> Beside<'a> {
             None => notes.push("a single sample has no interval".to_owned()),
             Some(half_width) if 0.0 < half_width || verdict != Verdict::Holds => {
                 notes.push(difference(gap.mean, half_width));
+                if verdict == Verdict::Open {
+                    notes.push(format!(
+                        "more than {:.0} % of it, so that nothing is shown",
+                        100.0 * RESOLUTION
+                    ));
+                }
             }
             Some(_) => {}
         }
@@ -195,10 +209,10 @@ mod tests {
     #[test]
     fn intervals_that_overlap_are_not_enough_where_the_difference_excludes_zero() {
         // Each reaches 0.1 far, so they overlap up to 0.2; their difference reaches 0.138.
-        let at = |mean| verdict(Beside::mean("", sampled(mean), Known::mean((1.0, 0.1), 30)));
-        assert_eq!(at(1.13), Verdict::Holds);
-        assert_eq!(at(1.15), Verdict::Fails);
-        assert_eq!(at(0.85), Verdict::Fails);
+        let at = |mean| verdict(Beside::mean("", sampled(mean), Known::mean((10.0, 0.1), 30)));
+        assert_eq!(at(10.13), Verdict::Holds);
+        assert_eq!(at(10.15), Verdict::Fails);
+        assert_eq!(at(9.85), Verdict::Fails);
     }
 
     #[test]
@@ -233,11 +247,23 @@ mod tests {
     #[test]
     fn number_of_a_single_set_may_be_as_far_off_as_single_sets_are() {
         // Of 30 samples with half width 0.1 a further one is within 0.1 · sqrt(31) = 0.557.
-        let at = |mean, samples| verdict(Beside::mean("", sampled(mean), Known::drawn_alike(1.0, samples)));
-        assert_eq!(at(1.55, 1), Verdict::Holds);
-        assert_eq!(at(1.57, 1), Verdict::Fails);
-        assert_eq!(at(1.2, 10), Verdict::Holds);
-        assert_eq!(at(1.21, 10), Verdict::Fails);
+        let at = |mean, samples| verdict(Beside::mean("", sampled(mean), Known::drawn_alike(10.0, samples)));
+        assert_eq!(at(10.55, 1), Verdict::Holds);
+        assert_eq!(at(10.57, 1), Verdict::Fails);
+        assert_eq!(at(10.2, 10), Verdict::Holds);
+        assert_eq!(at(10.21, 10), Verdict::Fails);
+    }
+
+    #[test]
+    fn interval_too_wide_to_see_a_large_difference_leaves_a_number_open() {
+        let of = |samples: &[f64], known| Beside::mean("", Interval::of(samples).unwrap(), known).judged();
+        // Two samples reach 12.7 standard errors: any number near their mean would agree.
+        let two = of(&[1.0, 3.0], Known::exact(1.0));
+        assert_eq!(two.verdict, Verdict::Open);
+        assert!(two.note.contains("more than 10 % of it"), "{}", two.note);
+        assert_eq!(of(&[1.0, 1.002], Known::exact(1.0)).verdict, Verdict::Holds);
+        assert_eq!(of(&[1.0, 3.0], Known::exact(90.0)).verdict, Verdict::Fails, "what it shows, it shows");
+        assert_eq!(of(&[0.9, 1.1, 1.0, 1.0], Known::drawn_alike(1.0, 1)).verdict, Verdict::Open);
     }
 
     #[test]

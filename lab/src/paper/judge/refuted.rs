@@ -1,5 +1,6 @@
 //! Every rule of a page with made-up results on which it must say that its statement fails, and with others on which it
-//! must hold: a rule that cannot fail judges nothing.
+//! must hold: a rule that cannot fail judges nothing. Of a rule with several conditions, results that break one of them
+//! and meet all others must refute it too ([`only`]), for a condition that never decides judges nothing either.
 //!
 //! A paper's `made_up` lists its rules. That none is missing is asked twice: each statement of a quick page must be in
 //! the list (`check_listed`), and each place in the sources that shows claims must have its entry (`paper::tests`).
@@ -12,6 +13,15 @@ pub(in crate::paper) struct Rules {
     pub(in crate::paper) file: &'static str,
     pub(in crate::paper) refuted: Vec<Claim>,
     pub(in crate::paper) borne_out: Vec<Claim>,
+}
+
+/// Those of these claims whose statement begins so: of results made up to break one condition of a rule and no other.
+#[track_caller]
+pub(in crate::paper) fn only(claims: Vec<Claim>, beginning: &str) -> Vec<Claim> {
+    let only: Vec<Claim> =
+        claims.into_iter().filter(|claim| claim.statement.starts_with(beginning)).collect();
+    assert!(!only.is_empty(), "no claim begins with `{beginning}`");
+    only
 }
 
 /// Every statement on this page is one of those that fail on made-up results.

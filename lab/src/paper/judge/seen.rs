@@ -91,11 +91,15 @@ pub(in crate::paper) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict
     }
 }
 
-/// A statement that is tried on runs which chance makes differ: it holds if it is true in all, fails if it is not in more
-/// than half, and holds in part otherwise.
+/// The fewest runs that say more than a coin, which comes out alike in all of them once in twenty times at most.
+pub(in crate::paper) const RUNS_MIN: usize = 5;
+
+/// A statement that is tried on runs which chance makes differ, and that is true or not in each: it holds if it is true
+/// in all, fails if it is not in more than half, and holds in part otherwise. Of fewer than [`RUNS_MIN`] runs it stays
+/// open.
 pub(in crate::paper) fn in_runs(holds: &[bool]) -> Verdict {
     match holds.iter().filter(|&&one| one).count() {
-        _ if holds.is_empty() => Verdict::Open,
+        _ if holds.len() < RUNS_MIN => Verdict::Open,
         all if all == holds.len() => Verdict::Holds,
         few if 2 * few <= holds.len() => Verdict::Fails,
         _ => Verdict::Partly,
@@ -119,14 +123,22 @@ pub(in crate::paper) fn log_ratio(one: &[f64], other: &[f64]) -> Interval {
     paired(&one, &other)
 }
 
-/// A mean logarithm of ratios as a change in percent, with the ends of its interval.
+/// A mean logarithm of ratios as a change in percent, with the ends of its interval; so many decimals that none of them
+/// is printed as 0 that is not.
 pub(in crate::paper) fn percent(log: &Interval) -> String {
-    let change = |log: f64| format!("{:+.1}", 100.0 * log.exp_m1());
-    match log.half_width {
-        Some(half) if half != 0.0 => {
-            format!("{} % ({} to {} %)", change(log.mean), change(log.mean - half), change(log.mean + half))
-        }
-        _ => format!("{} %", change(log.mean)),
+    const MOST: usize = 4;
+    let ends = log.half_width.filter(|half| *half != 0.0).map(|half| [log.mean - half, log.mean + half]);
+    let changes = |log: f64| 100.0 * log.exp_m1();
+    let all: Vec<f64> = [log.mean].into_iter().chain(ends.into_iter().flatten()).map(changes).collect();
+    let is_seen = |change: f64, decimals: usize| {
+        change.abs() < 1e-9 || 0.5 <= change.abs() * 10_f64.powi(decimals as i32)
+    };
+    let decimals = (1..MOST).find(|&decimals| all.iter().all(|&change| is_seen(change, decimals)));
+    let decimals = decimals.unwrap_or(MOST);
+    let change = |log: f64| format!("{:+.decimals$}", changes(log)).replace('-', "−");
+    match ends {
+        Some([low, high]) => format!("{} % ({} to {} %)", change(log.mean), change(low), change(high)),
+        None => format!("{} %", change(log.mean)),
     }
 }
 
@@ -167,16 +179,30 @@ mod tests {
 
     #[test]
     fn statement_about_runs_fails_unless_it_is_true_in_more_than_half() {
-        assert_eq!(in_runs(&[true, true]), Verdict::Holds);
-        assert_eq!(in_runs(&[true, true, false]), Verdict::Partly);
-        assert_eq!(in_runs(&[true, false]), Verdict::Fails);
-        assert_eq!(in_runs(&[true, false, false]), Verdict::Fails);
-        assert_eq!(in_runs(&[]), Verdict::Open);
+        let of = |met: usize, runs: usize| in_runs(&(0..runs).map(|run| run < met).collect::<Vec<bool>>());
+        assert_eq!([of(5, 5), of(10, 10)], [Verdict::Holds; 2]);
+        assert_eq!([of(3, 5), of(9, 10)], [Verdict::Partly; 2]);
+        assert_eq!([of(2, 5), of(5, 10), of(0, 5)], [Verdict::Fails; 3]);
+    }
+
+    #[test]
+    fn statement_about_runs_stays_open_where_a_coin_could_have_made_them_alike() {
+        for runs in 0..5 {
+            assert_eq!(in_runs(&vec![true; runs]), Verdict::Open, "{runs} runs");
+            assert_eq!(in_runs(&vec![false; runs]), Verdict::Open, "{runs} runs");
+        }
+        assert!(0.05 < 0.5_f64.powi(RUNS_MIN as i32 - 1) && 0.5_f64.powi(RUNS_MIN as i32) < 0.05);
     }
 
     #[test]
     fn ratios_are_averaged_as_logarithms() {
         assert!(log_ratio(&[2.0, 1.0], &[1.0, 2.0]).mean.abs() < 1e-12);
         assert_eq!(percent(&Interval::exactly(2.0_f64.ln())), "+100.0 %");
+    }
+
+    #[test]
+    fn change_whose_interval_leaves_out_zero_is_not_printed_as_if_it_held_it() {
+        assert_eq!(percent(&mean(-0.003, 0.0028)), "−0.30 % (−0.58 to −0.02 %)");
+        assert_eq!(percent(&mean(-0.02, 0.03)), "−2.0 % (−4.9 to +1.0 %)");
     }
 }

@@ -7,7 +7,7 @@ use super::sweeps::{Curve, GROUPS, STEPS, claims as sweeps};
 use super::theorems::{Found, Tried, of_tried};
 use super::{OFFLINE, offline};
 use crate::paper::Claim;
-use crate::paper::judge::refuted::Rules;
+use crate::paper::judge::refuted::{Rules, only};
 use gristmill_scheduler::bound::optimum::Optimum;
 use gristmill_scheduler::policy::pairs::Averages;
 use gristmill_scheduler::workload::pairs::Sizes;
@@ -39,12 +39,16 @@ fn of_theorems() -> Rules {
         let found = Found { pairs: [pairs; 2], optimum: [21.0; 2], order: String::new() };
         of_tried([&tried(), &tried(), &tried(), &tried()], &found)
     };
-    Rules { file: "pairs/theorems.rs", refuted: claims(1, 22.0), borne_out: claims(0, 21.0) }
+    let mut refuted = claims(1, 22.0);
+    // A random counterexample, or one of the two that are printed.
+    refuted.extend(only(claims(1, 21.0), "If the jobs are strict weak pairs"));
+    refuted.extend(only(claims(0, 22.0), "If the jobs are strict weak pairs"));
+    Rules { file: "pairs/theorems.rs", refuted, borne_out: claims(0, 21.0) }
 }
 
 /// Averages of each rule of Table 2 by its place there, the best of the paper first.
 fn of_table_2() -> Rules {
-    let claims = |averages: fn(f64) -> [f64; 3]| -> Vec<Claim> {
+    fn claims_of(averages: impl Fn(f64) -> [f64; 3]) -> Vec<Claim> {
         let by_seed = |place: usize| {
             let [waiting, execution, makespan] = averages(place as f64).map(seeds);
             let one = |seed: usize| Averages {
@@ -56,15 +60,32 @@ fn of_table_2() -> Rules {
         };
         let rules = (0..OFFLINE.len()).map(by_seed).collect();
         table_2::of(&[offline::Outcome { sizes: Sizes::Uniform, rules }])
-    };
-    const PAIRWISE: f64 = 8.0;
-    Rules {
-        file: "pairs/offline/mod.rs",
-        refuted: claims(|place| [1.0 + place, 11.0 - place, 11.0 - place]),
-        borne_out: claims(|place| {
-            [11.0 - place, if place == PAIRWISE { 0.5 } else { 1.0 + place }, 1.0 + place]
-        }),
     }
+    let claims = |averages: fn(f64) -> [f64; 3]| claims_of(averages);
+    const PAIRWISE: f64 = 8.0;
+    const PAIR: f64 = 4.0;
+    const COUPLE: f64 = 3.0;
+    const GENERALIZED: f64 = 2.0;
+    let as_claimed: fn(f64) -> [f64; 3] =
+        |place| [11.0 - place, if place == PAIRWISE { 0.5 } else { 1.0 + place }, 1.0 + place];
+    let mut refuted = claims(|place| [1.0 + place, 11.0 - place, 11.0 - place]);
+    // Pair waits longer and executes no faster; it executes faster and does not wait.
+    refuted.extend(only(
+        claims(|place| [11.0 - place, if place == PAIR { 20.0 } else { 1.0 + place }, 1.0 + place]),
+        "Pair waits longer",
+    ));
+    refuted.extend(only(
+        claims(|place| [if place == PAIR { 0.5 } else { 11.0 - place }, 1.0 + place, 1.0 + place]),
+        "Pair waits longer",
+    ));
+    // Couple is no better than Pair; Generalized is better than only one of them.
+    for makespan in [(|place| if place == COUPLE { 5.5 } else { 1.0 + place }) as fn(f64) -> f64, |place| {
+        if place == GENERALIZED { 4.5 } else { 1.0 + place }
+    }] {
+        let of = |place: f64| [11.0 - place, 1.0 + place, makespan(place)];
+        refuted.extend(only(claims_of(of), "Couple is better"));
+    }
+    Rules { file: "pairs/offline/mod.rs", refuted, borne_out: claims(as_claimed) }
 }
 
 fn curve(xs: &[f64], value: impl Fn(f64) -> [f64; 3]) -> Curve {
@@ -77,13 +98,20 @@ fn of_figure_2() -> Rules {
         let one = curve(&STEPS, value);
         sweeps::of_figure_2([&one, &one])
     };
+    let mut refuted = claims(|step| match step {
+        step if step < 0.1 => [20.0, 1.0, 30.0],
+        step if step < 100.0 => [10.0, 2.0, if step < 1.0 { 30.0 } else { 10.0 }],
+        _ => [5.0, 1.0, 20.0],
+    });
+    // Only one end executes longer.
+    let at_the_end: fn(f64) -> [f64; 3] = |step| [10.0, if step < 100.0 { 1.0 } else { 2.0 }, 10.0];
+    let at_the_start: fn(f64) -> [f64; 3] = |step| [10.0, if step < 0.01 { 2.0 } else { 1.0 }, 10.0];
+    for value in [at_the_end, at_the_start] {
+        refuted.extend(only(claims(value), "Steps that are too small"));
+    }
     Rules {
         file: "pairs/sweeps/mod.rs",
-        refuted: claims(|step| match step {
-            step if step < 0.1 => [20.0, 1.0, 30.0],
-            step if step < 100.0 => [10.0, 2.0, if step < 1.0 { 30.0 } else { 10.0 }],
-            _ => [5.0, 1.0, 20.0],
-        }),
+        refuted,
         borne_out: claims(|step| match step {
             step if step < 0.01 => [10.0, 2.0, 20.0],
             step if step < 100.0 => [10.0, 1.0, if step < 1.0 { 10.0 } else { 30.0 }],
@@ -100,21 +128,31 @@ fn of_figure_3() -> Rules {
         let by_alpha = || [generalized, group, group, group, matched].map(|value| curve(&alphas, value));
         sweeps::of_figure_3(&[by_alpha(), by_alpha()], &[curve(&groups, by_k), curve(&groups, by_k)])
     };
-    Rules {
-        file: "pairs/sweeps/mod.rs",
-        refuted: claims(
-            |alpha| [1.0 + alpha, 1.0 + alpha, 1.0],
-            |alpha| [1.0, 1.0 + alpha, 1.0],
-            |alpha| [2.0 - alpha, 1.0, 2.0],
-            |k| [1.0 + k, 1.0, 1.0 + k],
-        ),
-        borne_out: claims(
-            |alpha| [1.0 + (alpha - 0.6).abs(), 1.0, 2.0],
-            |_| [1.0, 1.0, 2.0],
-            |alpha| [1.0 + (alpha - 0.2).abs(), 1.0 + alpha, 1.0],
-            |k| [1.0 / k, 1.0 + k, (k / 20.0).ln().abs() + 1.0],
-        ),
+    let generalized: Value = |alpha| [1.0 + (alpha - 0.6).abs(), 1.0, 2.0];
+    let group: Value = |_| [1.0, 1.0, 2.0];
+    let matched: Value = |alpha| [1.0 + (alpha - 0.2).abs(), 1.0 + alpha, 1.0];
+    let by_k: Value = |k| [1.0 / k, 1.0 + k, (k / 20.0).ln().abs() + 1.0];
+    let mut refuted = claims(
+        |alpha| [1.0 + alpha, 1.0 + alpha, 1.0],
+        |alpha| [1.0, 1.0 + alpha, 1.0],
+        |alpha| [2.0 - alpha, 1.0, 2.0],
+        |k| [1.0 + k, 1.0, 1.0 + k],
+    );
+    // Match depends more on alpha than one of them, and has a smaller makespan than one of them.
+    let as_group: Value = |alpha| [1.0, 1.0 + 2.0 * alpha, 0.5];
+    for [one, other] in [[as_group, group], [generalized, as_group]] {
+        for statement in ["Alpha matters more", "Match has a smaller"] {
+            refuted.extend(only(claims(one, other, matched, by_k), statement));
+        }
     }
+    let one_group_waits_no_longer: Value = |k| [1.0, 1.0 + k, (k / 20.0).ln().abs() + 1.0];
+    let many_execute_no_longer: Value = |k| [1.0 / k, 1.0, (k / 20.0).ln().abs() + 1.0];
+    let least_with_one: Value = |k| [1.0 / k, 1.0 + k, k];
+    let least_with_most: Value = |k| [1.0 / k, 1.0 + k, 1.0 / k];
+    for contrary in [one_group_waits_no_longer, many_execute_no_longer, least_with_one, least_with_most] {
+        refuted.extend(only(claims(generalized, group, matched, contrary), "With too few groups"));
+    }
+    Rules { file: "pairs/sweeps/mod.rs", refuted, borne_out: claims(generalized, group, matched, by_k) }
 }
 
 /// Streams whose jobs wait and execute so long under a policy of this name.
@@ -151,17 +189,30 @@ fn of_streams() -> [Rules; 2] {
         "o-group" => [2.1, 1.0],
         _ => [5.0, 1.0],
     });
+    // As claimed, but for one policy.
+    let most = outcomes(|name| match name {
+        "pairwise" => [20.0, 0.1],
+        "match" => [6.0, 1.0],
+        _ => [5.0, 1.0],
+    });
+    let fewest = outcomes(|name| match name {
+        "pairwise" => [4.0, 0.1],
+        "match" => [1.0, 1.0],
+        _ => [5.0, 1.0],
+    });
+    let mut refuted = streams::of_table_3(&contrary);
+    // Pairwise executes fastest and does not wait; it waits and does not execute fastest.
+    let waits = "Pairwise has the smallest execution time";
+    refuted.extend(only(streams::of_table_3(&fewest), waits));
+    let slow = outcomes(|name| if name == "pairwise" { [20.0, 2.0] } else { [5.0, 1.0] });
+    refuted.extend(only(streams::of_table_3(&slow), waits));
     [
         Rules {
             file: "pairs/online/mod.rs",
-            refuted: vec![streams::of_figure_4(&contrary)],
+            refuted: [&contrary, &most, &fewest].map(|all| streams::of_figure_4(all)).to_vec(),
             borne_out: vec![streams::of_figure_4(&as_claimed)],
         },
-        Rules {
-            file: "pairs/online/mod.rs",
-            refuted: streams::of_table_3(&contrary),
-            borne_out: streams::of_table_3(&as_claimed),
-        },
+        Rules { file: "pairs/online/mod.rs", refuted, borne_out: streams::of_table_3(&as_claimed) },
     ]
 }
 

@@ -158,7 +158,7 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
     };
     // Where both ratios are clear more repetitions tell nothing: the optimum lies between.
     let needed =
-        if seen == Seen::Unclear { would_tell(comparison, &[(at_most, 2.0)]) } else { String::new() };
+        if seen == Seen::Unclear { would_tell(&comparison.runs, &[(at_most, 2.0)]) } else { String::new() };
     Claim::new(
         "Corollary 2",
         "ASRPT has an efficiency ratio of 2 in the preemptive scenario.",

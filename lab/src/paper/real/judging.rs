@@ -70,11 +70,19 @@ impl Claimed {
         Some(ratio.samples as f64 * (ratio.half_width? / room).powi(2))
     }
 
+    /// What bears it out and what refutes it, as [`Claimed::limits`] have it.
     fn definition(self) -> String {
+        let none = format!("{:.0} %", 100.0 * NONE);
         match self {
-            Self::Smaller | Self::NotLarger | Self::Larger => {
-                format!("Less than {:.0} % counts as none.", 100.0 * NONE)
+            Self::Smaller => {
+                format!(
+                    "Clearly smaller, by however little, holds; else clearly not smaller by {none} fails."
+                )
             }
+            Self::Larger => {
+                format!("Clearly larger, by however little, holds; else clearly not larger by {none} fails.")
+            }
+            Self::NotLarger => format!("Clearly not larger by {none} holds; else clearly larger fails."),
             Self::MuchSmaller => format!("{:.0} % and more is much.", 100.0 * MUCH),
         }
     }
@@ -100,9 +108,9 @@ pub(super) fn flow(run: &RunRecord) -> Option<f64> {
 }
 
 /// Hours that so many repetitions of all contenders take here.
-fn hours(comparison: &Comparison, repetitions: f64) -> f64 {
-    let done = comparison.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(1);
-    let seconds: f64 = comparison.runs.iter().map(|run| makespan(run) + RUN_SECONDS).sum();
+fn hours(runs: &[RunRecord], repetitions: f64) -> f64 {
+    let done = runs.iter().map(|run| run.repetition + 1).max().unwrap_or(1);
+    let seconds: f64 = runs.iter().map(|run| makespan(run) + RUN_SECONDS).sum();
     repetitions * seconds / f64::from(done) / 3600.0
 }
 
@@ -124,7 +132,7 @@ pub(super) fn judged(
     let words = ratios.iter().map(|(other, ratio)| {
         let seen = claimed.seen(ratio);
         let needed = claimed.repetitions(ratio).filter(|_| seen == Seen::Unclear);
-        let needed = needed.map_or_else(String::new, |needed| in_words(comparison, needed));
+        let needed = needed.map_or_else(String::new, |needed| in_words(&comparison.runs, needed));
         format!("{one} against {other} {}: {}{needed}", percent(ratio), seen.word())
     });
     let words = words.collect::<Vec<_>>().join("; ");
@@ -144,17 +152,17 @@ pub(super) fn slower_than(comparison: &Comparison, one: &str, others: &[&str]) -
 
 /// What would decide conditions of which some are unclear: by each mean and the limit that it is held against. Empty if
 /// all are clear, or there are no intervals.
-pub(super) fn would_tell(comparison: &Comparison, conditions: &[(Interval, f64)]) -> String {
+pub(super) fn would_tell(runs: &[RunRecord], conditions: &[(Interval, f64)]) -> String {
     let needed = conditions.iter().filter_map(|(mean, limit)| {
         let (half_width, room) = (mean.half_width?, (mean.mean - limit).abs());
         (room <= half_width).then(|| mean.samples as f64 * (half_width / room.max(1e-4)).powi(2))
     });
     let needed = needed.fold(0.0, f64::max);
-    if needed == 0.0 { String::new() } else { in_words(comparison, needed) }
+    if needed == 0.0 { String::new() } else { in_words(runs, needed) }
 }
 
-fn in_words(comparison: &Comparison, repetitions: f64) -> String {
-    format!(", about {repetitions:.0} repetitions ({:.1} hours) would tell", hours(comparison, repetitions))
+fn in_words(runs: &[RunRecord], repetitions: f64) -> String {
+    format!(", about {repetitions:.0} repetitions ({:.1} hours) would tell", hours(runs, repetitions))
 }
 
 #[cfg(test)]
@@ -179,6 +187,15 @@ mod tests {
     }
 
     #[test]
+    fn small_gain_that_holds_is_not_called_none() {
+        let small = flows(&[("a", &[0.99, 0.991, 0.989]), ("b", &[1.0; 3])]);
+        let (verdict, words) = faster_than(&small, "a", &["b"]);
+        assert_eq!(verdict, Verdict::Holds);
+        let wanted = "Clearly smaller, by however little, holds; else clearly not smaller by 3 % fails.";
+        assert!(words.ends_with(wanted), "{words}");
+    }
+
+    #[test]
     fn much_smaller_and_not_larger_have_limits_of_their_own() {
         assert_eq!(verdict(Claimed::MuchSmaller, &[0.8, 0.81, 0.79, 0.8]), Verdict::Holds);
         assert_eq!(verdict(Claimed::MuchSmaller, &[0.95, 0.951, 0.949, 0.95]), Verdict::Fails);
@@ -196,7 +213,7 @@ mod tests {
         assert_eq!(verdict, Verdict::Open);
         assert!(words.contains("repetitions (") && words.contains("hours) would tell"), "{words}");
         let unclear = Interval { mean: 0.5, half_width: Some(1.0), samples: 4 };
-        assert!(would_tell(&comparison, &[(unclear, 0.0)]).contains("about 16 repetitions"));
-        assert_eq!(would_tell(&comparison, &[(unclear, 2.0)]), "");
+        assert!(would_tell(&comparison.runs, &[(unclear, 0.0)]).contains("about 16 repetitions"));
+        assert_eq!(would_tell(&comparison.runs, &[(unclear, 2.0)]), "");
     }
 }

@@ -7,7 +7,7 @@ use super::common::{blocks, conditions, draws, networked, policies, sleeping, tw
 use super::judging::{Claimed, faster_than, flow, judged, pairs, would_tell};
 use crate::compare::statistics::{mean, sorted};
 use crate::compare::{Comparison, Contender, JobRun};
-use crate::paper::judge::{Seen, by_case, paired};
+use crate::paper::judge::{Seen, every, paired};
 use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
@@ -255,14 +255,14 @@ fn execution_claim(comparison: &Comparison) -> Claim {
     Claim::new(
         "Section 6.3",
         "Pairwise has smaller execution times than MaxSRPT and larger waiting times.",
-        by_case(seen),
+        every(seen),
         format!(
             "By repetition: MaxSRPT executes longer than Pairwise by {} ({}), Pairwise waits longer by {} ({}){}.",
             words(&less),
             seen[0].word(),
             words(&more),
             seen[1].word(),
-            would_tell(comparison, &[(less, 0.0), (more, 0.0)])
+            would_tell(&comparison.runs, &[(less, 0.0), (more, 0.0)])
         ),
     )
 }

@@ -57,13 +57,13 @@ impl PolicyAtLoad {
         self.runs.iter().map(|run| run.mean).collect()
     }
 
-    /// The mean slowdown of a class in each run that has jobs of it.
-    pub(super) fn class_means(&self, class: usize) -> Vec<f64> {
-        self.runs.iter().filter_map(|run| run.classes[class].mean()).collect()
+    /// The mean slowdown of a class in each run, `None` where that has no job of it.
+    pub(super) fn class_means(&self, class: usize) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| run.classes[class].mean()).collect()
     }
 
     pub(super) fn class(&self, class: usize) -> Option<Interval> {
-        Interval::of(&self.class_means(class))
+        Interval::of(&self.class_means(class).into_iter().flatten().collect::<Vec<f64>>())
     }
 }
 

@@ -1,9 +1,10 @@
-//! What the paper claims of each scheduler, judged run by run.
+//! What the paper claims of each scheduler, judged by the intervals of means over runs.
 
-use super::claim;
-use crate::compare::statistics::mean;
-use crate::compare::{JobRun, RunRecord};
+use super::{above, below, claim, percent_points};
+use crate::compare::RunRecord;
 use crate::paper::Claim;
+use crate::paper::judge::{log_ratio, mean_of, percent};
+use gristmill_scheduler::metrics::Interval;
 
 /// Share of the map slots that a job holds while it is there.
 fn part(run: &RunRecord, job: usize) -> f64 {
@@ -25,10 +26,6 @@ fn idle_at_first(run: &RunRecord) -> f64 {
     1.0 - busy / (second.arrived - from).max(1e-9) / f64::from(slots.max(1))
 }
 
-fn met(runs: &[RunRecord], job: usize) -> Vec<bool> {
-    runs.iter().filter_map(|run| Some(run.jobs.get(job)?.tardiness()? <= 0.0)).collect()
-}
-
 /// The claims of a contender, by its runs; `plain` are those of all schedulers on the jobs without weights.
 pub(in crate::paper::real) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
     match name {
@@ -43,72 +40,89 @@ pub(in crate::paper::real) fn of(name: &str, runs: &[RunRecord], plain: &[RunRec
 }
 
 fn joins_get_most(place: &str, runs: &[RunRecord]) -> Claim {
-    let holds: Vec<bool> = runs.iter().map(|run| 0.5 < part(run, 2) && 0.5 < part(run, 3)).collect();
-    let parts = [2, 3].map(|job| 100.0 * mean(runs.iter().map(|run| part(run, job))).unwrap_or(0.0));
-    let evidence = format!("J3 holds {:.0} % of the map slots while it maps, J4 {:.0} %", parts[0], parts[1]);
-    claim(place, "The Joins are given most of the slots until they end.", &holds, &evidence)
+    let parts = [2, 3].map(|job| mean_of(&runs.iter().map(|run| part(run, job)).collect::<Vec<f64>>()));
+    let evidence = format!(
+        "J3 holds {} % of the map slots while it maps, J4 {} % (more than half is most)",
+        percent_points(&parts[0]),
+        percent_points(&parts[1])
+    );
+    let most = parts.map(|part| (part, above(0.5)));
+    claim(place, "The Joins are given most of the slots until they end.", runs, &most, &evidence)
 }
 
-/// Whether a job meets its goal, or does not, as wanted.
+/// Whether a job meets its goal in the mean, or does not, as wanted.
 fn meets(runs: &[RunRecord], place: &str, statement: &str, (job, wanted): (usize, bool)) -> Claim {
-    let responses = runs.iter().filter_map(|run| {
+    let late = runs.iter().filter_map(|run| {
         let one = run.jobs.get(job)?;
-        Some(one.flow() / (one.deadline? - one.arrived))
+        Some((one.flow() / (one.deadline? - one.arrived)).ln())
     });
-    let response = mean(responses).unwrap_or(f64::NAN);
-    let holds: Vec<bool> = met(runs, job).into_iter().map(|met| met == wanted).collect();
-    let evidence = format!("J{} takes {response:.2} of the time aimed at", job + 1);
-    claim(place, statement, &holds, &evidence)
+    let late = mean_of(&late.collect::<Vec<f64>>());
+    let limits = if wanted { below(0.0) } else { above(0.0) };
+    let evidence = format!("J{} ends off its goal by {}", job + 1, percent(&late));
+    claim(place, statement, runs, &[(late, limits)], &evidence)
 }
+
+/// A scheduler leaves slots free if more than this part of them is idle.
+const FREE: f64 = 0.1;
 
 fn min_claims(runs: &[RunRecord]) -> Vec<Claim> {
-    let idle: Vec<f64> = runs.iter().map(idle_at_first).collect();
-    let holds: Vec<bool> = idle.iter().map(|idle| 0.1 < *idle).collect();
+    let idle = mean_of(&runs.iter().map(idle_at_first).collect::<Vec<f64>>());
     let words = format!(
-        "{:.0} % of the map slots are idle while J1 is alone, after its first wave (a tenth counts)",
-        100.0 * mean(idle).unwrap_or(0.0)
+        "{} % of the map slots are idle while J1 is alone, after its first wave (more than a tenth counts)",
+        percent_points(&idle)
     );
     let place = "Section V-C";
+    let leaves = [(idle, above(FREE))];
     vec![
-        claim(place, "The min-scheduler leaves slots free that nobody needs.", &holds, &words),
+        claim(place, "The min-scheduler leaves slots free that nobody needs.", runs, &leaves, &words),
         joins_get_most(place, runs),
         meets(runs, place, "J1 misses its goal: its long tasks come last.", (0, false)),
     ]
 }
 
-/// What holds of each run beside the run of another scheduler in the same repetition.
-fn paired(
-    runs: &[RunRecord],
-    (plain, scheduler): (&[RunRecord], &str),
-    holds: impl Fn(&RunRecord, &RunRecord) -> Option<bool>,
-) -> Vec<bool> {
+/// The logarithm of how much longer a job takes than under another scheduler, over the repetitions that both have.
+fn against(runs: &[RunRecord], (plain, scheduler): (&[RunRecord], &str), job: usize) -> Interval {
     let others: Vec<&RunRecord> = plain.iter().filter(|run| run.contender.name == scheduler).collect();
     let pair = |run: &RunRecord| {
         let other = others.iter().find(|other| other.repetition == run.repetition)?;
-        holds(run, other)
+        Some((run.jobs.get(job)?.flow(), other.jobs.get(job)?.flow()))
     };
-    runs.iter().filter_map(pair).collect()
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = runs.iter().filter_map(pair).unzip();
+    log_ratio(&ours, &theirs)
 }
 
 fn max_claims(runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
     let place = "Section V-D";
-    let sooner = paired(runs, (plain, "min"), |run, other| {
-        Some(run.jobs.first()?.flow() < other.jobs.first()?.flow())
-    });
+    let longer = against(runs, (plain, "min"), 0);
     vec![
         meets(runs, place, "J1 meets its goal, since it has had more at the beginning.", (0, true)),
-        claim(place, "J1 ends sooner than under the min-scheduler.", &sooner, "paired runs"),
+        claim(
+            place,
+            "J1 ends sooner than under the min-scheduler.",
+            runs,
+            &[(longer, below(0.0))],
+            &format!("on the same jobs its time is off that under the min-scheduler by {}", percent(&longer)),
+        ),
         joins_get_most(place, runs),
     ]
 }
 
+/// Responses that differ by less than this part mimic each other.
+const ALIKE: f64 = 0.15;
+
 fn mimics_max(runs: &[RunRecord], plain: &[RunRecord]) -> Claim {
-    let near = |(one, other): (&JobRun, &JobRun)| (one.flow() / other.flow() - 1.0).abs() < 0.15;
-    let alike = paired(runs, (plain, "max"), |run, other| Some(run.jobs.iter().zip(&other.jobs).all(near)));
+    let gaps = [0, 1, 2, 3].map(|job| against(runs, (plain, "max"), job));
+    let words: Vec<String> =
+        gaps.iter().zip(1..).map(|(gap, job)| format!("J{job} {}", percent(gap))).collect();
     claim(
         "Section V-E",
         "Fair sharing with the paper's weights mimics the max-scheduler.",
-        &alike,
-        "every job's response within 15 % counts as alike",
+        runs,
+        &gaps.map(|gap| (gap, [(1.0 - ALIKE).ln(), ALIKE.ln_1p()])),
+        &format!(
+            "responses off those under the max-scheduler on the same jobs: {} (less than {:.0} % counts as alike)",
+            words.join(", "),
+            100.0 * ALIKE
+        ),
     )
 }

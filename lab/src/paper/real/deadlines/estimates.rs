@@ -3,9 +3,10 @@
 use super::super::RealContext;
 use super::super::common::{blocks, draws, policies, sleeping};
 use super::twins::twins;
-use super::{WORKERS, claim, pooled};
-use crate::compare::JobRun;
+use super::{WORKERS, above, claim, percent_points, pooled};
 use crate::compare::statistics::mean;
+use crate::compare::{JobRun, RunRecord};
+use crate::paper::judge::{mean_of, paired};
 use crate::paper::{Block, Claim, Section};
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::NAMES;
@@ -24,7 +25,7 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
                 the rest. Its error falls as maps finish; how fast depends on whether the first maps are like the last.";
     let title = "Figures 1 to 3: how well sizes are estimated (experiment one)";
     let mut section = Section::new("figures-1-to-3", title, [text], Vec::new());
-    let mut estimated = Vec::new();
+    let (mut estimated, mut runs) = (Vec::new(), Vec::new());
     let repetitions = context.scaled(1, 3, 5);
     let all = draws(context.seed, repetitions, |seed| twins([1.0; 4], seed));
     for place in 0..3 {
@@ -42,39 +43,37 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
             errors: jobs().filter_map(|job| error_after(job, 0.5)).collect(),
             within: jobs().filter_map(|job| part_within(job, SMALL)).collect(),
         });
+        runs.extend(comparison.runs);
     }
-    section.blocks.push(Block::Claims(claims(&estimated)));
+    section.blocks.push(Block::Claims(claims(&runs, &estimated)));
     Ok(section)
 }
 
 /// The error that the paper names.
 const SMALL: f64 = 0.05;
 
-pub(in crate::paper::real) fn claims(estimated: &[Estimated]) -> Vec<Claim> {
+pub(in crate::paper::real) fn claims(runs: &[RunRecord], estimated: &[Estimated]) -> Vec<Claim> {
     let of = |wanted: &str| estimated.iter().find(|one| one.name == wanted);
     let errors = |wanted: &str| of(wanted).map_or(&[][..], |one| &one.errors);
-    let within = of(NAMES[1]).map_or(&[][..], |one| &one.within);
-    let most: Vec<bool> = within.iter().map(|part| 0.5 < *part).collect();
-    let worse: Vec<bool> =
-        errors(NAMES[0]).iter().zip(errors(NAMES[1])).map(|(one, other)| other < one).collect();
+    let within = mean_of(of(NAMES[1]).map_or(&[][..], |one| &one.within));
+    let worse = paired(errors(NAMES[0]), errors(NAMES[1]));
     let words: Vec<String> = estimated
         .iter()
-        .filter_map(|one| Some(format!("{} {:.1} %", one.name, 100.0 * mean(one.errors.iter().copied())?)))
+        .map(|one| format!("{} {} %", one.name, percent_points(&mean_of(&one.errors))))
         .collect();
     vec![
         claim(
             "Section V-B",
             "WordCount, whose tasks are alike, is estimated within 5 % for most of its time.",
-            &most,
-            &format!(
-                "within 5 % for {:.0} % of its time",
-                100.0 * mean(within.iter().copied()).unwrap_or(0.0)
-            ),
+            runs,
+            &[(within, above(0.5))],
+            &format!("within 5 % for {} % of its time (more than half is most)", percent_points(&within)),
         ),
         claim(
             "Section V-B",
             "Simulator, whose tasks grow longer, is estimated worse than WordCount.",
-            &worse,
+            runs,
+            &[(worse, above(0.0))],
             &format!("mean error over the second half of the maps: {}", words.join(", ")),
         ),
     ]

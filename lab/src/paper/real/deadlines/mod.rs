@@ -10,9 +10,13 @@ mod twins;
 
 use super::RealContext;
 use super::common::cluster;
-use crate::paper::judge::in_runs;
-use crate::paper::{Claim, Paper};
+use super::judging::would_tell;
+use crate::compare::RunRecord;
+use crate::paper::judge::{Seen, every};
+use crate::paper::{Claim, Paper, Verdict};
+use crate::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::deadlines::SLOTS;
 use gristmill_worker::protocol::SlotCounts;
 
@@ -58,9 +62,36 @@ fn pooled(workers: u32) -> ClusterConfig {
     config
 }
 
-/// A claim that holds if it is true in all runs, partly if in more than half, and fails otherwise.
-fn claim(place: &str, statement: &str, holds: &[bool], evidence: &str) -> Claim {
-    let of = holds.iter().filter(|&&one| one).count();
-    let evidence = format!("{evidence}; so in {of} of {} runs", holds.len());
-    Claim::new(place, statement, in_runs(holds), evidence)
+/// A claim that each of these means over runs is between its limits: by what their intervals say, and what would tell
+/// where they say nothing.
+fn claim(
+    place: &str,
+    statement: &str,
+    runs: &[RunRecord],
+    conditions: &[(Interval, [f64; 2])],
+    evidence: &str,
+) -> Claim {
+    let verdict = every([Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)))]);
+    let nearest = |(mean, [low, high]): &(Interval, [f64; 2])| {
+        (*mean, if (mean.mean - low).abs() < (mean.mean - high).abs() { *low } else { *high })
+    };
+    let needed = match verdict {
+        Verdict::Open => would_tell(runs, &conditions.iter().map(nearest).collect::<Vec<_>>()),
+        _ => String::new(),
+    };
+    Claim::new(place, statement, verdict, format!("{evidence}; {} run(s){needed}", runs.len()))
+}
+
+/// Limits of what is above or below a number.
+fn above(limit: f64) -> [f64; 2] {
+    [limit, f64::INFINITY]
+}
+
+fn below(limit: f64) -> [f64; 2] {
+    [f64::NEG_INFINITY, limit]
+}
+
+/// A mean of parts in percent, with its interval if there is one.
+fn percent_points(part: &Interval) -> String {
+    with_interval(100.0 * part.mean, part.half_width.map(|half_width| 100.0 * half_width))
 }

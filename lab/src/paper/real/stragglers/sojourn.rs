@@ -158,7 +158,7 @@ pub(in crate::paper::real) fn claims(comparison: &Comparison) -> Vec<Claim> {
     // Where it is decided nobody needs more.
     let open = [Verdict::Open, Verdict::Partly].contains(&verdict);
     let needed =
-        if open { would_tell(comparison, &conditions.map(|mean| (mean, 0.0))) } else { String::new() };
+        if open { would_tell(&comparison.runs, &conditions.map(|mean| (mean, 0.0))) } else { String::new() };
     claims.push(Claim::new(
         "Definition 4",
         "Under the fair split the slow workers end later; under the equilibrium property both kinds end \
