@@ -16,6 +16,7 @@ pub mod placement;
 pub mod plan;
 pub mod policy;
 pub mod queueing;
+pub mod rules;
 pub mod sim;
 pub mod station;
 pub mod units;

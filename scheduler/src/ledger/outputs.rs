@@ -9,6 +9,7 @@ use crate::ids::{AttemptId, WorkerId};
 use crate::ledger::jobs::Job;
 use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
+use crate::rules::{Rule, holds};
 
 impl Job {
     /// A map's output is kept at this worker from now on; homes that lack it are informed.
@@ -62,7 +63,7 @@ impl Job {
             }
         }
         self.set_map(map, MapState::Done { output: None });
-        if self.maps[map as usize].lacking == 0 {
+        if self.maps[map as usize].lacking == 0 || !holds(Rule::LostOutputsAreMadeAgain) {
             return Ok(());
         }
         let attempt = self.current_map(map);
@@ -153,7 +154,7 @@ impl Job {
             if reduce.home != Some(home) || reduce.gathered.get(index) {
                 continue;
             }
-            if map.epoch < alike_since {
+            if map.epoch < alike_since && holds(Rule::StaleSegmentsAreRefused) {
                 return Err(Cause::NotDeterministic { task });
             }
             reduce.gathered.set(index);

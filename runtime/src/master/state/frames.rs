@@ -10,6 +10,7 @@ use super::workers::shift;
 use crate::api::FetchRecord;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::clean;
 use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
@@ -27,6 +28,9 @@ struct FailedFetch {
 impl MasterState {
     /// A frame from a worker.
     pub(crate) fn frame(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
+        if !holds(Rule::LostWorkersAreFenced) && !self.workers.contains_key(&from) {
+            return self.heed_given_up(now, from, frame);
+        }
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.last_heard = now;
         let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
@@ -86,6 +90,13 @@ impl MasterState {
                 }
             }
             WorkerFrame::Log { attempt, bytes } => self.logged(from, attempt, &bytes),
+        }
+    }
+
+    /// What a master does that has no fence around workers that it has given up.
+    fn heed_given_up(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
+        if let WorkerFrame::PartFinished { attempt, part, stamp, report } = frame {
+            self.part_reported(now, EndedAttempt { attempt, worker: from, report }, part, stamp);
         }
     }
 
