@@ -218,7 +218,7 @@ impl Store {
     /// Adds the segments of an output of this very worker wherever they are still lacking. Answers where, ascending;
     /// `None` if that attempt's output is not held here.
     #[must_use]
-    pub(crate) fn fill_own(&self, map: AttemptId) -> Option<Vec<u32>> {
+    pub fn fill_own(&self, map: AttemptId) -> Option<Vec<u32>> {
         let mut jobs = self.jobs();
         let job = jobs.get_mut(&map.task.job)?;
         let index = map.task.index;

@@ -8,6 +8,8 @@ mod deciders;
 mod ending;
 mod estimates;
 mod explain;
+#[cfg(test)]
+mod fault_simulator;
 mod frames;
 mod handed_over;
 mod job;

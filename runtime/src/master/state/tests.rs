@@ -195,7 +195,7 @@ impl Scene {
     }
 }
 
-fn submission() -> Submission {
+pub(super) fn submission() -> Submission {
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
     Submission {
         schema: SCHEMA,

@@ -300,7 +300,7 @@ impl FetchPlan {
 
     /// When a pause ends next; `None` if nothing waits for time.
     #[must_use]
-    pub(crate) fn wake_at(&self, now: Time) -> Option<Time> {
+    pub fn wake_at(&self, now: Time) -> Option<Time> {
         self.pauses.first().map(|&(until, ..)| until).filter(|until| now < *until)
     }
 }

@@ -1,0 +1,216 @@
+//! Processes come and go, and frames arrive.
+
+use super::process::{Process, ProcessId, SentFrame};
+use super::transport::{Happening, Link, Node, Parcel};
+use super::world::{HEARTBEAT, World};
+use crate::api::WorkerEnded;
+use gristmill_scheduler::ids::AttemptId;
+use gristmill_scheduler::units::Span;
+use gristmill_worker::codec;
+use gristmill_worker::http::Secret;
+use gristmill_worker::protocol::{
+    FRAME_BYTES_MAX, FailureClass, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, ended_proof,
+};
+use rand::RngExt as _;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::unbounded_channel;
+
+/// How long the master waits for news of how a process ended, and what such news takes.
+const END_PATIENCE: Span = Span::milliseconds(300);
+const END_IS_TOLD_AFTER: Span = Span::milliseconds(20);
+
+/// A process whose master is gone ends, and whoever supervises it starts another.
+const RESTART: Span = Span::milliseconds(500);
+
+/// Who finds its way cut looks again after this time.
+const AGAIN: Span = Span::milliseconds(100);
+
+const SIGSEGV: i32 = 11;
+
+/// The frames that were encoded one after another.
+fn frames<T: DeserializeOwned>(mut bytes: &[u8]) -> Vec<T> {
+    let mut frames = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
+        let (frame, after) = rest.split_at(u32::from_le_bytes(*length) as usize);
+        frames.push(codec::decode(frame, FRAME_BYTES_MAX).expect("it was encoded a moment ago"));
+        bytes = after;
+    }
+    frames
+}
+
+impl World {
+    pub fn start(&mut self, place: usize) {
+        if self.places[place].is_some() {
+            return;
+        }
+        let id = ProcessId(self.seats.len() as u32 + 1);
+        self.seats.insert(id, place);
+        let slots = self.scenario.places[place].slots;
+        self.places[place] = Some(id);
+        self.processes.insert(id, Process::new(id, (place, slots), self.scenario.seed));
+        self.happen(self.now + Span::milliseconds(5), Happening::Join(id));
+    }
+
+    pub fn join(&mut self, id: ProcessId) {
+        let Some(place) = self.place_of(id) else { return };
+        if self.cuts.is_cut(place, Node::Master) || self.cuts.is_cut(Node::Master, place) {
+            return self.happen(self.now + HEARTBEAT, Happening::Join(id));
+        }
+        let Some(process) = self.processes.get(&id) else { return };
+        let hello = Hello {
+            protocol: PROTOCOL_VERSION,
+            build: "build".to_owned(),
+            slots: process.slots,
+            speed: 1.0,
+            nic_bytes_per_second: None,
+            shuffle: Process::endpoint(id),
+            host: format!("host-{}", self.scenario.places[process.place].host),
+            pid: id.0,
+            ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
+            memory_bytes: 1 << 20,
+            worker_ns: self.now.0,
+        };
+        let (said, inbox) = unbounded_channel();
+        let worker = self.state.join(self.now, hello, said).expect("all workers of a scenario go together");
+        self.workers.insert(id, worker);
+        self.links.insert(id, Link::new(inbox));
+        self.happen(self.now + HEARTBEAT, Happening::Heartbeat(id));
+    }
+
+    pub fn send_frames(&mut self, id: ProcessId, outbox: &[SentFrame]) {
+        if outbox.is_empty() {
+            return;
+        }
+        let all = outbox.iter().flat_map(|frame| frame.bytes.iter().copied()).collect();
+        self.send_up(id, Parcel::Frames(all), Span::default());
+        let twice: Vec<&SentFrame> = outbox.iter().filter(|frame| frame.repeatable).collect();
+        if let Some(left) = self.repeats.get_mut(&id).filter(|left| 0 < **left && !twice.is_empty()) {
+            *left -= 1;
+            let bytes = twice.iter().flat_map(|frame| frame.bytes.iter().copied()).collect();
+            let later = Span::milliseconds(self.rng.random_range(1..2_000));
+            self.fires("repeat");
+            self.send_up(id, Parcel::Frames(bytes), later);
+        }
+    }
+
+    pub fn arrive_up(&mut self, id: ProcessId) {
+        if self.cuts.is_cut(Node::Place(self.seats[&id]), Node::Master) {
+            return self.happen(self.now + AGAIN, Happening::Up(id));
+        }
+        while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.up.due(self.now)) {
+            match parcel {
+                Parcel::Frames(bytes) => {
+                    frames(&bytes).into_iter().for_each(|frame| self.hear(id, frame));
+                }
+                Parcel::Closed => {
+                    let told = self.ends.contains_key(&id);
+                    let patience = if told { END_IS_TOLD_AFTER } else { END_PATIENCE };
+                    self.happen(self.now + patience, Happening::Gone(id));
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, id: ProcessId, frame: WorkerFrame) {
+        let Some(&worker) = self.workers.get(&id) else { return };
+        let in_service = self.state.workers.contains_key(&worker);
+        match &frame {
+            WorkerFrame::PartFinished { attempt, .. } if in_service => {
+                self.oracle.reported.insert(*attempt);
+            }
+            WorkerFrame::PartFinished { .. } => self.fires("zombie's part"),
+            WorkerFrame::AttemptFailed {
+                attempt, class: FailureClass::User | FailureClass::Hang, ..
+            } => {
+                *self.oracle.user_failures.entry(attempt.task).or_default() += 1;
+            }
+            WorkerFrame::AttemptFailed { attempt, .. } => {
+                *self.oracle.failures.entry(attempt.task).or_default() += 1;
+            }
+            WorkerFrame::FetchFailed { map, .. } => {
+                self.fires("failed fetch");
+                *self.oracle.failures.entry(map.task).or_default() += 1;
+            }
+            WorkerFrame::Suspended { .. } => self.fires("suspension"),
+            WorkerFrame::HandedOver { .. } => self.fires("handover"),
+            _ => {}
+        }
+        self.say(|| format!("{worker} says {frame:?}"));
+        let before = self.state.events.len();
+        let words = format!("{frame:?}");
+        self.state.frame(self.now, worker, frame);
+        if !in_service {
+            self.fires("zombie's word");
+            let heeded = self.looks_inside && before != self.state.events.len();
+            self.must(if heeded {
+                Err(format!("{worker} was given up, and heeded: {words}"))
+            } else {
+                Ok(())
+            });
+        }
+    }
+
+    pub fn arrive_down(&mut self, id: ProcessId) {
+        let Some(place) = self.place_of(id) else { return };
+        if self.cuts.is_cut(Node::Master, place) {
+            return self.happen(self.now + AGAIN, Happening::Down(id));
+        }
+        let now = self.now;
+        while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.down.due(now)) {
+            let Parcel::Frames(bytes) = parcel else {
+                // The master is gone, as far as it can tell.
+                return self.die(id, None, RESTART);
+            };
+            for frame in frames::<MasterFrame>(&bytes) {
+                if let MasterFrame::CommitGranted { attempt, .. } = &frame {
+                    self.oracle.granted.insert(*attempt);
+                }
+                self.say(|| format!("{id} hears {frame:?}"));
+                self.turn(id, |process| process.execute(now, frame));
+            }
+        }
+    }
+
+    /// The master has lost the connection to a process, and knows how that ended if anybody says so.
+    pub fn gone(&mut self, id: ProcessId) {
+        let Some(&worker) = self.workers.get(&id) else { return };
+        if self.state.workers.contains_key(&worker) {
+            self.oracle.losses += 1;
+            self.fires("lost connection");
+        }
+        let end = self.ends.remove(&id);
+        self.state.lost(self.now, worker, end.as_ref());
+    }
+
+    /// A process ends.
+    pub fn die(&mut self, id: ProcessId, end: Option<WorkerEnded>, back: Span) {
+        let Some(process) = self.processes.remove(&id) else { return };
+        self.places[process.place] = None;
+        if let Some(end) = end {
+            self.ends.insert(id, end);
+        }
+        self.send_up(id, Parcel::Closed, Span::default());
+        self.happen(self.now + back, Happening::Start(process.place));
+    }
+
+    pub fn ended_by(&self, id: ProcessId, signal: i32, culprit: Option<AttemptId>) -> WorkerEnded {
+        WorkerEnded {
+            pid: id.0,
+            host: String::new(),
+            key: String::new(),
+            signal: Some(signal),
+            out_of_memory: false,
+            code: None,
+            last_words: String::new(),
+            begun: self.processes.get(&id).map(Process::begun).unwrap_or_default(),
+            culprit,
+        }
+    }
+
+    pub fn crash(&mut self, id: ProcessId, attempt: AttemptId) {
+        self.fires("crash");
+        *self.oracle.user_failures.entry(attempt.task).or_default() += 1;
+        let end = self.ended_by(id, SIGSEGV, Some(attempt));
+        self.die(id, Some(end), RESTART);
+    }
+}

@@ -1,0 +1,170 @@
+//! The menu of faults, and how one is drawn.
+
+use super::scenario::Mode;
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::protocol::FailureClass;
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use std::fmt;
+
+/// A fault that happens once, to the process that stands at a place then.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct PlannedFault {
+    pub at: Time,
+    /// Which worker, by its place in the scenario.
+    pub place: usize,
+    pub fault: Fault,
+    /// How long it lasts, if it does: a stop, a cut, slowness, a full disk.
+    pub lasts: Span,
+}
+
+impl fmt::Display for PlannedFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (at, lasts) = (self.at.seconds(), self.lasts.seconds());
+        write!(f, "{at:9.3} s  place {}: {:?}, {lasts:.3} s", self.place, self.fault)
+    }
+}
+
+/// What can go wrong. Not here: the death of the master, which nothing comes back from as long as there is no recovery;
+/// it belongs into this list, with the part of the journal's last line that is left.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Fault {
+    /// SIGKILL. Another process takes the place after that time.
+    Kill,
+    /// User code brings the next attempt's process down.
+    Crash,
+    /// SIGSTOP, and SIGCONT after that time.
+    Stop,
+    /// SIGSTOP between the permit of the next commit and its report.
+    StopInCommit,
+    /// No bytes between two workers, one way or both.
+    CutPair { other: usize, both: bool },
+    /// No bytes from the master to the worker.
+    Deafen,
+    /// No bytes from the worker to the master.
+    Mute,
+    /// No bytes between the worker and anybody.
+    Isolate,
+    /// The control connection breaks, with what is under way on it.
+    Disconnect,
+    /// Map outputs vanish: so many, the first ones.
+    LoseOutputs(usize),
+    /// So many segments are damaged on their way.
+    DamageTransfers(u32),
+    /// So many answers to fetches break off.
+    BreakTransfers(u32),
+    /// The next attempt fails like this.
+    Fail(FailureClass),
+    /// The next attempt does not move any more.
+    Hang,
+    /// Neither memory nor disk has room.
+    Fill,
+    /// Everything takes so many times as long.
+    Slow(u32),
+    /// So many frames arrive twice, the second time late.
+    Repeat(u32),
+    /// Somebody cancels a job.
+    Cancel(usize),
+    /// Another policy takes over.
+    DecideBy(usize),
+    /// One more worker comes.
+    Join,
+}
+
+impl Fault {
+    /// Its name in counts of what has fired.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fault::Kill => "kill",
+            Fault::Crash => "crash",
+            Fault::Stop => "stop",
+            Fault::StopInCommit => "stop in commit",
+            Fault::CutPair { .. } => "cut pair",
+            Fault::Deafen => "deafen",
+            Fault::Mute => "mute",
+            Fault::Isolate => "isolate",
+            Fault::Disconnect => "disconnect",
+            Fault::LoseOutputs(_) => "lose outputs",
+            Fault::DamageTransfers(_) => "damage transfers",
+            Fault::BreakTransfers(_) => "break transfers",
+            Fault::Fail(_) => "fail",
+            Fault::Hang => "hang",
+            Fault::Fill => "fill",
+            Fault::Slow(_) => "slow",
+            Fault::Repeat(_) => "repeat",
+            Fault::Cancel(_) => "cancel",
+            Fault::DecideBy(_) => "decide by",
+            Fault::Join => "join",
+        }
+    }
+
+    fn draw(rng: &mut ChaCha8Rng, (places, jobs): (usize, usize)) -> Self {
+        match rng.random_range(0..100) {
+            0..12 => Fault::Kill,
+            12..15 => Fault::Crash,
+            15..23 => Fault::Stop,
+            23..31 => Fault::StopInCommit,
+            31..39 => {
+                Fault::CutPair { other: rng.random_range(0..places), both: rng.random_range(0..2) == 0 }
+            }
+            39..43 => Fault::Deafen,
+            43..50 => Fault::Mute,
+            50..53 => Fault::Isolate,
+            53..58 => Fault::Disconnect,
+            58..65 => Fault::LoseOutputs(rng.random_range(1..5)),
+            65..69 => Fault::DamageTransfers(rng.random_range(1..6)),
+            69..73 => Fault::BreakTransfers(rng.random_range(1..6)),
+            73..79 => Fault::Fail(class(rng)),
+            79..81 => Fault::Hang,
+            81..85 => Fault::Fill,
+            85..89 => Fault::Slow(rng.random_range(2..20)),
+            89..93 => Fault::Repeat(rng.random_range(1..10)),
+            93..94 => Fault::Cancel(rng.random_range(0..jobs)),
+            94..97 => Fault::DecideBy(rng.random_range(0..1000)),
+            _ => Fault::Join,
+        }
+    }
+}
+
+fn class(rng: &mut ChaCha8Rng) -> FailureClass {
+    match rng.random_range(0..100) {
+        0..30 => FailureClass::User,
+        30..55 => FailureClass::Worker,
+        55..70 => FailureClass::Corrupt,
+        70..85 => FailureClass::Unreachable,
+        _ => FailureClass::Engine,
+    }
+}
+
+/// The faults of a run, by time.
+pub(super) fn draw(
+    rng: &mut ChaCha8Rng,
+    mode: Mode,
+    until: Time,
+    (places, jobs): (usize, usize),
+) -> Vec<PlannedFault> {
+    let count = match mode {
+        Mode::Liveness => rng.random_range(0..14),
+        Mode::Safety => rng.random_range(5..40),
+    };
+    let mut faults: Vec<PlannedFault> = (0..count)
+        .map(|_| PlannedFault {
+            at: Time(rng.random_range(0..until.0)),
+            place: rng.random_range(0..places),
+            fault: Fault::draw(rng, (places, jobs)),
+            lasts: span(rng),
+        })
+        .collect();
+    faults.sort_by_key(|fault| fault.at);
+    faults
+}
+
+/// Half are too short for anybody to be given up.
+fn span(rng: &mut ChaCha8Rng) -> Span {
+    match rng.random_range(0..4) {
+        0 => Span::milliseconds(rng.random_range(10..1_000)),
+        1 => Span::milliseconds(rng.random_range(1_000..4_500)),
+        2 => Span::milliseconds(rng.random_range(4_500..9_000)),
+        _ => Span::milliseconds(rng.random_range(9_000..40_000)),
+    }
+}

@@ -1,0 +1,208 @@
+//! What must hold whatever happens, judged from outside: from the files of the output, from what was said on the wire,
+//! and from what the jobs were meant to do.
+
+use super::process::ProcessId;
+use super::scenario::JobPlan;
+use super::slots::{GROUPS, Group};
+use crate::api::{FailureCode, JobState, JobStatus};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind};
+use gristmill_scheduler::units::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Failures of one task, or of its workers, from which on it is no wonder that its job is given up.
+const FAILURES_MIN: u32 = 8;
+
+/// What has been seen so far.
+#[derive(Default)]
+pub(super) struct Oracle {
+    /// Attempts whose part was reported by a worker that the master had not given up.
+    pub reported: BTreeSet<AttemptId>,
+    /// Which attempt built each part that counts.
+    parts: BTreeMap<TaskId, AttemptId>,
+    /// Attempts that were told to publish.
+    pub granted: BTreeSet<AttemptId>,
+    /// Failures of user code on purpose, by task.
+    pub user_failures: BTreeMap<TaskId, u32>,
+    /// Other failures that were reported, by task; of fetches under their map.
+    pub failures: BTreeMap<TaskId, u32>,
+    /// Processes that the master has lost.
+    pub losses: u32,
+    /// Jobs that somebody cancelled.
+    pub cancelled: BTreeSet<JobId>,
+    /// Since when the master has no worker, and the longest such time.
+    deserted: Option<Time>,
+    deserted_longest: Span,
+    /// Successes by job.
+    pub succeeded: BTreeSet<JobId>,
+}
+
+impl Oracle {
+    pub fn workers(&mut self, now: Time, count: usize) {
+        if 0 < count {
+            self.deserted = None;
+            return;
+        }
+        let since = *self.deserted.get_or_insert(now);
+        self.deserted_longest = self.deserted_longest.max(now.since(since));
+    }
+
+    /// The parts that count for a job now.
+    pub fn parts(
+        &mut self,
+        job: JobId,
+        parts: impl Iterator<Item = (u32, AttemptId)>,
+        done: (u32, u32),
+    ) -> Result<(), String> {
+        let mut count = 0;
+        for (index, attempt) in parts {
+            count += 1;
+            let right = attempt.task.job == job && attempt.task.index == index;
+            let before = *self.parts.entry(attempt.task).or_insert(attempt);
+            if !right {
+                return Err(format!("part {index} of {job} was built by {attempt}"));
+            }
+            if before != attempt {
+                return Err(format!("part {index} of {job} was committed by {before} and by {attempt}"));
+            }
+            if !self.reported.contains(&attempt) {
+                return Err(format!("{attempt} counts, which no worker in service has reported"));
+            }
+            if !self.granted.contains(&attempt) {
+                return Err(format!("{attempt} counts, which was not told to publish"));
+            }
+        }
+        let (reduces, reduces_done) = done;
+        match 0 < reduces && count != reduces_done {
+            true => Err(format!("{job} has {count} parts and says that {reduces_done} reduces are done")),
+            false => Ok(()),
+        }
+    }
+
+    /// A job has ended.
+    pub fn ended(
+        &mut self,
+        plan: &JobPlan,
+        status: &JobStatus,
+        files: &BTreeMap<AttemptId, Vec<Group>>,
+    ) -> Result<(), String> {
+        match status.state {
+            JobState::Succeeded | JobState::Publishing => {
+                self.succeeded.insert(status.job);
+                self.output_is_right(plan, status, files)?;
+                counters_are_exact(plan, status)
+            }
+            JobState::Cancelled if self.cancelled.contains(&status.job) => Ok(()),
+            JobState::Failed => self.failure_has_a_reason(plan, status),
+            state => Err(format!("{} ended as {state:?} for no reason", status.job)),
+        }
+    }
+
+    fn output_is_right(
+        &self,
+        plan: &JobPlan,
+        status: &JobStatus,
+        files: &BTreeMap<AttemptId, Vec<Group>>,
+    ) -> Result<(), String> {
+        let job = status.job;
+        let parts = if plan.reduces == 0 { plan.maps } else { plan.reduces };
+        let built: Vec<u32> = status.built.iter().map(|built| built.attempt.task.index).collect();
+        if built != (0..parts).collect::<Vec<_>>() {
+            return Err(format!("{job} succeeded with the parts {built:?} of {parts}"));
+        }
+        // The attempt of each map from which something was taken, where it matters which.
+        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
+        for built in &status.built {
+            let attempt = built.attempt;
+            let groups = files.get(&attempt).ok_or_else(|| format!("the part of {attempt} is not there"))?;
+            let expected: Vec<u32> = match attempt.task.kind {
+                TaskKind::Map => vec![attempt.task.index],
+                TaskKind::Reduce => {
+                    (0..plan.maps).filter(|map| JobPlan::has_pair(*map, attempt.task.index)).collect()
+                }
+            };
+            let count = if attempt.task.kind == TaskKind::Map { 1 } else { GROUPS };
+            if groups.len() != count {
+                return Err(format!("the part of {attempt} has {} groups of {count}", groups.len()));
+            }
+            for group in groups {
+                let maps: Vec<u32> = group.iter().map(|(map, _)| *map).collect();
+                if maps != expected {
+                    return Err(format!("{attempt} took segments of {maps:?} instead of {expected:?}"));
+                }
+                for &(map, epoch) in group.iter().filter(|_| plan.whimsical && 0 < plan.reduces) {
+                    let before = *taken.entry(map).or_insert(epoch);
+                    if before != epoch {
+                        return Err(format!(
+                            "{attempt} took from epoch {epoch} of map {map}, and others of epoch {before}, whose \
+                             output was another"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failure_has_a_reason(&self, plan: &JobPlan, status: &JobStatus) -> Result<(), String> {
+        let Some(failure) = &status.failure else { return Err(format!("{} failed wordlessly", status.job)) };
+        let most = |failures: &BTreeMap<TaskId, u32>| {
+            let of_job = failures.iter().filter(|(task, _)| task.job == status.job);
+            of_job.map(|(_, count)| *count).max().unwrap_or(0)
+        };
+        let justified = match failure.code {
+            FailureCode::UserCode => 4 <= most(&self.user_failures),
+            FailureCode::NotDeterministic => plan.whimsical,
+            FailureCode::NoWorkers => Span::whole_seconds(29) <= self.deserted_longest,
+            FailureCode::WorkersLost => FAILURES_MIN <= self.losses,
+            FailureCode::WorkersUnfit
+            | FailureCode::Unreachable
+            | FailureCode::Engine
+            | FailureCode::OutputUnreadable
+            | FailureCode::OutputCorrupt => FAILURES_MIN <= most(&self.failures),
+            _ => false,
+        };
+        match justified {
+            true => Ok(()),
+            false => Err(format!(
+                "{} failed for no reason that it was given: {failure:?}; most user failures {}, others {}, lost \
+                 workers {}, longest without any {:.1} s",
+                status.job,
+                most(&self.user_failures),
+                most(&self.failures),
+                self.losses,
+                self.deserted_longest.seconds()
+            )),
+        }
+    }
+}
+
+/// Whatever was tried again, each task counts once.
+fn counters_are_exact(plan: &JobPlan, status: &JobStatus) -> Result<(), String> {
+    let pairs = (1..=u64::from(plan.maps)).sum();
+    let groups = u64::from(plan.reduces) * GROUPS as u64;
+    let counter = |name: &str| status.counters.get(name).copied().unwrap_or(0);
+    let records = if plan.reduces == 0 { u64::from(plan.maps) } else { groups };
+    for (what, found, expected) in [
+        ("pairs", counter("pairs"), pairs),
+        ("groups", counter("groups"), groups),
+        ("records out", status.totals.records_out, records),
+        ("bytes out", status.totals.bytes_out, 10 * records),
+        ("maps done", u64::from(status.maps.done), u64::from(plan.maps)),
+        ("reduces done", u64::from(status.reduces.done), u64::from(plan.reduces)),
+    ] {
+        // A map whose output was lost after everybody had it may be run again when the job ends.
+        let may_be_less = what == "maps done";
+        if found != expected && !(may_be_less && found < expected) {
+            return Err(format!("{} counts {found} {what} instead of {expected}", status.job));
+        }
+    }
+    Ok(())
+}
+
+/// A process that still has something of a job that is over.
+pub(super) fn leaves_nothing(id: ProcessId, left: &[(&str, usize)]) -> Result<(), String> {
+    match left.iter().find(|(_, count)| 0 < *count) {
+        Some((what, count)) => Err(format!("{id} still has {count} {what} when all jobs are over")),
+        None => Ok(()),
+    }
+}

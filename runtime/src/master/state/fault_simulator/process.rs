@@ -1,0 +1,274 @@
+//! One simulated worker process: it follows the rules of the agent's control loop, with the agent's own fetch plan,
+//! store, segments and frames.
+//!
+//! Pure: it takes the time and what has come, and leaves what is to happen in [`Process::effects`]. What user code,
+//! disks and sockets do in a real process is in `slots` and in the world around it.
+
+use super::fault::Fault;
+use super::scenario::JobPlan;
+use super::slots::{Fate, Group, Stage, Try};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::http::Endpoint;
+use gristmill_worker::protocol::{
+    AttemptReport, Continuation, FailureClass, Heartbeat, JobOrder, MasterFrame, SlotCounts, WorkerFrame,
+    push_worker_frame,
+};
+use gristmill_worker::segment::SegmentData;
+use gristmill_worker::shuffle::plan::{Fetch, FetchLimits, FetchPlan};
+use gristmill_worker::shuffle::store::Store;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+/// Names one process in the whole of a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct ProcessId(pub u32);
+
+impl fmt::Display for ProcessId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.0)
+    }
+}
+
+/// What is to happen outside the control loop.
+pub(super) enum Effect {
+    /// A step of an attempt is over after this time, unless the attempt has turned to something else.
+    Step { attempt: AttemptId, turn: u32, after: Span },
+    /// A request goes out for these partitions of each map.
+    Ask { fetch: Fetch, wanted: Vec<(AttemptId, Vec<u32>)> },
+    /// What another attempt has written is asked for.
+    TakeOver { attempt: AttemptId, from: Continuation },
+    /// A part is built, and lies where the output is.
+    Write { attempt: AttemptId, groups: Vec<Group> },
+    /// It is of no use any more.
+    Remove { attempt: AttemptId },
+    /// User code brings the process down.
+    Crash { attempt: AttemptId },
+    /// The process ends because an attempt hangs.
+    Stuck,
+    /// The fault that waited for a commit.
+    StopsInCommit,
+}
+
+/// An encoded frame, and whether a connection that is made anew may bring it twice.
+pub(super) struct SentFrame {
+    pub bytes: Vec<u8>,
+    pub repeatable: bool,
+}
+
+/// What was asked of another worker, as it has come.
+pub(super) enum Answer {
+    /// The segments of the partitions.
+    Held(Vec<(u32, SegmentData)>),
+    Missing,
+    /// The connection broke, or nobody answered.
+    Broken,
+}
+
+pub(super) struct Process {
+    pub id: ProcessId,
+    /// The number that the master gave it.
+    pub worker: Option<WorkerId>,
+    pub place: usize,
+    pub slots: SlotCounts,
+    pub stopped_until: Option<Time>,
+    /// Times as long as usual that all takes.
+    pub slowness: u64,
+    /// Neither memory nor disk has room.
+    pub full: bool,
+    pub stop_in_commit: Option<Span>,
+    pub fates: VecDeque<Fate>,
+    pub rng: ChaCha8Rng,
+    pub store: Store,
+    pub plan: FetchPlan,
+    pub jobs: BTreeMap<JobId, JobPlan>,
+    pub tries: BTreeMap<AttemptId, Try>,
+    /// Attempts that wait for a slot, by pool.
+    pub lines: [VecDeque<AttemptId>; 2],
+    /// What attempts wrote that were handed over.
+    pub handovers: BTreeMap<AttemptId, Vec<Group>>,
+    /// Outputs that the fault may lose.
+    pub outputs: BTreeSet<AttemptId>,
+    pub lost: BTreeSet<AttemptId>,
+    pub effects: Vec<Effect>,
+    pub outbox: Vec<SentFrame>,
+    /// How often it was made the home of a partition.
+    pub housed: BTreeMap<(JobId, u32), u32>,
+    /// Reduces that were launched here although their input was not whole.
+    pub incomplete: Vec<AttemptId>,
+}
+
+impl Process {
+    pub fn new(id: ProcessId, (place, slots): (usize, SlotCounts), seed: u64) -> Self {
+        Self {
+            id,
+            worker: None,
+            place,
+            slots,
+            stopped_until: None,
+            slowness: 1,
+            full: false,
+            stop_in_commit: None,
+            fates: VecDeque::new(),
+            rng: ChaCha8Rng::seed_from_u64(seed ^ u64::from(id.0) << 32),
+            store: Store::default(),
+            plan: FetchPlan::new(FetchLimits::default()),
+            jobs: BTreeMap::new(),
+            tries: BTreeMap::new(),
+            lines: Default::default(),
+            handovers: BTreeMap::new(),
+            outputs: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            effects: Vec::new(),
+            outbox: Vec::new(),
+            housed: BTreeMap::new(),
+            incomplete: Vec::new(),
+        }
+    }
+
+    /// Where it serves segments.
+    pub fn endpoint(id: ProcessId) -> Endpoint {
+        Endpoint { host: "127.0.0.1".to_owned(), port: 1_000 + id.0 as u16, pin: None }
+    }
+
+    /// Whose endpoint that is.
+    pub fn at(endpoint: &Endpoint) -> ProcessId {
+        ProcessId(u32::from(endpoint.port) - 1_000)
+    }
+
+    pub fn send(&mut self, frame: &WorkerFrame) {
+        let mut bytes = Vec::new();
+        push_worker_frame(frame, &mut bytes).expect("simulated frames are short");
+        // Whoever counts suspensions needs them in their order.
+        let repeatable = !matches!(
+            frame,
+            WorkerFrame::Suspended { .. } | WorkerFrame::NotSuspended { .. } | WorkerFrame::HandedOver { .. }
+        );
+        self.outbox.push(SentFrame { bytes, repeatable });
+    }
+
+    pub fn fail(&mut self, attempt: AttemptId, class: FailureClass) {
+        self.send(&WorkerFrame::AttemptFailed {
+            attempt,
+            class,
+            message: "simulated".to_owned(),
+            report: AttemptReport::default(),
+        });
+    }
+
+    pub fn heartbeat(&mut self) {
+        self.send(&WorkerFrame::Heartbeat(Heartbeat::default()));
+    }
+
+    /// What the master orders.
+    pub fn execute(&mut self, now: Time, frame: MasterFrame) {
+        match frame {
+            MasterFrame::Welcome { worker, .. } => self.worker = Some(worker),
+            MasterFrame::Refused { reason } => panic!("{} was refused: {reason}", self.id),
+            MasterFrame::Shutdown => {}
+            MasterFrame::Ping { master_ns } => {
+                self.send(&WorkerFrame::Pong { master_ns, worker_ns: now.0 });
+            }
+            MasterFrame::Job(order) => self.open_job(&order),
+            MasterFrame::LaunchMap { attempt, .. } => self.launch(attempt, Vec::new(), None),
+            MasterFrame::LaunchReduce { attempt, empty, resume } => {
+                self.launch_reduce(attempt, &empty, resume);
+            }
+            MasterFrame::Suspend { attempt } => self.suspend(attempt),
+            MasterFrame::Resume { attempt } => self.resume(attempt),
+            MasterFrame::HandOver { attempt } => self.hand_over(attempt),
+            MasterFrame::Lanes(order) => self.plan.order(&order),
+            MasterFrame::Recall { attempt } => {
+                if self.withdraw(attempt, Stage::Waiting) {
+                    self.tries.remove(&attempt);
+                    self.send(&WorkerFrame::Returned { attempt });
+                }
+            }
+            MasterFrame::Home { job, partition } => {
+                *self.housed.entry((job, partition)).or_default() += 1;
+                self.store.home(job, partition);
+            }
+            MasterFrame::Unhome { job, partition } => drop(self.store.unhome(job, partition)),
+            MasterFrame::Announce { maps, from, .. } if Some(from) == self.worker => {
+                self.read_in_place(&maps, from);
+            }
+            MasterFrame::Announce { maps, from, endpoint } => {
+                maps.into_iter().for_each(|map| self.plan.announce(map, from, &endpoint));
+            }
+            MasterFrame::Retract { map } => self.plan.retract(map),
+            MasterFrame::Kill { attempt } => self.kill(attempt),
+            MasterFrame::CommitGranted { attempt, .. } => self.answer(attempt, true),
+            MasterFrame::CommitRefused { attempt } => self.answer(attempt, false),
+            MasterFrame::Forget { job } => self.forget(job),
+        }
+    }
+
+    fn open_job(&mut self, order: &JobOrder) {
+        if self.jobs.contains_key(&order.job) {
+            return;
+        }
+        self.store.open_job(order.job, order.key.clone(), order.maps);
+        let plan = serde_json::from_str(&order.parameters).expect("the parameters are a plan");
+        self.jobs.insert(order.job, plan);
+    }
+
+    fn forget(&mut self, job: JobId) {
+        let tries = self.tries.keys().filter(|attempt| attempt.task.job == job).copied();
+        for attempt in tries.collect::<Vec<_>>() {
+            self.kill(attempt);
+        }
+        self.plan.forget(job);
+        self.jobs.remove(&job);
+        self.store.forget(job);
+        self.handovers.retain(|attempt, _| attempt.task.job != job);
+        self.outputs.retain(|attempt| attempt.task.job != job);
+    }
+
+    /// Sends the requests of the plan, and lets slots take what waits: the end of a turn of the loop.
+    pub fn end_turn(&mut self, now: Time) {
+        self.begin_waiting();
+        while let Some(fetch) = self.plan.next(now) {
+            if !self.jobs.contains_key(&fetch.job) {
+                self.plan.forget(fetch.job);
+                self.plan.ended(fetch.id);
+                continue;
+            }
+            let lacking = |map: &AttemptId| (*map, self.store.lacking(fetch.job, map.task.index));
+            let wanted = fetch.maps.iter().map(lacking).collect();
+            self.effects.push(Effect::Ask { fetch, wanted });
+        }
+    }
+
+    /// The attempts that have begun and not been reported.
+    pub fn begun(&self) -> Vec<AttemptId> {
+        let begun = self.tries.iter().filter(|(_, one)| one.stage.has_slot());
+        begun.map(|(attempt, _)| *attempt).collect()
+    }
+
+    /// The pool of slots that this kind draws on.
+    pub fn pool(&self, kind: TaskKind) -> usize {
+        usize::from(matches!((self.slots, kind), (SlotCounts::Pools { .. }, TaskKind::Reduce)))
+    }
+
+    /// A fault that waits for the next attempt, or changes what it does. Answers whether this is one.
+    pub fn suffers(&mut self, fault: &Fault, lasts: Span) -> bool {
+        match fault {
+            Fault::Crash => self.fates.push_back(Fate::Crash),
+            Fault::Hang => self.fates.push_back(Fate::Hang),
+            Fault::Fail(class) => self.fates.push_back(Fate::Fail(*class)),
+            Fault::StopInCommit => self.stop_in_commit = Some(lasts),
+            Fault::Fill => self.full = true,
+            Fault::Slow(times) => self.slowness = u64::from(*times),
+            _ => return false,
+        }
+        true
+    }
+
+    /// All that faults have left here is over.
+    pub fn heal(&mut self) {
+        self.fates.clear();
+        (self.full, self.slowness, self.stop_in_commit) = (false, 1, None);
+    }
+}

@@ -1,0 +1,330 @@
+//! Attempts in the slots of a simulated process: begun, suspended, handed over, killed, allowed to publish.
+//!
+//! The rules are those of the agent (`worker/src/agent/control`, `worker/src/agent/work.rs`) and of the threads that
+//! run attempts (`worker/src/agent/slots`): what is asked of an attempt that is beyond it changes nothing, the first
+//! answer to a commit counts, and whoever is killed reports how it ended.
+
+use super::process::{Effect, Process};
+use super::scenario::JobPlan;
+use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use gristmill_scheduler::units::Span;
+use gristmill_worker::budget::Budget;
+use gristmill_worker::commit::part_name;
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part, SlotCounts, WorkerFrame};
+use gristmill_worker::segment::{
+    OutputPrint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
+};
+use gristmill_worker::shuffle::store::Store;
+use rand::RngExt as _;
+use std::sync::Arc;
+
+/// Groups of keys in each partition: a reduce can be suspended between two.
+pub(super) const GROUPS: usize = 4;
+
+/// Memory for one simulated map output, bytes; it is far smaller.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+
+/// The maps, and the attempts of them, that a group of a part was made from.
+pub(super) type Group = Vec<(u32, u32)>;
+
+/// Where an attempt is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// In line for a slot.
+    Waiting,
+    /// Brings over what another attempt has written.
+    TakingOver,
+    Working,
+    /// Waits for its permit.
+    Built,
+    Publishing,
+    Parked,
+    /// Suspended, and in line for a slot.
+    GoesOn,
+    HandingOver,
+}
+
+impl Stage {
+    pub fn has_slot(self) -> bool {
+        matches!(self, Stage::TakingOver | Stage::Working | Stage::Built | Stage::Publishing)
+    }
+}
+
+/// How an attempt will end that a fault waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    Fail(FailureClass),
+    Crash,
+    Hang,
+}
+
+/// One attempt on a process.
+pub(super) struct Try {
+    pub stage: Stage,
+    input: Group,
+    resume: Option<Continuation>,
+    pub groups: Vec<Group>,
+    fate: Option<Fate>,
+    pub asked: bool,
+    pub killed: bool,
+    /// The first answer to its commit.
+    pub answer: Option<bool>,
+    /// Counts what it has turned to.
+    turn: u32,
+    took_ns: u64,
+}
+
+impl Process {
+    pub fn launch(&mut self, attempt: AttemptId, input: Group, resume: Option<Continuation>) {
+        if !self.jobs.contains_key(&attempt.task.job) {
+            return self.fail(attempt, FailureClass::Worker);
+        }
+        let (stage, groups, fate) = (Stage::Waiting, Vec::new(), None);
+        let (asked, killed, answer, turn, took_ns) = (false, false, None, 0, 0);
+        let one = Try { stage, input, resume, groups, fate, asked, killed, answer, turn, took_ns };
+        self.tries.insert(attempt, one);
+        self.lines[self.pool(attempt.task.kind)].push_back(attempt);
+    }
+
+    /// Takes an attempt out of its line. Answers whether it was there, at this stage.
+    pub fn withdraw(&mut self, attempt: AttemptId, stage: Stage) -> bool {
+        let there = self.tries.get(&attempt).is_some_and(|one| one.stage == stage);
+        let line = &mut self.lines[usize::from(
+            matches!(self.slots, SlotCounts::Pools { .. }) && attempt.task.kind == TaskKind::Reduce,
+        )];
+        match line.iter().position(|other| *other == attempt).filter(|_| there) {
+            Some(place) => line.remove(place).is_some(),
+            None => false,
+        }
+    }
+
+    fn slots_of(&self, pool: usize) -> usize {
+        match (self.slots, pool) {
+            (SlotCounts::Unified(slots), _) => slots as usize,
+            (SlotCounts::Pools { map, .. }, 0) => map as usize,
+            (SlotCounts::Pools { reduce, .. }, _) => reduce as usize,
+        }
+    }
+
+    /// Free slots take what waits.
+    pub fn begin_waiting(&mut self) {
+        for pool in 0..self.lines.len() {
+            let taken = |process: &Self| {
+                let of_pool =
+                    process.tries.iter().filter(|(attempt, _)| process.pool(attempt.task.kind) == pool);
+                of_pool.filter(|(_, one)| one.stage.has_slot()).count()
+            };
+            while taken(self) < self.slots_of(pool)
+                && let Some(attempt) = self.lines[pool].pop_front()
+            {
+                self.begin(attempt);
+            }
+        }
+    }
+
+    fn begin(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.get_mut(&attempt) else { return };
+        let first = one.stage == Stage::Waiting;
+        if first {
+            one.fate = self.fates.pop_front();
+        }
+        if let Some(from) = one.resume.take_if(|_| first) {
+            one.stage = Stage::TakingOver;
+            return self.effects.push(Effect::TakeOver { attempt, from });
+        }
+        one.stage = Stage::Working;
+        self.work(attempt);
+    }
+
+    /// The next step of an attempt: a map as a whole, or a group of a reduce.
+    fn work(&mut self, attempt: AttemptId) {
+        let Some(job) = self.jobs.get(&attempt.task.job) else {
+            // The job is over, and the attempt told to stop.
+            return self.next_step(attempt, Span::milliseconds(1));
+        };
+        let mean = match attempt.task.kind {
+            TaskKind::Map => job.map_ns,
+            TaskKind::Reduce => job.group_ns,
+        };
+        let took = self.rng.random_range(mean / 2..mean * 3 / 2) * self.slowness;
+        if let Some(one) = self.tries.get_mut(&attempt) {
+            one.took_ns += took;
+        }
+        self.next_step(attempt, Span(took));
+    }
+
+    pub fn next_step(&mut self, attempt: AttemptId, after: Span) {
+        if let Some(one) = self.tries.get_mut(&attempt) {
+            one.turn += 1;
+            self.effects.push(Effect::Step { attempt, turn: one.turn, after });
+        }
+    }
+
+    /// What another attempt has written is here, or cannot be had.
+    pub fn taken_over(&mut self, attempt: AttemptId, groups: Option<Vec<Group>>) {
+        let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::TakingOver) else {
+            return;
+        };
+        match groups {
+            Some(groups) => {
+                (one.groups, one.stage) = (groups, Stage::Working);
+                self.work(attempt);
+            }
+            None => self.ends_badly(attempt, FailureClass::Fetch),
+        }
+    }
+
+    pub fn ends_badly(&mut self, attempt: AttemptId, class: FailureClass) {
+        if self.tries.remove(&attempt).is_some() {
+            self.effects.push(Effect::Remove { attempt });
+            self.fail(attempt, class);
+        }
+    }
+
+    /// A step is over.
+    pub fn step(&mut self, attempt: AttemptId, turn: u32) {
+        let Some(one) = self.tries.get(&attempt).filter(|one| one.turn == turn) else { return };
+        match one.stage {
+            Stage::Working => self.worked(attempt),
+            Stage::Publishing => self.published(attempt),
+            Stage::HandingOver => self.handed_over(attempt),
+            _ => {}
+        }
+    }
+
+    fn worked(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.get_mut(&attempt) else { return };
+        if one.killed {
+            return self.ends_badly(attempt, FailureClass::Cancelled);
+        }
+        match one.fate.take() {
+            Some(Fate::Fail(class)) => return self.ends_badly(attempt, class),
+            Some(Fate::Crash) => return self.effects.push(Effect::Crash { attempt }),
+            Some(Fate::Hang) => {
+                self.fail(attempt, FailureClass::Hang);
+                return self.effects.push(Effect::Stuck);
+            }
+            None => {}
+        }
+        let map_only = self.jobs.get(&attempt.task.job).is_some_and(|job| job.reduces == 0);
+        match attempt.task.kind {
+            TaskKind::Map if !map_only => self.mapped(attempt),
+            TaskKind::Map => {
+                one.groups.push(vec![(attempt.task.index, attempt.epoch)]);
+                self.built(attempt);
+            }
+            TaskKind::Reduce => {
+                one.groups.push(one.input.clone());
+                if one.groups.len() == GROUPS {
+                    return self.built(attempt);
+                }
+                if !one.asked {
+                    return self.work(attempt);
+                }
+                one.asked = false;
+                if self.full {
+                    self.send(&WorkerFrame::NotSuspended { attempt });
+                    return self.work(attempt);
+                }
+                one.stage = Stage::Parked;
+                self.send(&WorkerFrame::Suspended { attempt });
+            }
+        }
+    }
+
+    fn mapped(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.remove(&attempt) else { return };
+        let (job, map) = (attempt.task.job, attempt.task.index);
+        let Some(known) = self.jobs.get(&job) else {
+            return self.fail(attempt, FailureClass::Cancelled);
+        };
+        let pairs = (0..known.reduces).filter(|partition| JobPlan::has_pair(map, *partition)).count();
+        let print = OutputPrint {
+            pairs: u64::from(map) << 32 | u64::from(if known.whimsical { attempt.epoch } else { 0 }),
+            ..OutputPrint::default()
+        };
+        if 0 < pairs {
+            put_output(&self.store, attempt, known.reduces);
+            self.outputs.insert(attempt);
+        }
+        let counters = vec![("pairs".to_owned(), u64::from(map) + 1)];
+        let report = AttemptReport {
+            ended_ns: one.took_ns,
+            bytes_out: 10 * pairs as u64,
+            counters,
+            ..Default::default()
+        };
+        self.send(&WorkerFrame::MapFinished { attempt, print, report });
+    }
+
+    fn built(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.get_mut(&attempt) else { return };
+        one.stage = Stage::Built;
+        self.effects.push(Effect::Write { attempt, groups: one.groups.clone() });
+        self.send(&WorkerFrame::CommitRequest { attempt });
+        self.heed_answer(attempt);
+    }
+
+    /// The master's word on a commit. The first one counts.
+    pub fn answer(&mut self, attempt: AttemptId, granted: bool) {
+        let Some(one) = self.tries.get_mut(&attempt) else { return };
+        one.answer.get_or_insert(granted);
+        self.heed_answer(attempt);
+    }
+
+    pub fn heed_answer(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::Built) else { return };
+        match one.answer {
+            None => {}
+            Some(false) => self.ends_badly(attempt, FailureClass::Cancelled),
+            Some(true) => {
+                one.stage = Stage::Publishing;
+                let pause = Span::milliseconds(self.rng.random_range(1..200) * self.slowness);
+                self.next_step(attempt, pause);
+                if self.stop_in_commit.is_some() {
+                    self.effects.push(Effect::StopsInCommit);
+                }
+            }
+        }
+    }
+
+    fn published(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.remove(&attempt) else { return };
+        let reduce = attempt.task.kind == TaskKind::Reduce;
+        if reduce {
+            drop(self.store.unhome(attempt.task.job, attempt.task.index));
+        }
+        let plan = self.jobs.get(&attempt.task.job);
+        let parts = plan.map_or(1, |plan| if reduce { plan.reduces } else { plan.maps });
+        let records = one.groups.len() as u64;
+        let name = part_name(attempt.task.index, parts);
+        let part = Part { name, bytes: 10 * records, records, crc32c: attempt.epoch };
+        let stamp = FileStamp { size: part.bytes, modified_ns: 1, inode: u64::from(attempt.epoch) };
+        let counters = match reduce {
+            true => vec![("groups".to_owned(), records)],
+            false => vec![("pairs".to_owned(), u64::from(attempt.task.index) + 1)],
+        };
+        let report = AttemptReport { ended_ns: one.took_ns, counters, ..Default::default() };
+        self.send(&WorkerFrame::PartFinished { attempt, part, stamp, report });
+    }
+}
+
+/// Makes the output of a map attempt, with real segments.
+fn put_output(store: &Store, attempt: AttemptId, partitions: u32) {
+    let setting = WriteSetting {
+        job: attempt.task.job,
+        map: attempt.task.index,
+        epoch: attempt.epoch,
+        partitions,
+        order: SegmentOrder::Key,
+        spill: SpillDirs::new(vec![std::env::temp_dir()]),
+        compression: SpillCompression::None,
+    };
+    let budget = Budget::new(OUTPUT_BYTES_MAX);
+    let mut writer = SegmentsWriter::in_memory(setting, &budget, 100).expect("it has room");
+    for partition in (0..partitions).filter(|partition| JobPlan::has_pair(attempt.task.index, *partition)) {
+        writer.pair(partition, b"key", b"value").expect("it has room");
+    }
+    drop(store.put_output(attempt, Arc::new(writer.finish().expect("it has room"))));
+}

@@ -1,0 +1,169 @@
+//! Faults do what they do.
+
+use super::fault::Fault;
+use super::process::{Process, ProcessId};
+use super::scenario::PlacePlan;
+use super::transport::{Happening, Node, Parcel};
+use super::world::World;
+use crate::api::PolicyChange;
+use gristmill_scheduler::ids::{AttemptId, JobId};
+use gristmill_scheduler::units::Span;
+use rand::RngExt as _;
+
+const SIGKILL: i32 = 9;
+
+impl World {
+    fn stop(&mut self, id: ProcessId, span: Span) {
+        let until = self.now + span;
+        self.calm_at = self.calm_at.max(until);
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.stopped_until = Some(process.stopped_until.map_or(until, |before| before.max(until)));
+            self.happen(until, Happening::Continue(id));
+        }
+    }
+
+    pub fn go_on(&mut self, id: ProcessId) {
+        let now = self.now;
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.stopped_until.take_if(|until| *until <= now);
+        }
+    }
+
+    pub fn stop_in_commit(&mut self, id: ProcessId) {
+        let span = self.processes.get_mut(&id).and_then(|process| process.stop_in_commit.take());
+        if let Some(span) = span {
+            self.fires("stop in commit");
+            self.stop(id, span);
+        }
+    }
+
+    /// A fault happens.
+    pub fn strike(&mut self, number: usize) {
+        let planned = self.scenario.faults[number].clone();
+        self.say(|| format!("{planned}"));
+        let (fault, place, lasts) = (&planned.fault, planned.place, planned.lasts);
+        match fault {
+            Fault::Cancel(job) => return self.cancel(*job),
+            Fault::DecideBy(policy) => return self.decide_by(*policy),
+            Fault::Join => return self.one_more(),
+            Fault::DamageTransfers(count) => return self.transfers_to_damage += count,
+            Fault::BreakTransfers(count) => return self.transfers_to_break += count,
+            _ => {}
+        }
+        let Some(id) = self.places[place] else { return };
+        self.calm_at = self.calm_at.max(self.now + lasts);
+        match fault {
+            Fault::Kill => {
+                self.fires("kill");
+                let end = self.ended_by(id, SIGKILL, None);
+                self.lose_under_way(id);
+                self.die(id, Some(end), lasts);
+            }
+            Fault::Stop => {
+                self.fires("stop");
+                self.stop(id, lasts);
+            }
+            Fault::Disconnect => {
+                self.fires("disconnect");
+                self.lose_under_way(id);
+                self.send_up(id, Parcel::Closed, Span::default());
+                self.send_down(id, Parcel::Closed);
+            }
+            Fault::LoseOutputs(count) => {
+                let Some(process) = self.processes.get_mut(&id) else { return };
+                let lost: Vec<AttemptId> = process.outputs.iter().take(*count).copied().collect();
+                process.lost.extend(&lost);
+                if !lost.is_empty() {
+                    self.fires("lose outputs");
+                }
+            }
+            Fault::Repeat(count) => drop(self.repeats.insert(id, *count)),
+            _ => {
+                let Some(process) = self.processes.get_mut(&id) else { return };
+                if !process.suffers(fault, lasts) {
+                    self.change_cuts(place, fault, true);
+                }
+                self.fires(fault.name());
+                self.happen(self.now + lasts, Happening::Over(number));
+            }
+        }
+    }
+
+    /// What is under way on a connection that breaks is lost, but for what arrives first.
+    fn lose_under_way(&mut self, id: ProcessId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        for lane in [&mut link.up, &mut link.down] {
+            let arrives = self.rng.random_range(0..=lane.under_way.len());
+            lane.break_after(arrives);
+        }
+    }
+
+    fn change_cuts(&mut self, place: usize, fault: &Fault, cut: bool) {
+        let here = Node::Place(place);
+        let ways: Vec<(Node, Node)> = match fault {
+            Fault::CutPair { other, .. } if *other == place => Vec::new(),
+            Fault::CutPair { other, both: false } => vec![(here, Node::Place(*other))],
+            Fault::CutPair { other, both: true } => {
+                vec![(here, Node::Place(*other)), (Node::Place(*other), here)]
+            }
+            Fault::Deafen => vec![(Node::Master, here)],
+            Fault::Mute => vec![(here, Node::Master)],
+            Fault::Isolate => {
+                let others = (0..self.places.len()).map(Node::Place).chain([Node::Master]);
+                others
+                    .filter(|other| *other != here)
+                    .flat_map(|other| [(here, other), (other, here)])
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        for (from, to) in ways {
+            if cut { self.cuts.cut(from, to) } else { self.cuts.mend(from, to) }
+        }
+    }
+
+    /// A fault that lasts is over.
+    pub fn relent(&mut self, number: usize) {
+        let planned = self.scenario.faults[number].clone();
+        self.change_cuts(planned.place, &planned.fault, false);
+        let process = self.places[planned.place].and_then(|id| self.processes.get_mut(&id));
+        let Some(process) = process else { return };
+        match planned.fault {
+            Fault::Fill => process.full = false,
+            Fault::Slow(_) => process.slowness = 1,
+            _ => {}
+        }
+    }
+
+    /// No more faults; what is stopped goes on when its time has come.
+    pub fn heal(&mut self) {
+        self.cuts.mend_all();
+        self.processes.values_mut().for_each(Process::heal);
+        (self.transfers_to_break, self.transfers_to_damage) = (0, 0);
+        self.repeats.clear();
+    }
+
+    fn cancel(&mut self, number: usize) {
+        let job = JobId(number as u32 + 1);
+        if self.submitted.contains_key(&job) && !self.over.contains(&job) {
+            self.fires("cancel");
+            self.oracle.cancelled.insert(job);
+            self.state.cancel(job);
+        }
+    }
+
+    fn decide_by(&mut self, number: usize) {
+        let policy = self.live.policies[number % self.live.policies.len()].clone();
+        let change = PolicyChange { policy: Some(policy), placement: None };
+        self.state.change_policy(self.now, change).expect("it is a policy for live clusters");
+        self.fires("decide by");
+    }
+
+    fn one_more(&mut self) {
+        let PlacePlan { slots, .. } = self.scenario.places[0];
+        self.fires("join");
+        self.scenario.places.push(PlacePlan { host: 0, slots });
+        self.places.push(None);
+        self.happen(self.now, Happening::Start(self.places.len() - 1));
+    }
+}

@@ -1,0 +1,361 @@
+//! The world of one run: the master's state as it is, simulated processes and ways, virtual time.
+
+use super::exchange::Request;
+use super::oracle::Oracle;
+use super::process::{Effect, Process, ProcessId};
+use super::scenario::{JobPlan, LiveDeciders, Mode, Scenario};
+use super::slots::Group;
+use super::transport::{Cuts, Happening, Link, Node, Parcel};
+use crate::api::WorkerEnded;
+use crate::master::register::Register;
+use crate::master::state::tests::submission;
+use crate::master::state::{LiveDeciders as MasterDeciders, MasterState, StateConfig};
+use crate::registry::Registry;
+use gristmill_scheduler::core::Core;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::http::Secret;
+use gristmill_worker::input::Split;
+use gristmill_worker::record::RecordFormat;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use tokio::sync::mpsc::error::TryRecvError;
+
+/// Workers give signs of life so far apart, and the master looks as often who is silent.
+pub(super) const HEARTBEAT: Span = Span::milliseconds(500);
+
+/// The ledger is checked from scratch at every so many instants.
+const AUDIT_EVERY: u64 = 16;
+
+/// What a run without a violation has shown.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Shown {
+    /// How often each kind of fault did something, and what came of it.
+    pub fired: BTreeMap<&'static str, u32>,
+    pub jobs: usize,
+    pub succeeded: usize,
+    pub late_events: u64,
+    /// When the last job ended, after the faults were over.
+    pub ended_after: Span,
+}
+
+pub(super) struct World {
+    pub scenario: Scenario,
+    pub live: LiveDeciders,
+    pub now: Time,
+    pub rng: ChaCha8Rng,
+    queue: BTreeMap<(Time, u64), Happening>,
+    count: u64,
+    instants: u64,
+    pub state: MasterState,
+    pub processes: BTreeMap<ProcessId, Process>,
+    /// Where each process stands, or stood.
+    pub seats: BTreeMap<ProcessId, usize>,
+    /// Who stands at each place.
+    pub places: Vec<Option<ProcessId>>,
+    pub links: BTreeMap<ProcessId, Link>,
+    pub workers: BTreeMap<ProcessId, WorkerId>,
+    pub ends: BTreeMap<ProcessId, WorkerEnded>,
+    pub cuts: Cuts,
+    pub requests: BTreeMap<u64, Request>,
+    pub taking_over: BTreeMap<(ProcessId, AttemptId), Vec<Group>>,
+    wakes: BTreeMap<ProcessId, Time>,
+    pub transfers_to_damage: u32,
+    pub transfers_to_break: u32,
+    pub repeats: BTreeMap<ProcessId, u32>,
+    /// What was built where the output is, by the attempt that built it.
+    pub files: BTreeMap<AttemptId, Vec<Group>>,
+    pub submitted: BTreeMap<JobId, JobPlan>,
+    pub over: BTreeSet<JobId>,
+    pub oracle: Oracle,
+    pub shown: Shown,
+    pub calm_at: Time,
+    /// Look into the master too, not at its work alone.
+    pub looks_inside: bool,
+    pub wrong: Option<String>,
+    /// Says on stderr what arrives where.
+    pub says: bool,
+}
+
+impl World {
+    pub fn new(scenario: Scenario, looks_inside: bool) -> Self {
+        let registry = Registry::standard();
+        let live = LiveDeciders::of(&registry);
+        let made =
+            scenario.deciders.clone().make(&registry).expect("it was drawn among those that can be made");
+        let core =
+            Core::new(scenario.limits.clone(), made.policy, made.placement).with_estimator(made.estimator);
+        let config = StateConfig {
+            list_secret: Secret::from_bytes([7; 32]),
+            build: "build".to_owned(),
+            heartbeat_ms: 500,
+            deciders: MasterDeciders { registry, names: scenario.deciders.clone() },
+            pools: BTreeMap::new(),
+            journal: None,
+            register: Register::in_memory(),
+        };
+        let calm_at = scenario.healed();
+        Self {
+            live,
+            now: Time(1),
+            rng: ChaCha8Rng::seed_from_u64(!scenario.seed),
+            queue: BTreeMap::new(),
+            count: 0,
+            instants: 0,
+            state: MasterState::new(core, config),
+            processes: BTreeMap::new(),
+            seats: BTreeMap::new(),
+            places: vec![None; scenario.places.len()],
+            links: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            cuts: Cuts::default(),
+            requests: BTreeMap::new(),
+            taking_over: BTreeMap::new(),
+            wakes: BTreeMap::new(),
+            transfers_to_damage: 0,
+            transfers_to_break: 0,
+            repeats: BTreeMap::new(),
+            files: BTreeMap::new(),
+            submitted: BTreeMap::new(),
+            over: BTreeSet::new(),
+            oracle: Oracle::default(),
+            shown: Shown::default(),
+            calm_at,
+            looks_inside,
+            wrong: None,
+            says: std::env::var_os("FAULT_TRACE").is_some(),
+            scenario,
+        }
+    }
+
+    /// From the first worker to the end.
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn run(mut self) -> Result<Shown, String> {
+        self.plan_ahead();
+        loop {
+            let Some((&(time, _), _)) = self.queue.first_key_value() else {
+                return Err("nothing happens any more".to_owned());
+            };
+            let wake = self.state.pending.wake.into_iter().chain(self.state.due()).min();
+            self.now = self.now.max(wake.map_or(time, |wake| wake.min(time)));
+            while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let happening = entry.remove();
+                self.handle(happening);
+            }
+            if self.state.pending.wake.is_some_and(|wake| wake <= self.now) {
+                self.state.tick();
+            }
+            self.settle();
+            if let Some(wrong) = self.wrong.take() {
+                return Err(format!("at {:.3} s: {wrong}", self.now.seconds()));
+            }
+            if let ControlFlow::Break(end) = self.is_over() {
+                return end.map(|()| self.shown);
+            }
+        }
+    }
+
+    fn plan_ahead(&mut self) {
+        for place in 0..self.scenario.places.len() {
+            let at = Time(self.rng.random_range(1..2_000_000_000));
+            self.happen(at, Happening::Start(place));
+        }
+        for (number, job) in self.scenario.jobs.clone().iter().enumerate() {
+            self.happen(Time(job.at_ns), Happening::Submit(number));
+        }
+        for (number, fault) in self.scenario.faults.clone().iter().enumerate() {
+            self.happen(fault.at, Happening::Fault(number));
+        }
+        if self.scenario.mode == Mode::Liveness {
+            self.happen(self.scenario.healed(), Happening::Heal);
+        }
+        self.happen(Time::ZERO + HEARTBEAT, Happening::Check);
+    }
+
+    pub fn happen(&mut self, at: Time, happening: Happening) {
+        self.count += 1;
+        self.queue.insert((at, self.count), happening);
+    }
+
+    /// Says what happens, if somebody wants to know.
+    pub fn say(&self, what: impl FnOnce() -> String) {
+        if self.says {
+            eprintln!("{:10.4} {}", self.now.seconds(), what());
+        }
+    }
+
+    pub fn fires(&mut self, what: &'static str) {
+        *self.shown.fired.entry(what).or_default() += 1;
+    }
+
+    /// Notes the first thing that does not hold.
+    pub fn must(&mut self, held: Result<(), String>) {
+        if let Err(wrong) = held {
+            self.wrong.get_or_insert(wrong);
+        }
+    }
+
+    /// How long something takes on its way to or from a process.
+    pub fn latency(&mut self, id: ProcessId) -> Span {
+        let slowness = self.processes.get(&id).map_or(1, |process| process.slowness);
+        Span(self.rng.random_range(50_000..5_000_000) * slowness)
+    }
+
+    /// Enters what has happened, sends out what follows, and looks what it means.
+    pub fn settle(&mut self) {
+        self.instants += 1;
+        self.state.settle(self.now);
+        self.state.catch_up(self.now);
+        self.send_what_was_said();
+        self.watch();
+        self.oracle.workers(self.now, self.state.workers.len());
+        if self.looks_inside
+            && self.instants.is_multiple_of(AUDIT_EVERY)
+            && let Err(violations) = self.state.core.audit()
+        {
+            let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            self.must(Err(all.join("\n")));
+        }
+        if 0 < self.state.policy_panics().count {
+            let panic = self.state.policy_panics().last.clone();
+            self.must(Err(format!("the policy panicked: {panic}")));
+        }
+    }
+
+    fn send_what_was_said(&mut self) {
+        for id in self.links.keys().copied().collect::<Vec<_>>() {
+            while let Some(link) = self.links.get_mut(&id).filter(|link| !link.down.closed) {
+                let parcel = match link.said.try_recv() {
+                    Ok(bytes) => Parcel::Frames(bytes),
+                    Err(TryRecvError::Disconnected) => Parcel::Closed,
+                    Err(TryRecvError::Empty) => break,
+                };
+                self.send_down(id, parcel);
+            }
+        }
+    }
+
+    pub fn send_down(&mut self, id: ProcessId, parcel: Parcel) {
+        let at = self.now + self.latency(id);
+        if let Some(link) = self.links.get_mut(&id) {
+            let at = link.down.send(at, parcel);
+            self.happen(at, Happening::Down(id));
+        }
+    }
+
+    pub fn send_up(&mut self, id: ProcessId, parcel: Parcel, later: Span) {
+        let at = self.now + self.latency(id) + later;
+        if let Some(link) = self.links.get_mut(&id) {
+            let at = link.up.send(at, parcel);
+            self.happen(at, Happening::Up(id));
+        }
+    }
+
+    fn handle(&mut self, happening: Happening) {
+        if let Some(id) = happening.of_process() {
+            let Some(process) = self.processes.get(&id) else { return };
+            if let Some(until) = process.stopped_until {
+                return self.happen(until, happening);
+            }
+        }
+        let now = self.now;
+        match happening {
+            Happening::Submit(number) => self.submit(number),
+            Happening::Fault(number) => self.strike(number),
+            Happening::Over(number) => self.relent(number),
+            Happening::Heal => self.heal(),
+            Happening::Start(place) => self.start(place),
+            Happening::Join(id) => self.join(id),
+            Happening::Up(id) => self.arrive_up(id),
+            Happening::Down(id) => self.arrive_down(id),
+            Happening::Gone(id) => self.gone(id),
+            Happening::Step(id, attempt, turn) => self.turn(id, |process| process.step(attempt, turn)),
+            Happening::Asked(number) => self.asked(number),
+            Happening::Answered(number) => self.answered(number),
+            Happening::TakenOver(id, attempt, comes) => {
+                let groups = self.taking_over.remove(&(id, attempt)).filter(|_| comes);
+                self.turn(id, |process| process.taken_over(attempt, groups));
+            }
+            Happening::Wake(id) => self.turn(id, |_| {}),
+            Happening::Heartbeat(id) => {
+                self.turn(id, Process::heartbeat);
+                self.happen(now + HEARTBEAT, Happening::Heartbeat(id));
+            }
+            Happening::Continue(id) => self.go_on(id),
+            Happening::Check => {
+                for worker in self.state.silent_since(now - Span::whole_seconds(5)) {
+                    self.fires("silent worker");
+                    self.oracle.losses += 1;
+                    self.state.fell_silent(now, worker);
+                }
+                self.happen(now + HEARTBEAT, Happening::Check);
+            }
+        }
+    }
+
+    fn submit(&mut self, number: usize) {
+        let plan = self.scenario.jobs[number].clone();
+        let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
+        let mut submission = submission();
+        submission.splits = vec![split; plan.maps as usize];
+        submission.reduces = plan.reduces;
+        submission.parameters = serde_json::to_string(&plan).expect("a plan is plain data");
+        (submission.priority, submission.weight) = (plan.priority, plan.weight);
+        let (job, _) = self.state.submit(self.now, submission).expect("it is a job like others");
+        self.submitted.insert(job, plan);
+    }
+
+    /// One turn of a process's loop.
+    pub fn turn(&mut self, id: ProcessId, work: impl FnOnce(&mut Process)) {
+        let now = self.now;
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        work(process);
+        process.end_turn(now);
+        let wake = process.plan.wake_at(now);
+        let (effects, outbox) = (std::mem::take(&mut process.effects), std::mem::take(&mut process.outbox));
+        if let Some(attempt) = process.incomplete.pop() {
+            self.must(Err(format!("{attempt} was launched on {id}, where its input is not complete")));
+        }
+        if let Some(at) = wake.filter(|at| self.wakes.get(&id) != Some(at)) {
+            self.wakes.insert(id, at);
+            self.happen(at, Happening::Wake(id));
+        }
+        self.send_frames(id, &outbox);
+        for effect in effects {
+            self.take_effect(id, effect);
+        }
+    }
+
+    fn take_effect(&mut self, id: ProcessId, effect: Effect) {
+        match effect {
+            Effect::Step { attempt, turn, after } => {
+                self.happen(self.now + after, Happening::Step(id, attempt, turn));
+            }
+            Effect::Ask { fetch, wanted } => {
+                self.count += 1;
+                let (number, after) = (self.count, self.latency(id));
+                let request = Request { home: id, fetch, wanted, sent: self.now, answers: None };
+                self.requests.insert(number, request);
+                self.happen(self.now + after, Happening::Asked(number));
+            }
+            Effect::TakeOver { attempt, from } => self.take_over(id, attempt, &from),
+            Effect::Write { attempt, groups } => drop(self.files.insert(attempt, groups)),
+            Effect::Remove { attempt } => drop(self.files.remove(&attempt)),
+            Effect::Crash { attempt } => self.crash(id, attempt),
+            Effect::Stuck => {
+                self.fires("hang");
+                self.die(id, None, Span::milliseconds(500));
+            }
+            Effect::StopsInCommit => self.stop_in_commit(id),
+        }
+    }
+
+    pub fn place_of(&self, id: ProcessId) -> Option<Node> {
+        self.processes.get(&id).map(|process| Node::Place(process.place))
+    }
+}
