@@ -95,6 +95,7 @@ impl World {
 
     pub fn arrive_up(&mut self, id: ProcessId) {
         if self.cuts.is_cut(Node::Place(self.seats[&id]), Node::Master) {
+            self.fires("held back before the master");
             return self.happen(self.now + AGAIN, Happening::Up(id));
         }
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.up.due(self.now)) {
@@ -153,6 +154,7 @@ impl World {
     pub fn arrive_down(&mut self, id: ProcessId) {
         let Some(place) = self.place_of(id) else { return };
         if self.cuts.is_cut(Node::Master, place) {
+            self.fires("held back before a worker");
             return self.happen(self.now + AGAIN, Happening::Down(id));
         }
         let now = self.now;

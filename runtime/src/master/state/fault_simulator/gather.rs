@@ -1,7 +1,7 @@
 //! Segments at a simulated process: served, fetched, verified, read in place, as in `worker/src/agent/control/fetches.rs`
 //! and `worker/src/shuffle`.
 
-use super::process::{Answer, Process};
+use super::process::{Answer, Effect, Process};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{Continuation, FailureClass, FetchedOutput, WorkerFrame};
@@ -98,12 +98,17 @@ impl Process {
     }
 
     /// Verifies segments and keeps those that are whole.
-    fn take(&self, map: AttemptId, segments: Vec<(u32, SegmentData)>) -> (Vec<u32>, Option<FailureClass>) {
+    fn take(
+        &mut self,
+        map: AttemptId,
+        segments: Vec<(u32, SegmentData)>,
+    ) -> (Vec<u32>, Option<FailureClass>) {
         let (job, index, epoch) = (map.task.job, map.task.index, map.epoch);
         let (mut filled, mut error) = (Vec::new(), None);
         for (partition, data) in segments {
             let id = SegmentId { job, map: index, epoch, partition };
             if !data.is_empty() && self.full {
+                self.effects.push(Effect::Fires("fill"));
                 error.get_or_insert(FailureClass::Worker);
             } else if !data.is_empty() && gristmill_worker::segment::verify(&data, &id).is_err() {
                 error.get_or_insert(FailureClass::Corrupt);

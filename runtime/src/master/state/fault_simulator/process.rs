@@ -50,6 +50,8 @@ pub(super) enum Effect {
     Stuck,
     /// The fault that waited for a commit.
     StopsInCommit,
+    /// A fault of this name did something.
+    Fires(&'static str),
 }
 
 /// An encoded frame, and whether a connection that is made anew may bring it twice.

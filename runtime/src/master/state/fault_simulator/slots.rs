@@ -199,7 +199,10 @@ impl Process {
             return self.ends_badly(attempt, FailureClass::Cancelled);
         }
         match one.fate.take() {
-            Some(Fate::Fail(class)) => return self.ends_badly(attempt, class),
+            Some(Fate::Fail(class)) => {
+                self.effects.push(Effect::Fires("fail"));
+                return self.ends_badly(attempt, class);
+            }
             Some(Fate::Crash) => return self.effects.push(Effect::Crash { attempt }),
             Some(Fate::Hang) => {
                 self.fail(attempt, FailureClass::Hang);
@@ -224,6 +227,7 @@ impl Process {
                 }
                 one.asked = false;
                 if self.full {
+                    self.effects.push(Effect::Fires("fill"));
                     self.send(&WorkerFrame::NotSuspended { attempt });
                     return self.work(attempt);
                 }

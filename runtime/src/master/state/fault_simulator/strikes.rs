@@ -80,10 +80,13 @@ impl World {
             Fault::Repeat(count) => drop(self.repeats.insert(id, *count)),
             _ => {
                 let Some(process) = self.processes.get_mut(&id) else { return };
-                if !process.suffers(fault, lasts) {
-                    self.change_cuts(place, fault, true);
+                // Those of an attempt or a commit that is to come fire when it does.
+                let ways = if process.suffers(fault, lasts) { Vec::new() } else { self.ways(place, fault) };
+                if !ways.is_empty() || matches!(fault, Fault::Slow(_)) {
+                    self.fires(fault.name());
                 }
-                self.fires(fault.name());
+                ways.iter().for_each(|&(from, to)| self.cuts.cut(from, to));
+                self.ways_cut.insert(number, ways);
                 self.happen(self.now + lasts, Happening::Over(number));
             }
         }
@@ -98,9 +101,10 @@ impl World {
         }
     }
 
-    fn change_cuts(&mut self, place: usize, fault: &Fault, cut: bool) {
+    /// The ways that a fault cuts.
+    fn ways(&self, place: usize, fault: &Fault) -> Vec<(Node, Node)> {
         let here = Node::Place(place);
-        let ways: Vec<(Node, Node)> = match fault {
+        match fault {
             Fault::CutPair { other, .. } if *other == place => Vec::new(),
             Fault::CutPair { other, both: false } => vec![(here, Node::Place(*other))],
             Fault::CutPair { other, both: true } => {
@@ -116,16 +120,15 @@ impl World {
                     .collect()
             }
             _ => Vec::new(),
-        };
-        for (from, to) in ways {
-            if cut { self.cuts.cut(from, to) } else { self.cuts.mend(from, to) }
         }
     }
 
     /// A fault that lasts is over.
     pub fn relent(&mut self, number: usize) {
         let planned = self.scenario.faults[number].clone();
-        self.change_cuts(planned.place, &planned.fault, false);
+        for (from, to) in self.ways_cut.remove(&number).unwrap_or_default() {
+            self.cuts.mend(from, to);
+        }
         let process = self.places[planned.place].and_then(|id| self.processes.get_mut(&id));
         let Some(process) = process else { return };
         match planned.fault {
@@ -138,6 +141,7 @@ impl World {
     /// No more faults; what is stopped goes on when its time has come.
     pub fn heal(&mut self) {
         self.cuts.mend_all();
+        self.ways_cut.clear();
         self.processes.values_mut().for_each(Process::heal);
         (self.transfers_to_break, self.transfers_to_damage) = (0, 0);
         self.repeats.clear();

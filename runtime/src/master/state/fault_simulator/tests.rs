@@ -115,6 +115,8 @@ fn no_output_is_wrong_while_faults_go_on() {
         "zombie's part",
         "failed fetch",
         "cut between workers",
+        "held back before the master",
+        "held back before a worker",
         "suspension",
         "handover",
     ];

@@ -59,6 +59,8 @@ pub(super) struct World {
     pub workers: BTreeMap<ProcessId, WorkerId>,
     pub ends: BTreeMap<ProcessId, WorkerEnded>,
     pub cuts: Cuts,
+    /// What each fault has cut.
+    pub ways_cut: BTreeMap<usize, Vec<(Node, Node)>>,
     pub requests: BTreeMap<u64, Request>,
     pub taking_over: BTreeMap<(ProcessId, AttemptId), Vec<Group>>,
     wakes: BTreeMap<ProcessId, Time>,
@@ -112,6 +114,7 @@ impl World {
             workers: BTreeMap::new(),
             ends: BTreeMap::new(),
             cuts: Cuts::default(),
+            ways_cut: BTreeMap::new(),
             requests: BTreeMap::new(),
             taking_over: BTreeMap::new(),
             wakes: BTreeMap::new(),
@@ -352,6 +355,7 @@ impl World {
                 self.die(id, None, Span::milliseconds(500));
             }
             Effect::StopsInCommit => self.stop_in_commit(id),
+            Effect::Fires(what) => self.fires(what),
         }
     }
 
