@@ -63,7 +63,9 @@ pub(super) fn section() -> anyhow::Result<Section> {
         [average_above_m_ep("fair-split:", 0.0, 0.95)?, average_above_m_ep("fair-split:", 0.0, 0.999)?];
     let compared =
         vec![fair(0.95, ends)?, fair(0.99, ends)?, pure_deterministic(0.0)?, pure_deterministic(100.0)?];
-    let claim = half_as_good_again(most_over_optimum()?);
+    let averages = [0.0, 100.0].map(|delay| average_above_m_ep("pure-deterministic:", delay, 0.99));
+    let [by_memory, by_processors] = averages;
+    let claim = half_as_good_again([by_memory?, by_processors?], most_over_optimum()?);
     Ok(Section::new(
         "section-6-4",
         "Section 6-4: 129 % better than fair, 51 % better than pure-deterministic",
@@ -72,15 +74,21 @@ pub(super) fn section() -> anyhow::Result<Section> {
     ))
 }
 
-/// By the most that pure-deterministic takes over the optimum.
-pub(in crate::paper::stragglers) fn half_as_good_again(most: f64) -> Claim {
+/// By the averages of section 6-4, in percent, bound by memory and by processors, and by the most that pure-deterministic
+/// takes over the optimum.
+pub(in crate::paper::stragglers) fn half_as_good_again(averages: [f64; 2], most: f64) -> Claim {
+    /// 51 %, rounded to a whole number.
+    const PRINTED: [f64; 2] = [50.5, 51.5];
+    let is_printed = |average: &f64| (PRINTED[0]..=PRINTED[1]).contains(average);
     Claim::new(
         "section 6-4",
         "M-EP is on average 51 % better than pure-deterministic.",
-        1.51 < most,
+        averages.iter().any(is_printed),
         format!(
-            "impossible in the model at D = 0: pure-deterministic is at most mean(mu) / min(mu) = 1.125 times the \
-             optimum, and was at most {most:.4} times"
+            "on average {:.1} % bound by memory (D = 0) and {:.1} % by processors (D = 100 s); impossible in the model at \
+             D = 0: pure-deterministic is at most mean(mu) / min(mu) = 1.125 times the optimum, and was at most \
+             {most:.4} times",
+            averages[0], averages[1]
         ),
     )
 }
