@@ -193,6 +193,7 @@ impl Comparison {
                     summary.contender.name
                 ));
             }
+            words.extend(disturbed(&summary));
             let late = worst_of(&summary, Metric::Lateness);
             if LATENESS_MAX_MS < late {
                 words.push(format!("under {} a job arrived {late:.0} ms late", summary.contender.name));
@@ -206,6 +207,22 @@ impl Comparison {
         }
         words
     }
+}
+
+/// Says in how many runs attempts failed or were lost, as when a worker goes: their jobs took longer than the policy made
+/// them.
+fn disturbed(summary: &Summary) -> Option<String> {
+    let wasted: Vec<f64> =
+        summary.by_run.iter().filter_map(|run| run.get(&Metric::WastedAttempts)).copied().collect();
+    let runs = wasted.iter().filter(|&&count| 0.0 < count).count();
+    (0 < runs).then(|| {
+        format!(
+            "disturbed: under {} {} attempt(s) failed or were lost, or maps ran again, in {runs} of {} run(s)",
+            summary.contender.name,
+            wasted.iter().sum::<f64>(),
+            wasted.len()
+        )
+    })
 }
 
 /// The largest value of a metric in any run, 0 at least.
@@ -284,6 +301,18 @@ mod tests {
         // Paced slots of a tiny speed want little of a core.
         many.spans.iter_mut().for_each(|span| span.paced = 0.9999);
         assert_eq!(comparison(vec![many]).reservations(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn run_in_which_attempts_were_lost_is_said_to_be_disturbed() {
+        let mut runs = vec![run("fifo", 0, vec![job(0, 0.0, 10.0)]), run("fifo", 1, vec![job(0, 0.0, 10.0)])];
+        assert_eq!(comparison(runs.clone()).reservations(), Vec::<String>::new());
+        runs[1].jobs[0].usage.wasted_attempts = 3;
+        let words = comparison(runs).reservations();
+        assert_eq!(
+            words,
+            ["disturbed: under fifo 3 attempt(s) failed or were lost, or maps ran again, in 1 of 2 run(s)"]
+        );
     }
 
     #[test]
