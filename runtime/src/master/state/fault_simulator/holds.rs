@@ -8,6 +8,9 @@ use gristmill_scheduler::units::Span;
 use gristmill_worker::protocol::{AttemptReport, FailureClass, HandOver, WorkerFrame};
 use rand::RngExt as _;
 
+/// How long a working attempt takes to see that it is not wanted any more.
+const KILL_IS_SEEN_AFTER: Span = Span::milliseconds(50);
+
 impl Process {
     pub fn handed_over(&mut self, attempt: AttemptId) {
         let stays = self.rng.random_range(0..10) == 0;
@@ -48,6 +51,8 @@ impl Process {
             Stage::Parked | Stage::GoesOn | Stage::TakingOver => {
                 self.ends_badly(attempt, FailureClass::Cancelled);
             }
+            // It looks now and then whether it is still wanted, however long a group takes.
+            Stage::Working => self.next_step(attempt, KILL_IS_SEEN_AFTER),
             _ => self.heed_answer(attempt),
         }
     }
