@@ -18,6 +18,21 @@ pub fn prefetch<T>(items: &[T], index: usize) {
     let _ = (items, index);
 }
 
+/// Bytes of a cache line, on most processors.
+const LINE_BYTES: usize = 64;
+/// What is loaded ahead of one item at most: the processor sees by itself that more is read in a row.
+const RANGE_BYTES_MAX: usize = 256;
+
+/// Begins to load all cache lines of so many bytes from `from` on. One that is forgotten costs as much as all of them.
+#[inline(always)]
+pub(crate) fn prefetch_range(bytes: &[u8], from: usize, length: usize) {
+    let last = length.clamp(1, RANGE_BYTES_MAX) - 1;
+    for at in (0..last).step_by(LINE_BYTES) {
+        prefetch(bytes, from + at);
+    }
+    prefetch(bytes, from + last);
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -25,5 +40,8 @@ mod tests {
         super::prefetch(&[1u64, 2], 1);
         super::prefetch(&[1u64, 2], 2);
         super::prefetch::<u64>(&[], 0);
+        for length in [0, 1, 64, 65, 1000] {
+            super::prefetch_range(b"some", 3, length);
+        }
     }
 }

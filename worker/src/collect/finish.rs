@@ -112,11 +112,18 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     return Ok(output);
                 }
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
-                let writer = SegmentsWriter::in_memory(write, budget, bytes)?;
-                let mut writer = writer.printing(look);
+                let mut writer = SegmentsWriter::in_memory(write, budget, bytes)?;
+                let print = sorting.print_of_places();
+                if print.is_none() {
+                    writer = writer.printing(look);
+                }
                 sorting.drain(&mut writer, &progress)?;
                 self.setting.recycler.keep(sorting.take_memory());
-                Ok(writer.finish()?)
+                let output = writer.finish()?;
+                Ok(match print {
+                    Some(print) => output.with_print(print),
+                    None => output,
+                })
             }
             EmitTarget::Combine(combining) => {
                 let table = combining.take();

@@ -70,6 +70,12 @@ impl MapOutput {
         self.print
     }
 
+    /// The same with this fingerprint, which was taken before the output was written.
+    #[must_use]
+    pub(crate) fn with_print(self, print: OutputPrint) -> Self {
+        Self { print, ..self }
+    }
+
     /// Whether it lies in a spill file.
     #[must_use]
     pub(crate) fn is_on_disk(&self) -> bool {

@@ -48,7 +48,7 @@ pub(crate) enum Fingerprinted {
     Keys,
 }
 
-/// Sums up pairs as they are written.
+/// Sums up pairs as they are written. What would multiply each hash multiplies the sums at the end.
 pub(crate) struct Printing {
     look: Fingerprinted,
     pairs: u64,
@@ -67,7 +67,7 @@ impl Printing {
         let spread = spread(partition);
         self.pairs = self.pairs.wrapping_add(spread);
         if self.look == Fingerprinted::Pairs {
-            self.frames = self.frames.wrapping_add((xxh3_64(frame) ^ spread).wrapping_mul(MIX_ONE));
+            self.frames = self.frames.wrapping_add(xxh3_64(frame) ^ spread);
         }
     }
 
@@ -75,15 +75,15 @@ impl Printing {
     #[inline]
     pub fn key(&mut self, partition: u32, key: &[u8]) {
         if self.look == Fingerprinted::Keys {
-            self.keys = self.keys.wrapping_add((xxh3_64(key) ^ spread(partition)).wrapping_mul(MIX_ONE));
+            self.keys = self.keys.wrapping_add(xxh3_64(key) ^ spread(partition));
         }
     }
 
     pub fn print(&self) -> OutputPrint {
         OutputPrint {
             pairs: self.pairs,
-            keys: (self.look == Fingerprinted::Keys).then(|| some(self.keys)),
-            frames: (self.look == Fingerprinted::Pairs).then(|| some(self.frames)),
+            keys: (self.look == Fingerprinted::Keys).then(|| some(self.keys.wrapping_mul(MIX_ONE))),
+            frames: (self.look == Fingerprinted::Pairs).then(|| some(self.frames.wrapping_mul(MIX_ONE))),
             places: None,
         }
     }

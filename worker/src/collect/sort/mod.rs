@@ -12,11 +12,11 @@ use super::combine::TableRoom;
 use crate::attempt::{Progress, TaskFailure};
 use crate::budget::Budget;
 use crate::input::{Block, MappedFile};
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_range;
 use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, FRAME_LENGTHS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput,
-    LENGTH_MAX, MapOutput, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, SegmentsWriter, SortEntry, WriteError,
-    WriteSetting, frame_at, framed_length, put_frame,
+    LENGTH_MAX, MapOutput, OutputPrint, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, SegmentsWriter, SortEntry,
+    WriteError, WriteSetting, frame_at, framed_length, put_frame,
 };
 use std::sync::Arc;
 
@@ -224,6 +224,12 @@ impl Sorting {
         Some(MapOutput::in_file(output, setting.partitions))
     }
 
+    /// The fingerprint of pairs that all lie in their file: it says as much to look at their places as at their bytes.
+    pub(crate) fn print_of_places(&self) -> Option<OutputPrint> {
+        self.file.as_ref()?;
+        Some(OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number()))))
+    }
+
     /// Writes all pairs sorted by partition, key and position, and forgets them. A pair that waited for that is held
     /// then.
     pub fn drain(
@@ -232,19 +238,22 @@ impl Sorting {
         progress: &Arc<Progress>,
     ) -> Result<(), TaskFailure> {
         let _engine = progress.engine();
+        let pairs = self.entries.len().max(1);
         match &mut self.file {
             Some(file) => {
-                file.framed_bytes = 0;
+                let mean_bytes = std::mem::take(&mut file.framed_bytes) / pairs;
                 let bytes = file.bytes();
                 sort_entries(&mut self.entries, |entry| entry.key_in(bytes));
-                write_entries(&self.entries, bytes, progress, |entry| {
+                write_entries(&self.entries, (bytes, mean_bytes), progress, |entry| {
                     writer.pair(entry.partition(), entry.key_in(bytes), b"")
                 })?;
+                // The bytes were read once more, after the block they lie in was checked.
+                file.file.verify_unchanged()?;
             }
             None => {
                 let arena = &self.arena;
                 sort_entries(&mut self.entries, |entry| key_at(arena, entry.place()));
-                write_entries(&self.entries, arena, progress, |entry| {
+                write_entries(&self.entries, (arena, arena.len() / pairs), progress, |entry| {
                     writer.frame(entry.partition(), frame_bytes(arena, entry.place()))
                 })?;
             }
@@ -268,17 +277,16 @@ fn sort_entries<'a>(entries: &mut [SortEntry], key: impl Fn(SortEntry) -> &'a [u
     }
 }
 
-/// Hands entries to `write` one by one while the bytes of later ones are loaded.
+/// Hands entries to `write` one by one while the bytes of later ones, of which a pair has so many, are loaded.
 fn write_entries(
     entries: &[SortEntry],
-    bytes: &[u8],
+    (bytes, mean_bytes): (&[u8], usize),
     progress: &Progress,
     mut write: impl FnMut(SortEntry) -> Result<(), WriteError>,
 ) -> Result<(), TaskFailure> {
     for (number, entry) in entries.iter().enumerate() {
         if let Some(later) = entries.get(number + AHEAD) {
-            prefetch(bytes, later.place());
-            prefetch(bytes, later.place() + 64);
+            prefetch_range(bytes, later.place(), mean_bytes);
         }
         write(*entry)?;
         progress.step()?;

@@ -1,10 +1,9 @@
 //! Reads the pairs of a segment in the file where they lie.
 
 use super::InFileSegment;
-use crate::prefetch::prefetch;
-use crate::segment::write::put_frame;
+use crate::prefetch::prefetch_range;
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, SegmentError, SegmentHeader, SortEntry, block_checksum,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, SegmentError, SegmentHeader, SortEntry, block_checksum, put_frame,
 };
 use std::ops::Range;
 
@@ -38,8 +37,7 @@ impl InFileReader {
             return Ok(false);
         }
         if let Some(later) = output.entries[..self.end].get(self.next + AHEAD) {
-            prefetch(output.bytes(), later.place());
-            prefetch(output.bytes(), later.place() + 64);
+            prefetch_range(output.bytes(), later.place(), later.length());
         }
         self.current = output.entries[self.next];
         self.next += 1;
