@@ -34,6 +34,7 @@ pub mod recycle;
 pub mod segment;
 pub mod settings;
 pub mod shuffle;
+mod signal;
 pub mod task;
 pub mod text;
 pub mod value;

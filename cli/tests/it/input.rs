@@ -79,8 +79,19 @@ fn pipes_are_refused_and_never_waited_for() {
     refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/pipe is a pipe"]);
 }
 
+/// Of the same size, so that nobody who has mapped it misses anything.
+fn overwrite(file: &fs::File) {
+    let mut file = file;
+    file.write_all(b"changed").unwrap();
+}
+
+/// Whoever has mapped it finds nothing there.
+fn cut_short(file: &fs::File) {
+    file.set_len(10).unwrap();
+}
+
 /// A sort of one map whose input changes while a worker stands at `place`, behind that map.
-fn refused_when_changed_at(place: &str, flags: &[&str]) {
+fn refused_when_changed_at(place: &str, flags: &[&str], change: fn(&fs::File)) {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", Random::seeded(84).text(200_000, &[" ", "\n"]));
     let out = sandbox.text("out");
@@ -88,8 +99,7 @@ fn refused_when_changed_at(place: &str, flags: &[&str]) {
     let job = ["run", "sort", &input, "--workers", "1", "--reduces", "1", "--output", &out];
     let running = sandbox.gristmill([&job[..], flags].concat()).start();
     sandbox.stopped_at(place);
-    // Of the same size, so that nobody who has mapped it is hurt.
-    fs::OpenOptions::new().write(true).open(&input).unwrap().write_all(b"changed").unwrap();
+    change(&fs::OpenOptions::new().write(true).open(&input).unwrap());
     sandbox.go_on(place);
     let finished = running.finish().expect_code(4).expect_words(&[&input, "input changed during the job"]);
     sandbox.assert_nothing_left();
@@ -100,12 +110,22 @@ fn refused_when_changed_at(place: &str, flags: &[&str]) {
 
 #[test]
 fn input_that_changes_behind_its_map_is_refused_when_pairs_are_read_in_place() {
-    refused_when_changed_at("reduce", &[]);
+    refused_when_changed_at("reduce", &[], overwrite);
 }
 
 #[test]
 fn input_that_changes_behind_its_map_is_refused_when_pairs_are_served() {
-    refused_when_changed_at("fetch", &["--shuffle", "http"]);
+    refused_when_changed_at("fetch", &["--shuffle", "http"], overwrite);
+}
+
+#[test]
+fn input_that_is_cut_short_behind_its_map_is_refused_when_pairs_are_read_in_place() {
+    refused_when_changed_at("reduce", &[], cut_short);
+}
+
+#[test]
+fn input_that_is_cut_short_behind_its_map_is_refused_when_pairs_are_served() {
+    refused_when_changed_at("fetch", &["--shuffle", "http"], cut_short);
 }
 
 #[test]

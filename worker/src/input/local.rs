@@ -1,9 +1,10 @@
 //! Files that this process sees.
 //!
-//! Large files are mapped, small ones read, and so are those that cannot be mapped. A mapped file that another program
-//! cuts short while a task reads it kills the process with SIGBUS: the worker's supervisor then replaces it, and the
-//! next attempt finds that the stamp differs. Files that only grow or are replaced by a rename do no such harm.
+//! Large files are mapped, small ones read, and so are those that cannot be mapped. Of a mapped file that another program
+//! cuts short while a task reads it, zeros are read from there on (`lost_pages`), and the task fails when it asks whether
+//! the file is what it was.
 
+use super::lost_pages::Watch;
 use super::maps::{MAPS, MappedFiles};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
@@ -79,23 +80,34 @@ impl FilePlace {
 }
 
 /// The one map of a file in this process. Whoever needs it asks [`MappedFiles`].
-pub(super) struct WholeMap(Mmap);
+pub(super) struct WholeMap {
+    // Dropped first.
+    watch: Watch,
+    map: Mmap,
+}
 
 impl WholeMap {
     pub fn new(file: &File) -> std::io::Result<Self> {
-        Ok(Self(map(file)?))
+        let map = map(file)?;
+        Ok(Self { watch: Watch::over(&map)?, map })
+    }
+
+    /// Whether something of the file was gone when it was read.
+    pub fn is_lost(&self) -> bool {
+        self.watch.is_lost()
     }
 
     /// Gives the pages of a piece back, which stay in memory otherwise for as long as anything of the file is needed.
     #[allow(unsafe_code, reason = "memmap2 cannot know that the pages of this map come back as they were")]
     fn give_back(&self, piece: Range<usize>) {
-        let piece = piece.start..piece.end.min(self.0.len());
+        let piece = piece.start..piece.end.min(self.map.len());
         if piece.is_empty() {
             return;
         }
         // SAFETY: the map is a read-only one of a file: whoever reads there again is given the same page of it again.
         // Only an advice.
-        let _ = unsafe { self.0.unchecked_advise_range(UncheckedAdvice::DontNeed, piece.start, piece.len()) };
+        let _ =
+            unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, piece.start, piece.len()) };
     }
 }
 
@@ -115,12 +127,23 @@ impl MappedFile {
     /// The whole file.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.whole.0
+        &self.whole.map
     }
 
-    /// Whether the name still leads to the file that was listed.
+    /// Whether what was read so far are the bytes of the file that was listed, and its name still leads there.
     pub(crate) fn verify_unchanged(&self) -> Result<(), InputError> {
-        self.place.verify_unchanged()
+        self.place.verify_unchanged()?;
+        if self.is_lost() {
+            // It looks as it did: its disk could not read it, or it was cut short and made whole again.
+            let path = self.place.name.clone();
+            return Err(InputError::Unavailable { path, source: rustix::io::Errno::IO.into() });
+        }
+        Ok(())
+    }
+
+    /// Whether something of it was gone when it was read, so that zeros were read in its stead.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.whole.is_lost()
     }
 
     /// Where it lies and what it looked like.
@@ -239,7 +262,7 @@ impl LocalFile {
         if let FileContents::Mapped(file) = &self.contents
             && self.populated < end
         {
-            let map = &file.whole.0;
+            let map = &file.whole.map;
             let ahead = self.populated.saturating_add(POPULATE_BYTES).min(self.piece_end);
             let until = end.max(ahead).min(map.len());
             if self.populated < until {
@@ -255,7 +278,10 @@ impl LocalFile {
     /// # Errors
     /// [`InputError::Changed`] if not, or an error of the file system.
     pub(crate) fn verify_unchanged(&self) -> Result<(), InputError> {
-        self.place.verify_unchanged()
+        match &self.contents {
+            FileContents::Mapped(file) => file.verify_unchanged(),
+            FileContents::Read(_) => self.place.verify_unchanged(),
+        }
     }
 }
 
@@ -270,7 +296,7 @@ pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
 fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the map is read-only and lives as long as its slices. Another program may change the file: bytes
     // then change under a reader, which treats them as plain data of any value, and the stamp tells afterwards.
-    // If the file is cut short the process dies by SIGBUS, which the module's text promises.
+    // If the file is cut short, `Watch` puts zeros where its bytes were.
     let map = unsafe { MmapOptions::new().map(file) }?;
     // Only an advice: a larger read-ahead.
     let _ = map.advise(Advice::Sequential);

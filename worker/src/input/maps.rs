@@ -53,7 +53,7 @@ impl MappedFiles {
         }
         let mut held = self.held();
         let mapped = |whole, place| Ok(Arc::new(MappedFile::new(whole, place, piece)));
-        if let Some(whole) = held.files.get(&place).and_then(Weak::upgrade) {
+        if let Some(whole) = held.files.get(&place).and_then(Weak::upgrade).filter(|whole| !whole.is_lost()) {
             return mapped(whole, place);
         }
         let whole = Arc::new(WholeMap::new(file)?);

@@ -9,6 +9,7 @@ mod compressed;
 mod error;
 pub mod list;
 mod local;
+mod lost_pages;
 mod maps;
 mod path;
 pub mod plan;

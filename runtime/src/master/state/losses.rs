@@ -4,8 +4,8 @@ use super::MasterState;
 use super::workers::WorkerEntry;
 use crate::api::{FailureCode, JobFailure, WorkerEnded};
 use crate::exit;
-use gristmill_scheduler::event::{Event, External, Failure};
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::clean::message as clean;
 use std::collections::BTreeSet;
@@ -100,12 +100,6 @@ impl MasterState {
             self.read_in_flight(attempt, bytes, 0);
         }
         let loss = self.investigate(worker, &gone, end);
-        // A mapped file that is cut short while it is read ends the process with SIGBUS.
-        if let (Some(attempt), Some(SIGBUS)) = (loss.culprit, end.process().and_then(|end| end.signal))
-            && attempt.task.kind == TaskKind::Map
-        {
-            self.events.push(Event::AttemptFailed { attempt, class: Failure::Input });
-        }
         for &attempt in gone.running.keys() {
             self.lost_attempt(now, attempt, &loss);
         }
@@ -166,11 +160,7 @@ impl MasterState {
         // What had begun is not known for certain unless the process left word, or there is no choice.
         let certain = known.is_some() || gone.running.len() == 1;
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
-        let words = match end.and_then(|end| end.signal) {
-            Some(SIGBUS) => "its input was cut short while it was read",
-            _ => &last_words,
-        };
-        let words = if words.is_empty() { String::new() } else { format!(": {}", clean(words)) };
+        let words = if last_words.is_empty() { String::new() } else { format!(": {}", clean(&last_words)) };
         let reason = format!("its process was {how}{words}");
         let culprit = named.or(alone.filter(|_| certain)).filter(|_| by_itself);
         Loss { worker, how, begun, culprit, last_words, reason }
@@ -220,8 +210,6 @@ fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
         (None, None) => false,
     }
 }
-
-const SIGBUS: i32 = 7;
 
 fn signal_name(signal: i32) -> String {
     let name = match signal {

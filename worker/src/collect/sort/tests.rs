@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::api::Input;
+use crate::attempt::Fault;
 use crate::input::list::LocalListing;
 use crate::input::plan::{SplitRules, plan_splits};
 use crate::input::{Blocks, InputLimits, LocalFiles, open_split};
 use crate::segment::{SegmentOrder, SegmentReader, SpillCompression, SpillDirs};
 use gristmill_scheduler::ids::JobId;
+use std::path::Path;
 
 fn keys_of(output: &MapOutput) -> Vec<Vec<u8>> {
     let mut reader = SegmentReader::open(output.segment(0).unwrap()).unwrap();
@@ -15,6 +17,19 @@ fn keys_of(output: &MapOutput) -> Vec<Vec<u8>> {
         keys.push(reader.key().to_vec());
     }
     keys
+}
+
+/// One partition, spilled to this folder.
+fn setting(folder: &Path) -> WriteSetting {
+    WriteSetting {
+        job: JobId(1),
+        map: 0,
+        epoch: 0,
+        partitions: 1,
+        order: SegmentOrder::Key,
+        spill: SpillDirs::new(vec![folder.to_owned()]),
+        compression: SpillCompression::None,
+    }
 }
 
 #[test]
@@ -28,15 +43,7 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
     let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     let block = blocks.next_block().unwrap().unwrap();
-    let setting = WriteSetting {
-        job: JobId(1),
-        map: 0,
-        epoch: 0,
-        partitions: 1,
-        order: SegmentOrder::Key,
-        spill: SpillDirs::new(vec![dir.path().to_owned()]),
-        compression: SpillCompression::None,
-    };
+    let setting = setting(dir.path());
 
     let progress = Arc::new(Progress::default());
     let mut sorting = Sorting::new(LIMIT_BYTES, SortMemory::default());
@@ -62,4 +69,26 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
     sorting.drain(&mut writer, &progress).unwrap();
     assert_eq!(keys_of(&writer.finish().unwrap()), [&b"before"[..], b"elsewhere"]);
     assert!(sorting.is_empty());
+}
+
+#[test]
+fn a_collector_whose_file_is_cut_short_before_it_is_written_fails_for_the_inputs_sake() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lines");
+    std::fs::write(&path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
+    let input = Input::lines([path.to_str().unwrap()]);
+    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1 };
+    let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
+    let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
+    let block = blocks.next_block().unwrap().unwrap();
+    let mut sorting = Sorting::new(1 << 20, SortMemory::default());
+    sorting.begin_block(&block);
+    for line in block.bytes().chunks(9) {
+        assert_eq!(sorting.add(0, line, b"").unwrap(), TableRoom::Left);
+    }
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    let mut writer = SegmentsWriter::on_disk(setting(dir.path())).unwrap();
+    let failure = sorting.drain(&mut writer, &Arc::new(Progress::default())).unwrap_err();
+    assert_eq!(failure.class(), Fault::Input, "{failure}");
+    assert_eq!(block.bytes().last(), Some(&0), "it was there all the same");
 }

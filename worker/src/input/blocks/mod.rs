@@ -9,7 +9,7 @@ mod piece;
 use super::local::MappedFile;
 use super::record::{Block, Source};
 use super::{Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Split};
-use piece::PieceBlocks;
+use piece::{Found, PieceBlocks};
 use std::sync::Arc;
 
 pub(super) use piece::BYTE_ORDER_MARK;
@@ -83,14 +83,13 @@ impl SplitBlocks<'_> {
         };
         PieceBlocks::open(piece, self.split.format, file, &self.limits).map(Some)
     }
-}
 
-impl Blocks for SplitBlocks<'_> {
-    fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
-        let found = loop {
+    /// The next block; `None` behind the last one of the last piece.
+    fn find(&mut self) -> Result<Option<Found>, InputError> {
+        loop {
             if let Some(current) = &mut self.current {
                 if let Some(found) = current.find()? {
-                    break found;
+                    return Ok(Some(found));
                 }
                 current.window.verify_unchanged()?;
                 let left_out = current.window.left_out();
@@ -104,7 +103,18 @@ impl Blocks for SplitBlocks<'_> {
                 Some(next) => self.current = Some(next),
                 None => return Ok(None),
             }
-        };
+        }
+    }
+}
+
+impl Blocks for SplitBlocks<'_> {
+    fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
+        let found = self.find();
+        // What is wrong with zeros that stand for lost bytes is not worth telling.
+        if let Some(file) = self.mapping.as_ref().filter(|file| file.is_lost()) {
+            file.verify_unchanged()?;
+        }
+        let Some(found) = found? else { return Ok(None) };
         let current = self.current.as_mut().expect("the block was just found in it");
         let bytes = current.window.view(found.offset, found.length)?;
         let mapping = self.mapping.as_ref();

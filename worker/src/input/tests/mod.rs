@@ -2,6 +2,7 @@
 
 mod compressed;
 mod listing;
+mod lost_pages;
 mod maps;
 mod side;
 mod splits;

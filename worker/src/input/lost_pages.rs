@@ -1,0 +1,117 @@
+//! Pages of mapped files that are gone when somebody reads them: the file was cut short meanwhile, or its disk failed.
+//!
+//! The kernel tells by a signal that ends the process. Here the rest of the map becomes zeros instead, and the map is
+//! marked: whoever has read of it must ask afterwards whether that was the file, and then fails for the input's sake,
+//! whoever started the process and whatever else runs in it.
+
+use crate::signal::{self, Before};
+use std::io;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Bytes of a page; 0 before the handler is set.
+static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// What the signal did before.
+static BEFORE: Before = OnceLock::new();
+/// The places of all watches there ever were; the handler follows them without a lock.
+static PLACES: AtomicPtr<Place> = AtomicPtr::new(null_mut());
+/// Those of them that are free; also held while the handler is set.
+static FREE: Mutex<Vec<&'static Place>> = Mutex::new(Vec::new());
+
+/// Where a map lies. Never freed, because a handler may look at any time, but used again.
+struct Place {
+    start: AtomicUsize,
+    /// 0 while it is free or being changed.
+    length: AtomicUsize,
+    lost: AtomicBool,
+    next: *const Place,
+}
+
+#[allow(unsafe_code, reason = "a pointer to what is never freed nor changed behind it")]
+// SAFETY: `next` is set before others see the place and points to another such place or nowhere.
+unsafe impl Sync for Place {}
+
+/// Watches over a map. Drop it before the map.
+pub(super) struct Watch(&'static Place);
+
+impl Watch {
+    /// Over a map that has just been made and holds these bytes.
+    ///
+    /// # Errors
+    /// A signal that cannot be caught.
+    pub fn over(map: &[u8]) -> io::Result<Self> {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        if PAGE_BYTES.load(Ordering::Relaxed) == 0 {
+            signal::handle(libc::SIGBUS, on_signal, &BEFORE)?;
+            PAGE_BYTES.store(rustix::param::page_size(), Ordering::Release);
+        }
+        let place = free.pop().unwrap_or_else(new_place);
+        place.lost.store(false, Ordering::Relaxed);
+        place.start.store(map.as_ptr() as usize, Ordering::Release);
+        place.length.store(map.len(), Ordering::Release);
+        Ok(Self(place))
+    }
+
+    /// Whether something of the map was gone, so that zeros were read in its stead.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.0.lost.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.length.store(0, Ordering::Release);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
+    }
+}
+
+/// Adds a place. Only under the lock of [`FREE`].
+fn new_place() -> &'static Place {
+    let place = Box::leak(Box::new(Place {
+        start: AtomicUsize::new(0),
+        length: AtomicUsize::new(0),
+        lost: AtomicBool::new(false),
+        next: PLACES.load(Ordering::Relaxed),
+    }));
+    PLACES.store(place, Ordering::Release);
+    place
+}
+
+extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    #[allow(unsafe_code, reason = "the kernel says in this structure where the fault was")]
+    // SAFETY: the handler was set to be called with it, and this signal's has an address.
+    let address = unsafe { (*info).si_addr() } as usize;
+    if !replace_from(address) {
+        signal::pass_on(&BEFORE, signal, info, context);
+    }
+}
+
+/// Puts zeros in the place of the map from the page of this address on. Answers false if no such map is watched.
+fn replace_from(address: usize) -> bool {
+    let page_bytes = PAGE_BYTES.load(Ordering::Acquire).max(1);
+    let (mut at, mut found) = (PLACES.load(Ordering::Acquire).cast_const(), false);
+    #[allow(
+        unsafe_code,
+        reason = "a handler follows places without a lock, and changes the map that they tell of"
+    )]
+    // SAFETY: places are never freed. The map that was read at this address lives as long as that read, so its place
+    // does not change meanwhile, and the range lies within it; its file is mapped for reading alone.
+    unsafe {
+        while let Some(place) = at.as_ref() {
+            let (start, length) = (place.start.load(Ordering::Acquire), place.length.load(Ordering::Acquire));
+            if address.wrapping_sub(start) < length {
+                // First, so that nobody sees the zeros without the mark.
+                place.lost.store(true, Ordering::Release);
+                let from = address / page_bytes * page_bytes;
+                let bytes = (start + length).next_multiple_of(page_bytes) - from;
+                let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+                let zeros = libc::mmap(from as *mut libc::c_void, bytes, libc::PROT_READ, flags, -1, 0);
+                found = zeros != libc::MAP_FAILED;
+            }
+            at = place.next;
+        }
+    }
+    found
+}
