@@ -1,10 +1,10 @@
-//! Full disks: a small file system in memory stands in for one, visible to one run only.
+//! Full disks: a small file system in memory stands in for one, visible to one run only. Disks that lose what was written.
 //!
 //! Deliberately not here: disks that return errors or stand still.
 
 use crate::support::data::{Random, tool};
-use crate::support::{Finished, Sandbox, is_root};
-use std::path::Path;
+use crate::support::{Finished, Sandbox, is_root, oracle};
+use std::path::{Path, PathBuf};
 
 /// Runs the program with the folder `disk` on a file system of 2 MiB; what is left on it is listed on stdout.
 fn with_small_disk(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
@@ -122,4 +122,52 @@ fn small_memory_spills_to_disk_and_changes_no_byte() {
         assert!(1 << 20 <= spilled && 6 <= spills, "{}: {spills} spills of {spilled} bytes", job[0]);
         assert!(plenty == little, "spilling changed the output of {}", job[0]);
     }
+}
+
+/// The files below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// A sort on one worker whose first map output is spoilt by `spoil` between the maps and the reduce.
+fn goes_well_when_spilled_output_is(spoil: fn(&Path)) {
+    let sandbox = Sandbox::new();
+    let input = records(&sandbox, "40MiB");
+    let (out, undisturbed, spill) = (sandbox.text("out"), sandbox.text("undisturbed"), sandbox.path("spill"));
+    std::fs::create_dir(&spill).unwrap();
+    sandbox.run_well(["run", "sort", "-r", &input, "--output", &undisturbed, "--workers", "1"]);
+    sandbox.arm("reduce");
+    let mut job = vec!["run", "sort", "-r", &input, "--output", &out, "--workers", "1", "--reduces", "1"];
+    job.extend(["--memory", "16MiB", "--spill-dir", spill.to_str().unwrap()]);
+    let running = sandbox.gristmill(&job).start();
+    sandbox.stopped_at("reduce");
+    let mut spilled = files_below(&spill);
+    spilled.retain(|path| path.to_string_lossy().contains("-task-"));
+    spilled.sort();
+    spoil(spilled.first().expect("nothing was spilled"));
+    sandbox.go_on("reduce");
+    let finished = running.finish().expect_code(0).expect_words(&["is damaged on this worker", "succeeded"]);
+    sandbox.assert_nothing_left();
+    let failures = finished.stderr.matches(" failed (").count();
+    assert_eq!(failures, 1, "attempts that failed:\n{}", finished.stderr);
+    let all = |folder: &str| oracle::parts(&sandbox.path(folder)).concat();
+    assert!(all("out") == all("undisturbed"), "the output differs");
+}
+
+#[test]
+fn a_flipped_bit_in_a_map_output_on_disk_costs_that_map_and_no_more() {
+    goes_well_when_spilled_output_is(|path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    });
+}
+
+#[test]
+fn a_map_output_that_is_cut_to_nothing_on_disk_costs_that_map_and_no_more() {
+    goes_well_when_spilled_output_is(|path| {
+        std::fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap();
+    });
 }

@@ -119,7 +119,11 @@ impl TaskFailure {
             Self::Corrupt { source: SegmentError::Changed { source, .. }, .. } if source.is_input_fault() => {
                 Fault::Input
             }
-            Self::Corrupt { source: SegmentError::Read { .. } | SegmentError::Changed { .. }, .. } => {
+            Self::Corrupt { source: SegmentError::Changed { .. }, .. } => Fault::Worker,
+            // Whatever else keeps a file from being read, it is made again.
+            Self::Corrupt { source: SegmentError::Read { source, .. }, .. }
+                if descriptors::are_used_up(source) =>
+            {
                 Fault::Worker
             }
             Self::Corrupt { .. } => Fault::Corrupt,

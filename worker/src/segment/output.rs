@@ -6,6 +6,7 @@ use super::index::SegmentIndex;
 use super::print::OutputPrint;
 use super::spill::SpillFile;
 use bytes::Bytes;
+use std::path::Path;
 use std::sync::Arc;
 
 /// All segments of one map attempt, one after another without gaps.
@@ -74,6 +75,14 @@ impl MapOutput {
     #[must_use]
     pub(crate) fn with_print(self, print: OutputPrint) -> Self {
         Self { print, ..self }
+    }
+
+    /// The spill file it lies in.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            OutputPlace::File(file) => Some(file.path()),
+            OutputPlace::Memory(_) | OutputPlace::InFile(_) => None,
+        }
     }
 
     /// Whether it lies in a spill file.

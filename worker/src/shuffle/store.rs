@@ -9,9 +9,10 @@
 
 use crate::budget::Reservation;
 use crate::http::Secret;
-use crate::segment::{MapOutput, SegmentData};
+use crate::segment::{self, MapOutput, SegmentData, SegmentId};
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Outputs and gathered segments of all jobs on this worker. Cloning shares it.
@@ -23,6 +24,19 @@ struct JobStore {
     maps: u32,
     outputs: BTreeMap<u32, (u32, Arc<MapOutput>)>,
     gathers: BTreeMap<u32, Gather>,
+}
+
+impl JobStore {
+    /// An own output goes: what was gathered of it stays what it was.
+    fn keep_gathered(&mut self, map: u32, output: &MapOutput) {
+        for (partition, gather) in &mut self.gathers {
+            if gather.own.clear(map)
+                && let Some(data) = output.segment(*partition).filter(|data| !data.is_empty())
+            {
+                gather.held.insert(map, HeldSegment { data, reservation: None });
+            }
+        }
+    }
 }
 
 struct Gather {
@@ -158,15 +172,40 @@ impl Store {
             return gone(output);
         }
         let Some((_, old)) = job.outputs.insert(index, (map.epoch, output)) else { return Gone::default() };
-        // What was gathered of the old one stays what it was.
-        for (partition, gather) in &mut job.gathers {
-            if gather.own.clear(index)
-                && let Some(data) = old.segment(*partition).filter(|data| !data.is_empty())
+        job.keep_gathered(index, &old);
+        gone(old)
+    }
+
+    /// Gives up those own outputs whose segment of this partition cannot be read any more, and answers of which maps
+    /// they are and where they lie: whoever asks for them is told that they are not here, so that these maps run again.
+    /// Reads disks.
+    #[must_use]
+    pub(crate) fn drop_unreadable(&self, job: JobId, partition: u32) -> Vec<(u32, Option<PathBuf>)> {
+        let mut dropped = Vec::new();
+        for (map, epoch, output) in self.own_outputs(job, partition) {
+            let id = SegmentId { job, map, epoch, partition };
+            if output.segment(partition).is_none_or(|data| segment::verify(&data, &id).is_ok()) {
+                continue;
+            }
+            let mut jobs = self.jobs();
+            if let Some(job) = jobs.get_mut(&job)
+                && job.outputs.get(&map).is_some_and(|(held, _)| *held == epoch)
             {
-                gather.held.insert(index, HeldSegment { data, reservation: None });
+                job.outputs.remove(&map);
+                job.keep_gathered(map, &output);
+                dropped.push((map, output.path().map(Path::to_owned)));
             }
         }
-        gone(old)
+        dropped
+    }
+
+    /// Map, epoch and output of what a partition has from this very worker.
+    fn own_outputs(&self, job: JobId, partition: u32) -> Vec<(u32, u32, Arc<MapOutput>)> {
+        let jobs = self.jobs();
+        let Some(job) = jobs.get(&job) else { return Vec::new() };
+        let Some(gather) = job.gathers.get(&partition) else { return Vec::new() };
+        let held = |map| job.outputs.get(&map).map(|(epoch, output)| (map, *epoch, output.clone()));
+        gather.own.iter().filter_map(held).collect()
     }
 
     /// The output of this very attempt, if it is held here.
@@ -265,9 +304,8 @@ mod tests {
 
     const JOB: JobId = JobId(3);
 
-    /// An output with one pair in each of these partitions, of 4.
-    fn output(map: u32, epoch: u32, partitions: &[u32]) -> Arc<MapOutput> {
-        let setting = WriteSetting {
+    fn setting(map: u32, epoch: u32) -> WriteSetting {
+        WriteSetting {
             job: JOB,
             map,
             epoch,
@@ -275,8 +313,12 @@ mod tests {
             order: SegmentOrder::Key,
             spill: SpillDirs::new(vec![std::env::temp_dir()]),
             compression: SpillCompression::None,
-        };
-        let mut writer = SegmentsWriter::in_memory(setting, &Budget::new(1 << 20), 1000).unwrap();
+        }
+    }
+
+    /// An output with one pair in each of these partitions, of 4.
+    fn output(map: u32, epoch: u32, partitions: &[u32]) -> Arc<MapOutput> {
+        let mut writer = SegmentsWriter::in_memory(setting(map, epoch), &Budget::new(1 << 20), 1000).unwrap();
         for partition in partitions {
             writer.pair(*partition, b"key", b"").unwrap();
         }
@@ -344,5 +386,43 @@ mod tests {
         assert!((0..1000).all(|map| gather.arrives(map)) && gather.missing == 0);
         assert!(gather.held.is_empty() && gather.arrived.words.len() == 16);
         assert!(!gather.arrives(1000), "there is no such map");
+    }
+
+    #[test]
+    fn an_own_output_that_cannot_be_read_is_given_up_and_the_others_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::default();
+        store.open_job(JOB, Secret::generate().unwrap(), 3);
+        store.home(JOB, 1);
+        store.home(JOB, 2);
+        let path = |map: u32| store.output(JOB, map, 0).unwrap().path().unwrap().to_owned();
+        for map in 0..3 {
+            let output = SegmentsWriter::on_disk(WriteSetting {
+                spill: SpillDirs::new(vec![folder.path().to_owned()]),
+                ..setting(map, 0)
+            });
+            let mut writer = output.unwrap();
+            for partition in [1, 2] {
+                writer.pair(partition, b"key", b"value").unwrap();
+            }
+            store.put_output(attempt(map, 0), Arc::new(writer.finish().unwrap()));
+            assert_eq!(store.fill_own(attempt(map, 0)), Some(vec![1, 2]));
+        }
+        assert_eq!(store.drop_unreadable(JOB, 1), []);
+
+        // A bit of the last value of partition 1 in one file, and another file cut to nothing.
+        let (flipped, cut) = (path(0), path(2));
+        let mut bytes = std::fs::read(&flipped).unwrap();
+        let at = bytes.windows(5).position(|window| window == b"value").unwrap();
+        bytes[at] ^= 1;
+        std::fs::write(&flipped, bytes).unwrap();
+        std::fs::File::options().write(true).open(&cut).unwrap().set_len(0).unwrap();
+
+        assert_eq!(store.drop_unreadable(JOB, 1), [(0, Some(flipped)), (2, Some(cut))]);
+        assert_eq!(store.fill_own(attempt(0, 0)), None, "its map has to run again");
+        assert_eq!(store.fill_own(attempt(1, 0)), Some(vec![]));
+        let two: Vec<u32> =
+            store.complete(JOB, 2).unwrap().iter().map(|held| u32::from(!held.data.is_empty())).collect();
+        assert_eq!(two, [1, 1, 1], "no partition loses a segment in silence");
     }
 }

@@ -59,6 +59,7 @@ impl Agent {
             memory: settings.memory,
             budget: budget.clone(),
             spill: spill.clone(),
+            store: store.clone(),
             pool: pool.clone(),
             runtime: tokio::runtime::Handle::current(),
             epoch,

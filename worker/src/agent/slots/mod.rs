@@ -22,7 +22,7 @@ use crate::http::{Endpoint, Pool, Secret};
 use crate::input::{FileStamp, Split};
 use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder, Part, SlotCounts};
 use crate::segment::{MapOutput, SpillDirs};
-use crate::shuffle::store::HeldSegment;
+use crate::shuffle::store::{HeldSegment, Store};
 use crate::task::{Parking, Progress, TaskSettings};
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::AttemptId;
@@ -171,6 +171,8 @@ pub struct SlotSetting {
     pub budget: Budget,
     /// Where runs go when it does not suffice.
     pub spill: SpillDirs,
+    /// Outputs and gathered segments of the worker.
+    pub store: Store,
     /// Connections to the submitter.
     pub pool: Pool,
     /// Drives them.

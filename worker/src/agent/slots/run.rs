@@ -98,7 +98,7 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             let segments = held.iter().map(|held| held.data.clone()).collect();
             let resume = assignment.resume.as_ref().map(|from| &from.state);
             let end = task::run_reduce_in_steps(plan, context, segments, output, resume)
-                .map_err(|failure| failed(&failure))?;
+                .map_err(|failure| in_engine(progress, || unread(assignment, setting, &failure)))?;
             match end {
                 ReduceEnd::HandedOver(state) => Ok(Done::HandedOver { state, built }),
                 ReduceEnd::Part(done) => {
@@ -108,6 +108,22 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             }
         }
     }
+}
+
+/// Why a reduce failed. What it could not read of this very worker's outputs is given up here, because nobody has
+/// verified it since it was written: the maps run again when the segments are asked for next.
+fn unread(assignment: &Assignment, setting: &SlotSetting, failure: &TaskFailure) -> Failed {
+    let mut failed = failed(failure);
+    if failed.class == FailureClass::Corrupt {
+        let task = assignment.attempt.task;
+        for (map, path) in setting.store.drop_unreadable(task.job, task.index) {
+            let place = path.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
+            tracing::error!(%task, map, place, "the output of a map is damaged where it is kept; the map runs again");
+            let remark = format!("the output of map {map} is damaged on this worker, in {place}");
+            failed.message = clean(&format!("{}; {remark}", failed.message));
+        }
+    }
+    failed
 }
 
 /// What is done with files before and after user code: a slow disk, or an `fsync` of many bytes, is no fault of it.
