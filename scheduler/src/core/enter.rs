@@ -41,13 +41,7 @@ impl Ledger {
             Event::AttemptHandedOver { attempt } => self.handed_over(*attempt, out),
             Event::AttemptReturned { attempt } => self.returned(*attempt, out),
             Event::Fetched { job, home, map, partitions } => {
-                let live = self.jobs.get_mut(job).filter(|_| map.task.job == *job && is_map(*map));
-                let workers = &mut self.workers;
-                match live.map(|job| job.fetched(*home, *map, partitions, workers)) {
-                    Some(Ok(true)) => drop(self.unseen.dirty.insert(*job)),
-                    None | Some(Ok(false)) => self.late(),
-                    Some(Err(cause)) => self.end(*job, Outcome::Failed { cause }, out),
-                }
+                self.fetched((*job, *map), *home, partitions, out);
             }
             Event::FetchFailed { job, home, map, class } => {
                 self.fetch_failed(*job, *home, *map, *class, out);
@@ -68,6 +62,7 @@ impl Ledger {
         self.last_job = Some(id);
         self.arrivals.add(self.now, spec.maps.len());
         let mut job = Job::new(id, spec, self.now);
+        job.workers.excluded.clone_from(self.routes.aside());
         let waits = (0..job.maps.len() as u32).try_for_each(|map| job.map_waits(map, &mut self.workers));
         let complete = job.complete();
         self.jobs.insert(id, job);
@@ -109,6 +104,11 @@ impl Ledger {
         if self.workers.count() == 0 {
             self.waits.deserted_at = self.now;
         }
+        if self.routes.aside().contains(&id) {
+            for job in self.jobs.values_mut() {
+                job.workers.excluded.remove(&id);
+            }
+        }
         // All leave the table before the first consequence is drawn, which may end a job.
         let gone: Vec<AttemptId> =
             worker.running.iter().chain(&worker.queued).chain(&worker.suspended).copied().collect();
@@ -146,6 +146,9 @@ impl Ledger {
                 self.end(concerned, Outcome::Failed { cause }, out);
             }
         }
+        if self.routes.lose(id) {
+            self.route_around(out);
+        }
     }
 
     /// A worker died in which these attempts ran, or the one that brought it down.
@@ -155,6 +158,28 @@ impl Ledger {
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.workers.deaths += 1;
             }
+        }
+    }
+
+    fn fetched(
+        &mut self,
+        (id, map): (JobId, AttemptId),
+        home: WorkerId,
+        partitions: &[u32],
+        out: &mut Vec<Command>,
+    ) {
+        let live = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
+        let Some(job) = live else { return self.late() };
+        let from = job.held_at(map);
+        match job.fetched(home, map, partitions, &mut self.workers) {
+            Ok(true) => {
+                self.unseen.dirty.insert(id);
+                if from.is_some_and(|from| self.routes.read(home, from, self.now)) {
+                    self.route_around(out);
+                }
+            }
+            Ok(false) => self.late(),
+            Err(cause) => self.end(id, Outcome::Failed { cause }, out),
         }
     }
 
@@ -168,6 +193,12 @@ impl Ledger {
     ) {
         let limits = (self.config.rereads_max, self.config.worker_failures());
         let job = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
+        let lacked = job.as_ref().filter(|job| job.home_lacks(home, map.task.index));
+        let from = lacked.and_then(|job| job.held_at(map)).filter(|&from| from != home);
+        // A disk that turned the bytes down was reached; damaged bytes came over some way too.
+        if let (Failure::Fetch, Some(from)) = (class, from) {
+            return self.route_failed(home, from, out);
+        }
         let workers = &mut self.workers;
         match job.and_then(|job| job.fetch_failed((home, map), class, limits, workers, out)) {
             None => self.late(),
@@ -291,8 +322,9 @@ impl Core {
             job.set_home(partition, home, &mut ledger.workers, out);
             new.insert(home);
         }
-        if let Err(cause) = job.supply(&new, &mut ledger.workers, out) {
-            ledger.end(id, Outcome::Failed { cause }, out);
+        match job.supply(&new, &mut ledger.workers, out) {
+            Err(cause) => ledger.end(id, Outcome::Failed { cause }, out),
+            Ok(()) => ledger.give_up_cut_off(id, out),
         }
     }
 }

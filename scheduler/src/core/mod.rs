@@ -22,7 +22,7 @@ use crate::command::Command;
 use crate::estimate::Estimator;
 use crate::event::Event;
 use crate::ids::{JobId, TaskKind};
-pub use crate::ledger::{AheadConfig, CoreConfig, MoveLimits, SuspendLimits};
+pub use crate::ledger::{AheadConfig, CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
 pub use crate::ledger::{
     AttemptSnapshot, AttemptTotals, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot,
 };
@@ -150,7 +150,7 @@ impl Core {
         for (lines, capacity) in self.ledger.lines.iter_mut().zip(capacity) {
             lines.pass(span, capacity);
         }
-        self.ledger.now = now;
+        let before = std::mem::replace(&mut self.ledger.now, now);
         // Another fact may overtake the tick, and its plan replace the wake: then this call is the tick.
         let mut ticked = self.wake.take_if(|wake| *wake <= now).is_some();
         for event in events {
@@ -158,6 +158,7 @@ impl Core {
             self.ledger.enter(event, commands);
         }
         self.ledger.end_backoff(commands);
+        self.ledger.try_routes(before, commands);
         self.settle(commands);
         self.observe(ticked);
         let taken = self.take_back(commands);
@@ -196,12 +197,13 @@ impl Core {
         wish
     }
 
-    /// One standing wake: the earliest of these wishes, the end of a pause, and the end of the grace without
-    /// workers, of any or of those that maps are pinned to.
+    /// One standing wake: the earliest of these wishes, the end of a pause, the end of the grace without
+    /// workers, of any or of those that maps are pinned to, and the next try of a way that is cut.
     fn ask_for_wake(&mut self, wishes: [Option<Time>; 5], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);
-        let wishes = wishes.into_iter().chain([pause, self.ledger.grace_ends(), self.ledger.orphans_end()]);
+        let (grace, orphans) = (self.ledger.grace_ends(), self.ledger.orphans_end());
+        let wishes = wishes.into_iter().chain([pause, grace, orphans, self.ledger.routes.next_try(now)]);
         let Some(time) = wishes.flatten().filter(|&time| now < time).min() else { return };
         if self.wake != Some(time) {
             self.wake = Some(time);

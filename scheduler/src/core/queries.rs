@@ -108,6 +108,11 @@ impl Core {
         self.ledger.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.ledger))
     }
 
+    /// Live workers that get nothing new, because others and they do not reach each other, by id.
+    pub fn set_aside(&self) -> impl Iterator<Item = WorkerId> {
+        self.ledger.routes.aside().iter().copied()
+    }
+
     /// The attempts that hold a slot, are queued behind one, or are suspended, by id.
     pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, AttemptSnapshot)> {
         self.ledger.attempts.iter().map(|(&id, attempt)| (id, AttemptSnapshot::of(attempt)))

@@ -38,8 +38,9 @@ impl Core {
         for (id, homes) in new {
             ledger.unseen.dirty.insert(id);
             let job = ledger.jobs.get_mut(&id).expect("it was live a moment ago");
-            if let Err(cause) = job.supply(&homes, &mut ledger.workers, commands) {
-                ledger.end(id, Outcome::Failed { cause }, commands);
+            match job.supply(&homes, &mut ledger.workers, commands) {
+                Err(cause) => ledger.end(id, Outcome::Failed { cause }, commands),
+                Ok(()) => ledger.give_up_cut_off(id, commands),
             }
         }
         None

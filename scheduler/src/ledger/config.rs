@@ -43,6 +43,9 @@ pub struct CoreConfig {
     /// When ready reduces move to another home.
     #[serde(flatten)]
     pub moving: MoveLimits,
+    /// What follows when workers do not reach each other.
+    #[serde(flatten)]
+    pub routes: RouteLimits,
 }
 
 impl Default for CoreConfig {
@@ -62,6 +65,7 @@ impl Default for CoreConfig {
             network: None,
             suspending: SuspendLimits::default(),
             moving: MoveLimits::default(),
+            routes: RouteLimits::default(),
         }
     }
 }
@@ -110,5 +114,22 @@ pub struct MoveLimits {
 impl Default for MoveLimits {
     fn default() -> Self {
         Self { move_after: Span::milliseconds(200), move_bytes_max: Bytes(32 << 20) }
+    }
+}
+
+/// Limits of ways between workers that are cut.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct RouteLimits {
+    /// How long a way over which a home could not read counts as cut before it is tried again; 30 s, a few times what it
+    /// takes to find out. Twice as long each further time.
+    pub cut_for: Span,
+    /// The longest such time; 10 min.
+    pub cut_for_max: Span,
+}
+
+impl Default for RouteLimits {
+    fn default() -> Self {
+        Self { cut_for: Span::whole_seconds(30), cut_for_max: Span::whole_seconds(600) }
     }
 }

@@ -95,6 +95,8 @@ impl Ledger {
         }
         if job.complete() {
             self.end(attempt.task.job, Outcome::Succeeded, out);
+        } else if kind == TaskKind::Map {
+            self.give_up_cut_off(attempt.task.job, out);
         }
     }
 

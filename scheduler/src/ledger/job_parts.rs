@@ -7,7 +7,6 @@ use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::ahead::Pace;
 use crate::ledger::queue::Bound;
-use crate::ledger::routes::Routes;
 use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
 use crate::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,8 +183,6 @@ pub(crate) struct MapOutputs {
     pub(crate) kept: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Maps whose output is empty: all homes have it, also those to come.
     pub(crate) empty: Bits,
-    /// Who could read from whom.
-    pub(crate) routes: Routes,
 }
 
 /// What workers did for a job, and to it.

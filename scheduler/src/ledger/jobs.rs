@@ -245,7 +245,6 @@ impl Job {
     ) -> Result<(), Cause> {
         let worker = lost.id;
         self.workers.failures.remove(&worker);
-        self.outputs.routes.lose(worker);
         self.workers.excluded.remove(&worker);
         self.workers.informed.remove(&worker);
         self.reduce_queue.ready.lose(lost);

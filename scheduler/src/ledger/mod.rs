@@ -27,7 +27,7 @@ pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
 pub use audit::Violation;
-pub use config::{CoreConfig, MoveLimits, SuspendLimits};
+pub use config::{CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
 pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
 pub(crate) use queue::{Bound, places};
@@ -43,6 +43,7 @@ use crate::units::Time;
 use ahead::Ahead;
 use attempts::Attempt;
 use lines::LineCredits;
+use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::{SlotHold, Suspensions};
 
@@ -71,6 +72,8 @@ pub(crate) struct Ledger {
     pub(crate) late: u64,
     /// How fast maps arrive.
     pub(crate) arrivals: ArrivalRate,
+    /// Which workers reach each other.
+    pub(crate) routes: Routes,
 }
 
 /// What the policy has not seen yet.
@@ -166,6 +169,7 @@ impl Ledger {
             unseen: Unseen::default(),
             late: 0,
             arrivals: ArrivalRate::default(),
+            routes: Routes::default(),
         }
     }
 

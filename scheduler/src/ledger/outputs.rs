@@ -167,12 +167,6 @@ impl Job {
             }
         }
         let task = &self.maps[index as usize];
-        if let MapState::Done { output: Some(from) } = task.state
-            && news
-            && map.epoch + 1 == task.tries.launched
-        {
-            self.outputs.routes.read(home, from);
-        }
         if news && task.lacking == 0 && task.state == MapState::Waiting {
             // It waited to be made again for those who just got it from the old output after all.
             self.leave_line(index, workers);
@@ -181,9 +175,8 @@ impl Job {
         Ok(news)
     }
 
-    /// A home could not read an output. Where others can, and the home can read nowhere, that is the home's fault, as
-    /// its own disk is. `None` when the news is too old to matter; else whether the home is
-    /// to blame, or the output was given up.
+    /// A home could not read an output, to which it has a way. That is the output's fault, unless it is the home's own
+    /// disk. `None` when the news is too old to matter.
     pub(crate) fn fetch_failed(
         &mut self,
         (home, map): (WorkerId, AttemptId),
@@ -194,9 +187,7 @@ impl Job {
     ) -> Option<Result<(), Cause>> {
         let index = map.task.index;
         let from = self.held_at(map).filter(|_| self.home_lacks(home, index))?;
-        // A disk that turned the bytes down was reached; damaged bytes came over some way too.
-        let home_is_cut_off = class == Failure::Fetch && self.outputs.routes.fails(home, from);
-        if class == Failure::Worker || home_is_cut_off {
+        if class == Failure::Worker {
             let blame = self.worker_failed(home, map.task, worker_failures, workers, out);
             if blame.is_ok() && self.home_lacks(home, index) {
                 out.push(Command::Announce { job: self.id, map, from, to: home });

@@ -1,73 +1,220 @@
-//! Which worker has read from which others in a job, and which it could not read from: distinguishes a home that has
-//! no way to others from outputs that nobody can read.
+//! Ways between workers, by what fetches tell: which of them are cut, and whom to set aside so that all others reach
+//! one another.
+//!
+//! A way is cut when a home has given up reading over it, though the master hears from both of its ends. Workers that are
+//! set aside get nothing new, and what homes lack behind a cut way is made again, all at once. So one cut costs one
+//! worker, whether it is a way between two, a worker that reaches nobody, or one that nobody reaches.
+//!
+//! Invariant: of the ends of a cut way one at least is set aside.
 
-use crate::ids::WorkerId;
+use crate::command::{Cause, Command, Outcome};
+use crate::ids::{JobId, TaskId, WorkerId};
+use crate::ledger::config::RouteLimits;
+use crate::ledger::jobs::Job;
+use crate::ledger::{Ledger, Workers};
+use crate::units::{Span, Time};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of the ways between workers, by who reads. No worker stands under itself.
-#[derive(Debug, Default)]
-pub(crate) struct Routes {
-    /// Where each home has read from.
-    good: BTreeMap<WorkerId, BTreeSet<WorkerId>>,
-    /// Where it could not, and has not since.
-    bad: BTreeMap<WorkerId, BTreeSet<WorkerId>>,
-    /// How many homes have read from each.
-    readers: BTreeMap<WorkerId, u32>,
+/// A worker that has exchanged segments with another in this time is no stranger to all: of two ends of a cut way, the
+/// one that has not is set aside.
+const CONTACT_MEMORY: Span = Span::whole_seconds(2);
+
+/// A way that was cut once.
+#[derive(Debug)]
+struct Cut {
+    /// How long it counts as cut; then it may be tried again.
+    until: Time,
+    /// How often it was found cut, and not read over since.
+    times: u32,
 }
 
-/// Sources that a home cannot read, though others do, before the fault is taken to be the home's.
-const UNREAD_SOURCES_MAX: usize = 2;
+/// What is known of the ways between workers. No worker has a way to itself.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    /// By home and source.
+    cuts: BTreeMap<(WorkerId, WorkerId), Cut>,
+    /// When each worker has last read from another, or was read from.
+    contacts: BTreeMap<WorkerId, Time>,
+    /// Live workers that get nothing new.
+    aside: BTreeSet<WorkerId>,
+}
 
 impl Routes {
-    /// A home has read from a source.
-    pub(crate) fn read(&mut self, home: WorkerId, from: WorkerId) {
-        if home == from || self.good.get(&home).is_some_and(|good| good.contains(&from)) {
-            return;
-        }
-        self.good.entry(home).or_default().insert(from);
-        *self.readers.entry(from).or_default() += 1;
-        if let Some(bad) = self.bad.get_mut(&home) {
-            bad.remove(&from);
-        }
-    }
-
-    /// A home could not read from a source after several tries. Says whether the home is to blame: others have read
-    /// there, no other that can read at all has failed there, and this one has either read nothing from anybody or
-    /// fails at one source after the other.
-    pub(crate) fn fails(&mut self, home: WorkerId, from: WorkerId) -> bool {
+    /// A home has read from a source. Says whether the way there had counted as cut.
+    pub(crate) fn read(&mut self, home: WorkerId, from: WorkerId, now: Time) -> bool {
         if home == from {
             return false;
         }
-        let had_read = self.good.get_mut(&home).is_some_and(|good| good.remove(&from));
-        if had_read && let Some(readers) = self.readers.get_mut(&from) {
-            *readers -= 1;
-        }
-        let bad = self.bad.entry(home).or_default();
-        bad.insert(from);
-        let unread = bad.len();
-        let can_read = |home: &WorkerId| self.good.get(home).is_some_and(|good| !good.is_empty());
-        let read_by_others = self.readers.get(&from).is_some_and(|&readers| 0 < readers);
-        let fails_others =
-            self.bad.iter().any(|(other, bad)| *other != home && bad.contains(&from) && can_read(other));
-        read_by_others && !fails_others && (!can_read(&home) || UNREAD_SOURCES_MAX <= unread)
+        self.contacts.insert(home, now);
+        self.contacts.insert(from, now);
+        self.cuts.remove(&(home, from)).is_some()
     }
 
-    /// A worker is gone.
-    pub(crate) fn lose(&mut self, worker: WorkerId) {
-        for from in self.good.remove(&worker).unwrap_or_default() {
-            if let Some(readers) = self.readers.get_mut(&from) {
-                *readers -= 1;
+    /// A home could not read from a source after several tries.
+    pub(crate) fn fails(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) {
+        assert!(home != from, "{home} has no way to itself");
+        let cut = self.cuts.entry((home, from)).or_insert(Cut { until: now, times: 0 });
+        if cut.until <= now {
+            // Twenty doublings are more than any limit.
+            let span = Span(limits.cut_for.0.saturating_mul(1 << cut.times.min(20)));
+            cut.until = now + span.min(limits.cut_for_max);
+            cut.times += 1;
+        }
+    }
+
+    /// A worker is gone. Says whether ways to or from it were known as cut.
+    pub(crate) fn lose(&mut self, worker: WorkerId) -> bool {
+        let before = self.cuts.len();
+        self.cuts.retain(|&(home, from), _| home != worker && from != worker);
+        self.contacts.remove(&worker);
+        self.cuts.len() < before
+    }
+
+    /// Ways that are cut now, by home and source.
+    pub(crate) fn cut(&self, now: Time) -> impl Iterator<Item = (WorkerId, WorkerId)> {
+        self.cuts.iter().filter(move |(_, cut)| now < cut.until).map(|(&way, _)| way)
+    }
+
+    /// When the first of them may be tried again.
+    pub(crate) fn next_try(&self, now: Time) -> Option<Time> {
+        self.cuts.values().map(|cut| cut.until).filter(|&until| now < until).min()
+    }
+
+    /// Live workers that get nothing new.
+    pub(crate) fn aside(&self) -> &BTreeSet<WorkerId> {
+        &self.aside
+    }
+
+    /// Whom to set aside, so that no way between two others is cut: first those with most cut ways, of these one that
+    /// has been in contact with nobody, then the one with the least to lose. Looks at cut ways alone.
+    fn choose(&self, now: Time, loss: impl Fn(WorkerId) -> u64) -> BTreeSet<WorkerId> {
+        let mut pairs: BTreeSet<(WorkerId, WorkerId)> =
+            self.cut(now).map(|(home, from)| (home.min(from), home.max(from))).collect();
+        let lonely = |worker: WorkerId| {
+            let contact = self.contacts.get(&worker);
+            contact.is_none_or(|&contact| CONTACT_MEMORY <= now.since(contact))
+        };
+        let mut aside = BTreeSet::new();
+        loop {
+            let mut ways: BTreeMap<WorkerId, usize> = BTreeMap::new();
+            for &(one, other) in &pairs {
+                *ways.entry(one).or_default() += 1;
+                *ways.entry(other).or_default() += 1;
+            }
+            let rank = |(&worker, &ways): (&WorkerId, &usize)| {
+                (ways, lonely(worker), Reverse(loss(worker)), worker)
+            };
+            let Some((.., worst)) = ways.iter().map(rank).max() else { return aside };
+            pairs.retain(|&(one, other)| one != worst && other != worst);
+            aside.insert(worst);
+        }
+    }
+}
+
+impl Ledger {
+    /// A home could not read from another worker.
+    pub(crate) fn route_failed(&mut self, home: WorkerId, from: WorkerId, out: &mut Vec<Command>) {
+        self.routes.fails(home, from, self.now, &self.config.routes);
+        self.route_around(out);
+    }
+
+    /// The time has come to try ways that were cut.
+    pub(crate) fn try_routes(&mut self, before: Time, out: &mut Vec<Command>) {
+        if self.routes.next_try(before).is_some_and(|due| due <= self.now) {
+            self.route_around(out);
+        }
+    }
+
+    /// Other ways are cut than before: sets workers aside, takes others back, and makes again what cannot be read.
+    pub(crate) fn route_around(&mut self, out: &mut Vec<Command>) {
+        let aside = self.routes.choose(self.now, |worker| self.outputs_kept(worker));
+        if self.routes.aside != aside {
+            self.routes.aside = aside;
+            let tolerated = self.config.worker_failures_tolerated;
+            for (&id, job) in &mut self.jobs {
+                if job.exclude(&self.routes.aside, tolerated, &mut self.workers, out) {
+                    self.unseen.dirty.insert(id);
+                }
             }
         }
-        self.bad.remove(&worker);
-        if self.readers.remove(&worker).is_some_and(|readers| 0 < readers) {
-            self.good.values_mut().for_each(|good| {
-                good.remove(&worker);
-            });
+        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
+            self.give_up_cut_off(id, out);
         }
-        self.bad.values_mut().for_each(|bad| {
-            bad.remove(&worker);
-        });
+    }
+
+    /// What homes of a job lack behind ways that are cut is made again.
+    pub(crate) fn give_up_cut_off(&mut self, id: JobId, out: &mut Vec<Command>) {
+        let rereads_max = self.config.rereads_max;
+        let cuts: Vec<_> = self.routes.cut(self.now).collect();
+        for (home, from) in cuts {
+            let Some(job) = self.jobs.get_mut(&id) else { return };
+            match job.lose_behind(home, from, rereads_max, &mut self.workers, out) {
+                Ok(false) => {}
+                Ok(true) => drop(self.unseen.dirty.insert(id)),
+                Err(cause) => self.end(id, Outcome::Failed { cause }, out),
+            }
+        }
+    }
+
+    /// Outputs of live jobs that a worker keeps.
+    fn outputs_kept(&self, worker: WorkerId) -> u64 {
+        let jobs = self.workers.get(worker).map(|worker| &worker.marks.jobs).into_iter().flatten();
+        let kept = jobs.filter_map(|job| self.jobs.get(job)?.outputs.kept.get(&worker));
+        kept.map(|maps| maps.len() as u64).sum()
+    }
+}
+
+impl Job {
+    /// Gives nothing more to workers that are set aside or have failed it too often, and takes others back. Says whether
+    /// that changes anything.
+    fn exclude(
+        &mut self,
+        aside: &BTreeSet<WorkerId>,
+        tolerated: u32,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> bool {
+        let failed = self.workers.failures.iter().filter(|&(_, &failures)| tolerated <= failures);
+        let excluded: BTreeSet<WorkerId> =
+            failed.map(|(worker, _)| worker).chain(aside).copied().filter(|&id| workers.is_live(id)).collect();
+        let changes = self.workers.excluded != excluded;
+        if changes {
+            self.workers.excluded = excluded;
+            self.leave_excluded(workers, out);
+        }
+        changes
+    }
+
+    /// Makes again what this home lacks of what that worker keeps. Says whether there was any.
+    ///
+    /// # Errors
+    /// The job cannot go on: a map was made again too often, or cannot run again.
+    fn lose_behind(
+        &mut self,
+        home: WorkerId,
+        from: WorkerId,
+        rereads_max: u32,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<bool, Cause> {
+        let Some(kept) = self.outputs.kept.get(&from).filter(|_| self.homes.at.contains_key(&home)) else {
+            return Ok(false);
+        };
+        let lacked: Vec<u32> = kept.iter().copied().filter(|&map| self.home_lacks(home, map)).collect();
+        let stays = self.may_use(from, workers);
+        for &map in &lacked {
+            let task = &mut self.maps[map as usize];
+            task.unreadable += 1;
+            if stays {
+                task.tries.avoid(from);
+            }
+            if rereads_max < task.unreadable {
+                return Err(Cause::OutputUnreadable { task: TaskId::map(self.id, map) });
+            }
+            self.lose_output(map, workers, out)?;
+        }
+        Ok(!lacked.is_empty())
     }
 }
 
@@ -77,44 +224,91 @@ mod tests {
 
     const W: [WorkerId; 5] = [WorkerId(0), WorkerId(1), WorkerId(2), WorkerId(3), WorkerId(4)];
 
-    #[test]
-    fn an_output_that_nobody_has_read_is_to_blame() {
-        let mut routes = Routes::default();
-        assert!(!routes.fails(W[1], W[2]));
-        assert!(!routes.fails(W[3], W[2]));
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::whole_seconds(seconds)
     }
 
-    #[test]
-    fn a_home_that_reads_nothing_is_to_blame_where_others_have_read() {
-        let mut routes = Routes::default();
-        routes.read(W[3], W[2]);
-        assert!(routes.fails(W[1], W[2]));
-        assert!(routes.fails(W[1], W[2]), "again");
-        assert!(routes.fails(W[4], W[2]), "another without a way out changes nothing");
+    fn aside(routes: &Routes, now: Time) -> Vec<WorkerId> {
+        routes.choose(now, |_| 0).into_iter().collect()
     }
 
-    #[test]
-    fn a_source_is_to_blame_when_one_fails_there_that_reads_elsewhere() {
-        let mut routes = Routes::default();
-        routes.read(W[3], W[2]);
-        routes.read(W[3], W[4]);
-        routes.read(W[0], W[2]);
-        assert!(!routes.fails(W[3], W[2]), "it reads well from another");
-        assert!(!routes.fails(W[1], W[2]), "a good reader has failed there too");
-    }
-
-    #[test]
-    fn a_home_that_loses_its_way_out_is_to_blame_from_the_second_source_on() {
-        let mut routes = Routes::default();
-        for from in [W[2], W[3]] {
-            routes.read(W[0], from);
-            routes.read(W[1], from);
+    fn fail(routes: &mut Routes, ways: &[(usize, usize)], now: Time) {
+        for &(home, from) in ways {
+            routes.fails(W[home], W[from], now, &RouteLimits::default());
         }
-        assert!(!routes.fails(W[1], W[2]));
-        assert!(routes.fails(W[1], W[3]));
-        routes.read(W[1], W[2]);
-        routes.lose(W[3]);
-        routes.read(W[1], W[4]);
-        assert!(!routes.fails(W[1], W[2]), "what is lost does not count");
+    }
+
+    #[test]
+    fn of_two_that_do_not_reach_each_other_the_one_with_less_to_lose_is_set_aside() {
+        let mut routes = Routes::default();
+        fail(&mut routes, &[(1, 3), (3, 1)], at(10));
+        let loss = |worker| if worker == W[3] { 5 } else { 2 };
+        assert_eq!(routes.choose(at(10), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
+    }
+
+    #[test]
+    fn of_two_the_one_that_is_in_contact_with_a_third_stays() {
+        let mut routes = Routes::default();
+        routes.read(W[1], W[2], at(5));
+        routes.read(W[3], W[2], at(10));
+        fail(&mut routes, &[(3, 1)], at(11));
+        let loss = |worker| if worker == W[1] { 5 } else { 2 };
+        assert_eq!(routes.choose(at(11), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
+    }
+
+    #[test]
+    fn a_worker_that_reaches_nobody_is_set_aside_alone() {
+        let mut routes = Routes::default();
+        fail(&mut routes, &[(2, 0), (2, 1), (2, 3)], at(10));
+        assert_eq!(aside(&routes, at(10)), [W[2]]);
+    }
+
+    #[test]
+    fn a_worker_that_nobody_reaches_is_set_aside_alone() {
+        let mut routes = Routes::default();
+        fail(&mut routes, &[(0, 2), (1, 2), (3, 2)], at(10));
+        assert_eq!(aside(&routes, at(10)), [W[2]]);
+    }
+
+    #[test]
+    fn one_worker_is_left_where_nobody_reaches_anybody() {
+        let mut routes = Routes::default();
+        let all: Vec<_> = (0..5).flat_map(|home| (0..5).map(move |from| (home, from))).collect();
+        fail(&mut routes, &all.into_iter().filter(|(home, from)| home != from).collect::<Vec<_>>(), at(10));
+        assert_eq!(aside(&routes, at(10)).len(), 4);
+    }
+
+    #[test]
+    fn a_cut_way_is_tried_again_after_twice_as_long_each_time() {
+        let limits = RouteLimits::default();
+        let (mut routes, mut now) = (Routes::default(), at(10));
+        for times in 0..3 {
+            fail(&mut routes, &[(1, 2)], now);
+            let due = routes.next_try(now).unwrap();
+            assert_eq!(due.since(now), Span(limits.cut_for.0 << times));
+            fail(&mut routes, &[(1, 2)], now + Span(1));
+            assert_eq!(routes.next_try(now), Some(due), "old news");
+            assert_eq!(aside(&routes, now), [W[2]]);
+            now = due;
+            assert_eq!(aside(&routes, now), []);
+        }
+    }
+
+    #[test]
+    fn a_way_that_was_read_over_is_not_cut() {
+        let mut routes = Routes::default();
+        fail(&mut routes, &[(1, 2)], at(10));
+        assert!(!routes.read(W[2], W[1], at(11)), "the other direction");
+        assert_eq!(aside(&routes, at(11)), [W[2]]);
+        assert!(routes.read(W[1], W[2], at(11)));
+        assert_eq!(aside(&routes, at(11)), []);
+    }
+
+    #[test]
+    fn ways_of_a_lost_worker_are_forgotten() {
+        let mut routes = Routes::default();
+        fail(&mut routes, &[(1, 2)], at(10));
+        assert!(routes.lose(W[2]));
+        assert_eq!((aside(&routes, at(10)), routes.next_try(at(10))), (vec![], None));
     }
 }

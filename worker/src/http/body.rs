@@ -204,7 +204,7 @@ where
 {
     /// A body of which `window` is the longest silence, and the time over which its rate is taken.
     pub fn new(body: B, window: Duration) -> Self {
-        Self { body, rate: LeastRate::new(window) }
+        Self { body, rate: LeastRate::new(window, true) }
     }
 
     /// The next piece; `None` at the end.

@@ -15,6 +15,8 @@ use super::lived::{STEP, step};
 #[derive(Debug)]
 pub(super) struct LeastRate {
     window: Duration,
+    /// Whether bytes must come at that rate; else only silence counts.
+    steady: bool,
     /// Time in this window in which the peer was waited for, and bytes that came or went.
     waited: Duration,
     bytes: u64,
@@ -25,23 +27,34 @@ pub(super) struct LeastRate {
 pub(super) struct TooSlow;
 
 impl LeastRate {
-    pub(super) fn new(window: Duration) -> Self {
-        Self { window, waited: Duration::ZERO, bytes: 0 }
+    pub(super) fn new(window: Duration, steady: bool) -> Self {
+        Self { window, steady, waited: Duration::ZERO, bytes: 0 }
+    }
+
+    /// Bytes that have to come in a window.
+    fn enough(&self) -> u64 {
+        (RATE_BYTES_MIN as f64 * self.window.as_secs_f64()) as u64
+    }
+
+    /// How long the next bytes may take: to the end of the window, where too few have come in it so far.
+    fn patience(&self) -> Duration {
+        let slow = self.steady && self.bytes < self.enough();
+        if slow { self.window.saturating_sub(self.waited) } else { self.window }
     }
 
     /// What `next` gives, if it comes in time. The bytes in it are to be counted with [`LeastRate::count`].
     pub(super) async fn wait<T>(&mut self, next: impl Future<Output = T>) -> Result<T, TooSlow> {
         tokio::pin!(next);
         let begun = Instant::now();
-        let mut lived = Duration::ZERO;
-        while lived < self.window {
+        let (patience, mut lived) = (self.patience(), Duration::ZERO);
+        while lived < patience {
             tokio::select! {
                 biased;
                 done = next.as_mut() => {
                     self.waited += lived + begun.elapsed().saturating_sub(lived).min(STEP);
                     return Ok(done);
                 }
-                step = step(self.window - lived) => lived += step,
+                step = step(patience - lived) => lived += step,
             }
         }
         Err(TooSlow)
@@ -58,10 +71,9 @@ impl LeastRate {
         if self.waited < self.window {
             return Ok(());
         }
-        let enough = (RATE_BYTES_MIN as f64 * self.window.as_secs_f64()) as u64;
         let came = std::mem::take(&mut self.bytes);
         self.waited = Duration::ZERO;
-        if came < enough { Err(TooSlow) } else { Ok(()) }
+        if self.steady && came < self.enough() { Err(TooSlow) } else { Ok(()) }
     }
 }
 
@@ -72,7 +84,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rate_counts_only_time_in_which_the_peer_was_waited_for() {
         let second = Duration::from_secs(1);
-        let mut rate = LeastRate::new(10 * second);
+        let mut rate = LeastRate::new(10 * second, true);
         // Slow because of us: what comes is there at once.
         for _ in 0..100 {
             tokio::time::sleep(5 * second).await;
@@ -94,5 +106,20 @@ mod tests {
             rate.count(RATE_BYTES_MIN).unwrap();
         }
         assert!(rate.wait(std::future::pending::<()>()).await.is_err(), "silence");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_drips_is_given_up_at_the_end_of_the_window_and_not_with_its_next_drop() {
+        let second = Duration::from_secs(1);
+        let (mut rate, begun) = (LeastRate::new(2 * second, true), Instant::now());
+        rate.wait(tokio::time::sleep(second)).await.unwrap();
+        rate.count(1).unwrap();
+        assert!(rate.wait(tokio::time::sleep(20 * second)).await.is_err());
+        assert_eq!(begun.elapsed(), 2 * second);
+        let mut patient = LeastRate::new(2 * second, false);
+        for _ in 0..9 {
+            patient.wait(tokio::time::sleep(second)).await.unwrap();
+            patient.count(1).unwrap();
+        }
     }
 }

@@ -59,6 +59,20 @@ impl Network {
         sandbox.program(Path::new("ip"), shell.iter().chain(arguments))
     }
 
+    /// From now on nothing of what this host sends to that one arrives, and nobody is told: it goes to a card that
+    /// nobody has.
+    pub fn cut(&self, from: u8, to: u8) {
+        let address = self.address(to).to_string();
+        let nobody = ["lladdr", "02:00:00:00:00:ee", "nud", "permanent", "dev", "eth0"];
+        ip(&[&["-n", &self.namespace(from), "neigh", "replace", &address], &nobody[..]].concat());
+    }
+
+    /// From now on what this host sends to that one arrives again.
+    pub fn mend(&self, from: u8, to: u8) {
+        let address = self.address(to).to_string();
+        ip(&["-n", &self.namespace(from), "neigh", "del", &address, "dev", "eth0"]);
+    }
+
     /// Does something as a process on that host would, as far as sockets are concerned.
     pub fn on<T: Send>(&self, host: u8, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/run/netns/{}", self.namespace(host))).unwrap();

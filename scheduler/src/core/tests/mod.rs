@@ -12,6 +12,7 @@ mod outputs;
 mod placing;
 mod pools;
 mod random_history;
+mod routes;
 mod sharing;
 mod sizes;
 mod suspending;

@@ -136,6 +136,9 @@ impl Agent {
                 _ if descriptors::caused(&error) => {
                     self.fetching.plan.lacked_means(fetch.id, map, Time(self.now_ns()))
                 }
+                FetchError::Request { .. } => {
+                    self.fetching.plan.unreachable(fetch.id, map, Time(self.now_ns()))
+                }
                 _ => self.fetching.plan.failed(fetch.id, map, Time(self.now_ns())),
             };
             if retry == Retry::GiveUp {

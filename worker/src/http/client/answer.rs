@@ -16,7 +16,6 @@ pub struct Answer {
     pub(super) body: Incoming,
     pub(super) peer: String,
     pub(super) stall: Duration,
-    pub(super) steady: bool,
     pub(super) rate: LeastRate,
     /// Where the connection goes once the body has been read.
     pub(super) home: Option<Home>,
@@ -62,7 +61,7 @@ impl Answer {
                 Some(Ok(frame)) => {
                     // Anything but data is a trailer, and we send none.
                     if let Ok(data) = frame.into_data() {
-                        if self.rate.count(data.len() as u64).is_err() && self.steady {
+                        if self.rate.count(data.len() as u64).is_err() {
                             return Err(self.too_slow());
                         }
                         self.go_home_at_end();

@@ -235,6 +235,6 @@ impl Connection {
 
     pub(super) fn answer(&self, body: Incoming) -> Answer {
         let Timeouts { stall, steady, .. } = self.timeouts;
-        Answer { body, peer: self.peer.clone(), stall, steady, rate: LeastRate::new(stall), home: None }
+        Answer { body, peer: self.peer.clone(), stall, rate: LeastRate::new(stall, steady), home: None }
     }
 }

@@ -18,15 +18,26 @@ use super::{
 use crate::budget::Budget;
 use crate::codec;
 use crate::http;
-use crate::http::{Pool, Secret};
+use crate::http::{Pool, Secret, Timeouts};
 use crate::segment::SpillDirs;
 use bytes::Bytes;
 use gristmill_scheduler::ids::AttemptId;
 use hyper::Method;
 use reader::{AnswerReadError, AnswerReader};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use error::{FetchError, RequestError};
+
+/// How long a fetch waits for a connection, for the head of its answer, and for the next bytes, which must come at the
+/// least rate of [`RATE_BYTES_MIN`](crate::http::limits::RATE_BYTES_MIN). Short, because two fetches that fail one after
+/// the other tell that the way is cut, and that should be known within 5 s; outputs can be had elsewhere.
+pub(crate) const FETCH_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The time limits of fetches.
+pub(crate) fn timeouts() -> Timeouts {
+    Timeouts { connect: FETCH_PATIENCE, head: FETCH_PATIENCE, stall: FETCH_PATIENCE, steady: true }
+}
 
 /// What became of one map of a request.
 #[derive(Debug)]

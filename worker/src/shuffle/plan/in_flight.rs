@@ -2,6 +2,7 @@
 
 use crate::shuffle::lanes::{Lanes, Tier};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Requests in flight, those less urgent than the next one included, are so many times those as urgent as it.
@@ -18,6 +19,9 @@ pub(super) struct InFlight {
     pub(super) expected: f64,
     /// Bytes that have come.
     pub(super) bytes: u64,
+    pub(super) sent: Time,
+    /// The source could not be reached with it, or broke off.
+    pub(super) broke: bool,
 }
 
 /// Where requests in flight go, for which job, and how urgent they are by the order of now.

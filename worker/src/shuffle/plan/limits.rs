@@ -27,13 +27,18 @@ pub struct FetchLimits {
     pub pause: Span,
     /// Longest pause.
     pub pause_max: Span,
+    /// Requests to one source, each sent after the one before had failed, after which the way to it counts as cut if they
+    /// have taken `route_patience`: all that waits there is then reported as not to be had, however often it was tried.
+    pub route_failures_max: u32,
+    /// The least time for that. Failures that come faster are counted for each output, with its pauses.
+    pub route_patience: Span,
     /// For so long this worker may lack the means to ask before its tries count.
     pub shortage_max: Span,
 }
 
 impl Default for FetchLimits {
     /// 8 requests in all, 2 for each source, 16 maps or 4 MiB in each; 4 tries with pauses of 0.1, 0.2 and 0.4 s,
-    /// which do not count for the first 10 s of a shortage.
+    /// which do not count for the first 10 s of a shortage; 2 failures of a second or more for a way that is cut.
     fn default() -> Self {
         Self {
             requests_max: 8,
@@ -44,6 +49,8 @@ impl Default for FetchLimits {
             tries_max: 4,
             pause: Span::milliseconds(100),
             pause_max: Span::whole_seconds(5),
+            route_failures_max: 2,
+            route_patience: Span::whole_seconds(1),
             shortage_max: Span::whole_seconds(10),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! It serves jobs strictly by the master's standing order (`lanes`), bounds requests in flight (in all and for each
 //! source), puts several maps of a job into one request, retries with growing pauses and gives up after a number of
-//! tries. Time is an argument, requests are return values.
+//! tries, or with the whole source when requests to it fail one after the other. Time is an argument, requests are return
+//! values.
 //!
 //! No step costs more for the outputs that wait, but [`FetchPlan::retract`] and [`FetchPlan::forget`]; it grows with
 //! the number of jobs.
@@ -64,6 +65,17 @@ struct FetchSource {
     /// Outputs that pause, with the number of tries so far.
     paused: BTreeMap<AttemptId, (Time, u32)>,
     requests: usize,
+    route: Route,
+}
+
+/// How the way to a source does: failures of requests, since the last that brought all it was sent for.
+#[derive(Debug, Default)]
+struct Route {
+    failures: u32,
+    /// When the first of the requests that failed was sent.
+    since: Time,
+    /// Requests with smaller numbers were sent before the last failure was known, and say nothing new.
+    news_from: u64,
 }
 
 impl FetchSource {
@@ -146,6 +158,7 @@ impl FetchPlan {
             ready: BTreeMap::new(),
             paused: BTreeMap::new(),
             requests: 0,
+            route: Route::default(),
         });
         if !source.holds(map) {
             self.make_ready(from, map, 0);
@@ -235,11 +248,11 @@ impl FetchPlan {
         };
         let job = self.lanes.next(before, |job, tier, most| source(job, tier, most).is_some())?;
         let from = source(job, self.lanes.tier(job), None)?;
-        Some(self.request(job, from))
+        Some(self.request(job, from, now))
     }
 
     /// Sends for outputs of this job at this source, which has some.
-    fn request(&mut self, job: JobId, from: WorkerId) -> Fetch {
+    fn request(&mut self, job: JobId, from: WorkerId, now: Time) -> Fetch {
         let most = self.maps_wanted(job);
         let source = self.sources.get_mut(&from).expect("jobs name only sources that are there");
         let line =
@@ -264,7 +277,9 @@ impl FetchPlan {
         self.next_id += 1;
         self.request_of.extend(maps.keys().map(|map| ((*map, from), id)));
         let fetch = Fetch { id, from, endpoint, job, maps: maps.keys().copied().collect() };
-        self.in_flight.insert(id, InFlight { from, job, maps, again: BTreeSet::new(), expected, bytes: 0 });
+        let again = BTreeSet::new();
+        let flight = InFlight { from, job, maps, again, expected, bytes: 0, sent: now, broke: false };
+        self.in_flight.insert(id, flight);
         fetch
     }
 

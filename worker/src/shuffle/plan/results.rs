@@ -1,6 +1,6 @@
 //! What becomes of an output that was asked for: it has come, is tried again after a pause, or is given up.
 
-use super::{FetchPlan, Retry};
+use super::{FetchPlan, Retry, Route};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 
@@ -41,6 +41,42 @@ impl FetchPlan {
         Retry::Later
     }
 
+    /// One map of a request has not arrived, because its source could not be reached or broke off.
+    pub(crate) fn unreachable(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
+        let cut = self.count_failure(id);
+        match self.failed(id, map, now) {
+            Retry::Later if cut.is_some_and(|since| self.limits.route_patience <= now.since(since)) => {
+                self.give_up(id, map)
+            }
+            retry => retry,
+        }
+    }
+
+    /// A request has failed with its source, which counts once. Says since when the way there is cut, if it may be.
+    fn count_failure(&mut self, id: u64) -> Option<Time> {
+        let flight = self.in_flight.get_mut(&id)?;
+        let first = !std::mem::replace(&mut flight.broke, true);
+        let route = &mut self.sources.get_mut(&flight.from)?.route;
+        if first && route.news_from <= id {
+            if route.failures == 0 {
+                route.since = flight.sent;
+            }
+            route.failures += 1;
+            route.news_from = self.next_id;
+        }
+        (self.limits.route_failures_max <= route.failures).then_some(route.since)
+    }
+
+    /// Takes back the pause of a map that has just failed.
+    fn give_up(&mut self, id: u64, map: AttemptId) -> Retry {
+        if let Some(flight) = self.in_flight.get(&id)
+            && let Some(source) = self.sources.get_mut(&flight.from)
+        {
+            source.paused.remove(&map);
+        }
+        Retry::GiveUp
+    }
+
     /// One map of a request was given back, because more urgent jobs left nothing to it: it is asked for again after
     /// the shortest pause, and no try is counted.
     pub(crate) fn preempted(&mut self, id: u64, map: AttemptId, now: Time) {
@@ -75,6 +111,9 @@ impl FetchPlan {
         self.lanes.charge(flight.job, flight.bytes as f64 - flight.expected);
         if let Some(source) = self.sources.get_mut(&flight.from) {
             source.requests -= 1;
+            if !flight.broke {
+                source.route = Route::default();
+            }
             self.drop_if_empty(flight.from);
         }
     }

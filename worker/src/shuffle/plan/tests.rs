@@ -64,6 +64,73 @@ fn plan_gives_up_after_the_last_try_and_pauses_twice_as_long_each_time() {
     assert_eq!(plan.wake_at(now), None);
 }
 
+/// Sends a request, after a pause if it must be, which fails with its source after `took`; what became of its maps.
+fn breaks(plan: &mut FetchPlan, now: &mut Time, took: Span) -> Vec<Retry> {
+    let fetch = plan.next(*now).or_else(|| {
+        *now = plan.wake_at(*now)?;
+        plan.next(*now)
+    });
+    let fetch = fetch.expect("something is owed");
+    *now = *now + took;
+    let retries = fetch.maps.iter().map(|map| plan.unreachable(fetch.id, *map, *now)).collect();
+    plan.ended(fetch.id);
+    retries
+}
+
+#[test]
+fn plan_gives_up_a_source_after_two_slow_failures_one_after_the_other() {
+    let (slow, mut now) = (Span::whole_seconds(2), Time::ZERO);
+    let mut plan = plan(FetchLimits { maps_per_request_max: 2, ..FetchLimits::default() });
+    for index in 0..6 {
+        plan.announce(map(1, index), WorkerId(1), &endpoint());
+    }
+    assert_eq!(breaks(&mut plan, &mut now, slow), [Retry::Later; 2]);
+    assert_eq!(breaks(&mut plan, &mut now, slow), [Retry::GiveUp; 2], "other outputs, and the same way");
+    assert_eq!(breaks(&mut plan, &mut now, slow), [Retry::GiveUp; 2], "until they are retracted");
+    assert_eq!(now.since(Time::ZERO), Span::whole_seconds(6));
+}
+
+#[test]
+fn plan_counts_failures_of_requests_that_were_in_flight_together_as_one() {
+    let mut plan = plan(FetchLimits { maps_per_request_max: 1, ..FetchLimits::default() });
+    for index in 0..2 {
+        plan.announce(map(1, index), WorkerId(1), &endpoint());
+    }
+    let sent = send_all(&mut plan);
+    let now = Time::ZERO + Span::whole_seconds(2);
+    for fetch in &sent {
+        assert_eq!(plan.unreachable(fetch.id, fetch.maps[0], now), Retry::Later);
+        plan.ended(fetch.id);
+    }
+    assert_eq!(sent.len(), 2);
+}
+
+#[test]
+fn plan_forgives_a_source_its_failures_when_a_request_brings_all() {
+    let (slow, mut now) = (Span::whole_seconds(2), Time::ZERO);
+    let mut plan = plan(FetchLimits { maps_per_request_max: 1, ..FetchLimits::default() });
+    for index in 0..4 {
+        plan.announce(map(1, index), WorkerId(1), &endpoint());
+    }
+    for _ in 0..2 {
+        assert_eq!(breaks(&mut plan, &mut now, slow), [Retry::Later]);
+        let well = plan.next(now).unwrap();
+        end(&mut plan, &well, 1000);
+    }
+}
+
+#[test]
+fn plan_tries_four_times_in_less_than_a_second_where_failures_come_at_once() {
+    let (at_once, mut now) = (Span(0), Time::ZERO);
+    let mut plan = plan(FetchLimits::default());
+    plan.announce(map(1, 0), WorkerId(1), &endpoint());
+    for _ in 0..3 {
+        assert_eq!(breaks(&mut plan, &mut now, at_once), [Retry::Later]);
+    }
+    assert_eq!(breaks(&mut plan, &mut now, at_once), [Retry::GiveUp]);
+    assert_eq!(now.since(Time::ZERO), Span::milliseconds(700));
+}
+
 #[test]
 fn plan_counts_no_try_while_a_shortage_is_short() {
     let limits = FetchLimits { tries_max: 2, ..FetchLimits::default() };
@@ -430,7 +497,12 @@ impl Watched {
         let fetch = self.flying.swap_remove(at);
         for (turn, map) in (0..).zip(&fetch.maps) {
             if turn % 10 < fails {
-                if self.plan.failed(fetch.id, *map, self.now) == Retry::GiveUp {
+                // Whether they broke off or were damaged: either may be given up.
+                let retry = match turn % 2 {
+                    0 => self.plan.unreachable(fetch.id, *map, self.now),
+                    _ => self.plan.failed(fetch.id, *map, self.now),
+                };
+                if retry == Retry::GiveUp {
                     self.owed.remove(&(*map, fetch.from));
                 }
             } else if self.plan.wants(fetch.id, *map) {

@@ -1,0 +1,135 @@
+//! Ways between hosts that are cut while the master reaches them all: whether jobs find a way round, and how soon.
+//!
+//! Hosts are network namespaces, so this needs root; it says so otherwise. Nothing is refused or reset: what is sent
+//! over a cut way just does not arrive.
+
+use crate::support::data::{Random, tool};
+use crate::support::namespace::Network;
+use crate::support::sandbox::{Running, Sandbox};
+use crate::support::standing::await_join_line;
+use crate::support::{is_root, oracle, until};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Which host plays whom.
+const MASTER: u8 = 1;
+const WORKERS: [u8; 3] = [2, 3, 4];
+const SUBMITTER: u8 = 5;
+
+/// How long a connection to a host may take that is known to be there.
+const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A job of a second or two may take so long when a way is cut: it is known to be cut within 5 s, and the job is to end
+/// 10 s later at most.
+const JOB_TIME_MAX: Duration = Duration::from_secs(15);
+
+fn possible(what: &str) -> bool {
+    is_root(what) && tool("ip", what) && tool("unshare", what)
+}
+
+/// A master and three workers, each with a host of its own.
+struct Hosts<'a> {
+    sandbox: &'a Sandbox,
+    network: Network,
+    processes: Vec<Running>,
+    join: String,
+}
+
+impl<'a> Hosts<'a> {
+    fn start(sandbox: &'a Sandbox) -> Self {
+        let network = Network::of(SUBMITTER);
+        let listen = SocketAddr::new(network.address(MASTER), 0).to_string();
+        let master =
+            network.gristmill(sandbox, MASTER, "", &["master", "--listen", &listen, "--allow-root"]).start();
+        let join = sandbox.write_private("join-line", &await_join_line(&master).text);
+        let mut hosts = Self { sandbox, network, processes: vec![master], join };
+        for host in WORKERS {
+            let flags = ["worker", "--workers", "1", "--slots", "2", "--join", &hosts.join, "--allow-root"];
+            let worker = hosts.network.gristmill(sandbox, host, "", &flags).start();
+            hosts.processes.push(worker);
+            // One after the other, so that the first is worker-1.
+            until("a worker", || {
+                let status = hosts.command(&["status", "--json"]);
+                (status["workers"].as_array()?.len() + 1 == hosts.processes.len()).then_some(())
+            });
+        }
+        hosts
+    }
+
+    fn command(&self, arguments: &[&str]) -> Value {
+        let arguments = [arguments, &["--join", &self.join]].concat();
+        let command = self.network.gristmill(self.sandbox, SUBMITTER, "", &arguments);
+        command.finish().expect_code(0).json()
+    }
+
+    /// Cuts the ways between two hosts, and proves it.
+    fn cut(&self, one: u8, other: u8) {
+        self.network.cut(one, other);
+        self.network.cut(other, one);
+        let door = self.network.on(other, || TcpListener::bind("0.0.0.0:0").unwrap());
+        let target = SocketAddr::new(self.network.address(other), door.local_addr().unwrap().port());
+        let reached = self.network.on(one, || TcpStream::connect_timeout(&target, CONNECT_PATIENCE).is_ok());
+        assert!(!reached, "host {one} still reaches host {other}");
+    }
+
+    /// Counts words in so many maps and compares the counts; gives the report, and how long it took.
+    fn count_words(&self, name: &str) -> (Value, Duration) {
+        let text = Random::seeded(161).text(400_000, &[" ", "\n"]);
+        let (input, out) = (self.sandbox.write("text", &text), self.sandbox.text(name));
+        let begun = Instant::now();
+        let fixed = ["submit", "wordcount", &input, "--allow-root", "--json", "--output", &out];
+        let report = self.command(&[&fixed[..], &["--split-size", "16KiB", "--reduces", "6"]].concat());
+        let took = begun.elapsed();
+        let parts = oracle::parts(&self.sandbox.path(name));
+        assert!(oracle::counts_of_parts(&parts) == oracle::word_counts(&text), "wrong counts");
+        (report, took)
+    }
+
+    fn end(mut self) {
+        let master = self.processes.remove(0);
+        master.signal(Signal::TERM);
+        master.finish().expect_code(0);
+        for worker in self.processes {
+            worker.finish().expect_code(0);
+        }
+        self.sandbox.assert_nothing_left();
+    }
+}
+
+/// A job that ran into cut ways said so, and ended soon.
+fn found_a_way_round((report, took): &(Value, Duration)) {
+    let said = report.to_string();
+    assert!(said.contains("could not fetch"), "no fetch failed: {said}");
+    assert!(*took < JOB_TIME_MAX, "took {took:?}");
+}
+
+#[test]
+fn job_goes_round_two_workers_that_do_not_reach_each_other() {
+    if !possible("a cut between two hosts") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let hosts = Hosts::start(&sandbox);
+    hosts.cut(WORKERS[0], WORKERS[1]);
+    found_a_way_round(&hosts.count_words("first"));
+    // The next job knows.
+    let (report, took) = hosts.count_words("second");
+    assert!(!report.to_string().contains("could not fetch"), "{report}");
+    assert!(took < JOB_TIME_MAX, "took {took:?}");
+    hosts.end();
+}
+
+#[test]
+fn job_goes_on_without_a_worker_that_is_cut_off_from_all_others() {
+    if !possible("a host that is cut off from others") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let hosts = Hosts::start(&sandbox);
+    hosts.cut(WORKERS[1], WORKERS[0]);
+    hosts.cut(WORKERS[1], WORKERS[2]);
+    found_a_way_round(&hosts.count_words("out"));
+    hosts.end();
+}

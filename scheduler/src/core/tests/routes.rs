@@ -1,0 +1,123 @@
+//! Workers that do not reach each other, though the master reaches them all.
+
+use super::driver::{JOB, Table, check, map, plain};
+use crate::core::RouteLimits;
+use crate::event::{Event, Failure};
+use crate::ids::WorkerId;
+
+/// Three workers of two slots; six maps are done, two on each worker, and the homes have read nothing.
+fn six_maps_are_done() -> Table {
+    let mut table = Table::with_workers(&[2, 2, 2]);
+    table.submit(plain(6, 3));
+    for index in 0..6 {
+        table.map_done(map(index, 0));
+    }
+    table
+}
+
+/// Whether this worker keeps the output of a map, which somebody lacks.
+fn keeps(table: &Table, worker: u32, index: u32) -> bool {
+    let keeps = |home| table.core.could_fetch(WorkerId(home), map(index, 0), WorkerId(worker));
+    (1..=3).any(keeps)
+}
+
+/// The maps whose output this worker keeps.
+fn kept_at(table: &Table, worker: u32) -> Vec<u32> {
+    (0..6).filter(|&index| keeps(table, worker, index)).collect()
+}
+
+fn count(orders: &[String], start: &str, end: &str) -> usize {
+    orders.iter().filter(|order| order.starts_with(start) && order.ends_with(end)).count()
+}
+
+#[test]
+fn all_outputs_behind_a_cut_way_are_made_again_at_once_and_away_from_it() {
+    let mut table = six_maps_are_done();
+    let lacked = kept_at(&table, 3);
+    assert_eq!(lacked.len(), 2);
+    let orders = table.fetch_failed(1, map(lacked[0], 0), Failure::Fetch);
+    assert_eq!(count(&orders, "retract ", " to w1"), 2, "{orders:?}");
+    assert_eq!(count(&orders, "unhome ", " at w3"), 1, "{orders:?}");
+    assert_eq!((count(&orders, "launch ", ""), count(&orders, "launch ", " on w3")), (2, 0), "{orders:?}");
+    let late = table.core.late_events();
+    check(&table.fetch_failed(1, map(lacked[1], 0), Failure::Fetch), "");
+    assert_eq!(table.core.late_events(), late + 1);
+}
+
+#[test]
+fn the_worker_that_no_other_reaches_is_set_aside_and_the_one_suspected_first_comes_back() {
+    let mut table = six_maps_are_done();
+    let (of_first, of_third) = (kept_at(&table, 1), kept_at(&table, 3));
+    // The third worker is cut off; of the first pair nobody can tell which it is, and of the second it is plain.
+    table.fetch_failed(3, map(of_first[0], 0), Failure::Fetch);
+    assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)]);
+    let mut table = six_maps_are_done();
+    table.fetched(2, map(of_third[0], 0), &[1]);
+    table.now = table.now + crate::units::Span::whole_seconds(5);
+    table.fetched(2, map(of_first[0], 0), &[1]);
+    table.fetch_failed(3, map(of_first[0], 0), Failure::Fetch);
+    assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)], "the first has just been read from");
+    let second = table.fetch_failed(2, map(of_third[1], 0), Failure::Fetch);
+    assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)], "{second:?}");
+    assert_eq!(count(&second, "retract ", " to w2"), 1, "{second:?}");
+}
+
+#[test]
+fn a_worker_that_is_set_aside_gets_nothing_of_new_jobs_until_its_time_is_over() {
+    let mut table = six_maps_are_done();
+    let lacked = kept_at(&table, 3);
+    table.fetch_failed(1, map(lacked[0], 0), Failure::Fetch);
+    let orders = table.submit(plain(8, 3));
+    assert_eq!(count(&orders, "", "w3"), 0, "{orders:?}");
+    table.now = table.now + RouteLimits::default().cut_for;
+    let orders = table.tell(&[Event::Tick]);
+    assert_eq!(count(&orders, "launch ", " on w3"), 2, "{orders:?}");
+    assert_eq!(table.core.set_aside().count(), 0);
+}
+
+#[test]
+fn a_worker_that_is_set_aside_comes_back_when_the_other_end_is_lost() {
+    let mut table = six_maps_are_done();
+    let lacked = kept_at(&table, 3);
+    table.fetch_failed(1, map(lacked[0], 0), Failure::Fetch);
+    table.submit(plain(8, 3));
+    let orders = table.lose(1);
+    assert_eq!(count(&orders, "launch ", " on w3"), 2, "{orders:?}");
+}
+
+#[test]
+fn an_output_made_where_a_home_cannot_read_it_is_made_again() {
+    // All three have one slot; the third worker still runs a map when it is set aside.
+    let mut table = Table::with_workers(&[1, 1, 1]);
+    table.submit(plain(4, 3));
+    for index in 0..3 {
+        table.map_done(map(index, 0));
+    }
+    let (running, snapshot) = table.core.attempts().next().unwrap();
+    let at = snapshot.worker;
+    let home = if at == WorkerId(1) { 2 } else { 1 };
+    let there = (0..3).find(|&index| keeps(&table, at.0, index)).unwrap();
+    // The other one has just been read from, so that this one is set aside.
+    let other = (0..3).find(|&index| keeps(&table, home, index)).unwrap();
+    let third = 6 - home - at.0;
+    table.now = table.now + crate::units::Span::whole_seconds(5);
+    table.fetched(third, map(other, 0), &[third - 1]);
+    table.fetch_failed(home, map(there, 0), Failure::Fetch);
+    assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [at]);
+    let orders = table.map_done(running);
+    let again = format!("retract {} to w{home}", map(3, 0)).replace("job-1/", "");
+    assert!(orders.contains(&again), "{orders:?}");
+    assert_eq!(table.job(JOB).attempts.failed.iter().sum::<u32>(), 0, "nobody is charged");
+}
+
+#[test]
+fn a_job_ends_on_one_worker_where_nobody_reaches_anybody() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(2, 2));
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    let orders = table.fetch_failed(1, map(1, 0), Failure::Fetch);
+    let stays = if table.core.set_aside().eq([WorkerId(1)]) { 2 } else { 1 };
+    assert_eq!(count(&orders, "home ", &format!(" at w{stays}")), 1, "{orders:?}");
+    assert!((0..2).all(|part| table.core.home(JOB, part) == Some(WorkerId(stays))));
+}
