@@ -199,6 +199,8 @@ pub enum Event {
         /// Attempts that it can run at once.
         slots: Slots,
     },
+    /// Nothing was heard of a worker for a while, though not so long that it is lost; or it was heard of again.
+    WorkerSilent { worker: WorkerId, silent: bool },
     /// A worker is gone for good, with all that it ran, kept and gathered.
     WorkerLost {
         worker: WorkerId,

@@ -13,7 +13,10 @@ use gristmill_runtime::master::tokens::work_token_of;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
-use gristmill_worker::agent::{self, WorkerConfig, WorkerError, WorkerExit, crash, slots};
+use gristmill_worker::agent::{
+    self, MASTER_SILENCE_MAX, WorkerConfig, WorkerError, WorkerExit, crash, slots,
+};
+use gristmill_worker::fault;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, Transport};
 use gristmill_worker::settings::WorkerSettings;
 use gristmill_worker::shuffle::plan::FetchLimits;
@@ -141,6 +144,7 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
         join_patience: JOIN_PATIENCE,
+        master_silence_max: fault::span("worker.master_silence", MASTER_SILENCE_MAX),
         fetch: FetchLimits::default(),
         capture: None,
     })

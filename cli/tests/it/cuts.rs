@@ -98,6 +98,13 @@ impl<'a> Hosts<'a> {
     }
 }
 
+/// The names of the workers that the master has.
+fn workers(hosts: &Hosts<'_>) -> Vec<String> {
+    let status = hosts.command(&["status", "--json"]);
+    let workers = status["workers"].as_array().unwrap().iter();
+    workers.map(|worker| worker["worker"].to_string()).collect()
+}
+
 /// A job that ran into cut ways said so, and ended soon.
 fn found_a_way_round((report, took): &(Value, Duration)) {
     let said = report.to_string();
@@ -131,5 +138,25 @@ fn job_goes_on_without_a_worker_that_is_cut_off_from_all_others() {
     hosts.cut(WORKERS[1], WORKERS[0]);
     hosts.cut(WORKERS[1], WORKERS[2]);
     found_a_way_round(&hosts.count_words("out"));
+    hosts.end();
+}
+
+#[test]
+fn worker_that_hears_nothing_of_its_master_joins_anew_once_the_way_is_back() {
+    if !possible("a master whose host vanishes") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("faults/worker.master_silence", "2000");
+    let hosts = Hosts::start(&sandbox);
+    let before = workers(&hosts);
+    hosts.cut(MASTER, WORKERS[2]);
+    until("the loss of the worker", || (workers(&hosts).len() == 2).then_some(()));
+    for (from, to) in [(MASTER, WORKERS[2]), (WORKERS[2], MASTER)] {
+        hosts.network.mend(from, to);
+    }
+    let now = until("its return", || Some(workers(&hosts)).filter(|now| now.len() == 3));
+    assert!(now != before, "it has the old name: {now:?}");
+    hosts.count_words("out");
     hosts.end();
 }

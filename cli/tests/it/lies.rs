@@ -300,6 +300,8 @@ async fn liars(auth: LyingAuth, lies: Vec<Lie>) -> (Endpoint, UnboundedReceiver<
 fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
     let sandbox = Sandbox::new();
     sandbox.write("faults/worker.stall", "500");
+    // This master does not ping.
+    sandbox.write("faults/worker.master_silence", "600000");
     runtime().block_on(async {
         let taken = Arc::new(AtomicU64::new(0));
         let table = lies_to_a_worker(&taken);

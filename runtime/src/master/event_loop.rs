@@ -19,6 +19,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 /// A worker silent for this long is lost.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
+/// A worker silent for this long gets nothing new until it is heard of; four of its signs of life are missing.
+const SILENCE_SUSPECT: Duration = Duration::from_secs(2);
+
 /// How long the loss of a worker waits for the word of whoever started its process.
 const END_PATIENCE: Duration = Duration::from_millis(300);
 
@@ -92,6 +95,7 @@ impl Master {
                         self.state.reset_silence(now);
                     }
                     self.state.ping(now);
+                    self.state.suspect_silent(now - Span(SILENCE_SUSPECT.as_nanos() as u64));
                     for worker in self.state.silent_since(now - Span(self.silence_max.as_nanos() as u64)) {
                         self.state.fell_silent(now, worker);
                     }

@@ -20,6 +20,11 @@ impl Ledger {
                 self.workers.join(*worker, *host, *slots);
                 self.welcome(*worker, out);
             }
+            Event::WorkerSilent { worker, silent } => {
+                if !self.workers.fall_silent(*worker, *silent) {
+                    self.late();
+                }
+            }
             Event::WorkerLost { worker, culprit } => self.lose_worker(*worker, culprit, out),
             Event::JobArrived { job, spec } => self.arrive(*job, Arc::clone(spec), out),
             Event::JobCancelled { job } => self.give_up(*job, Outcome::Cancelled, out),
@@ -161,54 +166,6 @@ impl Ledger {
         }
     }
 
-    fn fetched(
-        &mut self,
-        (id, map): (JobId, AttemptId),
-        home: WorkerId,
-        partitions: &[u32],
-        out: &mut Vec<Command>,
-    ) {
-        let live = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
-        let Some(job) = live else { return self.late() };
-        let from = job.held_at(map);
-        match job.fetched(home, map, partitions, &mut self.workers) {
-            Ok(true) => {
-                self.unseen.dirty.insert(id);
-                if from.is_some_and(|from| self.routes.read(home, from, self.now)) {
-                    self.route_around(out);
-                }
-            }
-            Ok(false) => self.late(),
-            Err(cause) => self.end(id, Outcome::Failed { cause }, out),
-        }
-    }
-
-    fn fetch_failed(
-        &mut self,
-        id: JobId,
-        home: WorkerId,
-        map: AttemptId,
-        class: Failure,
-        out: &mut Vec<Command>,
-    ) {
-        let limits = (self.config.rereads_max, self.config.worker_failures());
-        let job = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
-        let lacked = job.as_ref().filter(|job| job.home_lacks(home, map.task.index));
-        let from = lacked.and_then(|job| job.held_at(map)).filter(|&from| from != home);
-        // A disk that turned the bytes down was reached; damaged bytes came over some way too.
-        if let (Failure::Fetch, Some(from)) = (class, from) {
-            return self.route_failed(home, from, out);
-        }
-        let workers = &mut self.workers;
-        match job.and_then(|job| job.fetch_failed((home, map), class, limits, workers, out)) {
-            None => self.late(),
-            Some(Ok(())) => {
-                self.unseen.dirty.insert(id);
-            }
-            Some(Err(cause)) => self.end(id, Outcome::Failed { cause }, out),
-        }
-    }
-
     /// When the job fails that has waited longest for a worker that its maps are pinned to; `None` if none waits.
     pub(crate) fn orphans_end(&self) -> Option<Time> {
         self.waits.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
@@ -241,10 +198,6 @@ impl Ledger {
         let (_, job) = self.jobs.first_key_value()?;
         Some(job.arrival.max(self.waits.deserted_at) + self.config.no_workers_grace)
     }
-}
-
-fn is_map(attempt: AttemptId) -> bool {
-    attempt.task.kind == TaskKind::Map
 }
 
 impl Core {

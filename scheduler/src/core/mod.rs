@@ -9,6 +9,7 @@
 mod enter;
 mod execute;
 mod explain;
+mod fetches;
 mod guarded;
 mod preempt;
 mod queries;

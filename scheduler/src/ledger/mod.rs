@@ -9,6 +9,7 @@ pub(crate) mod ahead;
 pub(crate) mod attempts;
 mod audit;
 mod config;
+mod detours;
 pub(crate) mod ends;
 mod fitness;
 mod homes;

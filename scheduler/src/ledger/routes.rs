@@ -5,13 +5,12 @@
 //! set aside get nothing new, and what homes lack behind a cut way is made again, all at once. So one cut costs one
 //! worker, whether it is a way between two, a worker that reaches nobody, or one that nobody reaches.
 //!
+//! What follows for jobs stands in `detours`.
+//!
 //! Invariant: of the ends of a cut way one at least is set aside.
 
-use crate::command::{Cause, Command, Outcome};
-use crate::ids::{JobId, TaskId, WorkerId};
+use crate::ids::WorkerId;
 use crate::ledger::config::RouteLimits;
-use crate::ledger::jobs::Job;
-use crate::ledger::{Ledger, Workers};
 use crate::units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +28,14 @@ struct Cut {
     times: u32,
 }
 
+/// What would be made again of what a worker keeps.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Loss {
+    pub(super) outputs: u64,
+    /// Some of it could be made there only.
+    pub(super) pinned: bool,
+}
+
 /// What is known of the ways between workers. No worker has a way to itself.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
@@ -37,7 +44,7 @@ pub(crate) struct Routes {
     /// When each worker has last read from another, or was read from.
     contacts: BTreeMap<WorkerId, Time>,
     /// Live workers that get nothing new.
-    aside: BTreeSet<WorkerId>,
+    pub(super) aside: BTreeSet<WorkerId>,
 }
 
 impl Routes {
@@ -86,9 +93,10 @@ impl Routes {
         &self.aside
     }
 
-    /// Whom to set aside, so that no way between two others is cut: first those with most cut ways, of these one that
-    /// has been in contact with nobody, then the one with the least to lose. Looks at cut ways alone.
-    fn choose(&self, now: Time, loss: impl Fn(WorkerId) -> u64) -> BTreeSet<WorkerId> {
+    /// Whom to set aside, so that no way between two others is cut: first those with most cut ways, of these one whose
+    /// outputs can be made elsewhere, that has been in contact with nobody, that has the least to lose. Looks at cut ways
+    /// alone.
+    pub(super) fn choose(&self, now: Time, loss: impl Fn(WorkerId) -> Loss) -> BTreeSet<WorkerId> {
         let mut pairs: BTreeSet<(WorkerId, WorkerId)> =
             self.cut(now).map(|(home, from)| (home.min(from), home.max(from))).collect();
         let lonely = |worker: WorkerId| {
@@ -103,118 +111,13 @@ impl Routes {
                 *ways.entry(other).or_default() += 1;
             }
             let rank = |(&worker, &ways): (&WorkerId, &usize)| {
-                (ways, lonely(worker), Reverse(loss(worker)), worker)
+                let loss = loss(worker);
+                (ways, Reverse(loss.pinned), lonely(worker), Reverse(loss.outputs), worker)
             };
             let Some((.., worst)) = ways.iter().map(rank).max() else { return aside };
             pairs.retain(|&(one, other)| one != worst && other != worst);
             aside.insert(worst);
         }
-    }
-}
-
-impl Ledger {
-    /// A home could not read from another worker.
-    pub(crate) fn route_failed(&mut self, home: WorkerId, from: WorkerId, out: &mut Vec<Command>) {
-        self.routes.fails(home, from, self.now, &self.config.routes);
-        self.route_around(out);
-    }
-
-    /// The time has come to try ways that were cut.
-    pub(crate) fn try_routes(&mut self, before: Time, out: &mut Vec<Command>) {
-        if self.routes.next_try(before).is_some_and(|due| due <= self.now) {
-            self.route_around(out);
-        }
-    }
-
-    /// Other ways are cut than before: sets workers aside, takes others back, and makes again what cannot be read.
-    pub(crate) fn route_around(&mut self, out: &mut Vec<Command>) {
-        let aside = self.routes.choose(self.now, |worker| self.outputs_kept(worker));
-        if self.routes.aside != aside {
-            self.routes.aside = aside;
-            let tolerated = self.config.worker_failures_tolerated;
-            for (&id, job) in &mut self.jobs {
-                if job.exclude(&self.routes.aside, tolerated, &mut self.workers, out) {
-                    self.unseen.dirty.insert(id);
-                }
-            }
-        }
-        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
-            self.give_up_cut_off(id, out);
-        }
-    }
-
-    /// What homes of a job lack behind ways that are cut is made again.
-    pub(crate) fn give_up_cut_off(&mut self, id: JobId, out: &mut Vec<Command>) {
-        let rereads_max = self.config.rereads_max;
-        let cuts: Vec<_> = self.routes.cut(self.now).collect();
-        for (home, from) in cuts {
-            let Some(job) = self.jobs.get_mut(&id) else { return };
-            match job.lose_behind(home, from, rereads_max, &mut self.workers, out) {
-                Ok(false) => {}
-                Ok(true) => drop(self.unseen.dirty.insert(id)),
-                Err(cause) => self.end(id, Outcome::Failed { cause }, out),
-            }
-        }
-    }
-
-    /// Outputs of live jobs that a worker keeps.
-    fn outputs_kept(&self, worker: WorkerId) -> u64 {
-        let jobs = self.workers.get(worker).map(|worker| &worker.marks.jobs).into_iter().flatten();
-        let kept = jobs.filter_map(|job| self.jobs.get(job)?.outputs.kept.get(&worker));
-        kept.map(|maps| maps.len() as u64).sum()
-    }
-}
-
-impl Job {
-    /// Gives nothing more to workers that are set aside or have failed it too often, and takes others back. Says whether
-    /// that changes anything.
-    fn exclude(
-        &mut self,
-        aside: &BTreeSet<WorkerId>,
-        tolerated: u32,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) -> bool {
-        let failed = self.workers.failures.iter().filter(|&(_, &failures)| tolerated <= failures);
-        let excluded: BTreeSet<WorkerId> =
-            failed.map(|(worker, _)| worker).chain(aside).copied().filter(|&id| workers.is_live(id)).collect();
-        let changes = self.workers.excluded != excluded;
-        if changes {
-            self.workers.excluded = excluded;
-            self.leave_excluded(workers, out);
-        }
-        changes
-    }
-
-    /// Makes again what this home lacks of what that worker keeps. Says whether there was any.
-    ///
-    /// # Errors
-    /// The job cannot go on: a map was made again too often, or cannot run again.
-    fn lose_behind(
-        &mut self,
-        home: WorkerId,
-        from: WorkerId,
-        rereads_max: u32,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
-    ) -> Result<bool, Cause> {
-        let Some(kept) = self.outputs.kept.get(&from).filter(|_| self.homes.at.contains_key(&home)) else {
-            return Ok(false);
-        };
-        let lacked: Vec<u32> = kept.iter().copied().filter(|&map| self.home_lacks(home, map)).collect();
-        let stays = self.may_use(from, workers);
-        for &map in &lacked {
-            let task = &mut self.maps[map as usize];
-            task.unreadable += 1;
-            if stays {
-                task.tries.avoid(from);
-            }
-            if rereads_max < task.unreadable {
-                return Err(Cause::OutputUnreadable { task: TaskId::map(self.id, map) });
-            }
-            self.lose_output(map, workers, out)?;
-        }
-        Ok(!lacked.is_empty())
     }
 }
 
@@ -229,7 +132,7 @@ mod tests {
     }
 
     fn aside(routes: &Routes, now: Time) -> Vec<WorkerId> {
-        routes.choose(now, |_| 0).into_iter().collect()
+        routes.choose(now, |_| Loss::default()).into_iter().collect()
     }
 
     fn fail(routes: &mut Routes, ways: &[(usize, usize)], now: Time) {
@@ -242,7 +145,7 @@ mod tests {
     fn of_two_that_do_not_reach_each_other_the_one_with_less_to_lose_is_set_aside() {
         let mut routes = Routes::default();
         fail(&mut routes, &[(1, 3), (3, 1)], at(10));
-        let loss = |worker| if worker == W[3] { 5 } else { 2 };
+        let loss = |worker| Loss { outputs: if worker == W[3] { 5 } else { 2 }, pinned: false };
         assert_eq!(routes.choose(at(10), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
     }
 
@@ -252,8 +155,16 @@ mod tests {
         routes.read(W[1], W[2], at(5));
         routes.read(W[3], W[2], at(10));
         fail(&mut routes, &[(3, 1)], at(11));
-        let loss = |worker| if worker == W[1] { 5 } else { 2 };
+        let loss = |worker| Loss { outputs: if worker == W[1] { 5 } else { 2 }, pinned: false };
         assert_eq!(routes.choose(at(11), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
+    }
+
+    #[test]
+    fn of_two_the_one_stays_that_has_what_can_be_made_nowhere_else() {
+        let mut routes = Routes::default();
+        fail(&mut routes, &[(1, 3)], at(10));
+        let loss = |worker| Loss { outputs: 1, pinned: worker == W[3] };
+        assert_eq!(routes.choose(at(10), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
     }
 
     #[test]

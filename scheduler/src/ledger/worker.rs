@@ -13,6 +13,8 @@ pub struct Worker {
     pub(crate) id: WorkerId,
     pub(crate) host: HostId,
     pub(crate) slots: Slots,
+    /// Nothing was heard of it for a while: it gets nothing new.
+    pub(crate) silent: bool,
     /// Attempts that hold a slot, killed ones included.
     pub(crate) running: BTreeSet<AttemptId>,
     /// How many of them are in each pool.
@@ -67,10 +69,10 @@ impl Worker {
         self.slots
     }
 
-    /// Slots for this kind that no attempt holds.
+    /// Slots for this kind that an attempt can have now: that no other holds, and none while the worker is silent.
     #[must_use]
     pub fn free(&self, kind: TaskKind) -> u32 {
-        self.slots.of(kind) - self.used[self.pool(kind)]
+        if self.silent { 0 } else { self.slots.of(kind) - self.used[self.pool(kind)] }
     }
 
     /// Attempts queued behind those that run.
@@ -106,9 +108,11 @@ impl Worker {
     }
 
     /// How long the queue is for the slots that work it off; `None` if nothing may be queued here: there is a
-    /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next.
+    /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next, or nothing
+    /// is heard of it.
     pub(crate) fn level(&self) -> Option<u64> {
-        let queues = self.free(TaskKind::Map) == 0 && 0 < self.quick && self.awaited[0] == 0;
+        let full = self.free(TaskKind::Map) == 0 && !self.silent;
+        let queues = full && 0 < self.quick && self.awaited[0] == 0;
         queues.then(|| ((self.queued.len() as u64) << LEVEL_BITS) / u64::from(self.quick))
     }
 }

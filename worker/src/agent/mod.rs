@@ -42,6 +42,10 @@ pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
 /// How long the master may take to greet.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
 
+/// A usual [`WorkerConfig::master_silence_max`]: a master pings every worker twice a second, and is not busy with one
+/// thing for so long.
+pub const MASTER_SILENCE_MAX: Duration = Duration::from_secs(15);
+
 /// Turns a job's name and parameters into its plan; the registry of the program does that.
 pub trait JobSource: Send + Sync {
     /// The plan of the job of this name with these parameters (JSON).
@@ -71,6 +75,9 @@ pub struct WorkerConfig {
     pub build: String,
     /// How long to keep trying to reach the master at first.
     pub join_patience: Duration,
+    /// A master that sends nothing for so long is gone, with its host or the way to it. Time in which this process stood
+    /// still does not count.
+    pub master_silence_max: Duration,
     /// Limits of fetching.
     pub fetch: FetchLimits,
     /// User output caught so far, if it is caught.

@@ -141,6 +141,7 @@ impl TestMaster {
             host: "here".into(),
             build: "this".into(),
             join_patience: PATIENCE,
+            master_silence_max: PATIENCE,
             fetch: FetchLimits::default(),
             capture: None,
         };

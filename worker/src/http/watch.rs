@@ -103,7 +103,14 @@ pub(super) struct Watched<S, H> {
 
 impl<S: Unpin, H: Unpin> Watched<S, H> {
     pub(super) fn new(stream: S, heard: Heard, stall_limit: Duration, held: H) -> Self {
-        Watched { stream, heard, stall_limit, stall: None, rate: LeastRate::new(stall_limit, true), _held: held }
+        Watched {
+            stream,
+            heard,
+            stall_limit,
+            stall: None,
+            rate: LeastRate::new(stall_limit, true),
+            _held: held,
+        }
     }
 
     fn watch_write<T>(

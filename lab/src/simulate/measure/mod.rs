@@ -168,7 +168,8 @@ impl Meter {
             Event::Fetched { job, home, map, partitions } => self.fetched(job, home, map, partitions.len()),
             Event::FetchFailed { home, map, .. } => self.not_wanted(map, home),
             Event::NetworkRate { per_worker } => self.network = per_worker,
-            Event::SuspensionRefused { .. }
+            Event::WorkerSilent { .. }
+            | Event::SuspensionRefused { .. }
             | Event::JobCancelled { .. }
             | Event::JobFailed { .. }
             | Event::CommitRequested { .. }

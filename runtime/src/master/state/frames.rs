@@ -33,6 +33,9 @@ impl MasterState {
         }
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.last_heard = now;
+        if std::mem::take(&mut worker.silent) {
+            self.events.push(Event::WorkerSilent { worker: from, silent: false });
+        }
         let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
         match frame {
             WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}

@@ -39,6 +39,8 @@ pub(crate) struct WorkerEntry {
     pub(super) joined: Time,
     /// When it was last heard of.
     pub(super) last_heard: Time,
+    /// That was so long ago that it gets nothing new.
+    pub(super) silent: bool,
     /// The worker's clock minus master's, from the ping with the shortest way.
     pub(super) offset_ns: i64,
     pub(super) round_trip_ns: u64,
@@ -117,6 +119,7 @@ impl MasterState {
             heartbeat: Heartbeat::default(),
             joined: now,
             last_heard: now,
+            silent: false,
             offset_ns,
             round_trip_ns: u64::MAX,
         };
@@ -219,6 +222,17 @@ impl MasterState {
             .filter(|(_, worker)| worker.last_heard < limit)
             .map(|(worker, _)| *worker)
             .collect()
+    }
+
+    /// Workers not heard of since `limit` get nothing new until they are.
+    pub(crate) fn suspect_silent(&mut self, limit: Time) {
+        for (&worker, entry) in &mut self.workers {
+            if entry.last_heard < limit && !entry.silent {
+                entry.silent = true;
+                self.events.push(Event::WorkerSilent { worker, silent: true });
+                tracing::info!(%worker, "nothing is heard of it: it gets no new tasks");
+            }
+        }
     }
 
     /// This process itself has stood still: nobody's silence counts.

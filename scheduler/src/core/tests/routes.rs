@@ -56,7 +56,11 @@ fn the_worker_that_no_other_reaches_is_set_aside_and_the_one_suspected_first_com
     table.now = table.now + crate::units::Span::whole_seconds(5);
     table.fetched(2, map(of_first[0], 0), &[1]);
     table.fetch_failed(3, map(of_first[0], 0), Failure::Fetch);
-    assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)], "the first has just been read from");
+    assert_eq!(
+        table.core.set_aside().collect::<Vec<_>>(),
+        [WorkerId(3)],
+        "the first has just been read from"
+    );
     let second = table.fetch_failed(2, map(of_third[1], 0), Failure::Fetch);
     assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)], "{second:?}");
     assert_eq!(count(&second, "retract ", " to w2"), 1, "{second:?}");
@@ -120,4 +124,29 @@ fn a_job_ends_on_one_worker_where_nobody_reaches_anybody() {
     let stays = if table.core.set_aside().eq([WorkerId(1)]) { 2 } else { 1 };
     assert_eq!(count(&orders, "home ", &format!(" at w{stays}")), 1, "{orders:?}");
     assert!((0..2).all(|part| table.core.home(JOB, part) == Some(WorkerId(stays))));
+}
+
+#[test]
+fn a_silent_worker_gets_nothing_new_until_it_is_heard_of() {
+    let mut table = Table::with_workers(&[1, 1]);
+    let silent = |silent| Event::WorkerSilent { worker: WorkerId(1), silent };
+    check(&table.tell(&[silent(true)]), "");
+    let orders = table.submit(plain(3, 0));
+    assert_eq!(
+        (count(&orders, "launch ", " on w1"), count(&orders, "launch ", " on w2")),
+        (0, 1),
+        "{orders:?}"
+    );
+    let orders = table.tell(&[silent(false)]);
+    assert_eq!(count(&orders, "launch ", " on w1"), 1, "{orders:?}");
+}
+
+#[test]
+fn a_way_to_a_silent_worker_is_not_judged() {
+    let mut table = six_maps_are_done();
+    let kept = kept_at(&table, 3);
+    table.tell(&[Event::WorkerSilent { worker: WorkerId(3), silent: true }]);
+    let again = format!("announce {} from w3 to w1", map(kept[0], 0)).replace("job-1/", "");
+    check(&table.fetch_failed(1, map(kept[0], 0), Failure::Fetch), &again);
+    assert_eq!(table.core.set_aside().count(), 0);
 }

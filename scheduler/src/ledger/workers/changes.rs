@@ -20,6 +20,7 @@ impl Workers {
             id,
             host,
             slots,
+            silent: false,
             running: BTreeSet::new(),
             used: [0; 2],
             quick: 0,
@@ -68,6 +69,15 @@ impl Workers {
         self.moved.remove(&id);
         self.rates.forget(id);
         Some(worker)
+    }
+
+    /// Nothing was heard of this worker for a while, or it was heard of again. Says whether it is live.
+    pub(crate) fn fall_silent(&mut self, id: WorkerId, silent: bool) -> bool {
+        let live = self.is_live(id);
+        if live {
+            self.change(id, |worker| worker.silent = silent);
+        }
+        live
     }
 
     pub(crate) fn take_slot(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) {

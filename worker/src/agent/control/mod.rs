@@ -125,6 +125,7 @@ impl Agent {
     ) -> WorkerExit {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
+        let mut silence = Duration::ZERO;
         // After a stall one look is enough.
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -142,6 +143,7 @@ impl Agent {
             tokio::select! {
                 frames = incoming.recv() => {
                     let Some(frames) = frames else { return WorkerExit::MasterGone };
+                    silence = Duration::ZERO;
                     for frame in frames {
                         if matches!(frame, MasterFrame::Shutdown) {
                             return WorkerExit::Shutdown;
@@ -161,6 +163,11 @@ impl Agent {
                         self.excuse_stall();
                     }
                     self.watch_output();
+                    silence += WATCH_INTERVAL;
+                    if self.config.master_silence_max < silence {
+                        tracing::warn!(seconds = silence.as_secs_f64(), "the master is silent: it counts as gone");
+                        return WorkerExit::MasterGone;
+                    }
                     if let Some(attempt) = self.stuck() {
                         return WorkerExit::Stuck(attempt);
                     }

@@ -74,9 +74,11 @@ impl Agent {
             slot_bytes: shares.slot_bytes,
             kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
         };
-        let fetch_timeouts = Timeouts { stall: fault::span("worker.stall", FETCH_PATIENCE), ..fetch::timeouts() };
+        let fetch_timeouts =
+            Timeouts { stall: fault::span("worker.stall", FETCH_PATIENCE), ..fetch::timeouts() };
         let fetch_pool = Pool::new(fetch_timeouts, config.bind.permissions.plaintext());
-        let fetcher = Fetcher { pool: fetch_pool, store: store.clone(), budget, spill: spill.clone(), sees: None };
+        let fetcher =
+            Fetcher { pool: fetch_pool, store: store.clone(), budget, spill: spill.clone(), sees: None };
         Ok(Self {
             fetching: Fetching::new(&config, fetcher),
             config,

@@ -1,0 +1,125 @@
+//! What follows when ways between workers are cut: whom jobs give nothing more, and which outputs are made again.
+
+use crate::command::{Cause, Command, Outcome};
+use crate::ids::{JobId, TaskId, WorkerId};
+use crate::ledger::jobs::Job;
+use crate::ledger::routes::Loss;
+use crate::ledger::{Ledger, Workers};
+use crate::units::Time;
+use std::collections::BTreeSet;
+
+impl Ledger {
+    /// A home could not read from another worker.
+    pub(crate) fn route_failed(&mut self, home: WorkerId, from: WorkerId, out: &mut Vec<Command>) {
+        self.routes.fails(home, from, self.now, &self.config.routes);
+        self.route_around(out);
+    }
+
+    /// The time has come to try ways that were cut.
+    pub(crate) fn try_routes(&mut self, before: Time, out: &mut Vec<Command>) {
+        if self.routes.next_try(before).is_some_and(|due| due <= self.now) {
+            self.route_around(out);
+        }
+    }
+
+    /// Other ways are cut than before: sets workers aside, takes others back, and makes again what cannot be read.
+    pub(crate) fn route_around(&mut self, out: &mut Vec<Command>) {
+        let aside = self.routes.choose(self.now, |worker| self.kept_at(worker));
+        if self.routes.aside != aside {
+            self.routes.aside = aside;
+            let tolerated = self.config.worker_failures_tolerated;
+            for (&id, job) in &mut self.jobs {
+                if job.exclude(&self.routes.aside, tolerated, &mut self.workers, out) {
+                    self.unseen.dirty.insert(id);
+                }
+            }
+        }
+        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
+            self.give_up_cut_off(id, out);
+        }
+    }
+
+    /// What homes of a job lack behind ways that are cut is made again.
+    pub(crate) fn give_up_cut_off(&mut self, id: JobId, out: &mut Vec<Command>) {
+        let rereads_max = self.config.rereads_max;
+        let cuts: Vec<_> = self.routes.cut(self.now).collect();
+        for (home, from) in cuts {
+            let Some(job) = self.jobs.get_mut(&id) else { return };
+            match job.lose_behind(home, from, rereads_max, &mut self.workers, out) {
+                Ok(false) => {}
+                Ok(true) => drop(self.unseen.dirty.insert(id)),
+                Err(cause) => self.end(id, Outcome::Failed { cause }, out),
+            }
+        }
+    }
+
+    /// What live jobs keep at a worker.
+    fn kept_at(&self, worker: WorkerId) -> Loss {
+        let jobs = self.workers.get(worker).map(|worker| &worker.marks.jobs).into_iter().flatten();
+        let mut loss = Loss::default();
+        for job in jobs.filter_map(|job| self.jobs.get(job)) {
+            for &map in job.outputs.kept.get(&worker).into_iter().flatten() {
+                loss.outputs += 1;
+                loss.pinned |= job.map_spec(map).pinned;
+            }
+        }
+        loss
+    }
+}
+
+impl Job {
+    /// Gives nothing more to workers that are set aside or have failed it too often, and takes others back. Says whether
+    /// that changes anything.
+    fn exclude(
+        &mut self,
+        aside: &BTreeSet<WorkerId>,
+        tolerated: u32,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> bool {
+        let failed = self.workers.failures.iter().filter(|&(_, &failures)| tolerated <= failures);
+        let excluded: BTreeSet<WorkerId> = failed
+            .map(|(worker, _)| worker)
+            .chain(aside)
+            .copied()
+            .filter(|&id| workers.is_live(id))
+            .collect();
+        let changes = self.workers.excluded != excluded;
+        if changes {
+            self.workers.excluded = excluded;
+            self.leave_excluded(workers, out);
+        }
+        changes
+    }
+
+    /// Makes again what this home lacks of what that worker keeps. Says whether there was any.
+    ///
+    /// # Errors
+    /// The job cannot go on: a map was made again too often, or cannot run again.
+    fn lose_behind(
+        &mut self,
+        home: WorkerId,
+        from: WorkerId,
+        rereads_max: u32,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<bool, Cause> {
+        let Some(kept) = self.outputs.kept.get(&from).filter(|_| self.homes.at.contains_key(&home)) else {
+            return Ok(false);
+        };
+        let lacked: Vec<u32> = kept.iter().copied().filter(|&map| self.home_lacks(home, map)).collect();
+        let stays = self.may_use(from, workers);
+        for &map in &lacked {
+            let task = &mut self.maps[map as usize];
+            task.unreadable += 1;
+            if stays {
+                task.tries.avoid(from);
+            }
+            if rereads_max < task.unreadable {
+                return Err(Cause::OutputUnreadable { task: TaskId::map(self.id, map) });
+            }
+            self.lose_output(map, workers, out)?;
+        }
+        Ok(!lacked.is_empty())
+    }
+}
