@@ -14,7 +14,7 @@ use crate::http::limits::STALL_TIME;
 use crate::http::{Pool, Timeouts};
 use crate::recycle::Recycler;
 use crate::segment::SpillDirs;
-use crate::shuffle::fetch::{self, FETCH_PATIENCE, Fetcher};
+use crate::shuffle::fetch::{self, Fetcher};
 use crate::shuffle::store::Store;
 use gristmill_scheduler::ids::WorkerId;
 use std::collections::BTreeMap;
@@ -74,8 +74,8 @@ impl Agent {
             slot_bytes: shares.slot_bytes,
             kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
         };
-        let fetch_timeouts =
-            Timeouts { stall: fault::span("worker.stall", FETCH_PATIENCE), ..fetch::timeouts() };
+        let usual = fetch::timeouts(settings.nic_bytes_per_second);
+        let fetch_timeouts = Timeouts { stall: fault::span("worker.stall", usual.stall), ..usual };
         let fetch_pool = Pool::new(fetch_timeouts, config.bind.permissions.plaintext());
         let fetcher =
             Fetcher { pool: fetch_pool, store: store.clone(), budget, spill: spill.clone(), sees: None };

@@ -9,7 +9,7 @@ mod error;
 mod reader;
 mod receive;
 
-use super::pace::PacedStream;
+use super::pace::{PacedStream, turn_time};
 use super::plan::Fetch;
 use super::store::Store;
 use super::{
@@ -24,6 +24,7 @@ use bytes::Bytes;
 use gristmill_scheduler::ids::AttemptId;
 use hyper::Method;
 use reader::{AnswerReadError, AnswerReader};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,11 +33,17 @@ pub use error::{FetchError, RequestError};
 /// How long a fetch waits for a connection, for the head of its answer, and for the next bytes, which must come at the
 /// least rate of [`RATE_BYTES_MIN`](crate::http::limits::RATE_BYTES_MIN). Short, because two fetches that fail one after
 /// the other tell that the way is cut, and that should be known within 5 s; outputs can be had elsewhere.
-pub(crate) const FETCH_PATIENCE: Duration = Duration::from_secs(2);
+const FETCH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The time limits of fetches.
-pub(crate) fn timeouts() -> Timeouts {
-    Timeouts { connect: FETCH_PATIENCE, head: FETCH_PATIENCE, stall: FETCH_PATIENCE, steady: true }
+/// Answers that a paced worker sends at once, of which each waits for the turns of all others.
+const PACED_ANSWERS: u32 = 32;
+
+/// The time limits of fetches; on a network that is held to so many bytes in a second, answers may have to wait longer
+/// for their turn.
+pub(crate) fn timeouts(paced: Option<NonZeroU64>) -> Timeouts {
+    let turns = paced.map_or(Duration::ZERO, |rate| PACED_ANSWERS * turn_time(rate));
+    let patience = FETCH_PATIENCE.max(turns);
+    Timeouts { connect: FETCH_PATIENCE, head: patience, stall: patience, steady: true }
 }
 
 /// What became of one map of a request.

@@ -48,6 +48,11 @@ fn chunk_bytes(bytes_per_second: NonZeroU64) -> u64 {
     (bytes_per_second.get() / CHUNKS_PER_SECOND).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
+/// How long one turn takes at this rate.
+pub(crate) fn turn_time(bytes_per_second: NonZeroU64) -> Duration {
+    Duration::from_secs_f64(chunk_bytes(bytes_per_second) as f64 / bytes_per_second.get() as f64)
+}
+
 /// Time since a moment, as the pure parts count it.
 fn since(epoch: Instant) -> Time {
     Time(u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
