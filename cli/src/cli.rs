@@ -24,7 +24,7 @@ enum Fixed {
     /// Start a master and print the line with which workers join
     Master(processes::MasterCommand),
     /// Start a worker and join a master
-    Worker(processes::WorkerCommand),
+    Worker(Box<processes::WorkerCommand>),
     /// Show the master and its workers, or one job
     Status(query::StatusCommand),
     /// Show or change who decides on a running master

@@ -11,7 +11,7 @@ use comfy_table::Table;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry};
 use gristmill_runtime::client::{Client, ClientError};
 use gristmill_runtime::exit;
-use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::protocol::SlotCounts;
 
@@ -57,6 +57,15 @@ pub struct WaitCommand {
 pub struct CancelCommand {
     /// The job
     job: JobId,
+    #[command(flatten)]
+    master: MasterFlags,
+}
+
+/// Let a worker end what it runs, let others fetch what it has, and leave
+#[derive(Args)]
+pub struct DrainCommand {
+    /// The worker, such as worker-3; `gristmill status` lists them
+    worker: WorkerId,
     #[command(flatten)]
     master: MasterFlags,
 }
@@ -198,6 +207,12 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
         JobState::Succeeded => Ok(exit::OK),
         _ => Err(ClientError::Job { status: Box::new(status) }.into()),
     }
+}
+
+/// `gristmill worker drain WORKER`.
+pub fn drain(settings: &Settings, flags: &DrainCommand) -> anyhow::Result<u8> {
+    client(&flags.master, settings)?.drain(flags.worker)?;
+    Ok(exit::OK)
 }
 
 /// `gristmill cancel JOB`.

@@ -215,6 +215,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Spec => (exit::USAGE, None),
         ErrorCode::Ending => (exit::CLUSTER, None),
         ErrorCode::Job => (exit::USAGE, Some("`gristmill jobs` lists them")),
+        ErrorCode::Worker => (exit::USAGE, Some("`gristmill status` lists them")),
         ErrorCode::Route
         | ErrorCode::Body
         | ErrorCode::JobForgotten

@@ -201,6 +201,8 @@ pub enum Event {
     },
     /// Nothing was heard of a worker for a while, though not so long that it is lost; or it was heard of again.
     WorkerSilent { worker: WorkerId, silent: bool },
+    /// Somebody wants a worker to leave in good order: what it runs ends, what others lack of it they fetch.
+    WorkerDraining { worker: WorkerId },
     /// A worker is gone for good, with all that it ran, kept and gathered.
     WorkerLost {
         worker: WorkerId,

@@ -4,9 +4,10 @@ use super::{Stoppable, log_to};
 use crate::child;
 use crate::flags::{ListenFlags, MasterFlags, WorkerFlags, memory};
 use crate::private_memory::keep_memory_private;
+use crate::query::{DrainCommand, drain};
 use crate::settings::Settings;
 use crate::usage::usage;
-use clap::Args;
+use clap::{Args, Subcommand};
 use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_folders};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::work_token_of;
@@ -31,7 +32,10 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Start a worker
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct WorkerCommand {
+    #[command(subcommand)]
+    action: Option<WorkerAction>,
     #[command(flatten)]
     master: MasterFlags,
     #[command(flatten)]
@@ -52,10 +56,19 @@ pub struct WorkerCommand {
     from_parent: bool,
 }
 
+/// What else can be done about workers.
+#[derive(Subcommand)]
+enum WorkerAction {
+    Drain(DrainCommand),
+}
+
 /// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
 pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
     if flags.from_parent {
         return worker_process(registry);
+    }
+    if let Some(WorkerAction::Drain(drained)) = &flags.action {
+        return drain(settings, drained);
     }
     log_to(None, "info");
     let mut line = flags.master.join_line(settings)?;

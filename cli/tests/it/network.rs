@@ -281,7 +281,8 @@ fn worker_on_another_host_that_is_killed_changes_nothing() {
     let client = lan.command(&[&submit[..], &["--split-size", "4KiB"]].concat()).start();
     let stopped = sandbox.stopped_at("map");
     // The worker whose process stopped, with its supervisor: as if the machine were switched off.
-    let lost = lan.workers.iter().position(|worker| parent_of(stopped) == Some(worker.pid())).unwrap();
+    let lost =
+        lan.workers.iter().position(|worker| process::parent_of(stopped) == Some(worker.pid())).unwrap();
     let lost = lan.workers.remove(lost);
     lost.signal(Signal::KILL);
     process::kill(stopped);
@@ -297,12 +298,6 @@ fn worker_on_another_host_that_is_killed_changes_nothing() {
         }
     }
     lan.end();
-}
-
-/// The process that started this one.
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whether no live process has a file of this temporary folder open.

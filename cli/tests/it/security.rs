@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Every route of a master and of a worker, and some that do not exist.
-const ROUTES: [&str; 20] = [
+const ROUTES: [&str; 21] = [
     "/",
     "/api/v1",
     "/api/v1/status",
@@ -23,6 +23,7 @@ const ROUTES: [&str; 20] = [
     "/api/v1/jobs/job-1/logs",
     "/api/v1/jobs/job-1/cancel",
     "/api/v1/workers/ended",
+    "/api/v1/workers/worker-1/drain",
     "/api/v1/shutdown",
     "/api/v1/no-such-route",
     "/worker/connect",

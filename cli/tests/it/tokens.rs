@@ -69,6 +69,7 @@ fn token_opens_what_its_role_says_and_nothing_else() {
     for (method, path) in [
         ("POST", "/api/v1/shutdown"),
         ("POST", "/api/v1/jobs"),
+        ("POST", "/api/v1/workers/worker-1/drain"),
         ("GET", "/api/v1/cluster"),
         ("PUT", "/api/v1/policy"),
         ("GET", "/worker/connect"),

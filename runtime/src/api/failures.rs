@@ -66,6 +66,8 @@ pub enum ErrorCode {
     JobPast,
     /// The job has no such task.
     Task,
+    /// There is no such worker.
+    Worker,
     /// There is no such worker process.
     Process,
     /// A token cannot be made or changed.

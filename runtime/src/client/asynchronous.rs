@@ -184,6 +184,16 @@ impl AsyncClient {
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
 
+    /// Lets a worker leave in good order: it gets nothing new, ends what it runs, stays until others have what they lack
+    /// of it, and goes. Returns at once.
+    ///
+    /// # Errors
+    /// A worker that the master does not have, a token that may not do this, or a master that cannot be reached.
+    pub async fn drain(&self, worker: WorkerId) -> Result<(), ClientError> {
+        let path = format!("{ROOT}/workers/{worker}/drain");
+        self.request(Method::POST, &path, Vec::new()).await.map(drop)
+    }
+
     /// What user code of a job wrote to stdout and stderr.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod outcome;
 use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Role};
 use crate::prepared::PreparedJob;
 use crate::submit::JobOptions;
-use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{JoinLine, Token};
 use std::sync::Arc;
@@ -211,6 +211,14 @@ impl Client {
     /// Its errors.
     pub fn cancel(&self, job: JobId) -> Result<(), ClientError> {
         self.block_on(self.core.cancel(job))
+    }
+
+    /// [`AsyncClient::drain`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn drain(&self, worker: WorkerId) -> Result<(), ClientError> {
+        self.block_on(self.core.drain(worker))
     }
 
     /// [`AsyncClient::logs`].

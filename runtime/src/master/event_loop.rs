@@ -107,6 +107,7 @@ impl Master {
                 self.state.tick();
             }
             self.state.settle(now);
+            self.state.dismiss_drained(now);
             self.turns.clear();
             self.state.catch_up(now);
             self.close_outputs();
@@ -200,6 +201,9 @@ impl Master {
                 let _ = reply.send(());
             }
             MasterInput::Closed { job, failed } => self.state.closed(now, job, failed),
+            MasterInput::Drain { worker, reply } => {
+                let _ = reply.send(self.state.drain(worker));
+            }
             MasterInput::Cancel { job, reply } => {
                 let _ = reply.send(self.state.cancel(job));
             }

@@ -43,6 +43,10 @@ pub(super) enum MasterInput {
         failed: Option<String>,
         reply: oneshot::Sender<()>,
     },
+    Drain {
+        worker: WorkerId,
+        reply: oneshot::Sender<bool>,
+    },
     Cancel {
         job: JobId,
         reply: oneshot::Sender<bool>,

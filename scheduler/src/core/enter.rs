@@ -25,6 +25,10 @@ impl Ledger {
                     self.late();
                 }
             }
+            Event::WorkerDraining { worker } => match self.workers.drain(*worker, self.now) {
+                true => self.route_around(out),
+                false => self.late(),
+            },
             Event::WorkerLost { worker, culprit } => self.lose_worker(*worker, culprit, out),
             Event::JobArrived { job, spec } => self.arrive(*job, Arc::clone(spec), out),
             Event::JobCancelled { job } => self.give_up(*job, Outcome::Cancelled, out),

@@ -108,7 +108,13 @@ impl Core {
         self.ledger.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.ledger))
     }
 
-    /// Live workers that get nothing new, because others and they do not reach each other, by id.
+    /// Whether a worker that is to leave in good order may go now.
+    #[must_use]
+    pub fn may_leave(&self, worker: WorkerId, now: Time) -> bool {
+        self.ledger.may_leave(worker, now)
+    }
+
+    /// Live workers that get nothing new, because others and they do not reach each other or they are to leave, by id.
     pub fn set_aside(&self) -> impl Iterator<Item = WorkerId> {
         self.ledger.routes.aside().iter().copied()
     }

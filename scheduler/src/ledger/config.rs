@@ -126,10 +126,16 @@ pub struct RouteLimits {
     pub cut_for: Span,
     /// The longest such time; 10 min.
     pub cut_for_max: Span,
+    /// How long others have to fetch what they lack of a worker that is to leave; 60 s. It is made again after that.
+    pub drain_max: Span,
 }
 
 impl Default for RouteLimits {
     fn default() -> Self {
-        Self { cut_for: Span::whole_seconds(30), cut_for_max: Span::whole_seconds(600) }
+        Self {
+            cut_for: Span::whole_seconds(30),
+            cut_for_max: Span::whole_seconds(600),
+            drain_max: Span::whole_seconds(60),
+        }
     }
 }

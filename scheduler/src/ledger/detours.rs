@@ -24,7 +24,8 @@ impl Ledger {
 
     /// Other ways are cut than before: sets workers aside, takes others back, and makes again what cannot be read.
     pub(crate) fn route_around(&mut self, out: &mut Vec<Command>) {
-        let aside = self.routes.choose(self.now, |worker| self.kept_at(worker));
+        let mut aside = self.routes.choose(self.now, |worker| self.kept_at(worker));
+        aside.extend(self.workers.iter().filter(|worker| worker.draining.is_some()).map(|worker| worker.id));
         if self.routes.aside != aside {
             self.routes.aside = aside;
             let tolerated = self.config.worker_failures_tolerated;
@@ -51,6 +52,23 @@ impl Ledger {
                 Err(cause) => self.end(id, Outcome::Failed { cause }, out),
             }
         }
+    }
+
+    /// Whether a worker that is to leave may go: nothing is left there that runs, and nothing that others lack, or they
+    /// have had long enough to fetch it.
+    pub(crate) fn may_leave(&self, id: WorkerId, now: Time) -> bool {
+        let Some((worker, since)) = self.workers.get(id).and_then(|worker| Some((worker, worker.draining?)))
+        else {
+            return false;
+        };
+        let lacks = |job: &Job| {
+            let homes: Vec<_> = job.homes.at.keys().copied().filter(|&home| home != id).collect();
+            let kept = job.outputs.kept.get(&id).into_iter().flatten();
+            let mut lacked = kept.filter(|&&map| 0 < job.maps[map as usize].lacking);
+            lacked.any(|&map| homes.iter().any(|&home| job.home_lacks(home, map)))
+        };
+        let mut jobs = worker.marks.jobs.iter().filter_map(|job| self.jobs.get(job));
+        worker.is_done() && (self.config.routes.drain_max <= now.since(since) || !jobs.any(lacks))
     }
 
     /// What live jobs keep at a worker.

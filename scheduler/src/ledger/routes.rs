@@ -3,7 +3,8 @@
 //!
 //! A way is cut when a home has given up reading over it, though the master hears from both of its ends. Workers that are
 //! set aside get nothing new, and what homes lack behind a cut way is made again, all at once. So one cut costs one
-//! worker, whether it is a way between two, a worker that reaches nobody, or one that nobody reaches.
+//! worker, whether it is a way between two, a worker that reaches nobody, or one that nobody reaches. Workers that are to
+//! leave in good order are set aside as well.
 //!
 //! What follows for jobs stands in `detours`.
 //!

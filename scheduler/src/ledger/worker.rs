@@ -2,6 +2,7 @@
 
 use crate::event::Slots;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use crate::units::Time;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Both kinds, in the order of tables by pool.
@@ -15,6 +16,8 @@ pub struct Worker {
     pub(crate) slots: Slots,
     /// Nothing was heard of it for a while: it gets nothing new.
     pub(crate) silent: bool,
+    /// It is to leave in good order, and was asked to at this time: it gets nothing new.
+    pub(crate) draining: Option<Time>,
     /// Attempts that hold a slot, killed ones included.
     pub(crate) running: BTreeSet<AttemptId>,
     /// How many of them are in each pool.
@@ -69,10 +72,20 @@ impl Worker {
         self.slots
     }
 
-    /// Slots for this kind that an attempt can have now: that no other holds, and none while the worker is silent.
+    /// Slots for this kind that an attempt can have now: that no other holds, and none while the worker is silent or is to
+    /// leave.
     #[must_use]
     pub fn free(&self, kind: TaskKind) -> u32 {
-        if self.silent { 0 } else { self.slots.of(kind) - self.used[self.pool(kind)] }
+        if self.gets_nothing() { 0 } else { self.slots.of(kind) - self.used[self.pool(kind)] }
+    }
+
+    fn gets_nothing(&self) -> bool {
+        self.silent || self.draining.is_some()
+    }
+
+    /// Whether no attempt is there, running or not.
+    pub(crate) fn is_done(&self) -> bool {
+        self.running.is_empty() && self.queued.is_empty() && self.suspended.is_empty()
     }
 
     /// Attempts queued behind those that run.
@@ -108,10 +121,10 @@ impl Worker {
     }
 
     /// How long the queue is for the slots that work it off; `None` if nothing may be queued here: there is a
-    /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next, or nothing
-    /// is heard of it.
+    /// free slot, or nothing that will free one soon, or somebody who can go nowhere else waits for the next, or it
+    /// gets nothing new.
     pub(crate) fn level(&self) -> Option<u64> {
-        let full = self.free(TaskKind::Map) == 0 && !self.silent;
+        let full = self.free(TaskKind::Map) == 0 && !self.gets_nothing();
         let queues = full && 0 < self.quick && self.awaited[0] == 0;
         queues.then(|| ((self.queued.len() as u64) << LEVEL_BITS) / u64::from(self.quick))
     }

@@ -65,6 +65,12 @@ pub fn pauses(pid: u32) -> u64 {
     line.unwrap().trim().parse().unwrap()
 }
 
+/// The process that started this one.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Where a process listens for TCP connections.
 pub fn listening(pid: u32) -> Vec<SocketAddr> {
     tcp(pid).into_iter().filter(|(_, listens)| *listens).map(|(address, _)| address).collect()

@@ -169,6 +169,7 @@ impl Meter {
             Event::FetchFailed { home, map, .. } => self.not_wanted(map, home),
             Event::NetworkRate { per_worker } => self.network = per_worker,
             Event::WorkerSilent { .. }
+            | Event::WorkerDraining { .. }
             | Event::SuspensionRefused { .. }
             | Event::JobCancelled { .. }
             | Event::JobFailed { .. }

@@ -15,6 +15,7 @@
 //! | `POST /api/v1/jobs/JOB/cancel` | stop it |
 //! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
+//! | `POST /api/v1/workers/WORKER/drain` | it leaves once it has ended what it runs and others have what they lack of it |
 //! | `PUT /api/v1/policy` | others decide from now on; answers the status |
 //! | `GET /api/v1/estimator` | what the estimator has learned |
 //! | `PUT /api/v1/estimator` | it knows that from now on and nothing else; answers it |
@@ -88,6 +89,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::PUT, ["estimator"]) => estimator::restore(&handle, request.into_body()).await,
         (&Method::PUT, ["policy"]) => change_policy(&handle, request.into_body()).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
+        (&Method::POST, ["workers", worker, "drain"]) => drain(&handle, worker).await,
         (&Method::POST, ["tokens"]) => tokens::new_token(&handle, request.into_body()).await,
         (&Method::POST, ["tokens", "revoke"]) => tokens::revoke_token(&handle, request.into_body()).await,
         (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, request.into_body()).await,
@@ -222,6 +224,18 @@ async fn cancel(handle: &MasterHandle, job: &str) -> Answered {
     let _ = handle.inputs.send(MasterInput::Cancel { job, reply });
     done.await.map_err(|_| RouteRefusal::ending())?;
     Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+async fn drain(handle: &MasterHandle, worker: &str) -> Answered {
+    let missing = |message| RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Worker, message);
+    let worker: WorkerId = worker.parse().map_err(|wrong| missing(format!("{wrong}")))?;
+    let (reply, found) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Drain { worker, reply });
+    match found.await {
+        Ok(true) => Ok(answer::status(StatusCode::NO_CONTENT)),
+        Ok(false) => Err(missing(format!("there is no {worker}: it has left, or never joined this master"))),
+        Err(_) => Err(RouteRefusal::ending()),
+    }
 }
 
 async fn client_closed(handle: &MasterHandle, job: &str, incoming: Incoming) -> Answered {

@@ -96,6 +96,7 @@ impl MasterState {
         let Some(gone) = self.workers.remove(&worker) else { return };
         self.fleet.slots -= gone.hello.slots.total();
         self.fleet.processes.remove(&(gone.hello.pid, worker));
+        self.fleet.draining.remove(&worker);
         for (&attempt, &bytes) in &gone.running {
             self.read_in_flight(attempt, bytes, 0);
         }

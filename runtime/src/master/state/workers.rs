@@ -53,6 +53,8 @@ pub(super) struct Fleet {
     pub(super) processes: BTreeSet<(u32, WorkerId)>,
     /// Slots of all of them.
     pub(super) slots: u32,
+    /// Those that are to leave and were not told to go yet.
+    pub(super) draining: BTreeSet<WorkerId>,
     /// What each worker's shuffle is held to, as the core was told.
     pub(super) network: Option<Bytes>,
     /// Numbers of hosts by their names; those that no worker is on are forgotten when they are too many.
@@ -233,6 +235,27 @@ impl MasterState {
                 tracing::info!(%worker, "nothing is heard of it: it gets no new tasks");
             }
         }
+    }
+
+    /// Somebody wants a worker to leave in good order. Answers whether there is such a worker.
+    pub(crate) fn drain(&mut self, worker: WorkerId) -> bool {
+        if !self.workers.contains_key(&worker) {
+            return false;
+        }
+        self.fleet.draining.insert(worker);
+        self.events.push(Event::WorkerDraining { worker });
+        tracing::info!(%worker, "is to leave: it ends what it runs, and others fetch what they lack of it");
+        true
+    }
+
+    /// Workers that are to leave go as soon as nobody needs them.
+    pub(crate) fn dismiss_drained(&mut self, now: Time) {
+        let may_leave = |worker: &WorkerId| self.core.may_leave(*worker, now);
+        for worker in self.fleet.draining.iter().copied().filter(may_leave).collect::<Vec<_>>() {
+            self.fleet.draining.remove(&worker);
+            self.queue(worker, &MasterFrame::Shutdown);
+        }
+        self.flush();
     }
 
     /// This process itself has stood still: nobody's silence counts.

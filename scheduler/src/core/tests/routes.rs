@@ -1,4 +1,4 @@
-//! Workers that do not reach each other, though the master reaches them all.
+//! Workers that do not reach each other, though the master reaches them all; that are silent; that are to leave.
 
 use super::driver::{JOB, Table, check, map, plain};
 use crate::core::RouteLimits;
@@ -149,4 +149,61 @@ fn a_way_to_a_silent_worker_is_not_judged() {
     let again = format!("announce {} from w3 to w1", map(kept[0], 0)).replace("job-1/", "");
     check(&table.fetch_failed(1, map(kept[0], 0), Failure::Fetch), &again);
     assert_eq!(table.core.set_aside().count(), 0);
+}
+
+fn drain(table: &mut Table, worker: u32) -> Vec<String> {
+    table.tell(&[Event::WorkerDraining { worker: WorkerId(worker) }])
+}
+
+#[test]
+fn a_worker_that_is_to_leave_gets_nothing_new_and_goes_when_what_it_runs_has_ended() {
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(3, 0));
+    assert!(!table.core.may_leave(WorkerId(1), table.now), "nobody asked for it");
+    check(&drain(&mut table, 1), "");
+    assert!(!table.core.may_leave(WorkerId(1), table.now), "it runs a map");
+    table.ask_commit(map(0, 0));
+    check(&table.map_done(map(0, 0)), "");
+    assert!(table.core.may_leave(WorkerId(1), table.now));
+    table.ask_commit(map(1, 0));
+    check(&table.map_done(map(1, 0)), "launch map-2.0 on w2");
+    check(&table.lose(1), "");
+    assert_eq!(table.job(JOB).attempts.failed.iter().sum::<u32>(), 0);
+}
+
+#[test]
+fn a_worker_that_is_to_leave_stays_until_others_have_what_they_lack_of_it() {
+    let mut table = six_maps_are_done();
+    let kept = kept_at(&table, 1);
+    let orders = drain(&mut table, 1);
+    assert_eq!(
+        (count(&orders, "unhome ", " at w1"), count(&orders, "home ", " at w1")),
+        (1, 0),
+        "{orders:?}"
+    );
+    assert_eq!(count(&orders, "retract ", ""), 0, "others can still read there: {orders:?}");
+    let fetch_all = |table: &mut Table, index: u32| {
+        for home in 2..=3 {
+            let at = |part: &u32| table.core.home(JOB, *part) == Some(WorkerId(home));
+            let partitions: Vec<u32> = (0..3).filter(at).collect();
+            table.fetched(home, map(index, 0), &partitions);
+        }
+    };
+    fetch_all(&mut table, kept[0]);
+    assert!(!table.core.may_leave(WorkerId(1), table.now), "they lack the other one");
+    fetch_all(&mut table, kept[1]);
+    assert!(table.core.may_leave(WorkerId(1), table.now));
+    let orders = table.lose(1);
+    assert_eq!(count(&orders, "launch ", ""), 0, "nothing is made again: {orders:?}");
+}
+
+#[test]
+fn a_worker_that_is_to_leave_goes_without_its_outputs_when_nobody_fetches_them_for_long() {
+    let mut table = six_maps_are_done();
+    drain(&mut table, 1);
+    let end = table.now + RouteLimits::default().drain_max;
+    assert!(!table.core.may_leave(WorkerId(1), end - crate::units::Span(1)));
+    assert!(table.core.may_leave(WorkerId(1), end));
+    let orders = table.lose(1);
+    assert_eq!(count(&orders, "retract ", ""), 4, "two maps, two homes: {orders:?}");
 }

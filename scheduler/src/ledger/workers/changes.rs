@@ -5,7 +5,7 @@ use crate::event::Slots;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::worker::{JobMarks, KINDS, Worker};
-use crate::units::Span;
+use crate::units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -21,6 +21,7 @@ impl Workers {
             host,
             slots,
             silent: false,
+            draining: None,
             running: BTreeSet::new(),
             used: [0; 2],
             quick: 0,
@@ -78,6 +79,15 @@ impl Workers {
             self.change(id, |worker| worker.silent = silent);
         }
         live
+    }
+
+    /// This worker is to leave in good order. Says whether that is news, of a live worker.
+    pub(crate) fn drain(&mut self, id: WorkerId, now: Time) -> bool {
+        let news = self.live.get(&id).is_some_and(|worker| worker.draining.is_none());
+        if news {
+            self.change(id, |worker| worker.draining = Some(now));
+        }
+        news
     }
 
     pub(crate) fn take_slot(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) {
