@@ -114,9 +114,11 @@ impl Core {
         self.ledger.may_leave(worker, now)
     }
 
-    /// Live workers that get nothing new, because others and they do not reach each other or they are to leave, by id.
+    /// Live workers that get nothing new, because others and they do not reach each other, by id.
     pub fn set_aside(&self) -> impl Iterator<Item = WorkerId> {
-        self.ledger.routes.aside().iter().copied()
+        let leaves =
+            |id: WorkerId| self.ledger.workers.get(id).is_some_and(|worker| worker.draining.is_some());
+        self.ledger.routes.aside().iter().copied().filter(move |&id| !leaves(id))
     }
 
     /// The attempts that hold a slot, are queued behind one, or are suspended, by id.

@@ -83,6 +83,8 @@ pub(crate) struct MasterState {
     journal: JournalWriter,
     /// Panics of the policy that were counted when it was said last.
     policy_panics_reported: u64,
+    /// Workers that were said to get nothing new.
+    set_aside_reported: BTreeSet<WorkerId>,
 }
 
 /// What workers are received with.
@@ -147,6 +149,7 @@ impl MasterState {
             pending: Pending::default(),
             journal: JournalWriter::new(config.journal),
             policy_panics_reported: 0,
+            set_aside_reported: BTreeSet::new(),
         }
     }
 

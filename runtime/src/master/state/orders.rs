@@ -12,7 +12,7 @@ use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits, push_frame};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl MasterState {
     /// Enters all facts since the last call and carries out what the core orders.
@@ -23,6 +23,7 @@ impl MasterState {
         let lanes = self.core.shuffle_revision();
         self.core.handle(now, &self.events, &mut self.commands);
         self.report_policy_panics();
+        self.report_set_aside(now);
         self.write_down(now, lanes);
         self.sample_estimates(now);
         self.events.clear();
@@ -34,6 +35,32 @@ impl MasterState {
         self.commands = commands;
         self.notice_lane_order(now);
         self.flush();
+    }
+
+    /// Tells live jobs of workers that get nothing new because they and others do not reach each other, and of those that
+    /// do again.
+    fn report_set_aside(&mut self, now: Time) {
+        let aside: BTreeSet<WorkerId> = self.core.set_aside().collect();
+        if aside == self.set_aside_reported {
+            return;
+        }
+        let before = std::mem::replace(&mut self.set_aside_reported, aside);
+        let new = self.set_aside_reported.difference(&before);
+        let new = new.map(|worker| {
+            format!(
+                "{worker} is set aside: others and it do not reach each other, though the master reaches both"
+            )
+        });
+        let back =
+            before.difference(&self.set_aside_reported).filter(|worker| self.workers.contains_key(worker));
+        let back = back.map(|worker| format!("{worker} is not set aside any more"));
+        for text in new.chain(back).collect::<Vec<_>>() {
+            tracing::warn!("{text}");
+            for entry in self.jobs.values_mut().filter(|entry| !entry.state.ended()) {
+                entry.incident(now, &text);
+                entry.touch();
+            }
+        }
     }
 
     /// Does what was put off until now.
