@@ -1,12 +1,14 @@
 //! Who is connected to a server: those that have shown a secret, and strangers.
 //!
 //! Strangers are held to a number in all, so that they never take the descriptors that work needs. When one more comes,
-//! the one that has been silent longest has to go, of the network that has most of them: whoever knows the secret shows
-//! it in a few milliseconds, and many that wait for nothing keep nobody out.
+//! one has to go, of the network that has most of them: the oldest of those that have said nothing whole, and if there
+//! are none, the oldest of those that were greeted. Whoever knows the secret says its hello in a few milliseconds and
+//! then shows it, so many that wait for nothing keep nobody out.
 //!
 //! Invariant: a connection is counted until its socket closes, upgrades included, and is either known or a stranger, or
 //! was sent away.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,29 +41,50 @@ struct ConnectionCounts {
     known: usize,
     /// Connections so far, which number them.
     admitted: u64,
-    strangers: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
+    strangers: BTreeMap<u64, Stranger>,
     /// Never empty ones.
-    networks: HashMap<IpAddr, BTreeSet<u64>>,
+    networks: HashMap<IpAddr, BTreeSet<Turn>>,
+}
+
+/// Who goes first of a network: those that were not greeted, by age.
+type Turn = (bool, u64);
+
+struct Stranger {
+    network: IpAddr,
+    greeted: bool,
+    leaves: Arc<Notify>,
 }
 
 impl ConnectionCounts {
     /// The peer has shown a secret. Answers whether it had not before.
     fn leave(&mut self, number: u64) -> Option<Arc<Notify>> {
-        let (network, leaves) = self.strangers.remove(&number)?;
-        if let Some(numbers) = self.networks.get_mut(&network) {
-            numbers.remove(&number);
-            if numbers.is_empty() {
+        let Stranger { network, greeted, leaves } = self.strangers.remove(&number)?;
+        if let Some(turns) = self.networks.get_mut(&network) {
+            turns.remove(&(greeted, number));
+            if turns.is_empty() {
                 self.networks.remove(&network);
             }
         }
         Some(leaves)
     }
 
-    /// Sends away the oldest stranger of the network that has most of them.
+    /// The peer has said a whole hello.
+    fn greet(&mut self, number: u64) {
+        if let Some(stranger) = self.strangers.get_mut(&number)
+            && !stranger.greeted
+            && let Some(turns) = self.networks.get_mut(&stranger.network)
+        {
+            stranger.greeted = true;
+            turns.remove(&(false, number));
+            turns.insert((true, number));
+        }
+    }
+
+    /// Sends away a stranger of the network that has most of them.
     fn send_away(&mut self) {
-        let oldest = |numbers: &BTreeSet<u64>| numbers.first().map(|first| (numbers.len(), u64::MAX - first));
-        let Some((_, first)) = self.networks.values().filter_map(oldest).max() else { return };
-        if let Some(leaves) = self.leave(u64::MAX - first) {
+        let first = |turns: &BTreeSet<Turn>| turns.first().map(|&first| (turns.len(), Reverse(first)));
+        let Some((_, Reverse((_, number)))) = self.networks.values().filter_map(first).max() else { return };
+        if let Some(leaves) = self.leave(number) {
             leaves.notify_one();
         }
     }
@@ -88,8 +111,9 @@ impl Census {
         let (number, network, leaves) = (counts.admitted, network(address), Arc::new(Notify::new()));
         counts.admitted += 1;
         counts.open += 1;
-        counts.strangers.insert(number, (network, Arc::clone(&leaves)));
-        counts.networks.entry(network).or_default().insert(number);
+        let stranger = Stranger { network, greeted: false, leaves: Arc::clone(&leaves) };
+        counts.strangers.insert(number, stranger);
+        counts.networks.entry(network).or_default().insert((false, number));
         Some(Admission { census: Arc::clone(self), number, leaves, known: AtomicBool::new(false) })
     }
 
@@ -108,6 +132,11 @@ pub(super) struct Admission {
 }
 
 impl Admission {
+    /// The connection has said a whole hello, which shows nothing but costs more than to wait.
+    pub(super) fn greet(&self) {
+        self.census.counts().greet(self.number);
+    }
+
     /// The connection has shown a secret. Answers whether there is room for it among those that have.
     pub(super) fn show_secret(&self) -> bool {
         if self.is_known() {
@@ -181,6 +210,26 @@ mod tests {
         drop((few, many, next, last));
         let counts = census.counts();
         assert_eq!((counts.open, counts.known, counts.strangers.len(), counts.networks.len()), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn strangers_that_were_greeted_go_after_all_that_were_not() {
+        let census = Census::new(10, 3);
+        let admit = |count| -> Vec<Admission> {
+            (0..count).map(|_| census.admit(address("127.0.0.1")).unwrap()).collect()
+        };
+        let greeted = admit(1).remove(0);
+        greeted.greet();
+        greeted.greet();
+        let silent = admit(5);
+        assert!(!is_sent_away(&greeted));
+        assert_eq!(silent.iter().filter(|it| !is_sent_away(it)).count(), 2);
+        silent.iter().for_each(Admission::greet);
+        let last = admit(1);
+        assert!(is_sent_away(&greeted) && !is_sent_away(&last[0]), "it is the oldest of those greeted");
+        drop((greeted, silent, last));
+        let counts = census.counts();
+        assert_eq!((counts.open, counts.strangers.len(), counts.networks.len()), (0, 0, 0));
     }
 
     #[test]

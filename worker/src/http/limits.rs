@@ -62,6 +62,10 @@ pub(crate) const RESPONSE_TIME: Duration = Duration::from_secs(30);
 /// New connections that a peer may close, one after another, before a request has left on one: a server that strangers
 /// overload closes connections that have shown no secret.
 pub(crate) const CLOSED_EARLY_MAX: u32 = 20;
+/// Pause after the first of them; it doubles with each, up to [`CLOSED_EARLY_PAUSE_MAX`].
+pub(crate) const CLOSED_EARLY_PAUSE: Duration = Duration::from_millis(1);
+/// Longest pause between two of them.
+pub(crate) const CLOSED_EARLY_PAUSE_MAX: Duration = Duration::from_millis(200);
 /// Age at which a client drops an idle connection: half the server's, so that it never sends a
 /// request on a connection the server is just closing.
 pub(crate) const POOL_IDLE_TIME: Duration = Duration::from_secs(30);

@@ -7,16 +7,19 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hyper::{Method, Request, Response};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::body::Body;
 use super::client::{
     Answer, Connection, HttpError, Plaintext, Timeouts, ends_early, expect_success, new_request,
 };
 use super::endpoint::Endpoint;
-use super::limits::{CLOSED_EARLY_MAX, POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME};
+use super::limits::{
+    CLOSED_EARLY_MAX, CLOSED_EARLY_PAUSE, CLOSED_EARLY_PAUSE_MAX, POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME,
+};
 use super::token::Key;
 
 /// Keeps idle connections by peer. Cheap to clone; clones share the connections.
@@ -82,24 +85,26 @@ impl Pool {
         key: Option<&dyn Key>,
         mut request: Request<Body>,
     ) -> Result<Response<Answer>, HttpError> {
-        let (started, mut closed) = (Instant::now(), 0);
-        let mut again = |is_new: bool| {
-            closed += u32::from(is_new);
-            closed <= CLOSED_EARLY_MAX && started.elapsed() < self.timeouts.connect
-        };
+        let mut tries = Tries::new(self.timeouts.connect);
         loop {
             let (mut connection, is_new) = match self.take(endpoint).await {
                 Some(connection) => (connection, false),
                 None => match Connection::open(endpoint, self.timeouts, self.plaintext).await {
                     Ok(connection) => (connection, true),
-                    Err(HttpError::Connect { source, .. }) if ends_early(&source) && again(true) => continue,
+                    Err(HttpError::Connect { source, .. })
+                        if ends_early(&source) && tries.again(true).await =>
+                    {
+                        continue;
+                    }
                     Err(error) => return Err(error),
                 },
             };
             match connection.greet(key, request.method(), request.uri().path()).await {
                 Ok(()) => {}
                 // Nothing of the request itself has left.
-                Err(failure) if matches!(failure.error, HttpError::Closed { .. }) && again(is_new) => {
+                Err(failure)
+                    if matches!(failure.error, HttpError::Closed { .. }) && tries.again(is_new).await =>
+                {
                     continue;
                 }
                 Err(failure) => return Err(failure.error),
@@ -108,7 +113,7 @@ impl Pool {
             match connection.exchange(request).await {
                 Ok(response) => return Ok(response.map(|body| self.answer(endpoint, connection, body))),
                 Err(failure) => match failure.unsent {
-                    Some(unsent) if again(is_new) => request = unsent,
+                    Some(unsent) if tries.again(is_new).await => request = unsent,
                     _ => return Err(failure.error),
                 },
             }
@@ -134,6 +139,32 @@ impl Pool {
     #[must_use]
     pub fn idle_count(&self) -> usize {
         self.idle.lock().values().map(Vec::len).sum()
+    }
+}
+
+/// How often a request has met a connection that was closed before it had left.
+struct Tries {
+    started: Instant,
+    limit: Duration,
+    /// Of connections that were new.
+    closed: u32,
+    pause: Duration,
+}
+
+impl Tries {
+    fn new(limit: Duration) -> Self {
+        Self { started: Instant::now(), limit, closed: 0, pause: CLOSED_EARLY_PAUSE }
+    }
+
+    /// Answers whether to try once more. After a new connection not at once: where many connect, they come in waves.
+    async fn again(&mut self, is_new: bool) -> bool {
+        self.closed += u32::from(is_new);
+        let goes_on = self.closed <= CLOSED_EARLY_MAX && self.started.elapsed() < self.limit;
+        if goes_on && is_new {
+            sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(CLOSED_EARLY_PAUSE_MAX);
+        }
+        goes_on
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::signal::{self, Before};
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes of a page; 0 before the handler is set.
@@ -21,8 +21,11 @@ static FREE: Mutex<Vec<&'static Place>> = Mutex::new(Vec::new());
 
 /// Where a map lies. Never freed, because a handler may look at any time, but used again.
 struct Place {
+    /// Goes up by one before and after each change of the range, so that nobody takes the start of one map for that of
+    /// another. Odd meanwhile.
+    version: AtomicUsize,
     start: AtomicUsize,
-    /// 0 while it is free or being changed.
+    /// 0 while it is free.
     length: AtomicUsize,
     lost: AtomicBool,
     next: *const Place,
@@ -31,6 +34,32 @@ struct Place {
 #[allow(unsafe_code, reason = "a pointer to what is never freed nor changed behind it")]
 // SAFETY: `next` is set before others see the place and points to another such place or nowhere.
 unsafe impl Sync for Place {}
+
+impl Place {
+    const fn free(next: *const Self) -> Self {
+        let (version, start, length) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { version, start, length, lost: AtomicBool::new(false), next }
+    }
+
+    /// Sets the range. Only by whoever has taken the place from [`FREE`].
+    fn set(&self, start: usize, length: usize) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.start.store(start, Ordering::Relaxed);
+        self.length.store(length, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Where the watched range ends, if this address lies in it. A range that changes meanwhile is another's: the one
+    /// of the map that somebody is reading does not change.
+    fn end_around(&self, address: usize) -> Option<usize> {
+        let before = self.version.load(Ordering::Acquire);
+        let (start, length) = (self.start.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        let is_whole = before % 2 == 0 && self.version.load(Ordering::Relaxed) == before;
+        (is_whole && address.wrapping_sub(start) < length).then(|| start + length)
+    }
+}
 
 /// Watches over a map. Drop it before the map.
 pub(super) struct Watch(&'static Place);
@@ -48,8 +77,7 @@ impl Watch {
         }
         let place = free.pop().unwrap_or_else(new_place);
         place.lost.store(false, Ordering::Relaxed);
-        place.start.store(map.as_ptr() as usize, Ordering::Release);
-        place.length.store(map.len(), Ordering::Release);
+        place.set(map.as_ptr() as usize, map.len());
         Ok(Self(place))
     }
 
@@ -62,19 +90,14 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.length.store(0, Ordering::Release);
+        self.0.set(0, 0);
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
     }
 }
 
 /// Adds a place. Only under the lock of [`FREE`].
 fn new_place() -> &'static Place {
-    let place = Box::leak(Box::new(Place {
-        start: AtomicUsize::new(0),
-        length: AtomicUsize::new(0),
-        lost: AtomicBool::new(false),
-        next: PLACES.load(Ordering::Relaxed),
-    }));
+    let place = Box::leak(Box::new(Place::free(PLACES.load(Ordering::Relaxed))));
     PLACES.store(place, Ordering::Release);
     place
 }
@@ -100,12 +123,11 @@ fn replace_from(address: usize) -> bool {
     // does not change meanwhile, and the range lies within it; its file is mapped for reading alone.
     unsafe {
         while let Some(place) = at.as_ref() {
-            let (start, length) = (place.start.load(Ordering::Acquire), place.length.load(Ordering::Acquire));
-            if address.wrapping_sub(start) < length {
+            if let Some(end) = place.end_around(address) {
                 // First, so that nobody sees the zeros without the mark.
                 place.lost.store(true, Ordering::Release);
                 let from = address / page_bytes * page_bytes;
-                let bytes = (start + length).next_multiple_of(page_bytes) - from;
+                let bytes = end.next_multiple_of(page_bytes) - from;
                 let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
                 let zeros = libc::mmap(from as *mut libc::c_void, bytes, libc::PROT_READ, flags, -1, 0);
                 found = zeros != libc::MAP_FAILED;
@@ -114,4 +136,36 @@ fn replace_from(address: usize) -> bool {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    //! What the handler finds of places that change while it looks.
+
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn range_that_changes_meanwhile_is_never_taken_for_a_mix_of_two() {
+        // The start of the one with the length of the other would hold 500.
+        let place = Place::free(null_mut());
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0..200_000 {
+                    if turn % 2 == 0 { place.set(100, 10) } else { place.set(1000, 900) }
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            while !is_over.load(Ordering::Relaxed) {
+                assert_eq!(place.end_around(500), None);
+                assert!([None, Some(1900)].contains(&place.end_around(1500)));
+            }
+        });
+        place.set(100, 10);
+        assert_eq!(
+            (place.end_around(109), place.end_around(110), place.end_around(99)),
+            (Some(110), None, None)
+        );
+    }
 }

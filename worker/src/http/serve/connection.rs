@@ -152,7 +152,10 @@ where
     ) -> Response<Body> {
         let verdict = self.gate.judge(&request, sessions, arrival, Instant::now());
         let mut response = match verdict {
-            GateVerdict::Greet => self.greet(&request, arrival, sessions),
+            GateVerdict::Greet => {
+                admission.greet();
+                self.greet(&request, arrival, sessions)
+            }
             GateVerdict::Pass { authenticated } => {
                 if authenticated && !admission.show_secret() {
                     let mut response = refuse(request, StatusCode::SERVICE_UNAVAILABLE).await;
