@@ -69,10 +69,20 @@ impl<'a> Standing<'a> {
 
     /// Waits until this many worker processes have joined.
     pub fn await_workers(&self, count: usize) {
-        until(&format!("{count} workers"), || {
-            let status = self.sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
-            (status["workers"].as_array().unwrap().len() == count).then_some(())
-        });
+        until(&format!("{count} workers"), || (self.worker_pids().len() == count).then_some(()));
+    }
+
+    /// The processes of the workers that have joined.
+    pub fn worker_pids(&self) -> Vec<u32> {
+        let (code, answer) = self.ask("GET", "status", "");
+        assert_eq!(code, 200, "{answer}");
+        let status: Value = serde_json::from_str(&answer).unwrap();
+        status["workers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|worker| worker["pid"].as_u64().unwrap() as u32)
+            .collect()
     }
 
     /// The status of a job.
@@ -83,8 +93,10 @@ impl<'a> Standing<'a> {
     /// Sends a request with the admin's token, and gives the status and the body of the answer.
     pub fn ask(&self, method: &str, route: &str, body: &str) -> (u16, String) {
         use std::io::{Read, Write};
-        let mut stream = std::net::TcpStream::connect(self.join.address).unwrap();
-        let (host, token) = (self.join.address, &self.join.token);
+        // That of now: a test may have tokens made anew.
+        let join = JoinLine::read(&std::fs::read_to_string(self.sandbox.path("state/join")).unwrap());
+        let mut stream = std::net::TcpStream::connect(join.address).unwrap();
+        let (host, token) = (join.address, &join.token);
         let head = format!(
             "{method} /api/v1/{route} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: \
              application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
