@@ -56,7 +56,7 @@ impl Place {
         let before = self.version.load(Ordering::Acquire);
         let (start, length) = (self.start.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
-        let is_whole = before % 2 == 0 && self.version.load(Ordering::Relaxed) == before;
+        let is_whole = before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before;
         (is_whole && address.wrapping_sub(start) < length).then(|| start + length)
     }
 }
