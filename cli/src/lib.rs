@@ -224,6 +224,7 @@ mod settings;
 mod sim;
 mod state;
 mod summary;
+mod switches;
 mod terminal;
 mod text_table;
 mod token;

@@ -7,6 +7,7 @@ use crate::flags::{
 };
 use crate::settings::Settings;
 use crate::state::StateFolder;
+use crate::switches::FirstSignal;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
@@ -85,7 +86,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     };
     let deciders = names.make(registry).map_err(usage)?;
     let journal = journal(flags.journal.as_ref(), settings)?;
-    let Stoppable { runtime, stopping, .. } = Stoppable::start()?;
+    let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Ends)?;
     log_to(None, "info");
     let mut held = flags.take_state(settings)?;
     let tokens = Arc::new(Tokens::of_state(held.path())?);
@@ -106,7 +107,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         register: Some(state.join(REGISTER_FILE)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
-    runtime.block_on(prepared.run(listener, stopping));
+    runtime.block_on(prepared.run(listener, requests.end));
     // The secret stays, so that workers can come back; the address does not.
     let _ = fs::remove_file(state.join(JOIN_FILE));
     Ok(exit::OK)
@@ -114,9 +115,9 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
 
 /// The master of an embedded cluster, a child of `run`. It keeps nothing: it may be one of many.
 fn master_process(registry: &Registry) -> anyhow::Result<u8> {
-    let Stoppable { runtime, stop, stopping, orphaned, .. } = Stoppable::start()?;
+    let Stoppable { runtime, switches, requests } = Stoppable::start(FirstSignal::Ends)?;
     log_to(None, "warn");
-    let ChildConfig::Master(child) = child::settings(stop, orphaned)? else {
+    let ChildConfig::Master(child) = child::settings(switches)? else {
         return Err(usage("the parent started a master with the settings of a worker".to_owned()));
     };
     let secret = child.secret.parse().map_err(|_| usage("the parent's secret cannot be read".to_owned()))?;
@@ -137,7 +138,7 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
     })?;
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
     io::stdout().flush()?;
-    runtime.block_on(prepared.run(listener, stopping));
+    runtime.block_on(prepared.run(listener, requests.end));
     // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
     remove_folders(&child.remove_at_end);
     Ok(exit::OK)

@@ -9,31 +9,25 @@ pub use master::{MasterCommand, master};
 pub use worker::{WorkerCommand, worker};
 
 use crate::child;
+use crate::switches::{FirstSignal, Switches};
+use gristmill_worker::agent::EndRequests;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::watch;
 
-/// A runtime, and a switch that turns when this process is asked to end.
+/// A runtime, and switches that turn when this process is asked to go.
 struct Stoppable {
     runtime: tokio::runtime::Runtime,
-    stop: watch::Sender<bool>,
-    stopping: watch::Receiver<bool>,
-    /// It was a signal that turned it, sent by somebody.
-    signalled: Arc<AtomicBool>,
-    /// The parent of this process has died without a word, or the kernel says so.
-    orphaned: Arc<AtomicBool>,
+    switches: Switches,
+    requests: EndRequests,
 }
 
 impl Stoppable {
-    fn start() -> io::Result<Self> {
+    fn start(first: FirstSignal) -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopping) = watch::channel(false);
-        let (signalled, orphaned) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (asked, by_signal, by_death) = (stop.clone(), signalled.clone(), orphaned.clone());
+        let (switches, requests) = Switches::new();
+        let turned = switches.clone();
         // From now on, not from when the runtime first runs: by then others may know that this process is there.
         let parent_died = SignalKind::from_raw(child::PARENT_DEATH_SIGNAL.as_raw());
         let signals = runtime.block_on(async {
@@ -41,15 +35,15 @@ impl Stoppable {
         });
         runtime.spawn(async move {
             let (Ok(mut interrupt), Ok(mut terminate), Ok(mut parent_died)) = signals else { return };
-            let cause = tokio::select! {
-                _ = interrupt.recv() => by_signal,
-                _ = terminate.recv() => by_signal,
-                _ = parent_died.recv() => by_death,
-            };
-            cause.store(true, Ordering::Relaxed);
-            let _ = asked.send(true);
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => turned.signalled(first),
+                    _ = terminate.recv() => turned.signalled(first),
+                    _ = parent_died.recv() => turned.lose_parent(),
+                }
+            }
         });
-        Ok(Self { runtime, stop, stopping, signalled, orphaned })
+        Ok(Self { runtime, switches, requests })
     }
 }
 

@@ -6,6 +6,7 @@ use crate::flags::{ListenFlags, MasterFlags, WorkerFlags, memory};
 use crate::private_memory::keep_memory_private;
 use crate::query::{DrainCommand, drain};
 use crate::settings::Settings;
+use crate::switches::FirstSignal;
 use crate::usage::usage;
 use clap::{Args, Subcommand};
 use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_folders};
@@ -15,7 +16,7 @@ use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{
-    self, MASTER_SILENCE_MAX, WorkerConfig, WorkerError, WorkerExit, crash, slots,
+    self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, WorkerConfig, WorkerError, WorkerExit, crash, slots,
 };
 use gristmill_worker::fault;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, Transport};
@@ -24,13 +25,15 @@ use gristmill_worker::shuffle::plan::FetchLimits;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a worker tries to reach its master at first.
 const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Start a worker
+///
+/// Ctrl-C or SIGTERM lets it leave in good order: it gets nothing new, ends what it runs and stays until others have
+/// fetched what they lack of it, for 80 s at most. A second signal ends it at once; what it ran is run again elsewhere.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct WorkerCommand {
@@ -91,11 +94,23 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     workers.each.listen = flags.listen;
     workers.each.advertise = flags.advertise.clone();
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
-    let Stoppable { runtime, stopping, .. } = Stoppable::start()?;
+    let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
     // What the listeners of the children would refuse is refused here, once.
     let is_root = rustix::process::geteuid().is_root();
     worker_bind(&runtime, &workers.each, &line.endpoint)?.validate(is_root)?;
-    Ok(runtime.block_on(workers.run(&line, stopping))?)
+    runtime.spawn(say_how_it_goes(requests.clone()));
+    Ok(runtime.block_on(workers.run(&line, requests))?)
+}
+
+/// Tells a person who has asked for the end what is waited for.
+async fn say_how_it_goes(mut requests: EndRequests) {
+    requests.to_leave().await;
+    tracing::info!(
+        within = ?LEAVE_MAX,
+        "leaving once what runs here has ended and others have fetched what they lack; a second signal ends it at once"
+    );
+    requests.to_end().await;
+    tracing::info!("ending at once");
 }
 
 /// One worker process, a child of `run` or of `worker`.
@@ -103,8 +118,8 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     // In this order: the score of a process that is closed to its user is root's to change.
     gristmill_runtime::out_of_memory::offer_this_process_first();
     keep_memory_private();
-    let Stoppable { runtime, stop, stopping, signalled, orphaned } = Stoppable::start()?;
-    let ChildConfig::Worker(child) = child::settings(stop, orphaned.clone())? else {
+    let Stoppable { runtime, switches, requests } = Stoppable::start(FirstSignal::Leaves)?;
+    let ChildConfig::Worker(child) = child::settings(switches.clone())? else {
         return Err(usage("the parent started a worker with the settings of a master".to_owned()));
     };
     let mut config = worker_config(&runtime, child)?;
@@ -120,16 +135,14 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
     }
     config.capture = Some(capture);
-    let running = || runtime.block_on(agent::run(config, Arc::new(registry), stopping));
+    let running = || runtime.block_on(agent::run(config, Arc::new(registry), requests.clone()));
     let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
         // The hook has said what. Left to itself, it would look like an exit code of user code.
         std::process::exit(exit::worker::BROKEN);
     };
     let code = match ended {
         // Its parent asks by closing a pipe, and the master by a word.
-        Ok(WorkerExit::Shutdown)
-            if signalled.load(Ordering::Relaxed) && !orphaned.load(Ordering::Relaxed) =>
-        {
+        Ok(WorkerExit::Shutdown) if requests.is_to_go() && !switches.is_by_parent() => {
             tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
             exit::worker::TERMINATED
         }
@@ -138,7 +151,7 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     };
     if code == exit::worker::ASKED {
         // The parent does this too, unless it was killed.
-        leave_folders(&folders, holds, orphaned.load(Ordering::Relaxed));
+        leave_folders(&folders, holds, switches.is_orphaned());
     }
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(code)
@@ -157,6 +170,7 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
         join_patience: JOIN_PATIENCE,
+        leave_max: fault::span("worker.leave", LEAVE_MAX),
         master_silence_max: fault::span("worker.master_silence", MASTER_SILENCE_MAX),
         fetch: FetchLimits::default(),
         capture: None,

@@ -438,7 +438,9 @@ fn worker_process_that_somebody_ends_by_a_signal_is_replaced_and_nobody_is_charg
     let client = sandbox.gristmill(arguments).start();
     let held = sandbox.stopped_at("map");
     assert_eq!(worker_processes(&sandbox), [held]);
+    // The second ends it at once.
     process::signal(held, Signal::TERM);
+    process::signal(held, Signal::INT);
     client.finish().expect_code(0).expect_words(&["1 lost with a worker", "succeeded"]);
     assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t2\nb\t1\n");
     let replaced = worker_processes(&sandbox);

@@ -23,6 +23,9 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 /// What is written to a child before its pipe is closed. A parent that is killed writes nothing.
 const FAREWELL: &[u8] = b"end\n";
 
+/// What is written to a worker that is to leave in good order.
+pub const LEAVE: &str = "leave";
+
 /// What a child reads from its standard input before anything else: one line of JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,6 +102,12 @@ pub(super) async fn first_line(child: &mut Child) -> io::Result<String> {
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).await?;
     if line.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
+}
+
+/// Asks a worker to leave in good order. One that has ended needs no word.
+pub(super) async fn ask_to_leave(stdin: &mut ChildStdin) {
+    let _ = stdin.write_all(format!("{LEAVE}\n").as_bytes()).await;
+    let _ = stdin.flush().await;
 }
 
 /// Lets a child end by itself, then makes it.

@@ -8,7 +8,7 @@ mod folders;
 mod worker_slot;
 mod workers;
 
-pub use child::{ChildConfig, MasterChild, MasterReady, WorkerChild};
+pub use child::{ChildConfig, LEAVE, MasterChild, MasterReady, WorkerChild};
 pub use folders::{leave_folders, remove_folders};
 pub use workers::WorkerProcesses;
 
@@ -18,6 +18,7 @@ use crate::master::tokens::Tokens;
 use crate::role::Role;
 use crate::scratch;
 use folders::private_folders;
+use gristmill_worker::agent::EndRequests;
 use gristmill_worker::http::{
     Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, Token, full,
 };
@@ -141,7 +142,8 @@ impl Cluster {
         };
         let plaintext = Plaintext::OnLoopback;
         let join = JoinLine { endpoint: cluster.master.clone(), token: made(Role::Work)?, plaintext };
-        cluster.supervisors = config.workers.start(&join, &cluster.folders, &stopping).await?;
+        cluster.supervisors =
+            config.workers.start(&join, &cluster.folders, &EndRequests::at_once(stopping)).await?;
         Ok(cluster)
     }
 

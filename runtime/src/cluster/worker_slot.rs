@@ -7,7 +7,7 @@ use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
 use crate::out_of_memory::MemoryKills;
 use crate::scratch;
-use gristmill_worker::agent::{begun, capture, crash};
+use gristmill_worker::agent::{EndRequests, LEAVE_MAX, begun, capture, crash};
 use gristmill_worker::http::{JoinLine, Pool, Secret, full};
 use gristmill_worker::protocol::ended_proof;
 use gristmill_worker::settings::WorkerSettings;
@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStdin};
-use tokio::sync::watch;
 
 /// Processes in one place that lived less than [`HASTY`], or could not be started, one after the other; more means that
 /// something is wrong with the program or the machine itself. With the pauses between them that takes over an hour.
@@ -34,6 +33,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// A process that was asked to leave ends by itself after [`LEAVE_MAX`]; after this much more it is told to end at once.
+const LEAVE_SLACK: Duration = Duration::from_secs(3);
 
 const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
 
@@ -49,7 +51,7 @@ pub(super) struct WorkerSlot {
     pub(super) folders: Vec<PathBuf>,
     pub(super) pool: Pool,
     pub(super) memory_kills: MemoryKills,
-    pub(super) stopping: watch::Receiver<bool>,
+    pub(super) requests: EndRequests,
     /// Of folders that somebody had removed.
     pub(super) made_again: Vec<scratch::FolderLock>,
 }
@@ -100,7 +102,7 @@ impl WorkerSlot {
         Ok(made)
     }
 
-    /// Waits for the process to end, again and again, until the cluster stops or the process says by its exit code
+    /// Waits for the process to end, again and again, until it is to go or the process says by its exit code
     /// that there is no point in another: that code is the answer.
     pub(super) async fn supervise(mut self, mut process: RunningWorker) -> Option<u8> {
         let (mut hasty, mut worked) = (0, false);
@@ -109,12 +111,12 @@ impl WorkerSlot {
             let pid = process.child.id().unwrap_or(0);
             let status = tokio::select! {
                 status = process.child.wait() => status,
-                () = stopped(&mut self.stopping) => {
-                    end(process).await;
+                () = self.requests.to_go() => {
+                    self.let_go(process).await;
                     return None;
                 }
             };
-            if *self.stopping.borrow() {
+            if self.requests.is_to_go() {
                 remove_folders(&process.folders);
                 return None;
             }
@@ -130,7 +132,7 @@ impl WorkerSlot {
                     let pause = (PAUSE * (1 << (hasty - 2).min(10))).min(PAUSE_MAX);
                     tokio::select! {
                         () = tokio::time::sleep(pause) => {}
-                        () = stopped(&mut self.stopping) => return None,
+                        () = self.requests.to_go() => return None,
                     }
                 }
                 match self.start().await {
@@ -150,6 +152,21 @@ impl WorkerSlot {
         tracing::error!(replaced = HASTY_MAX, "workers die again and again; no more are started");
         end(process).await;
         Some(exit::FAILED)
+    }
+
+    /// Lets the process leave in good order, unless there is no time for that.
+    async fn let_go(&mut self, mut process: RunningWorker) {
+        if let Some(stdin) = &mut process.stdin
+            && !*self.requests.end.borrow()
+        {
+            child::ask_to_leave(stdin).await;
+            tokio::select! {
+                _ = process.child.wait() => {}
+                () = tokio::time::sleep(LEAVE_MAX + LEAVE_SLACK) => {}
+                () = self.requests.to_end() => {}
+            }
+        }
+        end(process).await;
     }
 
     /// Clears up after a process that has ended, and tells the master how it did. Answers the exit code of the program if
@@ -193,11 +210,6 @@ impl WorkerSlot {
             tracing::debug!(%error, "the end of a worker could not be reported");
         }
     }
-}
-
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // A sender that is gone means the same.
-    let _ = stopping.wait_for(|stop| *stop).await;
 }
 
 /// Lets a worker end by itself, then makes it.

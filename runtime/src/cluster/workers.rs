@@ -6,10 +6,10 @@ use super::worker_slot::WorkerSlot;
 use crate::exit;
 use crate::out_of_memory::MemoryKills;
 use gristmill_scheduler::units::Bytes;
+use gristmill_worker::agent::EndRequests;
 use gristmill_worker::http::{JoinLine, Pool, Secret, Timeouts};
 use gristmill_worker::settings::WorkerSettings;
 use std::path::PathBuf;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Worker processes of one machine.
@@ -39,15 +39,15 @@ impl WorkerProcesses {
         WorkerSettings { speed: speed.unwrap_or(self.each.speed), ..self.each.clone() }
     }
 
-    /// Starts the processes and replaces those that die, until `stopping` turns true or all have ended for good.
+    /// Starts the processes and replaces those that die, until they are asked to go or all have ended for good.
     /// Answers the exit code of the last that did, 0 after a stop.
     ///
     /// # Errors
     /// No folders can be made, or a process cannot be started.
-    pub async fn run(&self, join: &JoinLine, stopping: watch::Receiver<bool>) -> Result<u8, ClusterError> {
+    pub async fn run(&self, join: &JoinLine, requests: EndRequests) -> Result<u8, ClusterError> {
         let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let (folders, _holds) = private_folders(&self.spill_dirs, &nonce)?;
-        let result = match self.start(join, &folders, &stopping).await {
+        let result = match self.start(join, &folders, &requests).await {
             Ok(supervised) => Ok(last_code(supervised).await),
             Err(error) => Err(error),
         };
@@ -61,7 +61,7 @@ impl WorkerProcesses {
         &self,
         join: &JoinLine,
         folders: &[PathBuf],
-        stopping: &watch::Receiver<bool>,
+        requests: &EndRequests,
     ) -> Result<JoinSet<Option<u8>>, ClusterError> {
         let mut supervised = JoinSet::new();
         let memory_kills = MemoryKills::watch();
@@ -73,7 +73,7 @@ impl WorkerProcesses {
                 folders: folders.to_vec(),
                 pool: Pool::new(Timeouts::default(), join.plaintext),
                 memory_kills: memory_kills.clone(),
-                stopping: stopping.clone(),
+                requests: requests.clone(),
                 made_again: Vec::new(),
             };
             let first = slot.start().await?;

@@ -1,6 +1,6 @@
 //! The control connection of a worker: found, kept up to the greeting, written to.
 
-use super::{WorkerConfig, WorkerError, chain};
+use super::{EndRequests, WorkerConfig, WorkerError, chain};
 use crate::http::{Connection, Duplex, HttpError, Timeouts};
 use crate::protocol::{CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FrameReader, MasterFrame};
 use std::time::{Duration, Instant};
@@ -19,18 +19,18 @@ const READ_BATCH_MAX: usize = 256;
 /// Batches of frames that wait for the loop; more stay in the connection.
 const READ_BATCHES_AHEAD: usize = 4;
 
-/// Opens the control connection, trying until the patience ends. `None` on shutdown.
+/// Opens the control connection, trying until the patience ends. `None` if it is to go:
+/// a worker that has not joined has nothing to put in order.
 pub(super) async fn join(
     config: &WorkerConfig,
-    shutdown: &tokio::sync::watch::Receiver<bool>,
+    requests: &mut EndRequests,
 ) -> Result<Option<Duplex>, WorkerError> {
     let started = Instant::now();
     let mut said = Instant::now();
-    let mut shutdown = shutdown.clone();
     loop {
         let tried = tokio::select! {
             tried = connect(config) => tried,
-            _ = shutdown.wait_for(|stop| *stop) => return Ok(None),
+            () = requests.to_go() => return Ok(None),
         };
         let source = match tried {
             Ok(io) => return Ok(Some(io)),

@@ -10,6 +10,7 @@ pub mod capture;
 mod connect;
 mod control;
 pub mod crash;
+mod end_requests;
 pub mod files;
 mod handed_over;
 mod publish;
@@ -38,6 +39,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
 
 pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
+pub use end_requests::EndRequests;
 
 /// How long the master may take to greet.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
@@ -45,6 +47,10 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(10);
 /// A usual [`WorkerConfig::master_silence_max`]: a master pings every worker twice a second, and is not busy with one
 /// thing for so long.
 pub const MASTER_SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// A usual [`WorkerConfig::leave_max`]: longer than a master waits for others to fetch what they lack, and short enough to
+/// come before the patience of whoever ends services (90 s for systemd).
+pub const LEAVE_MAX: Duration = Duration::from_secs(80);
 
 /// Turns a job's name and parameters into its plan; the registry of the program does that.
 pub trait JobSource: Send + Sync {
@@ -78,6 +84,8 @@ pub struct WorkerConfig {
     /// A master that sends nothing for so long is gone, with its host or the way to it. Time in which this process stood
     /// still does not count.
     pub master_silence_max: Duration,
+    /// How long it may take to leave in good order before it ends all the same.
+    pub leave_max: Duration,
     /// Limits of fetching.
     pub fetch: FetchLimits,
     /// User output caught so far, if it is caught.
@@ -143,14 +151,14 @@ pub enum WorkerError {
     },
 }
 
-/// Runs a worker until its master or `shutdown` ends it.
+/// Runs a worker until its master or `requests` end it.
 ///
 /// # Errors
 /// What keeps it from starting or from joining.
 pub async fn run(
     config: WorkerConfig,
     jobs: Arc<dyn JobSource>,
-    shutdown: tokio::sync::watch::Receiver<bool>,
+    mut requests: EndRequests,
 ) -> Result<WorkerExit, WorkerError> {
     let epoch = Instant::now();
     let store = Store::default();
@@ -165,9 +173,9 @@ pub async fn run(
         Endpoint { host: config.settings.advertise.clone().unwrap_or_default(), port: address.port(), pin };
     let handovers = HandoverStore::default();
     let list = Arc::new(OnceLock::new());
-    serve_shuffle(listener, &config, store.clone(), handovers.clone(), list.clone(), shutdown.clone());
+    serve_shuffle(listener, &config, store.clone(), handovers.clone(), list.clone(), requests.end.clone());
 
-    let io = join(&config, &shutdown).await?;
+    let io = join(&config, &mut requests).await?;
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
     let (reader, writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
@@ -208,7 +216,7 @@ pub async fn run(
 
     let mut incoming = read_frames(reader);
     let mut agent = Agent::new(config, jobs, JoinedWorker { worker, store, handovers, epoch, frames })?;
-    let exit = agent.drive(&mut incoming, shutdown, heartbeat_ms).await;
+    let exit = agent.drive(&mut incoming, requests, heartbeat_ms).await;
     agent.leave();
     // The last frames, such as the one that names an attempt that hangs, must be sent before the process ends.
     let _ = tokio::time::timeout(Duration::from_secs(1), written).await;

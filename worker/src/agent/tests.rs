@@ -142,6 +142,7 @@ impl TestMaster {
             build: "this".into(),
             join_patience: PATIENCE,
             master_silence_max: PATIENCE,
+            leave_max: PATIENCE,
             fetch: FetchLimits::default(),
             capture: None,
         };
@@ -157,7 +158,7 @@ impl TestMaster {
         let joined = JoinedWorker { worker: WORKER, store, handovers, epoch: Instant::now(), frames };
         let mut agent = Agent::new(config, source, joined).unwrap();
         tokio::spawn(async move {
-            agent.drive(&mut incoming, stopped, 20).await;
+            agent.drive(&mut incoming, EndRequests::at_once(stopped), 20).await;
             agent.leave();
         });
         let (output, received) = (output.to_owned(), VecDeque::new());

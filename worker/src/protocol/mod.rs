@@ -27,7 +27,7 @@ pub use lanes::{LaneOrder, LaneShare};
 pub use report::{AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, MemoryUse, Part};
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -138,7 +138,9 @@ pub enum WorkerFrame {
         /// As written, at most [`crate::agent::LOG_CHUNK_BYTES_MAX`].
         bytes: Vec<u8>,
     },
-    /// The worker leaves in good order.
+    /// The worker would leave in good order: it stays until it is told to end.
+    Leave,
+    /// The worker ends now.
     Goodbye,
 }
 

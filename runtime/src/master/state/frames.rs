@@ -39,6 +39,7 @@ impl MasterState {
         let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
         match frame {
             WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}
+            WorkerFrame::Leave => drop(self.drain(from)),
             WorkerFrame::Heartbeat(heartbeat) => self.heartbeat(from, heartbeat),
             WorkerFrame::Pong { master_ns, worker_ns } => worker.measure_clock(now, master_ns, worker_ns),
             WorkerFrame::MapFinished { attempt, print, report } => {

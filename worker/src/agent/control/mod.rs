@@ -15,7 +15,7 @@ use super::capture;
 use super::handed_over::HandoverStore;
 use super::slots::{AttemptInput, Permit, RunningJob, SlotEvent, SlotSetting};
 use super::work::SlotWork;
-use super::{JobSource, WorkerConfig, WorkerExit};
+use super::{EndRequests, JobSource, WorkerConfig, WorkerExit};
 use crate::budget::Budget;
 use crate::protocol::{MasterFrame, WorkerFrame, push_worker_frame};
 use crate::recycle::Recycler;
@@ -81,6 +81,8 @@ pub(super) struct Agent {
     jobs: BTreeMap<JobId, Arc<RunningJob>>,
     running: BTreeMap<AttemptId, RunningAttempt>,
     disk_free: watch::DiskFree,
+    /// When it was asked to leave in good order.
+    leaving_since: Option<Instant>,
     /// A slot's thread has died.
     broken: bool,
 }
@@ -117,15 +119,21 @@ impl Agent {
         }
     }
 
+    /// Asks the master to let this worker go once nobody needs it any more.
+    fn ask_to_leave(&mut self) {
+        self.leaving_since = Some(Instant::now());
+        self.send(&WorkerFrame::Leave);
+    }
+
     pub(super) async fn drive(
         &mut self,
         incoming: &mut Receiver<Vec<MasterFrame>>,
-        mut shutdown: tokio::sync::watch::Receiver<bool>,
+        mut requests: EndRequests,
         heartbeat_ms: u32,
     ) -> WorkerExit {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
-        let mut silence = Duration::ZERO;
+        let (mut silence, mut to_end) = (Duration::ZERO, requests.clone());
         // After a stall one look is enough.
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -168,11 +176,16 @@ impl Agent {
                         tracing::warn!(seconds = silence.as_secs_f64(), "the master is silent: it counts as gone");
                         return WorkerExit::MasterGone;
                     }
+                    if self.leaving_since.is_some_and(|since| self.config.leave_max < since.elapsed()) {
+                        tracing::warn!(after = ?self.config.leave_max, "not left in good order in time: ending");
+                        return WorkerExit::Shutdown;
+                    }
                     if let Some(attempt) = self.stuck() {
                         return WorkerExit::Stuck(attempt);
                     }
                 }
-                _ = shutdown.wait_for(|stop| *stop) => return WorkerExit::Shutdown,
+                () = requests.to_leave(), if self.leaving_since.is_none() => self.ask_to_leave(),
+                () = to_end.to_end() => return WorkerExit::Shutdown,
             }
             self.start_fetches();
             self.flush();

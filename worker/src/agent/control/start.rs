@@ -93,6 +93,7 @@ impl Agent {
             jobs: BTreeMap::new(),
             running: BTreeMap::new(),
             disk_free: watch::DiskFree::new(spill),
+            leaving_since: None,
             broken: false,
         })
     }
