@@ -127,7 +127,7 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
     ))?;
     let rows = master.workers.iter().map(|worker| {
         [
-            worker.worker.to_string(),
+            worker.worker.to_string() + if worker.away { " (away)" } else { "" },
             worker.host.clone(),
             worker.endpoint.to_string(),
             format!("{}/{}", worker.running, slots(worker.slot_counts)),

@@ -30,6 +30,9 @@ const HISTORY_FILE: &str = "history.json";
 /// Name of the file in the state folder by which numbers of jobs go on over restarts.
 const REGISTER_FILE: &str = "jobs";
 
+/// Name of the file in the state folder from which a master goes on where the last one ended without notice.
+const RECOVERY_FILE: &str = "recovery";
+
 /// Start a master
 #[derive(Args)]
 pub struct MasterCommand {
@@ -104,6 +107,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         pools,
         journal,
         history: Some(flags.history(settings, state)),
+        recovery: Some(state.join(RECOVERY_FILE)),
         register: Some(state.join(REGISTER_FILE)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
@@ -134,6 +138,7 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
         pools: child.pools,
         journal: child.journal.map(|journal| journal.to_path().to_path_buf()),
         history: None,
+        recovery: None,
         register: None,
     })?;
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;

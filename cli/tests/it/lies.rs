@@ -17,7 +17,7 @@ use gristmill::worker::input::{FilePath, FilePlace, FileStamp};
 use gristmill::worker::protocol::{
     AttemptProgress, AttemptReport, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass,
     FetchedOutput, FrameReader, Heartbeat, Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, RecordLimits,
-    SlotCounts, WorkerFrame, push_frame,
+    Session, SlotCounts, WorkerFrame, push_frame,
 };
 use gristmill::worker::segment::OutputPrint;
 use gristmill::worker::shuffle::{FetchHead, OutputHead};
@@ -321,7 +321,9 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
         });
         let allowance = Allowance::of(pid.await, BUDGET_KIB);
         let list_key = Secret::generate().unwrap();
-        victim.say(&MasterFrame::Welcome { worker: WorkerId(1), heartbeat_ms: 100, list_key }).await;
+        let session = Session { generation: 1, returns: false, heard: 0 };
+        let welcome = MasterFrame::Welcome { worker: WorkerId(1), heartbeat_ms: 100, list_key, session };
+        victim.say(&welcome).await;
         for ((lie, _, end), job) in table.iter().zip(1..) {
             let (job, from) = (JobId(job), WorkerId(job + 1));
             let map = TaskId::map(job, 0).attempt(0);
@@ -388,6 +390,7 @@ fn hello(build: &str, host: String) -> WorkerFrame {
         ended_proof: Secret::from_bytes([1; 32]),
         memory_bytes: 1 << 30,
         worker_ns: 0,
+        rejoin: None,
     })
 }
 

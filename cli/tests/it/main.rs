@@ -4,8 +4,8 @@
 //!   and `output` refuse what cannot be used, `claims` is about output directories whose job or disk fails.
 //! - The engine: `shuffle` measures how far it overlaps with the maps, `lanes` whose bytes come first on a paced network,
 //!   `suspend` which reduces make way, `live_policy` what a policy changes.
-//! - Faults: `crash` kills processes, `restart` masters; `cuts` takes ways between hosts away, `drain`
-//!   lets workers leave; `limits` takes means of the operating system away, `disk` fills
+//! - Faults: `crash` kills processes, `restart` masters, `comeback` those whose jobs go on; `cuts` takes ways between hosts
+//!   away, `drain` lets workers leave; `limits` takes means of the operating system away, `disk` fills
 //!   disks, `user_code` misbehaves, `words` looks at what users read then.
 //! - The command line: `cli`, `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
@@ -21,6 +21,7 @@ mod claims;
 mod cli;
 mod cluster;
 mod cluster_flags;
+mod comeback;
 mod compare;
 mod crash;
 mod cuts;

@@ -76,6 +76,9 @@ pub struct WorkerStatus {
     pub clock_offset_ns: i64,
     /// When it joined.
     pub joined_ns: u64,
+    /// The connection to it is gone, and it is expected back.
+    #[serde(default)]
+    pub away: bool,
 }
 
 /// A worker process has ended; said by whoever started it.

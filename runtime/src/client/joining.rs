@@ -22,7 +22,8 @@ impl AsyncClient {
         let all_there = async {
             loop {
                 let master = self.master().await?;
-                if workers as usize <= master.workers.len() {
+                let here = master.workers.iter().filter(|worker| !worker.away).count();
+                if workers as usize <= here {
                     return Ok(Some(master));
                 }
                 sleep(JOIN_PAUSE * workers.div_ceil(JOIN_PAUSE_WORKERS)).await;

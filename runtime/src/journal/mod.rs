@@ -3,8 +3,10 @@
 //! The first line is the [`JournalHeader`], with all that a core needs to begin the same; every further line is a [`JournalRecord`].
 //! Fed back through a core, the facts must give the same orders. Reading is in [`JournalReader`].
 
+pub(crate) mod checked;
 mod reader;
 
+pub use checked::CheckedReadError;
 pub use reader::{JournalReadError, JournalReader, LINE_BYTES_MAX};
 
 use gristmill_scheduler::command::Command;
@@ -96,6 +98,19 @@ pub enum JournalRecord {
     End,
 }
 
+/// [`JournalRecord::Instant`], as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InstantLine<'a> {
+    Instant {
+        at: Time,
+        facts: &'a [Event],
+        orders: &'a [Command],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shuffle: Option<&'a ShuffleOrder>,
+    },
+}
+
 /// Writes a journal.
 #[derive(Debug)]
 pub struct Journal {
@@ -126,20 +141,7 @@ impl Journal {
         orders: &[Command],
         shuffle: Option<&ShuffleOrder>,
     ) -> io::Result<()> {
-        #[derive(Serialize)]
-        struct Instant<'a> {
-            at: Time,
-            facts: &'a [Event],
-            orders: &'a [Command],
-            #[serde(skip_serializing_if = "Option::is_none")]
-            shuffle: Option<&'a ShuffleOrder>,
-        }
-        #[derive(Serialize)]
-        #[serde(rename_all = "snake_case")]
-        enum JournalLine<'a> {
-            Instant(Instant<'a>),
-        }
-        self.line(&JournalLine::Instant(Instant { at, facts, orders, shuffle }))
+        self.line(&InstantLine::Instant { at, facts, orders, shuffle })
     }
 
     /// Appends any other record.

@@ -1,5 +1,6 @@
 //! How a master runs, and why it cannot begin.
 
+use super::recovery::RecallError;
 use super::tokens::Tokens;
 use crate::deciders::MadeDeciders;
 use crate::registry::Registry;
@@ -29,6 +30,8 @@ pub struct MasterConfig {
     pub journal: Option<PathBuf>,
     /// Where what the estimator has learned is kept between runs.
     pub history: Option<PathBuf>,
+    /// Where is written down what the next master in its place goes on from; `None`: its jobs end with it.
+    pub recovery: Option<PathBuf>,
     /// Where the numbers and ends of jobs are kept, so that none comes twice; `None`: numbers begin at 1.
     pub register: Option<PathBuf>,
 }
@@ -41,6 +44,23 @@ pub enum MasterError {
     /// The journal's file could not be made; one that exists is not touched.
     #[error("could not begin the journal {path}")]
     Journal {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// An earlier master ended without notice, and what it has written down cannot be gone on from.
+    #[error(
+        "could not go on where the last master ended, from {path}; move that file away to begin anew, and the jobs that \
+         master had are lost"
+    )]
+    Recovery {
+        path: PathBuf,
+        #[source]
+        source: RecallError,
+    },
+    /// What a later master would go on from could not be begun.
+    #[error("could not begin the journal to come back from, {path}")]
+    RecoveryBegin {
         path: PathBuf,
         #[source]
         source: io::Error,

@@ -34,6 +34,8 @@ pub(super) struct Master {
     /// Of the frames that have been entered and not settled.
     turns: Vec<OwnedSemaphorePermit>,
     start: Instant,
+    /// The time when it started: that of the master before it goes on.
+    base: Time,
     silence_max: Duration,
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
     gone: BTreeMap<WorkerId, Instant>,
@@ -47,6 +49,7 @@ impl Master {
         history: Option<HistoryFile>,
         fed: UnboundedReceiver<MasterInput>,
         inputs: UnboundedSender<MasterInput>,
+        base: Time,
     ) -> Self {
         Self {
             state,
@@ -55,6 +58,7 @@ impl Master {
             inputs,
             turns: Vec::new(),
             start: Instant::now(),
+            base,
             silence_max: fault::span("master.silence", SILENCE_MAX),
             gone: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -62,7 +66,7 @@ impl Master {
     }
 
     fn now(&self) -> Time {
-        Time(self.start.elapsed().as_nanos() as u64)
+        self.base + Span(self.start.elapsed().as_nanos() as u64)
     }
 
     /// Runs until nobody can feed it any more.
@@ -146,7 +150,7 @@ impl Master {
     fn next_wake(&self) -> Option<Instant> {
         let kept = self.history.as_ref().and_then(HistoryFile::due);
         let state = self.state.pending.wake.into_iter().chain(self.state.due()).chain(kept);
-        let state = state.map(|at| self.start + Duration::from_nanos(at.0));
+        let state = state.map(|at| self.start + Duration::from_nanos(at.since(self.base).0));
         state.chain(self.gone.values().copied()).min()
     }
 
@@ -174,12 +178,19 @@ impl Master {
     fn enter(&mut self, now: Time, input: MasterInput) {
         match input {
             MasterInput::Join { hello, frames, reply } => {
+                // Its connection is gone, and it has found another before it was given up.
+                if let Some(before) = hello.rejoin
+                    && self.gone.remove(&before.worker).is_some()
+                {
+                    self.state.expect_back(before.worker);
+                }
                 let _ = reply.send(self.state.join(now, hello, frames));
             }
             MasterInput::Frames { worker, frames, turn } => {
                 for frame in frames {
                     self.state.frame(now, worker, frame);
                 }
+                self.state.confirm_if_many(worker);
                 self.turns.push(turn);
             }
             MasterInput::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
@@ -198,14 +209,19 @@ impl Master {
             MasterInput::ClientLost(job) => self.state.client_lost(job),
             MasterInput::ClientClosed { job, failed, reply } => {
                 self.state.client_closed(now, job, failed);
+                self.state.settle(now);
                 let _ = reply.send(());
             }
             MasterInput::Closed { job, failed } => self.state.closed(now, job, failed),
             MasterInput::Drain { worker, reply } => {
-                let _ = reply.send(self.state.drain(worker));
+                let found = self.state.drain(worker);
+                self.state.settle(now);
+                let _ = reply.send(found);
             }
             MasterInput::Cancel { job, reply } => {
-                let _ = reply.send(self.state.cancel(job));
+                let found = self.state.cancel(job);
+                self.state.settle(now);
+                let _ = reply.send(found);
             }
             MasterInput::DecideBy { change, reply } => {
                 let _ = reply.send(self.state.change_policy(now, change));

@@ -5,11 +5,13 @@
 
 mod address;
 mod auth;
+mod begin;
 mod config;
 mod connection;
 mod event_loop;
 mod history;
 mod input;
+mod recovery;
 mod register;
 mod routes;
 mod state;
@@ -17,22 +19,21 @@ pub mod tokens;
 mod translate;
 
 pub use config::{MasterConfig, MasterError};
+pub use recovery::RecallError;
 #[cfg(test)]
 pub(crate) use state::tests::status_of;
 
-use crate::deciders::MadeDeciders;
-use crate::journal::{self, Journal, JournalHeader};
 use auth::MasterAuth;
+use begin::{Begun, begin};
 use event_loop::Master;
-use gristmill_scheduler::core::{Core, CoreConfig};
+use gristmill_scheduler::units::Time;
 use gristmill_worker::descriptors;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, ServerConfig, serve};
 use history::HistoryFile;
 use input::MasterHandle;
-use register::Register;
-use state::{LiveDeciders, MasterState, StateConfig};
+use state::MasterState;
 use std::sync::Arc;
 use std::time::Duration;
 use tokens::Tokens;
@@ -65,54 +66,21 @@ pub struct PreparedMaster {
     build: String,
     state: MasterState,
     history: Option<HistoryFile>,
+    /// The time of the last master, which goes on.
+    base: Time,
 }
 
 impl PreparedMaster {
-    /// Recalls what an earlier master has learned and begins the journal.
+    /// Recalls what an earlier master has learned and goes on where it ended, if it ended without notice; begins the
+    /// journals.
     ///
     /// # Errors
-    /// A journal that cannot be begun, a register that cannot be opened. A history that cannot be read is no error: it is moved aside with a warning.
+    /// A journal that cannot be begun or gone on from, a register that cannot be opened. A history that cannot be read is no error: it is moved aside with a warning.
     pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
-        let MadeDeciders { names, policy, placement, mut estimator } = config.deciders;
-        let history = config.history.and_then(|path| HistoryFile::recall(path, &mut *estimator));
-        let core_config = CoreConfig::default();
-        let journal = config.journal.map(|path| {
-            let header = JournalHeader {
-                schema: journal::SCHEMA,
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                build: config.build.clone(),
-                policy: names.policy.clone(),
-                placement: names.placement.clone(),
-                estimator: names.estimator.clone(),
-                memory: estimator.memory(),
-                core: core_config.clone(),
-            };
-            Journal::create(&path, &header).map_err(|source| MasterError::Journal { path, source })
-        });
-        let journal = journal.transpose()?;
-        let register = match config.register {
-            None => Register::in_memory(),
-            Some(path) => Register::open(&path, state::ENDED_JOBS_MAX)
-                .map_err(|source| MasterError::Register { path, source })?,
-        };
-        let core = Core::new(core_config, policy, placement).with_estimator(estimator);
-        let state_config = StateConfig {
-            list_secret: config.tokens.list_secret(),
-            build: config.build.clone(),
-            heartbeat_ms: HEARTBEAT.as_millis() as u32,
-            deciders: LiveDeciders { registry: config.registry, names },
-            pools: config.pools,
-            journal,
-            register,
-        };
-        Ok(Self {
-            bind: config.bind,
-            host_names: config.host_names,
-            tokens: config.tokens,
-            build: config.build,
-            state: MasterState::new(core, state_config),
-            history,
-        })
+        let host_names = config.host_names.clone();
+        let (bind, tokens, build) = (config.bind.clone(), config.tokens.clone(), config.build.clone());
+        let Begun { state, history, base } = begin(config)?;
+        Ok(Self { bind, host_names, tokens, build, state, history, base })
     }
 
     /// Runs on an open listener until `stop` turns true or a client asks it to end.
@@ -142,7 +110,7 @@ impl PreparedMaster {
             };
             serve(listener, Arc::new(server), auth, answer, end).await;
         });
-        let mut master = Master::new(self.state, self.history, fed, handle.inputs.clone());
+        let mut master = Master::new(self.state, self.history, fed, handle.inputs.clone(), self.base);
         tokio::select! {
             () = master.drive() => {}
             _ = stop.wait_for(|stop| *stop) => {}

@@ -181,6 +181,12 @@ impl Register {
         self.past.values()
     }
 
+    /// A job that an earlier master had is one of this one's: it is not told of as lost.
+    pub(crate) fn came_back(&mut self, job: JobId) {
+        self.past.remove(&job);
+        self.next = self.next.max(job.0.saturating_add(1));
+    }
+
     /// A job has come.
     pub(crate) fn job_arrived(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
         if self.file.is_some()

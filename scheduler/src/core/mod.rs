@@ -15,9 +15,11 @@ mod preempt;
 mod queries;
 mod rehome;
 mod show;
+mod standing;
 
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
+pub use standing::StandingHome;
 
 use crate::command::Command;
 use crate::estimate::Estimator;

@@ -5,6 +5,7 @@ use crate::event::Failure;
 use crate::ids::{HostId, JobId, WorkerId};
 use crate::job::Locality;
 use crate::ledger::attempts::Attempt;
+use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::units::{Bytes, Time};
@@ -202,6 +203,10 @@ pub struct AttemptSnapshot {
     pub queued: bool,
     /// It left its slot and keeps what it has.
     pub suspended: bool,
+    /// It was ordered to leave its slot, and has not yet.
+    pub leaving: bool,
+    /// It is suspended, and was ordered to hand over.
+    pub handing_over: bool,
     /// It was killed.
     pub dying: bool,
 }
@@ -213,6 +218,8 @@ impl AttemptSnapshot {
             started: attempt.started,
             queued: attempt.queued,
             suspended: attempt.hold.is_parked(),
+            leaving: attempt.hold == SlotHold::Leaving,
+            handing_over: attempt.hold == SlotHold::HandingOver,
             dying: attempt.dying,
         }
     }

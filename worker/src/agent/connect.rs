@@ -1,8 +1,10 @@
 //! The control connection of a worker: found, kept up to the greeting, written to.
 
+use super::rejoin::MasterDoor;
 use super::{EndRequests, WorkerConfig, WorkerError, chain};
-use crate::http::{Connection, Duplex, HttpError, Timeouts};
-use crate::protocol::{CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FrameReader, MasterFrame};
+use crate::http::{Duplex, Endpoint, HttpError};
+use crate::protocol::{FRAME_BYTES_MAX, FrameReader, Hello, MasterFrame, PROTOCOL_VERSION};
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel};
@@ -27,9 +29,10 @@ pub(super) async fn join(
 ) -> Result<Option<Duplex>, WorkerError> {
     let started = Instant::now();
     let mut said = Instant::now();
+    let door = MasterDoor::of(config);
     loop {
         let tried = tokio::select! {
-            tried = connect(config) => tried,
+            tried = door.connect() => tried,
             () = requests.to_go() => return Ok(None),
         };
         let source = match tried {
@@ -63,10 +66,22 @@ pub(super) async fn join(
     }
 }
 
-async fn connect(config: &WorkerConfig) -> Result<Duplex, HttpError> {
-    let connection =
-        Connection::open(&config.master, Timeouts::default(), config.bind.permissions.plaintext()).await?;
-    connection.upgrade(Some(&config.token), CONNECT_PATH, CONTROL_PROTOCOL).await
+/// What a worker says first, when it has lived so long; `shuffle` is where it serves segments.
+pub(super) fn introduction(config: &WorkerConfig, shuffle: Endpoint, lived: Duration) -> Hello {
+    Hello {
+        protocol: PROTOCOL_VERSION,
+        build: config.build.clone(),
+        slots: config.settings.slots,
+        speed: config.settings.speed,
+        nic_bytes_per_second: config.settings.nic_bytes_per_second.map(NonZeroU64::get),
+        shuffle,
+        host: config.host.clone(),
+        pid: std::process::id(),
+        ended_proof: config.ended_proof.clone(),
+        memory_bytes: config.settings.memory.get(),
+        worker_ns: lived.as_nanos() as u64,
+        rejoin: None,
+    }
 }
 
 /// Writes encoded frames as they come, several at once when they queue up.

@@ -14,25 +14,23 @@ mod end_requests;
 pub mod files;
 mod handed_over;
 mod publish;
+mod rejoin;
 pub mod slots;
 mod work;
 
 use crate::api::{JobPlan, PlanError};
 use crate::error_text::chain;
 use crate::http::{self, Bind, Endpoint, HttpError, Secret, Token, Transport};
-use crate::protocol::{
-    FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, push_frame,
-};
+use crate::protocol::{FrameError, FrameReader, HELLO_BYTES_MAX, MasterFrame, WorkerFrame, push_frame};
 use crate::settings::WorkerSettings;
 use crate::shuffle::plan::FetchLimits;
 use crate::shuffle::store::Store;
 use auth::serve_shuffle;
 use capture::Capture;
-use connect::{join, read_frames, write_frames};
+use connect::{introduction, join, read_frames, write_frames};
 use control::{Agent, JoinedWorker};
 use gristmill_scheduler::ids::AttemptId;
 use handed_over::HandoverStore;
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -179,22 +177,10 @@ pub async fn run(
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
     let (reader, writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
-    let hello = WorkerFrame::Hello(Hello {
-        protocol: PROTOCOL_VERSION,
-        build: config.build.clone(),
-        slots: config.settings.slots,
-        speed: config.settings.speed,
-        nic_bytes_per_second: config.settings.nic_bytes_per_second.map(NonZeroU64::get),
-        shuffle,
-        host: config.host.clone(),
-        pid: std::process::id(),
-        ended_proof: config.ended_proof.clone(),
-        memory_bytes: config.settings.memory.get(),
-        worker_ns: epoch.elapsed().as_nanos() as u64,
-    });
+    let hello = introduction(&config, shuffle, epoch.elapsed());
     let (frames, to_write) = unbounded_channel();
     let mut first = Vec::new();
-    push_frame(&hello, &mut first).map_err(|source| WorkerError::Greeting {
+    push_frame(&WorkerFrame::Hello(hello.clone()), &mut first).map_err(|source| WorkerError::Greeting {
         master: config.master.clone(),
         source: Box::new(source),
     })?;
@@ -202,10 +188,10 @@ pub async fn run(
     let written = tokio::spawn(write_frames(writer, to_write));
     let greeting = tokio::time::timeout(GREETING_PATIENCE, reader.next()).await.unwrap_or(Ok(None));
     let master = config.master.clone();
-    let (worker, heartbeat_ms) = match greeting {
-        Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms, list_key })) => {
+    let (worker, heartbeat_ms, session) = match greeting {
+        Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms, list_key, session })) => {
             let _ = list.set(list_key);
-            (worker, heartbeat_ms)
+            (worker, heartbeat_ms, session)
         }
         Ok(Some(MasterFrame::Refused { reason })) => return Err(WorkerError::Refused { master, reason }),
         // It died meanwhile; another may come.
@@ -214,10 +200,11 @@ pub async fn run(
     };
     tracing::info!(%worker, %master, slots = config.settings.slots.total(), "joined");
 
-    let mut incoming = read_frames(reader);
-    let mut agent = Agent::new(config, jobs, JoinedWorker { worker, store, handovers, epoch, frames })?;
-    let exit = agent.drive(&mut incoming, requests, heartbeat_ms).await;
-    agent.leave();
+    let incoming = read_frames(reader);
+    let joined = JoinedWorker { worker, store, handovers, epoch, frames, written, session, hello };
+    let mut agent = Agent::new(config, jobs, joined)?;
+    let exit = agent.drive(incoming, requests, heartbeat_ms).await;
+    let written = agent.leave();
     // The last frames, such as the one that names an attempt that hangs, must be sent before the process ends.
     let _ = tokio::time::timeout(Duration::from_secs(1), written).await;
     Ok(exit)

@@ -11,7 +11,7 @@ use crate::input::{FilePath, FileStamp, Split};
 use crate::merge::Values;
 use crate::output::Output;
 use crate::protocol::{
-    AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, SlotCounts,
+    AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, Session, SlotCounts,
 };
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Bytes;
@@ -149,17 +149,26 @@ impl TestMaster {
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (store, handovers) = (Store::default(), HandoverStore::default());
         serve_shuffle(listener, &config, store.clone(), handovers.clone(), Arc::default(), stopped.clone());
-        let (orders, mut incoming) = channel(16);
+        let (orders, incoming) = channel(16);
         let (frames, said) = unbounded_channel();
         let (arrivals_in, arrivals) = unbounded_channel();
         let gate = Gate { let_in: Mutex::default(), changed: Condvar::new(), arrivals: arrivals_in };
         let gate = Arc::new(gate);
         let source = Arc::new(Source(gate.clone()));
-        let joined = JoinedWorker { worker: WORKER, store, handovers, epoch: Instant::now(), frames };
+        let joined = JoinedWorker {
+            worker: WORKER,
+            store,
+            handovers,
+            epoch: Instant::now(),
+            frames,
+            written: tokio::spawn(async {}),
+            session: Session { generation: 1, returns: false, heard: 0 },
+            hello: introduction(&config, endpoint.clone(), Duration::ZERO),
+        };
         let mut agent = Agent::new(config, source, joined).unwrap();
         tokio::spawn(async move {
-            agent.drive(&mut incoming, EndRequests::at_once(stopped), 20).await;
-            agent.leave();
+            agent.drive(incoming, EndRequests::at_once(stopped), 20).await;
+            let _ = agent.leave().await;
         });
         let (output, received) = (output.to_owned(), VecDeque::new());
         Self {

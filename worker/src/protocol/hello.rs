@@ -1,6 +1,7 @@
 //! How a worker introduces itself, and what by.
 
 use crate::http::{Endpoint, Secret};
+use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
 /// What a worker can run at once.
@@ -30,7 +31,7 @@ impl SlotCounts {
 }
 
 /// A worker introduces itself.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION).
     pub protocol: u32,
@@ -54,6 +55,17 @@ pub struct Hello {
     pub memory_bytes: u64,
     /// Its clock now, nanoseconds since its own start.
     pub worker_ns: u64,
+    /// What it was to the master whose connection it has lost; `None` for a process that has just begun.
+    pub rejoin: Option<Rejoin>,
+}
+
+/// What a worker was before it lost its master.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rejoin {
+    /// The number that it was given.
+    pub worker: WorkerId,
+    /// The latest generation of the master that it has worked for: an earlier one is not obeyed any more.
+    pub generation: u64,
 }
 
 /// All that a worker, and so its user code, knows of the key that authorises the report of its end: the key cannot be

@@ -9,6 +9,7 @@
 mod framing;
 mod handover;
 mod hello;
+mod holding;
 mod job;
 mod lanes;
 mod report;
@@ -21,13 +22,14 @@ use serde::{Deserialize, Serialize};
 
 pub use framing::{FrameError, FrameReader, push_frame, push_worker_frame, write_frame};
 pub use handover::{Continuation, HandOver};
-pub use hello::{Hello, SlotCounts, ended_proof};
+pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
+pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
 pub use report::{AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, MemoryUse, Part};
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -142,6 +144,36 @@ pub enum WorkerFrame {
     Leave,
     /// The worker ends now.
     Goodbye,
+    /// What a worker has that has come back, after all that its master had not confirmed.
+    Holding(Holding),
+}
+
+impl WorkerFrame {
+    /// Whether it counts: such frames are numbered from 1 in the order of sending, and a worker keeps each until its
+    /// master has written it down. Signs of life and what user code prints are not.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        !matches!(
+            self,
+            Self::Hello(_)
+                | Self::Heartbeat(_)
+                | Self::Pong { .. }
+                | Self::Log { .. }
+                | Self::Goodbye
+                | Self::Holding(_)
+        )
+    }
+}
+
+/// How a worker and its master find together again when the connection between them is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Session {
+    /// Rises with each master of a state folder; a worker obeys none of a lower one.
+    pub generation: u64,
+    /// Another master may come in the place of this one: wait for it, and keep what it must know.
+    pub returns: bool,
+    /// The last numbered frame of this worker that is written down; 0 if none is.
+    pub heard: u64,
 }
 
 /// A frame from the master.
@@ -156,6 +188,8 @@ pub enum MasterFrame {
         heartbeat_ms: u32,
         /// What opens this worker's listings and samples of files, to clients that may submit jobs.
         list_key: Secret,
+        /// How the master takes up again what it was to this worker.
+        session: Session,
     },
     /// The worker is not wanted, and why.
     Refused {
@@ -226,6 +260,11 @@ pub enum MasterFrame {
     Forget { job: JobId },
     /// End your process.
     Shutdown,
+    /// All numbered frames up to this one are written down: they need not be kept any more.
+    Heard {
+        /// The number of the last of them.
+        through: u64,
+    },
 }
 
 #[cfg(test)]

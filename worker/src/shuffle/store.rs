@@ -242,6 +242,18 @@ impl Store {
         job.gathers.iter().filter(|(_, gather)| lacks(gather)).map(|(partition, _)| *partition).collect()
     }
 
+    /// All partitions gathered here, with the number of maps whose segment has come.
+    #[must_use]
+    pub(crate) fn homes(&self) -> Vec<(JobId, u32, u32)> {
+        let jobs = self.jobs();
+        let of_job = |(id, job): (&JobId, &JobStore)| {
+            let (id, maps) = (*id, job.maps);
+            let come = job.gathers.iter().map(|(partition, gather)| (id, *partition, maps - gather.missing));
+            come.collect::<Vec<_>>()
+        };
+        jobs.iter().flat_map(of_job).collect()
+    }
+
     /// Adds a segment. Answers whether it was still lacking.
     pub fn fill(&self, job: JobId, partition: u32, map: u32, held: HeldSegment) -> bool {
         let mut jobs = self.jobs();

@@ -72,7 +72,7 @@ impl<'a> Standing<'a> {
         until(&format!("{count} workers"), || (self.worker_pids().len() == count).then_some(()));
     }
 
-    /// The processes of the workers that have joined.
+    /// The processes of the workers that have joined and are there.
     pub fn worker_pids(&self) -> Vec<u32> {
         let (code, answer) = self.ask("GET", "status", "");
         assert_eq!(code, 200, "{answer}");
@@ -81,6 +81,7 @@ impl<'a> Standing<'a> {
             .as_array()
             .unwrap()
             .iter()
+            .filter(|worker| worker["away"] == false)
             .map(|worker| worker["pid"].as_u64().unwrap() as u32)
             .collect()
     }

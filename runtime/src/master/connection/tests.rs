@@ -21,6 +21,7 @@ fn hello() -> WorkerFrame {
         ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
         memory_bytes: 1 << 20,
         worker_ns: 0,
+        rejoin: None,
     })
 }
 

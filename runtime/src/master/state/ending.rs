@@ -1,5 +1,6 @@
 //! How jobs end: cancelled, left by their client, done; and who closes their output before they count as ended.
 
+use super::super::recovery::RecoveryNote;
 use super::MasterState;
 use super::job::StatusContext;
 use crate::api::{BuiltPart, FailureCode, JobFailure, JobState, Submission};
@@ -21,7 +22,7 @@ pub(crate) struct Closing {
     pub success: Option<Success>,
     /// Where the parts of the job were built.
     pub built: Vec<BuiltPart>,
-    /// The submission of a job whose client died, which may have closed the output before.
+    /// The submission of a job whose client or master died, which may have closed the output before.
     pub left: Option<Box<Submission>>,
     /// Sync to disk.
     pub sync: bool,
@@ -38,6 +39,8 @@ impl MasterState {
     pub(crate) fn client_lost(&mut self, job: JobId) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         entry.followers.client = false;
+        self.journal.keep(|| RecoveryNote::ClientLost { job });
+        let Some(entry) = self.jobs.get(&job) else { return };
         if entry.state.ended() {
             // It ended while its client was already gone: nobody has closed its output.
             if !*entry.output.closed.borrow() {
@@ -56,24 +59,26 @@ impl MasterState {
             return self.end(now, id, outcome);
         }
         job.output.closing = Some(outcome);
+        if !self.reliving {
+            self.close_output(now, id, outcome, false);
+        }
+    }
+
+    /// Has the output of a job closed that is over for the core; `left` if another master may have done so.
+    pub(super) fn close_output(&mut self, now: Time, id: JobId, outcome: Outcome, left: bool) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let left = left.then(|| Box::new(job.submission.clone()));
         let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
         let output = job.output.directory.take().or_else(|| adopted(&job.submission));
         let status =
             job.status(now, id, StatusContext { parts: true, built: true, ..StatusContext::default() });
         let success = (outcome == Outcome::Succeeded).then(|| Success::of(&status, columns));
-        self.pending.closings.push(Closing {
-            job: id,
-            output,
-            success,
-            built: status.built,
-            left: None,
-            sync,
-        });
+        self.pending.closings.push(Closing { job: id, output, success, built: status.built, left, sync });
     }
 
     /// Closes the output of a job that ended well or badly and whose client died before it had done so.
     fn close_for_client(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id).filter(|_| !self.reliving) else { return };
         let output = adopted(&job.submission);
         let status = job.status(
             Time::ZERO,
@@ -91,6 +96,7 @@ impl MasterState {
     pub(crate) fn client_closed(&mut self, now: Time, id: JobId, failed: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
         job.output.closed.send_replace(true);
+        self.journal.keep(|| RecoveryNote::ClientClosed { at: now, job: id, failed: failed.as_deref() });
         match failed {
             Some(reason) => job.output_lost(FailureCode::Output, "the output could not be finished", &reason),
             None => job.touch(),
@@ -106,6 +112,7 @@ impl MasterState {
     /// The output of a job has been finished or abandoned.
     pub(crate) fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
+        self.journal.keep(|| RecoveryNote::Closed { at: now, job, failed: failed.as_deref() });
         entry.output.closed.send_replace(true);
         let Some(outcome) = entry.output.closing.take() else {
             match (failed, entry.state) {
@@ -167,7 +174,7 @@ impl MasterState {
 }
 
 /// The output of a job whose client does not close it, if this master sees it.
-fn adopted(submission: &Submission) -> Option<OutputDirectory> {
+pub(super) fn adopted(submission: &Submission) -> Option<OutputDirectory> {
     match OutputDirectory::adopt(submission, None) {
         Ok(output) => Some(output),
         Err(error) => {

@@ -3,6 +3,7 @@
 //! A worker is believed about what it holds: attempts that it was told to run and whose end it has not said, partitions
 //! whose home it is. What it says of others changes nothing.
 
+use super::super::recovery::{Encoded, RecoveryNote};
 use super::super::translate;
 use super::MasterState;
 use super::attempts::EndedAttempt;
@@ -27,7 +28,7 @@ struct FailedFetch {
 
 impl MasterState {
     /// A frame from a worker.
-    pub(crate) fn frame(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
+    pub(crate) fn frame(&mut self, now: Time, from: WorkerId, mut frame: WorkerFrame) {
         if !holds(Rule::LostWorkersAreFenced) && !self.workers.contains_key(&from) {
             return self.heed_given_up(now, from, frame);
         }
@@ -35,6 +36,11 @@ impl MasterState {
         worker.last_heard = now;
         if std::mem::take(&mut worker.silent) {
             self.events.push(Event::WorkerSilent { worker: from, silent: false });
+        }
+        if frame.is_numbered() {
+            worker.heard += 1;
+            shorten(&mut frame);
+            self.journal.keep(|| RecoveryNote::Said { at: now, worker: from, frame: Encoded::of(&frame) });
         }
         let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
         match frame {
@@ -94,6 +100,7 @@ impl MasterState {
                 }
             }
             WorkerFrame::Log { attempt, bytes } => self.logged(from, attempt, &bytes),
+            WorkerFrame::Holding(holding) => self.reconcile(now, from, &holding),
         }
     }
 
@@ -193,5 +200,17 @@ impl MasterState {
         }
         let class = translate::failure(class);
         self.events.push(Event::FetchFailed { job, home, map, class });
+    }
+}
+
+/// Texts that come with a frame are cut as they are where they are shown, before it is written down.
+fn shorten(frame: &mut WorkerFrame) {
+    match frame {
+        WorkerFrame::AttemptFailed { message, .. } | WorkerFrame::FetchFailed { message, .. } => {
+            *message = clean::message(message);
+        }
+        // Files are named by the master.
+        WorkerFrame::PartFinished { part, .. } => part.name = String::new(),
+        _ => {}
     }
 }

@@ -1,7 +1,8 @@
 //! The journal as the master keeps it: written as facts are entered, flushed a little later, given up if it must be.
 
+use super::super::recovery::{RecoveryJournal, RecoveryNote};
 use super::MasterState;
-use crate::journal::{Journal, JournalRecord};
+use crate::journal::{InstantLine, Journal, JournalRecord};
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::Event;
@@ -14,6 +15,8 @@ const FLUSH_PAUSE: Span = Span::milliseconds(20);
 /// The journal of a master, if it keeps one.
 pub(super) struct JournalWriter {
     journal: Option<Journal>,
+    /// What the next master of the state folder comes back from.
+    recovery: Option<RecoveryJournal>,
     /// When lines that were written are flushed.
     due: Option<Time>,
     /// Why it was given up, until somebody was told.
@@ -22,16 +25,59 @@ pub(super) struct JournalWriter {
 
 impl JournalWriter {
     pub(super) fn new(journal: Option<Journal>) -> Self {
-        Self { journal, due: None, failure: None }
+        Self { journal, recovery: None, due: None, failure: None }
     }
 
     /// Writes what the next facts do not hold.
     pub(super) fn note(&mut self, record: impl FnOnce() -> JournalRecord) {
-        self.write(|journal| journal.record(&record()));
+        if self.journal.is_none() && self.recovery.is_none() {
+            return;
+        }
+        let record = record();
+        self.write(|journal| journal.record(&record));
+        self.write_recovery(|recovery| recovery.facts(&record));
+    }
+
+    /// Writes what only a master that comes back needs.
+    pub(super) fn keep<'a>(&mut self, note: impl FnOnce() -> RecoveryNote<'a>) {
+        self.write_recovery(|recovery| recovery.beside(&note()));
+    }
+
+    /// Writes to this from now on, besides.
+    pub(super) fn come_back_from(&mut self, recovery: RecoveryJournal) {
+        self.recovery = Some(recovery);
+    }
+
+    /// Writes to this journal too, from now on.
+    pub(super) fn write_also(&mut self, journal: Journal) {
+        self.journal = Some(journal);
+    }
+
+    /// Whether a master can come back from what is written.
+    pub(super) fn is_recoverable(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    /// What was written for a master that comes back outlives this process from now on. Before anybody is told of it.
+    pub(super) fn write_out(&mut self) {
+        self.write_recovery(RecoveryJournal::write_out);
+    }
+
+    fn write_recovery(&mut self, write: impl FnOnce(&mut RecoveryJournal) -> io::Result<()>) {
+        let Some(recovery) = &mut self.recovery else { return };
+        let Err(error) = write(recovery) else { return };
+        let path = recovery.path().display();
+        tracing::error!(%path, %error, "what is needed to come back cannot be written: jobs that this master has will be lost with it");
+        if let Some(recovery) = self.recovery.take() {
+            recovery.give_up();
+        }
     }
 
     fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
         self.write(|journal| journal.instant(now, facts, orders, shuffle));
+        self.write_recovery(|recovery| {
+            recovery.facts(&InstantLine::Instant { at: now, facts, orders, shuffle })
+        });
         if self.journal.is_some() {
             self.due.get_or_insert(now + FLUSH_PAUSE);
         }
@@ -80,6 +126,7 @@ impl MasterState {
     /// The master ends, and with it the journal.
     pub(crate) fn end_journal(&mut self) {
         self.journal.note(|| JournalRecord::End);
+        self.journal.write_out();
         self.journal.write(Journal::flush);
         self.flush_journal(Time::ZERO);
     }

@@ -20,7 +20,9 @@ mod logs;
 mod losses;
 mod orders;
 mod query;
+mod reconcile;
 mod record;
+mod relive;
 mod submit;
 mod sums;
 mod workers;
@@ -81,6 +83,8 @@ pub(crate) struct MasterState {
     /// What the event loop has to do.
     pub(super) pending: Pending,
     journal: JournalWriter,
+    /// What an earlier master did is done again: nothing of it is said or written, and no output touched.
+    reliving: bool,
     /// Panics of the policy that were counted when it was said last.
     policy_panics_reported: u64,
     /// Workers that were said to get nothing new.
@@ -89,6 +93,8 @@ pub(crate) struct MasterState {
 
 /// What workers are received with.
 struct JoinTerms {
+    /// Rises with each master of a state folder.
+    generation: u64,
     /// Identifies the executable, which must be theirs.
     build: String,
     heartbeat_ms: u32,
@@ -139,6 +145,7 @@ impl MasterState {
             pools: Pools { numbers, weights: config.pools },
             register: config.register,
             join_terms: JoinTerms {
+                generation: 1,
                 build: config.build,
                 heartbeat_ms: config.heartbeat_ms,
                 list_secret: config.list_secret,
@@ -148,6 +155,7 @@ impl MasterState {
             outgoing: Outgoing::default(),
             pending: Pending::default(),
             journal: JournalWriter::new(config.journal),
+            reliving: false,
             policy_panics_reported: 0,
             set_aside_reported: BTreeSet::new(),
         }

@@ -18,7 +18,8 @@ impl MasterState {
     /// Enters all facts since the last call and carries out what the core orders.
     pub(crate) fn settle(&mut self, now: Time) {
         if self.events.is_empty() {
-            return;
+            // Whoever asks is told of nothing that a crash could make undone.
+            return self.journal.write_out();
         }
         let lanes = self.core.shuffle_revision();
         self.core.handle(now, &self.events, &mut self.commands);
@@ -77,6 +78,7 @@ impl MasterState {
 
     /// Sends out what was said to workers since the last time, to each in one piece.
     pub(super) fn flush(&mut self) {
+        self.journal.write_out();
         for worker in std::mem::take(&mut self.outgoing.outboxes_filled) {
             if let Some(worker) = self.workers.get_mut(&worker).filter(|worker| !worker.outbox.is_empty()) {
                 // A closed channel means that the connection is ending; its loss is reported on its own way.
@@ -87,6 +89,13 @@ impl MasterState {
 
     /// Says something to a worker, when this instant has been dealt with.
     pub(super) fn queue(&mut self, worker: WorkerId, frame: &MasterFrame) {
+        if self.workers.get(&worker).is_some_and(|worker| !worker.away) {
+            self.say(worker, frame);
+        }
+    }
+
+    /// Likewise, also to a worker that has not said yet what it has.
+    pub(super) fn say(&mut self, worker: WorkerId, frame: &MasterFrame) {
         let Some(entry) = self.workers.get_mut(&worker) else { return };
         if entry.outbox.is_empty() {
             self.outgoing.outboxes_filled.push(worker);
@@ -97,7 +106,7 @@ impl MasterState {
     }
 
     /// Tells homes of the outputs gathered for them: one frame for all from the same source.
-    fn announce(&mut self) {
+    pub(super) fn announce(&mut self) {
         for ((to, from, job), maps) in std::mem::take(&mut self.outgoing.announced) {
             if let Some(holder) = self.workers.get(&from) {
                 let endpoint = holder.endpoint.clone();
@@ -106,7 +115,7 @@ impl MasterState {
         }
     }
 
-    fn carry_out(&mut self, now: Time, command: &Command) {
+    pub(super) fn carry_out(&mut self, now: Time, command: &Command) {
         match *command {
             // Neither hangs on the other: announcements wait until there are more.
             Command::Launch { attempt, worker, reason } => return self.launch(now, attempt, worker, reason),
@@ -172,7 +181,7 @@ impl MasterState {
     }
 
     /// Sends a frame about a job; the job's own description goes before the first.
-    fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
+    pub(super) fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
         let Some(order) = self.job_order(job, worker) else { return };
         // Only these begin something. Any other frame about a job that the worker has been told to forget comes too
         // late, and must not bring the job back.
@@ -240,11 +249,6 @@ impl MasterState {
     }
 
     fn launch(&mut self, now: Time, attempt: AttemptId, worker: WorkerId, reason: LaunchReason) {
-        let goes_on = match attempt.task.kind {
-            TaskKind::Map => None,
-            TaskKind::Reduce => self.core.continues(attempt),
-        };
-        let resume = goes_on.and_then(|before| self.continuation(before));
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.records.counts.launched += 1;
         job.times.started.get_or_insert(now);
@@ -256,6 +260,16 @@ impl MasterState {
             job.incident(now, &format!("{} runs again: its output was lost", attempt.task));
         }
         job.records.launched(attempt, worker, now, reason);
+        job.touch();
+        if let Some(entry) = self.workers.get_mut(&worker) {
+            entry.running.insert(attempt, 0);
+        }
+        self.order_launch(attempt, worker);
+    }
+
+    /// Tells a worker to run an attempt.
+    pub(super) fn order_launch(&mut self, attempt: AttemptId, worker: WorkerId) {
+        let Some(job) = self.jobs.get(&attempt.task.job) else { return };
         let frame = match attempt.task.kind {
             TaskKind::Map => {
                 let Some(split) = job.submission.splits.get(attempt.task.index as usize) else { return };
@@ -264,14 +278,12 @@ impl MasterState {
                 MasterFrame::LaunchMap { attempt, split }
             }
             TaskKind::Reduce => {
+                let goes_on = self.core.continues(attempt);
+                let resume = goes_on.and_then(|before| self.continuation(before));
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
                 MasterFrame::LaunchReduce { attempt, empty, resume }
             }
         };
-        job.touch();
-        if let Some(entry) = self.workers.get_mut(&worker) {
-            entry.running.insert(attempt, 0);
-        }
         self.send(worker, attempt.task.job, &frame);
     }
 }

@@ -1,5 +1,6 @@
 //! A job comes in: what is wrong with it is said before anything starts, and what is kept of old jobs is cut down.
 
+use super::super::recovery::RecoveryNote;
 use super::super::translate;
 use super::MasterState;
 use super::job::{JobEntry, StatusContext};
@@ -85,14 +86,7 @@ impl MasterState {
         }
         check_words(&mut submission)?;
         self.check_program(&submission)?;
-        let key: Secret =
-            submission.key.parse().map_err(|_| refuse(ErrorCode::Key, "the job's key is not a secret"))?;
-        let permit_key: Secret = submission
-            .permit_key
-            .parse()
-            .map_err(|_| refuse(ErrorCode::Key, "the key of the job's permits is not a secret"))?;
-        let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
-        let cuts = cuts.ok_or_else(|| refuse(ErrorCode::Cuts, "a cut is not hexadecimal text"))?;
+        let parsed = ParsedTexts::of(&submission)?;
         if submission.deadline_ns == Some(0) {
             return Err(refuse(
                 ErrorCode::Deadline,
@@ -103,8 +97,9 @@ impl MasterState {
             exact.validate().map_err(|reason| refuse(ErrorCode::Exact, reason))?;
         }
         self.check_pool(submission.pool.as_deref())?;
-        let mut spec = translate::job_spec(&submission, now);
-        spec.check().map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
+        translate::job_spec(&submission, now)
+            .check()
+            .map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
         let job = self.register.next_job().map_err(|error| {
             refuse(
                 ErrorCode::Register,
@@ -126,24 +121,56 @@ impl MasterState {
             let words = format!("the policy `{policy}` does not look at pools; `fair` does");
             submission.remarks.push(words);
         }
-        let pools = self.pools.numbers.len() as u32;
-        spec.pool =
-            submission.pool.as_ref().map(|name| *self.pools.numbers.entry(name.clone()).or_insert(pools));
-        spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
         self.journal.note(|| JournalRecord::Job {
             job,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
         });
+        self.journal.keep(|| RecoveryNote::Submitted { at: now, job, submission: &submission });
+        let receiver = self.enter_job(now, job, submission, parsed);
+        if let Some(entry) = self.jobs.get_mut(&job) {
+            entry.output.directory = output;
+        }
+        // Whoever submitted it is told of it now.
+        self.journal.write_out();
+        Ok((job, receiver))
+    }
+
+    /// A job is one of this master's from now on.
+    fn enter_job(
+        &mut self,
+        now: Time,
+        job: JobId,
+        submission: Submission,
+        parsed: ParsedTexts,
+    ) -> watch::Receiver<bool> {
+        let mut spec = translate::job_spec(&submission, now);
+        let pools = self.pools.numbers.len() as u32;
+        spec.pool =
+            submission.pool.as_ref().map(|name| *self.pools.numbers.entry(name.clone()).or_insert(pools));
+        spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
         let (changed, receiver) = watch::channel(false);
-        let keys = JobKeys { segments: key, permits: permit_key };
-        let mut entry = JobEntry::new(submission, keys, cuts, now, changed);
-        entry.output.directory = output;
+        let entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);
         self.register.job_arrived(|| Some(entry.status(now, job, StatusContext::default())));
         self.jobs.insert(job, entry);
         self.events.push(Event::JobArrived { job, spec: spec.into() });
         self.forget_old_jobs();
-        Ok((job, receiver))
+        receiver
+    }
+
+    /// A job that an earlier master has taken is entered again.
+    ///
+    /// # Errors
+    /// A submission that no master takes.
+    pub(super) fn submitted_before(
+        &mut self,
+        at: Time,
+        job: JobId,
+        submission: Submission,
+    ) -> Result<(), ApiError> {
+        let parsed = ParsedTexts::of(&submission)?;
+        self.enter_job(at, job, submission, parsed);
+        Ok(())
     }
 
     /// The cluster runs its own code under the names that it knows: a submitter of other code would get results that
@@ -226,6 +253,25 @@ impl MasterState {
                 job.output.parts = Default::default();
             }
         }
+    }
+}
+
+/// What stands in a submission as text.
+struct ParsedTexts {
+    keys: JobKeys,
+    cuts: Vec<Vec<u8>>,
+}
+
+impl ParsedTexts {
+    fn of(submission: &Submission) -> Result<Self, ApiError> {
+        let key = |text: &str, why: &str| -> Result<Secret, ApiError> {
+            text.parse().map_err(|_| refuse(ErrorCode::Key, why))
+        };
+        let segments = key(&submission.key, "the job's key is not a secret")?;
+        let permits = key(&submission.permit_key, "the key of the job's permits is not a secret")?;
+        let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
+        let cuts = cuts.ok_or_else(|| refuse(ErrorCode::Cuts, "a cut is not hexadecimal text"))?;
+        Ok(Self { keys: JobKeys { segments, permits }, cuts })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The master's state between a core and workers that are only channels: what is said to whom, and when.
 
+mod comeback;
+
 use super::job::StatusContext;
 use super::job_parts::JobKeys;
 use super::workers::HOSTS_KEPT_MAX;
@@ -110,6 +112,7 @@ impl Scene {
             ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
             memory_bytes: 1 << 20,
             worker_ns: 0,
+            rejoin: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The connected workers: how one joins, what is known of it, who has fallen silent.
 
+use super::super::recovery::{Encoded, RecoveryNote};
 use super::super::tokens::list_key;
 use super::super::translate;
 use super::MasterState;
@@ -10,7 +11,9 @@ use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::{Endpoint, Secret};
-use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotCounts, ended_proof};
+use gristmill_worker::protocol::{
+    Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -24,6 +27,11 @@ pub(crate) struct WorkerEntry {
     pub(super) frames: UnboundedSender<Vec<u8>>,
     /// Encoded frames that go out when this instant has been dealt with.
     pub(super) outbox: Vec<u8>,
+    /// Nobody is there, or has not said yet what it has: what it is told then is said anew.
+    pub(super) away: bool,
+    /// Numbered frames of it that were entered, and of how many it was told that they need not be kept.
+    pub(super) heard: u64,
+    pub(super) heard_told: u64,
     pub(super) jobs_known: BTreeSet<JobId>,
     /// Jobs of which it gathers partitions, or has.
     pub(super) gathers: BTreeSet<JobId>,
@@ -97,21 +105,41 @@ impl MasterState {
                 hello.build, self.join_terms.build
             ));
         }
+        if let Some(before) = hello.rejoin {
+            return self.rejoin(now, &hello, before, frames);
+        }
         self.check_offer(&hello)?;
         let worker = self.register.next_worker();
-        let host = self.host(&hello.host);
-        let offset_ns = (hello.worker_ns as i64).wrapping_sub(now.0 as i64);
         self.journal.note(|| JournalRecord::Worker {
             worker,
             speed: hello.speed,
             nic_bytes_per_second: hello.nic_bytes_per_second,
         });
+        self.journal.keep(|| RecoveryNote::Joined { at: now, worker, hello: Encoded::of(&hello) });
+        self.enter_worker(now, worker, hello, frames);
+        self.greet(now, worker);
+        Ok(worker)
+    }
+
+    /// A worker is one of this master's from now on.
+    pub(super) fn enter_worker(
+        &mut self,
+        now: Time,
+        worker: WorkerId,
+        hello: Hello,
+        frames: UnboundedSender<Vec<u8>>,
+    ) {
+        let host = self.host(&hello.host);
+        let offset_ns = (hello.worker_ns as i64).wrapping_sub(now.0 as i64);
         self.events.push(Event::WorkerJoined { worker, host, slots: translate::slots(hello.slots) });
         let entry = WorkerEntry {
             endpoint: hello.shuffle.clone(),
             hello,
             frames,
             outbox: Vec::new(),
+            away: self.reliving,
+            heard: 0,
+            heard_told: 0,
             jobs_known: BTreeSet::new(),
             gathers: BTreeSet::new(),
             lanes_revision_sent: 0,
@@ -129,13 +157,21 @@ impl MasterState {
         self.fleet.processes.insert((entry.hello.pid, worker));
         self.workers.insert(worker, entry);
         self.learn_network();
+    }
+
+    /// Tells a worker that it is in.
+    pub(super) fn greet(&mut self, now: Time, worker: WorkerId) {
         let list_key = list_key(&self.join_terms.list_secret, worker);
-        self.queue(
-            worker,
-            &MasterFrame::Welcome { worker, heartbeat_ms: self.join_terms.heartbeat_ms, list_key },
-        );
-        self.queue(worker, &MasterFrame::Ping { master_ns: now.0 });
-        Ok(worker)
+        let Some(entry) = self.workers.get_mut(&worker) else { return };
+        entry.heard_told = entry.heard;
+        let session = Session {
+            generation: self.join_terms.generation,
+            returns: self.journal.is_recoverable(),
+            heard: entry.heard,
+        };
+        let heartbeat_ms = self.join_terms.heartbeat_ms;
+        self.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms, list_key, session });
+        self.say(worker, &MasterFrame::Ping { master_ns: now.0 });
     }
 
     /// Whether a worker's slots and rates make sense, and go with those of the others.
@@ -250,7 +286,9 @@ impl MasterState {
 
     /// Workers that are to leave go as soon as nobody needs them.
     pub(crate) fn dismiss_drained(&mut self, now: Time) {
-        let may_leave = |worker: &WorkerId| self.core.may_leave(*worker, now);
+        // One that is away is told when it is back.
+        let here = |worker: &WorkerId| self.workers.get(worker).is_some_and(|entry| !entry.away);
+        let may_leave = |worker: &WorkerId| here(worker) && self.core.may_leave(*worker, now);
         for worker in self.fleet.draining.iter().copied().filter(may_leave).collect::<Vec<_>>() {
             self.fleet.draining.remove(&worker);
             self.queue(worker, &MasterFrame::Shutdown);
@@ -267,6 +305,7 @@ impl MasterState {
 
     /// Pings everyone, to learn clock offsets.
     pub(crate) fn ping(&mut self, now: Time) {
+        self.confirm_heard();
         self.queue_for_all(&MasterFrame::Ping { master_ns: now.0 });
     }
 
@@ -307,6 +346,7 @@ impl MasterState {
                 disk_free_bytes: worker.heartbeat.disk_free_bytes,
                 clock_offset_ns: worker.offset_ns,
                 joined_ns: worker.joined.0,
+                away: worker.away,
             })
             .collect()
     }

@@ -18,6 +18,8 @@ pub(super) struct RunningAttempt {
     pub(super) hang: Duration,
     /// The part is built: no user code runs any more, and how long it takes to publish is not its fault.
     pub(super) built: bool,
+    /// The master has said whether it may hand in its part.
+    pub(super) answered: bool,
     pub(super) suspension: Suspension,
     pub(super) seen: (u64, u64, u64),
     pub(super) seen_at: Instant,
@@ -81,6 +83,7 @@ impl Agent {
                 permit,
                 hang,
                 built: false,
+                answered: false,
                 suspension: Suspension::None,
                 seen: (0, 0, 0),
                 seen_at: Instant::now(),
@@ -106,6 +109,7 @@ impl Agent {
 
     pub(super) fn permit(&mut self, attempt: AttemptId, permit: Permit) {
         if let Some(running) = self.running.get_mut(&attempt) {
+            running.answered = true;
             let _ = running.permit.try_send(permit);
         }
     }

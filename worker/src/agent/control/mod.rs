@@ -6,6 +6,7 @@
 mod attempts;
 pub(super) mod fetches;
 mod jobs;
+mod link;
 mod slot_events;
 mod start;
 mod suspend;
@@ -13,11 +14,12 @@ mod watch;
 
 use super::capture;
 use super::handed_over::HandoverStore;
+use super::rejoin::{MasterDoor, MasterNews, MasterSide, Returned};
 use super::slots::{AttemptInput, Permit, RunningJob, SlotEvent, SlotSetting};
 use super::work::SlotWork;
 use super::{EndRequests, JobSource, WorkerConfig, WorkerExit};
 use crate::budget::Budget;
-use crate::protocol::{MasterFrame, WorkerFrame, push_worker_frame};
+use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, WorkerFrame};
 use crate::recycle::Recycler;
 use crate::settings::Shuffle;
 use crate::shuffle::store::{Gone, Store};
@@ -25,10 +27,12 @@ use attempts::{RunningAttempt, Suspension};
 use fetches::Fetching;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::Time;
+use link::MasterLink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
+use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 pub(super) use start::JoinedWorker;
@@ -45,13 +49,6 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Attempts that are suspended at once, or asked to be; of more than that each keeps its slot. Each keeps a thread, its
 /// buffers and its segments.
 pub const SUSPENDED_MAX: usize = 64;
-
-/// The way to the master.
-struct Outgoing {
-    frames: UnboundedSender<Vec<u8>>,
-    /// Encoded frames to be sent when this turn of the loop is over.
-    pending: Vec<u8>,
-}
 
 /// The threads that run attempts: their queue, their events, and what they share.
 struct SlotThreads {
@@ -74,7 +71,12 @@ pub(super) struct Agent {
     epoch: Instant,
     store: Store,
     handovers: HandoverStore,
-    outgoing: Outgoing,
+    link: MasterLink,
+    /// How it introduces itself, and where.
+    hello: Hello,
+    door: MasterDoor,
+    /// Ends when all that was sent is written.
+    written: JoinHandle<()>,
     slots: SlotThreads,
     fetching: Fetching,
     memory: TaskMemory,
@@ -94,43 +96,42 @@ impl Agent {
 
     /// Sends a frame to the master, at the end of this turn of the loop.
     fn send(&mut self, frame: &WorkerFrame) {
-        if let Err(error) = push_worker_frame(frame, &mut self.outgoing.pending) {
+        if let Err(error) = self.link.send(frame) {
             tracing::error!(%error, "a frame could not be sent; ending this process");
             // The master would wait for it for ever.
             self.broken = true;
         }
     }
 
-    fn flush(&mut self) {
-        if !self.outgoing.pending.is_empty() {
-            // Fails only when the connection is gone, which ends the loop by itself.
-            let _ = self.outgoing.frames.send(std::mem::take(&mut self.outgoing.pending));
-        }
-    }
-
-    /// Says goodbye to the master. Slots take nothing more.
-    pub(super) fn leave(mut self) {
+    /// Says goodbye to the master. Slots take nothing more. The answer ends when all is written.
+    pub(super) fn leave(mut self) -> JoinHandle<()> {
         self.send(&WorkerFrame::Goodbye);
-        self.flush();
+        self.link.flush();
         self.slots.work.close();
         // Nobody lets these go on any more.
         for running in self.running.values().filter(|running| running.suspension == Suspension::Suspended) {
             running.progress.cancel();
         }
+        self.written
     }
 
-    /// Asks the master to let this worker go once nobody needs it any more.
-    fn ask_to_leave(&mut self) {
+    /// Asks the master to let this worker go once nobody needs it any more. `Err` if no master is there to ask.
+    fn ask_to_leave(&mut self) -> Result<(), WorkerExit> {
+        if self.link.is_away() {
+            return Err(WorkerExit::Shutdown);
+        }
         self.leaving_since = Some(Instant::now());
         self.send(&WorkerFrame::Leave);
+        Ok(())
     }
 
     pub(super) async fn drive(
         &mut self,
-        incoming: &mut Receiver<Vec<MasterFrame>>,
+        incoming: Receiver<Vec<MasterFrame>>,
         mut requests: EndRequests,
         heartbeat_ms: u32,
     ) -> WorkerExit {
+        let mut master = MasterSide::Here(incoming);
         let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
         let (mut silence, mut to_end) = (Duration::ZERO, requests.clone());
@@ -149,14 +150,10 @@ impl Agent {
                 }
             };
             tokio::select! {
-                frames = incoming.recv() => {
-                    let Some(frames) = frames else { return WorkerExit::MasterGone };
+                news = master.next() => {
                     silence = Duration::ZERO;
-                    for frame in frames {
-                        if matches!(frame, MasterFrame::Shutdown) {
-                            return WorkerExit::Shutdown;
-                        }
-                        self.execute(frame);
+                    if let Err(exit) = self.hear(news, &mut master) {
+                        return exit;
                     }
                 }
                 Some(event) = self.slots.events.recv() => {
@@ -170,28 +167,101 @@ impl Agent {
                     if 2 * WATCH_INTERVAL < due.elapsed() {
                         self.excuse_stall();
                     }
-                    self.watch_output();
                     silence += WATCH_INTERVAL;
-                    if self.config.master_silence_max < silence {
-                        tracing::warn!(seconds = silence.as_secs_f64(), "the master is silent: it counts as gone");
-                        return WorkerExit::MasterGone;
-                    }
-                    if self.leaving_since.is_some_and(|since| self.config.leave_max < since.elapsed()) {
-                        tracing::warn!(after = ?self.config.leave_max, "not left in good order in time: ending");
-                        return WorkerExit::Shutdown;
-                    }
-                    if let Some(attempt) = self.stuck() {
-                        return WorkerExit::Stuck(attempt);
+                    if let Err(exit) = self.look_around(silence, &mut master) {
+                        return exit;
                     }
                 }
-                () = requests.to_leave(), if self.leaving_since.is_none() => self.ask_to_leave(),
+                () = requests.to_leave(), if self.leaving_since.is_none() => {
+                    if let Err(exit) = self.ask_to_leave() {
+                        return exit;
+                    }
+                }
                 () = to_end.to_end() => return WorkerExit::Shutdown,
             }
             self.start_fetches();
-            self.flush();
+            self.link.flush();
             if self.broken {
                 return WorkerExit::Broken;
             }
+            if self.link.is_full() {
+                tracing::warn!("more is to be said to the master than can be kept until it is there again");
+                return WorkerExit::MasterGone;
+            }
+        }
+    }
+
+    /// Looks at what nobody tells: user output, patience that ends, attempts that hang. `Err` if the worker is to end.
+    fn look_around(&mut self, silence: Duration, master: &mut MasterSide) -> Result<(), WorkerExit> {
+        self.watch_output();
+        if self.config.master_silence_max < silence && !self.link.is_away() {
+            tracing::warn!(seconds = silence.as_secs_f64(), "the master is silent: it counts as gone");
+            self.master_lost(master)?;
+        }
+        if self.leaving_since.is_some_and(|since| self.config.leave_max < since.elapsed()) {
+            tracing::warn!(after = ?self.config.leave_max, "not left in good order in time: ending");
+            return Err(WorkerExit::Shutdown);
+        }
+        self.stuck().map_or(Ok(()), |attempt| Err(WorkerExit::Stuck(attempt)))
+    }
+
+    /// The master says something, is gone, or is there again. `Err` if the worker is to end.
+    fn hear(&mut self, news: MasterNews, master: &mut MasterSide) -> Result<(), WorkerExit> {
+        match news {
+            MasterNews::Frames(frames) => {
+                for frame in frames {
+                    if matches!(frame, MasterFrame::Shutdown) {
+                        return Err(WorkerExit::Shutdown);
+                    }
+                    self.execute(frame);
+                }
+                Ok(())
+            }
+            MasterNews::Gone => self.master_lost(master),
+            MasterNews::Back(back) => self.returned(back, master),
+            MasterNews::NoneComes => Err(WorkerExit::MasterGone),
+        }
+    }
+
+    /// The connection to the master is gone; what runs goes on if another may come. `Err` if none does.
+    fn master_lost(&mut self, master: &mut MasterSide) -> Result<(), WorkerExit> {
+        if !self.link.session.returns {
+            return Err(WorkerExit::MasterGone);
+        }
+        tracing::warn!("the connection to the master is gone: going on with what there is, until it is back");
+        self.link.cut();
+        let mut hello = self.hello.clone();
+        hello.worker_ns = self.now_ns();
+        let looked_for = self.door.look_for_master(self.worker, self.link.session.generation, hello);
+        *master = MasterSide::Away(looked_for);
+        Ok(())
+    }
+
+    /// A master is there again: it hears what it has missed, and what there is. `Err` if it knows too little.
+    fn returned(&mut self, back: Returned, master: &mut MasterSide) -> Result<(), WorkerExit> {
+        let Returned { frames, incoming, written, session } = back;
+        if !self.link.resume(frames, session) {
+            tracing::warn!("the master has forgotten what it had confirmed; beginning anew");
+            return Err(WorkerExit::MasterGone);
+        }
+        self.written = written;
+        *master = MasterSide::Here(incoming);
+        let holding = self.holding();
+        self.send(&WorkerFrame::Holding(holding));
+        Ok(())
+    }
+
+    fn holding(&self) -> Holding {
+        let attempts = self.running.iter().map(|(attempt, running)| HeldAttempt {
+            attempt: *attempt,
+            suspended: running.suspension == Suspension::Suspended,
+            awaits_permit: running.built && !running.answered,
+        });
+        let homes = self.store.homes().into_iter();
+        Holding {
+            jobs: self.jobs.keys().copied().collect(),
+            attempts: attempts.collect(),
+            homes: homes.map(|(job, partition, segments)| HeldHome { job, partition, segments }).collect(),
         }
     }
 
@@ -241,6 +311,7 @@ impl Agent {
             MasterFrame::CommitGranted { attempt, permit } => self.permit(attempt, Permit::Granted(permit)),
             MasterFrame::CommitRefused { attempt } => self.permit(attempt, Permit::Refused),
             MasterFrame::Forget { job } => self.forget(job),
+            MasterFrame::Heard { through } => self.link.heard(through),
         }
     }
 }

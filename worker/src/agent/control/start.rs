@@ -1,10 +1,12 @@
 //! Builds the loop of a worker that its master has greeted, and starts its slots.
 
 use super::fetches::Fetching;
-use super::{Agent, Outgoing, SlotThreads, TaskMemory, watch};
+use super::link::MasterLink;
+use super::{Agent, SlotThreads, TaskMemory, watch};
 use crate::agent::begun::Begun;
 use crate::agent::capture::Capture;
 use crate::agent::handed_over::HandoverStore;
+use crate::agent::rejoin::MasterDoor;
 use crate::agent::slots::SlotSetting;
 use crate::agent::work::SlotWork;
 use crate::agent::{JobSource, WorkerConfig, WorkerError, slots};
@@ -12,6 +14,7 @@ use crate::budget::{Budget, Shares};
 use crate::fault;
 use crate::http::limits::STALL_TIME;
 use crate::http::{Pool, Timeouts};
+use crate::protocol::{Hello, Session};
 use crate::recycle::Recycler;
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{self, Fetcher};
@@ -38,6 +41,12 @@ pub(in crate::agent) struct JoinedWorker {
     pub epoch: Instant,
     /// Takes encoded frames to the master.
     pub frames: UnboundedSender<Vec<u8>>,
+    /// Ends when they are written.
+    pub written: tokio::task::JoinHandle<()>,
+    /// How it goes on when the connection is gone.
+    pub session: Session,
+    /// How it has introduced itself.
+    pub hello: Hello,
 }
 
 impl Agent {
@@ -46,7 +55,7 @@ impl Agent {
         source: Arc<dyn JobSource>,
         joined: JoinedWorker,
     ) -> Result<Self, WorkerError> {
-        let JoinedWorker { worker, store, handovers, epoch, frames } = joined;
+        let JoinedWorker { worker, store, handovers, epoch, frames, written, session, hello } = joined;
         let settings = &config.settings;
         let work = SlotWork::new(settings.slots);
         let (events, slot_events) = unbounded_channel();
@@ -79,6 +88,7 @@ impl Agent {
         let fetch_pool = Pool::new(fetch_timeouts, config.bind.permissions.plaintext());
         let fetcher =
             Fetcher { pool: fetch_pool, store: store.clone(), budget, spill: spill.clone(), sees: None };
+        let door = MasterDoor::of(&config);
         Ok(Self {
             fetching: Fetching::new(&config, fetcher),
             config,
@@ -87,7 +97,10 @@ impl Agent {
             epoch,
             store,
             handovers,
-            outgoing: Outgoing { frames, pending: Vec::new() },
+            link: MasterLink::new(frames, session),
+            hello,
+            door,
+            written,
             slots: SlotThreads { work, events: slot_events, setting },
             memory,
             jobs: BTreeMap::new(),

@@ -59,6 +59,10 @@ impl Agent {
 
     /// Hands what user code has written up to this byte to the master, as written by this attempt.
     pub(super) fn forward_output(&mut self, attempt: Option<AttemptId>, written: u64) {
+        // It stays in its file until somebody is there to take it.
+        if self.link.is_away() {
+            return;
+        }
         for _ in 0..LOG_CHUNKS_MAX {
             let Some(capture) = &mut self.config.capture else { return };
             match capture.take(written, LOG_CHUNK_BYTES_MAX) {

@@ -69,6 +69,7 @@ impl World {
             ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
             memory_bytes: 1 << 20,
             worker_ns: self.now.0,
+            rejoin: None,
         };
         let (said, inbox) = unbounded_channel();
         let worker = self.state.join(self.now, hello, said).expect("all workers of a scenario go together");

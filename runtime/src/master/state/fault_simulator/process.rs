@@ -169,7 +169,7 @@ impl Process {
         match frame {
             MasterFrame::Welcome { worker, .. } => self.worker = Some(worker),
             MasterFrame::Refused { reason } => panic!("{} was refused: {reason}", self.id),
-            MasterFrame::Shutdown => {}
+            MasterFrame::Shutdown | MasterFrame::Heard { .. } => {}
             MasterFrame::Ping { master_ns } => {
                 self.send(&WorkerFrame::Pong { master_ns, worker_ns: now.0 });
             }

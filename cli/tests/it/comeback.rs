@@ -1,0 +1,211 @@
+//! A master that is killed and started anew in its state folder: its workers come back to it, its jobs go on, and
+//! nothing that was done is done again.
+
+use crate::support::data::Random;
+use crate::support::oracle::{counts_of_parts, parts, word_counts};
+use crate::support::standing::{Standing, await_join_line};
+use crate::support::{Sandbox, until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Bytes of input of a map.
+const SPLIT_BYTES: usize = 8 << 10;
+
+/// Several maps and reduces of words, submitted to a standing cluster.
+struct Counting<'a> {
+    sandbox: &'a Sandbox,
+    text: Vec<u8>,
+    job: String,
+}
+
+impl<'a> Counting<'a> {
+    const MAPS: u64 = 8;
+    const REDUCES: u64 = 3;
+
+    fn submit(sandbox: &'a Sandbox) -> Self {
+        let mut text = Random::seeded(16).text(Self::MAPS as usize * SPLIT_BYTES, &[" ", "\n"]);
+        text.truncate(Self::MAPS as usize * SPLIT_BYTES);
+        let input = sandbox.write("text", &text);
+        let output = sandbox.text("out");
+        let arguments = ["submit", "wordcount", &input, "--detach", "--split-size", "8KiB", "--reduces", "3"];
+        let submitted = sandbox.gristmill([&arguments[..], &["--output", &output]].concat()).finish();
+        let job = submitted.expect_code(0).stdout_text().trim().to_owned();
+        Self { sandbox, text, job }
+    }
+
+    /// Waits for its end, which must be a good one with exactly the right output; gives what is said of it then.
+    fn ends_well(&self) -> Value {
+        self.sandbox.gristmill(["wait", &self.job, "--quiet"]).finish().expect_code(0);
+        let status = self.sandbox.gristmill(["status", &self.job, "--json"]).finish().expect_code(0).json();
+        assert_eq!(counts_of_parts(&parts(&self.sandbox.path("out"))), word_counts(&self.text));
+        status
+    }
+
+    /// Waits until this many of its maps are done.
+    fn await_maps(&self, standing: &Standing<'_>, count: u64) {
+        until(&format!("{count} maps to be done"), || {
+            let done = standing.job(&self.job)["maps"]["done"].as_u64().unwrap();
+            (count <= done).then_some(())
+        });
+    }
+}
+
+/// Kills the master and starts another in its place, while its workers live on.
+fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>) -> Standing<'a> {
+    let Standing { master, workers, .. } = standing;
+    master.signal(Signal::KILL);
+    master.finish();
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let standing = Standing::of(sandbox, master, workers, join);
+    standing.await_workers(standing.workers.len());
+    standing
+}
+
+/// No task was tried twice, and no map's output was lost.
+fn assert_nothing_twice(status: &Value) {
+    let attempts = &status["attempts"];
+    assert_eq!(attempts["launched"], Counting::MAPS + Counting::REDUCES, "{attempts}");
+    assert_eq!(attempts["maps_rerun"], 0, "{attempts}");
+}
+
+#[test]
+fn job_goes_on_and_nothing_is_done_twice_when_its_master_is_killed_between_maps() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    sandbox.arm("map");
+    let counting = Counting::submit(&sandbox);
+    // One worker stands in a map; the other one does the rest.
+    sandbox.stopped_at("map");
+    counting.await_maps(&standing, Counting::MAPS - 1);
+    let standing = replace_master(&sandbox, standing);
+    assert_eq!(standing.job(&counting.job)["maps"]["done"], Counting::MAPS - 1, "known to the next master");
+    sandbox.go_on("map");
+    assert_nothing_twice(&counting.ends_well());
+    standing.end();
+}
+
+#[test]
+fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    sandbox.arm("map");
+    let counting = Counting::submit(&sandbox);
+    sandbox.stopped_at("map");
+    counting.await_maps(&standing, Counting::MAPS - 1);
+    let Standing { master, workers, .. } = standing;
+    master.signal(Signal::KILL);
+    master.finish();
+    // It ends now, and its worker has nobody to tell.
+    sandbox.go_on("map");
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let standing = Standing::of(&sandbox, master, workers, join);
+    assert_nothing_twice(&counting.ends_well());
+    standing.end();
+}
+
+#[test]
+fn attempt_that_may_hand_in_its_part_does_so_under_the_next_master() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    sandbox.arm("commit.before");
+    let counting = Counting::submit(&sandbox);
+    sandbox.stopped_at("commit.before");
+    let standing = replace_master(&sandbox, standing);
+    sandbox.go_on("commit.before");
+    assert_nothing_twice(&counting.ends_well());
+    standing.end();
+}
+
+#[test]
+fn worker_that_died_while_no_master_was_there_is_given_up_and_its_work_done_by_others() {
+    let sandbox = Sandbox::new();
+    let mut standing = Standing::start(&sandbox, 2);
+    sandbox.arm("map");
+    let counting = Counting::submit(&sandbox);
+    sandbox.stopped_at("map");
+    counting.await_maps(&standing, Counting::MAPS - 1);
+    standing.master.signal(Signal::KILL);
+    let Standing { master, workers, .. } = standing;
+    master.finish();
+    sandbox.kill_at("map");
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    standing = Standing::of(&sandbox, master, workers, join);
+    let status = counting.ends_well();
+    assert!(Counting::MAPS + Counting::REDUCES < status["attempts"]["launched"].as_u64().unwrap());
+    standing.end();
+}
+
+#[test]
+fn job_that_was_done_is_told_as_done_and_not_run_again() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let counting = Counting::submit(&sandbox);
+    assert_nothing_twice(&counting.ends_well());
+    let standing = replace_master(&sandbox, standing);
+    assert_nothing_twice(&counting.ends_well());
+    standing.end();
+}
+
+#[test]
+fn worker_whose_master_does_not_come_back_gives_up_in_the_end() {
+    let sandbox = Sandbox::new();
+    sandbox.write("faults/worker.orphaned", "300");
+    let Standing { master, workers, .. } = Standing::start(&sandbox, 1);
+    master.signal(Signal::KILL);
+    master.finish();
+    for worker in workers {
+        // Its process began anew, found nobody, and waits for a master as any new one does.
+        until("a worker that waits", || worker.stderr().contains("not reachable yet").then_some(()));
+        worker.signal(Signal::TERM);
+        worker.finish();
+    }
+}
+
+#[test]
+fn last_line_that_was_not_written_to_its_end_is_cut_off_and_the_job_goes_on() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    sandbox.arm("map");
+    let counting = Counting::submit(&sandbox);
+    sandbox.stopped_at("map");
+    counting.await_maps(&standing, Counting::MAPS - 1);
+    let Standing { master, workers, .. } = standing;
+    master.signal(Signal::KILL);
+    master.finish();
+    let journal = sandbox.path("state/recovery");
+    let mut written = std::fs::read(&journal).unwrap();
+    written.extend_from_slice(b"01234567 j {\"instant\":");
+    std::fs::write(&journal, written).unwrap();
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    assert!(master.stderr().contains("was not written to its end"), "{}", master.stderr());
+    let standing = Standing::of(&sandbox, master, workers, join);
+    sandbox.go_on("map");
+    assert_nothing_twice(&counting.ends_well());
+    standing.end();
+}
+
+#[test]
+fn damaged_journal_is_refused_with_its_place_and_not_touched() {
+    let sandbox = Sandbox::new();
+    let Standing { master, workers, .. } = Standing::start(&sandbox, 1);
+    master.signal(Signal::KILL);
+    master.finish();
+    for worker in workers {
+        worker.signal(Signal::TERM);
+        worker.finish();
+    }
+    let journal = sandbox.path("state/recovery");
+    let mut written = std::fs::read(&journal).unwrap();
+    let second = 1 + written.iter().position(|byte| *byte == b'\n').unwrap();
+    written[second + 20] ^= 1;
+    std::fs::write(&journal, &written).unwrap();
+    let refused = sandbox.gristmill(["master"]).finish();
+    refused
+        .expect_code(3)
+        .expect_words(&[&format!("the line at byte {second} is damaged"), "state/recovery"]);
+    assert_eq!(std::fs::read(&journal).unwrap(), written);
+}

@@ -1,0 +1,218 @@
+//! A file of lines each of which carries a checksum, so that a master that comes back can tell what it has written from
+//! what a crash or a disk has made of it.
+//!
+//! A line is eight hexadecimal digits (CRC-32C of the rest without its end), a space, a letter that says what the rest
+//! is, a space, JSON. What a crash leaves of a last line has no end and is cut off; any other line that is not as it
+//! was written is damage, which is told with its place and not repaired.
+
+use super::LINE_BYTES_MAX;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// What stands before the JSON of a line: the checksum, the letter and two spaces.
+const HEAD_BYTES: usize = 11;
+
+/// A buffer that a long line has made longer than this is given back.
+const LINE_KEPT_BYTES: usize = 1 << 20;
+
+/// Appends lines.
+#[derive(Debug)]
+pub(crate) struct CheckedWriter {
+    file: BufWriter<File>,
+    line: Vec<u8>,
+    /// Lines are waiting to be handed to the system.
+    waiting: bool,
+}
+
+impl CheckedWriter {
+    /// Begins a file anew, 0600.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?))
+    }
+
+    /// Goes on behind the first `length` bytes; what follows them is cut off.
+    pub(crate) fn go_on(path: &Path, length: u64) -> io::Result<Self> {
+        let mut file = File::options().write(true).open(path)?;
+        file.set_len(length)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self::of(file))
+    }
+
+    fn of(file: File) -> Self {
+        Self { file: BufWriter::new(file), line: Vec::new(), waiting: false }
+    }
+
+    /// Appends a line.
+    pub(crate) fn line(&mut self, letter: u8, value: &impl Serialize) -> io::Result<()> {
+        self.line.clear();
+        self.line.shrink_to(LINE_KEPT_BYTES);
+        self.line.extend_from_slice(&[letter, b' ']);
+        serde_json::to_writer(&mut self.line, value)?;
+        self.waiting = true;
+        write!(self.file, "{:08x} ", crc32c::crc32c(&self.line))?;
+        self.line.push(b'\n');
+        self.file.write_all(&self.line)
+    }
+
+    /// Hands what was appended to the system: from now on it outlives this process.
+    pub(crate) fn write_out(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.waiting) { self.file.flush() } else { Ok(()) }
+    }
+}
+
+/// A line as it was written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CheckedLine<'a> {
+    /// What the JSON is.
+    pub(crate) letter: u8,
+    /// The JSON.
+    pub(crate) json: &'a [u8],
+}
+
+/// Why a file cannot be read on.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[non_exhaustive]
+pub enum CheckedReadError {
+    /// The file system says no.
+    #[error("could not read on at byte {offset}")]
+    Io {
+        offset: u64,
+        #[source]
+        source: io::Error,
+    },
+    /// A line is not as it was written.
+    #[error("the line at byte {offset} is damaged: {what}")]
+    Damaged {
+        offset: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+/// Reads lines.
+#[derive(Debug)]
+pub(crate) struct CheckedReader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// Where the next line begins, in bytes from the beginning; all before it is whole.
+    offset: u64,
+    /// Bytes of a last line that was not written to its end.
+    torn: u64,
+}
+
+impl CheckedReader<BufReader<File>> {
+    /// Opens a file.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(BufReader::new(File::open(path)?)))
+    }
+}
+
+impl<R: BufRead> CheckedReader<R> {
+    pub(crate) fn new(source: R) -> Self {
+        Self { source, buffer: Vec::new(), offset: 0, torn: 0 }
+    }
+
+    /// Bytes of whole lines read so far.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes of a last line without its end; known after the end.
+    pub(crate) fn torn(&self) -> u64 {
+        self.torn
+    }
+
+    /// The next line; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<CheckedLine<'_>>, CheckedReadError> {
+        let offset = self.offset;
+        let damaged = |what| CheckedReadError::Damaged { offset, what };
+        self.buffer.clear();
+        let read = (&mut self.source).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut self.buffer);
+        let read = read.map_err(|source| CheckedReadError::Io { offset, source })? as u64;
+        if LINE_BYTES_MAX < read {
+            return Err(damaged("it is longer than any line"));
+        }
+        if self.buffer.last() != Some(&b'\n') {
+            self.torn = read;
+            return Ok(None);
+        }
+        self.buffer.pop();
+        self.offset += read;
+        let line = &self.buffer[..];
+        if line.len() < HEAD_BYTES || line[8] != b' ' || line[10] != b' ' {
+            return Err(damaged("it does not begin as a line does"));
+        }
+        let sum = std::str::from_utf8(&line[..8]).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
+        if sum != Some(crc32c::crc32c(&line[9..])) {
+            return Err(damaged("its checksum is another"));
+        }
+        Ok(Some(CheckedLine { letter: line[9], json: &line[HEAD_BYTES..] }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with these numbers, a line each.
+    fn file_of(numbers: &[u32]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let mut writer = CheckedWriter::create(&path).unwrap();
+        numbers.iter().for_each(|number| writer.line(b'n', number).unwrap());
+        writer.write_out().unwrap();
+        std::fs::read(&path).unwrap()
+    }
+
+    /// The numbers that are read before the end, where the whole lines end, and what is torn.
+    fn read(bytes: &[u8]) -> Result<(Vec<u32>, u64, u64), CheckedReadError> {
+        let mut reader = CheckedReader::new(bytes);
+        let mut numbers = Vec::new();
+        while let Some(line) = reader.next()? {
+            assert_eq!(line.letter, b'n');
+            numbers.push(serde_json::from_slice(line.json).unwrap());
+        }
+        Ok((numbers, reader.offset(), reader.torn()))
+    }
+
+    #[test]
+    fn last_line_is_left_out_wherever_it_was_cut_off() {
+        let (whole, shorter) = (file_of(&[1, 2, 3]), file_of(&[1, 2]));
+        for length in shorter.len()..whole.len() {
+            let (numbers, offset, torn) = read(&whole[..length]).unwrap();
+            assert_eq!(numbers, [1, 2], "cut at {length}");
+            assert_eq!((offset, torn), (shorter.len() as u64, (length - shorter.len()) as u64));
+        }
+        assert_eq!(read(&whole).unwrap().0, [1, 2, 3]);
+    }
+
+    #[test]
+    fn any_other_byte_that_is_changed_is_damage_and_its_line_is_named() {
+        let whole = file_of(&[1, 2, 3]);
+        let line = whole.len() / 3;
+        for at in 0..whole.len() - 1 {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x01;
+            let Err(CheckedReadError::Damaged { offset, .. }) = read(&changed) else {
+                panic!("byte {at} was changed, and nobody noticed")
+            };
+            assert_eq!(offset as usize / line, at / line, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_on_follows_the_last_whole_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let whole = file_of(&[1, 2]);
+        std::fs::write(&path, [&whole[..], b"0123 tor"].concat()).unwrap();
+        let mut writer = CheckedWriter::go_on(&path, whole.len() as u64).unwrap();
+        writer.line(b'n', &3).unwrap();
+        writer.write_out().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), file_of(&[1, 2, 3]));
+    }
+}

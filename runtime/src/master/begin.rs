@@ -1,0 +1,185 @@
+//! How a master begins: with nothing, or where an earlier one ended that had no time to end in order.
+
+use super::HEARTBEAT;
+use super::config::{MasterConfig, MasterError};
+use super::history::HistoryFile;
+use super::recovery::{self, RecallError, Recalled, RecoveryJournal, RecoveryLine};
+use super::register::Register;
+use super::state::{self, LiveDeciders, MasterState, StateConfig};
+use crate::deciders::{DeciderNames, MadeDeciders};
+use crate::journal::{self, Journal, JournalHeader};
+use gristmill_scheduler::core::{Core, CoreConfig};
+use gristmill_scheduler::units::Time;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A master that can be run.
+pub(super) struct Begun {
+    pub(super) state: MasterState,
+    pub(super) history: Option<HistoryFile>,
+    /// Its clock starts here.
+    pub(super) base: Time,
+}
+
+/// What an earlier master has left.
+struct Left {
+    state: MasterState,
+    now: Time,
+    generation: u64,
+    /// Bytes of its journal that are whole.
+    length: u64,
+}
+
+/// Begins, or goes on.
+///
+/// # Errors
+/// As [`super::PreparedMaster::new`].
+pub(super) fn begin(mut config: MasterConfig) -> Result<Begun, MasterError> {
+    let (recovery, user_journal) = (config.recovery.take(), config.journal.take());
+    let (left, generation) = match &recovery {
+        Some(path) => {
+            let refuse = |source| MasterError::Recovery { path: path.clone(), source };
+            left_by_earlier(path, &config).map_err(refuse)?
+        }
+        None => (None, 0),
+    };
+    let register = match config.register.take() {
+        None => Register::in_memory(),
+        Some(path) => Register::open(&path, state::ENDED_JOBS_MAX)
+            .map_err(|source| MasterError::Register { path, source })?,
+    };
+    match (recovery, left) {
+        (Some(path), Some(left)) => go_on(config, path, left, register, user_journal),
+        (recovery, _) => begin_anew(config, recovery, generation + 1, register, user_journal),
+    }
+}
+
+fn begin_anew(
+    config: MasterConfig,
+    recovery: Option<PathBuf>,
+    generation: u64,
+    register: Register,
+    user_journal: Option<PathBuf>,
+) -> Result<Begun, MasterError> {
+    let mut deciders = config.deciders;
+    let history = config.history.and_then(|path| HistoryFile::recall(path, &mut *deciders.estimator));
+    let core_config = CoreConfig::default();
+    let names = &deciders.names;
+    let header = JournalHeader {
+        schema: journal::SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: config.build.clone(),
+        policy: names.policy.clone(),
+        placement: names.placement.clone(),
+        estimator: names.estimator.clone(),
+        memory: deciders.estimator.memory(),
+        core: core_config.clone(),
+    };
+    let journal = user_journal
+        .map(|path| Journal::create(&path, &header).map_err(|source| MasterError::Journal { path, source }));
+    let state_config = StateConfig {
+        list_secret: config.tokens.list_secret(),
+        build: config.build,
+        heartbeat_ms: HEARTBEAT.as_millis() as u32,
+        deciders: LiveDeciders { registry: config.registry, names: deciders.names },
+        pools: config.pools,
+        journal: journal.transpose()?,
+        register,
+    };
+    let core = Core::new(core_config, deciders.policy, deciders.placement).with_estimator(deciders.estimator);
+    let mut state = MasterState::new(core, state_config);
+    if let Some(path) = recovery {
+        let begun = RecoveryJournal::begin(path.clone(), &header);
+        let journal = begun.map_err(|source| MasterError::RecoveryBegin { path, source })?;
+        state.come_back_from(journal);
+        state.begin_generation(Time::ZERO, generation);
+    }
+    Ok(Begun { state, history, base: Time::ZERO })
+}
+
+/// Reads what an earlier master has left; without it, the generation of that master, 0 if there was none.
+fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, u64), RecallError> {
+    let Some(mut journal) = recovery::recall(path)? else { return Ok((None, 0)) };
+    if journal.header.build != config.build {
+        let aside = path.with_extension("old");
+        let moved = fs::rename(path, &aside).err();
+        let (path, aside) = (path.display(), aside.display());
+        tracing::warn!(%path, %aside, ?moved, "the last master was another program: its jobs are lost");
+        return Ok((None, 0));
+    }
+    let mut state = state_like(&journal.header, config)?;
+    let relived = state.relive(&mut journal)?;
+    let (generation, length) = (relived.generation, journal.offset());
+    if 0 < journal.torn() {
+        let (path, bytes) = (path.display(), journal.torn());
+        tracing::warn!(%path, at = length, bytes, "the last line was not written to its end and is cut off");
+    }
+    let left = (!relived.ended).then_some(Left { state, now: relived.now, generation, length });
+    Ok((left, generation))
+}
+
+/// A state like the one that the journal began with.
+fn state_like(header: &JournalHeader, config: &MasterConfig) -> Result<MasterState, RecallError> {
+    let wrong = |reason| RecallError::Line { offset: 0, reason };
+    let names = DeciderNames {
+        policy: header.policy.clone(),
+        placement: header.placement.clone(),
+        estimator: header.estimator.clone(),
+    };
+    let MadeDeciders { names, policy, placement, mut estimator } =
+        names.make(&config.registry).map_err(wrong)?;
+    estimator.restore(&header.memory).map_err(wrong)?;
+    let core = Core::new(header.core.clone(), policy, placement).with_estimator(estimator);
+    let state_config = StateConfig {
+        list_secret: config.tokens.list_secret(),
+        build: config.build.clone(),
+        heartbeat_ms: HEARTBEAT.as_millis() as u32,
+        deciders: LiveDeciders { registry: config.registry.clone(), names },
+        pools: config.pools.clone(),
+        journal: None,
+        register: Register::in_memory(),
+    };
+    Ok(MasterState::new(core, state_config))
+}
+
+fn go_on(
+    config: MasterConfig,
+    path: PathBuf,
+    left: Left,
+    register: Register,
+    user_journal: Option<PathBuf>,
+) -> Result<Begun, MasterError> {
+    let Left { mut state, now, generation, length } = left;
+    if let Some(user) = user_journal {
+        let copied = copy_facts(&path, &user);
+        state.write_also(copied.map_err(|source| MasterError::Journal { path: user, source })?);
+    }
+    let journal = RecoveryJournal::go_on(path.clone(), length);
+    let journal = journal.map_err(|source| MasterError::RecoveryBegin { path, source })?;
+    state.go_on(now, generation + 1, register, journal);
+    let MadeDeciders { names, mut estimator, .. } = config.deciders;
+    // The file is that of this estimator; what it knows is what the journal says.
+    let same = names.estimator == state.deciders().estimator;
+    let history = config.history.filter(|_| same);
+    let history = history.and_then(|path| HistoryFile::recall(path, &mut *estimator));
+    if !same {
+        let (asked, kept) = (&names.estimator, &state.deciders().estimator);
+        tracing::warn!(%asked, %kept, "jobs go on with the estimator that they were begun with");
+    }
+    state.decide_as_asked(now, names);
+    Ok(Begun { state, history, base: now })
+}
+
+/// What every journal holds, from one that holds more.
+fn copy_facts(from: &Path, to: &Path) -> std::io::Result<Journal> {
+    let unreadable = |error: RecallError| std::io::Error::other(crate::chain(&error));
+    let recalled: Option<Recalled> = recovery::recall(from).map_err(unreadable)?;
+    let Some(mut recalled) = recalled else { return Err(std::io::ErrorKind::NotFound.into()) };
+    let mut journal = Journal::create(to, &recalled.header)?;
+    while let Some(line) = recalled.next().map_err(unreadable)? {
+        if let RecoveryLine::Facts(record) = line {
+            journal.record(&record)?;
+        }
+    }
+    Ok(journal)
+}

@@ -1,0 +1,235 @@
+//! What an earlier master did, done again by a new one: its journal, line by line, up to the moment at which it ended.
+//!
+//! The core decides anew and must decide the same. Nothing is said to workers, no output is touched and nothing is
+//! written while this goes on; what is owed to workers then is said when they come back (`reconcile`).
+
+use super::super::recovery::{
+    Encoded, RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryNote, RecoveryRecord,
+};
+use super::super::register::Register;
+use super::MasterState;
+use super::job::StatusContext;
+use crate::api::{FailureCode, JobFailure, PolicyChange};
+use crate::deciders::DeciderNames;
+use crate::journal::{Journal, JournalRecord};
+use crate::output_dir::OutputDirectory;
+use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use gristmill_worker::protocol::{HELLO_BYTES_MAX, Hello, WORKER_FRAME_MEMORY_MAX, WorkerFrame};
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokio::sync::mpsc::unbounded_channel;
+
+/// What was found in a journal.
+#[derive(Default)]
+pub(crate) struct Relived {
+    /// The generation of the master that wrote its end.
+    pub(crate) generation: u64,
+    /// The last instant.
+    pub(crate) now: Time,
+    /// That master ended in order: nobody waits for anything of it.
+    pub(crate) ended: bool,
+}
+
+/// Whatever is wrong with a line but its form.
+enum Wrong {
+    Reason(String),
+    Differs(String),
+}
+
+impl MasterState {
+    /// Does again what is written down. The state must be a new one, around a core like the one that the journal began
+    /// with.
+    ///
+    /// # Errors
+    /// A damaged journal, or one that now leads to other orders; the state is then of no use.
+    pub(crate) fn relive(&mut self, journal: &mut Recalled) -> Result<Relived, RecallError> {
+        self.reliving = true;
+        let mut relived = Relived::default();
+        while let Some(line) = journal.next()? {
+            let offset = journal.offset();
+            let done = match line {
+                RecoveryLine::Facts(record) => self.relive_facts(record, &mut relived),
+                RecoveryLine::Beside(record) => self.relive_record(record, &mut relived),
+            };
+            done.map_err(|wrong| match wrong {
+                Wrong::Reason(reason) => RecallError::Line { offset, reason },
+                Wrong::Differs(what) => RecallError::Differs { offset, what },
+            })?;
+        }
+        Ok(relived)
+    }
+
+    fn relive_facts(&mut self, record: JournalRecord, relived: &mut Relived) -> Result<(), Wrong> {
+        match record {
+            JournalRecord::Instant { at, facts, orders, .. } => {
+                relived.now = relived.now.max(at);
+                self.relive_instant(at, &facts, &orders)?;
+            }
+            JournalRecord::DecideBy { policy, placement, .. } => {
+                let registry = &self.deciders.registry;
+                let made = registry.make_policy(&policy).map_err(Wrong::Reason)?;
+                let made_placement = registry.make_placement(&placement).map_err(Wrong::Reason)?;
+                self.core.decide_by(made, made_placement);
+                (self.deciders.names.policy, self.deciders.names.placement) = (policy, placement);
+            }
+            JournalRecord::Memory { memory, .. } => {
+                self.core.restore_memory(&memory).map_err(Wrong::Reason)?;
+            }
+            JournalRecord::End => relived.ended = true,
+            JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn relive_instant(&mut self, at: Time, facts: &[Event], orders: &[Value]) -> Result<(), Wrong> {
+        facts.iter().for_each(|fact| self.relive_fact(at, fact));
+        // They are what is written down.
+        self.events.clear();
+        let handle = AssertUnwindSafe(|| self.core.handle(at, facts, &mut self.commands));
+        if catch_unwind(handle).is_err() {
+            return Err(Wrong::Reason("its facts are impossible".to_owned()));
+        }
+        let mut commands = std::mem::take(&mut self.commands);
+        let again: Result<Vec<Value>, _> = commands.iter().map(serde_json::to_value).collect();
+        let again = again.map_err(|error| Wrong::Reason(error.to_string()))?;
+        if again != orders {
+            let at = orders.iter().zip(&again).take_while(|(one, other)| one == other).count();
+            let shown = |orders: &[Value]| orders.get(at).map_or("none".to_owned(), Value::to_string);
+            return Err(Wrong::Differs(format!("{} instead of {}", shown(&again), shown(orders))));
+        }
+        for command in commands.drain(..) {
+            self.carry_out(at, &command);
+        }
+        self.announce();
+        self.commands = commands;
+        self.notice_lane_order(at);
+        Ok(())
+    }
+
+    /// What the state noted beside a fact that it did not learn from a frame.
+    fn relive_fact(&mut self, at: Time, fact: &Event) {
+        match *fact {
+            Event::WorkerLost { worker, .. } => self.lost(at, worker, None),
+            Event::WorkerDraining { worker } => drop(self.drain(worker)),
+            Event::WorkerSilent { worker, silent } => {
+                if let Some(entry) = self.workers.get_mut(&worker) {
+                    entry.silent = silent;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn relive_record(&mut self, record: RecoveryRecord, relived: &mut Relived) -> Result<(), Wrong> {
+        match record {
+            RecoveryRecord::Began { generation, at } => {
+                relived.generation = generation;
+                relived.now = relived.now.max(at);
+                relived.ended = false;
+            }
+            RecoveryRecord::Submitted { at, job, submission } => {
+                relived.now = relived.now.max(at);
+                let entered = self.submitted_before(at, job, *submission);
+                entered.map_err(|error| Wrong::Reason(error.message))?;
+            }
+            RecoveryRecord::Joined { at, worker, hello } => {
+                relived.now = relived.now.max(at);
+                let hello: Hello = decoded(&hello, HELLO_BYTES_MAX)?;
+                let (nobody, _) = unbounded_channel();
+                self.enter_worker(at, worker, hello, nobody);
+            }
+            RecoveryRecord::Said { at, worker, frame } => {
+                relived.now = relived.now.max(at);
+                let frame: WorkerFrame = decoded(&frame, WORKER_FRAME_MEMORY_MAX)?;
+                self.frame(at, worker, frame);
+            }
+            RecoveryRecord::Closed { at, job, failed } => self.closed(at, job, failed),
+            RecoveryRecord::ClientClosed { at, job, failed } => self.client_closed(at, job, failed),
+            RecoveryRecord::ClientLost { job } => self.client_lost(job),
+        }
+        Ok(())
+    }
+
+    /// From now on this master goes on with what there is, in the next generation, and writes it down.
+    pub(crate) fn go_on(&mut self, now: Time, generation: u64, register: Register, journal: RecoveryJournal) {
+        self.reliving = false;
+        self.pending.learned = false;
+        self.register = register;
+        self.journal.come_back_from(journal);
+        self.begin_generation(now, generation);
+        self.reset_silence(now);
+        for (id, job) in &mut self.jobs {
+            self.register.came_back(*id);
+            let status = job.status(now, *id, StatusContext::default());
+            match job.state.ended() {
+                true => self.register.ended(|| Some(status)),
+                false => self.register.job_arrived(|| Some(status)),
+            }
+        }
+        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
+            self.go_on_with(now, id);
+        }
+        let workers = self.workers.len();
+        tracing::info!(generation, jobs = self.jobs_live(), workers, "going on where the last master ended");
+        self.settle(now);
+    }
+
+    /// A master begins to write down what it does.
+    pub(crate) fn begin_generation(&mut self, now: Time, generation: u64) {
+        self.join_terms.generation = generation;
+        self.journal.keep(|| RecoveryNote::Began { generation, at: now });
+        self.journal.write_out();
+    }
+
+    /// Writes to this journal from now on, which holds what has been.
+    pub(crate) fn write_also(&mut self, journal: Journal) {
+        self.journal.write_also(journal);
+    }
+
+    /// Lets those decide that the person who started this master has asked for, if they are others.
+    pub(crate) fn decide_as_asked(&mut self, now: Time, names: DeciderNames) {
+        let mine = &self.deciders.names;
+        if (&mine.policy, &mine.placement) == (&names.policy, &names.placement) {
+            return;
+        }
+        let change = PolicyChange { policy: Some(names.policy), placement: Some(names.placement) };
+        if let Err(error) = self.change_policy(now, change) {
+            tracing::warn!(reason = error.message, "the policy stays what it was");
+        }
+    }
+
+    /// Begins a journal to come back from.
+    pub(crate) fn come_back_from(&mut self, journal: RecoveryJournal) {
+        self.journal.come_back_from(journal);
+    }
+
+    fn go_on_with(&mut self, now: Time, id: JobId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(outcome) = job.output.closing {
+            return self.close_output(now, id, outcome, true);
+        }
+        if job.followers.client {
+            // The connection by which it was known is gone.
+            return self.client_lost(id);
+        }
+        if job.state.ended() {
+            return;
+        }
+        job.incident(now, "the master that had the job ended; another goes on with it");
+        match OutputDirectory::adopt(&job.submission, Some(id)) {
+            Ok(output) => job.output.directory = Some(output),
+            Err(error) => {
+                let message = "the output directory was lost while no master ran".to_owned();
+                let detail = Some(crate::chain(&error));
+                job.failures.of_job = Some(JobFailure { code: FailureCode::Output, message, detail });
+                self.events.push(Event::JobFailed { job: id, cause: External::OutputUnavailable });
+            }
+        }
+    }
+}
+
+fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded, memory_max: usize) -> Result<T, Wrong> {
+    encoded.decode(memory_max).map_err(|error| Wrong::Reason(crate::chain(&error)))
+}

@@ -1,0 +1,170 @@
+//! The way to the master: frames that count are kept until it has written them down, and said again to the one that
+//! comes in its place.
+//!
+//! Not here: how the worker finds that one (`agent::rejoin`).
+//!
+//! Invariant: `unheard` holds the frames numbered `first` and up, each once, in their order.
+
+use crate::protocol::{FrameError, Session, WorkerFrame, push_worker_frame};
+use std::collections::VecDeque;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Bytes of frames that are kept for a master that is away or does not write. Without orders there is only so much to
+/// say: this is the results of a hundred thousand attempts.
+const UNHEARD_BYTES_MAX: usize = 64 << 20;
+
+/// The way to the master.
+pub(super) struct MasterLink {
+    /// Takes encoded frames to the master; `None` while it is away.
+    frames: Option<UnboundedSender<Vec<u8>>>,
+    /// Encoded frames to be sent when this turn of the loop is over.
+    pending: Vec<u8>,
+    pub(super) session: Session,
+    unheard: VecDeque<Vec<u8>>,
+    unheard_bytes: usize,
+    first: u64,
+}
+
+impl MasterLink {
+    pub(super) fn new(frames: UnboundedSender<Vec<u8>>, session: Session) -> Self {
+        Self {
+            frames: Some(frames),
+            pending: Vec::new(),
+            session,
+            unheard: VecDeque::new(),
+            unheard_bytes: 0,
+            first: 1,
+        }
+    }
+
+    /// The connection is gone, and no other has come yet.
+    pub(super) fn is_away(&self) -> bool {
+        self.frames.is_none()
+    }
+
+    /// More has been kept than a master can be waited for with.
+    pub(super) fn is_full(&self) -> bool {
+        UNHEARD_BYTES_MAX < self.unheard_bytes
+    }
+
+    /// Sends a frame, at the end of this turn of the loop, or when a master is there.
+    ///
+    /// # Errors
+    /// A frame that is too long.
+    pub(super) fn send(&mut self, frame: &WorkerFrame) -> Result<(), FrameError> {
+        if !(self.session.returns && frame.is_numbered()) {
+            // A sign of life that comes later is none.
+            return if self.is_away() { Ok(()) } else { push_worker_frame(frame, &mut self.pending) };
+        }
+        let mut encoded = Vec::new();
+        push_worker_frame(frame, &mut encoded)?;
+        if !self.is_away() {
+            self.pending.extend_from_slice(&encoded);
+        }
+        self.unheard_bytes += encoded.len();
+        self.unheard.push_back(encoded);
+        Ok(())
+    }
+
+    /// Hands over what was said in this turn of the loop.
+    pub(super) fn flush(&mut self) {
+        if let Some(frames) = self.frames.as_ref().filter(|_| !self.pending.is_empty()) {
+            // Fails only when the connection is gone, which shows at its other end.
+            let _ = frames.send(std::mem::take(&mut self.pending));
+        }
+    }
+
+    /// The master has written down all frames up to this one.
+    pub(super) fn heard(&mut self, through: u64) {
+        while self.first <= through
+            && let Some(frame) = self.unheard.pop_front()
+        {
+            self.unheard_bytes -= frame.len();
+            self.first += 1;
+        }
+    }
+
+    /// The connection is gone.
+    pub(super) fn cut(&mut self) {
+        self.frames = None;
+        self.pending.clear();
+    }
+
+    /// A master is there again. Answers whether it has heard all that is not kept any more: if not, it knows too little
+    /// to go on with this worker.
+    #[must_use]
+    pub(super) fn resume(&mut self, frames: UnboundedSender<Vec<u8>>, session: Session) -> bool {
+        if session.heard + 1 < self.first {
+            return false;
+        }
+        self.heard(session.heard);
+        self.session = session;
+        self.frames = Some(frames);
+        self.pending = self.unheard.iter().flatten().copied().collect();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Heartbeat;
+    use gristmill_scheduler::ids::{JobId, TaskId};
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    fn session(heard: u64) -> Session {
+        Session { generation: 1, returns: true, heard }
+    }
+
+    fn frame(epoch: u32) -> WorkerFrame {
+        WorkerFrame::Returned { attempt: TaskId::map(JobId(1), 0).attempt(epoch) }
+    }
+
+    fn encoded(epochs: &[u32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        epochs.iter().for_each(|epoch| push_worker_frame(&frame(*epoch), &mut bytes).unwrap());
+        bytes
+    }
+
+    fn said(inbox: &mut UnboundedReceiver<Vec<u8>>) -> Vec<u8> {
+        std::iter::from_fn(|| inbox.try_recv().ok()).flatten().collect()
+    }
+
+    #[test]
+    fn frames_that_count_are_said_again_from_the_first_that_was_not_written_down() {
+        let (frames, mut inbox) = unbounded_channel();
+        let mut link = MasterLink::new(frames, session(0));
+        (0..3).for_each(|epoch| link.send(&frame(epoch)).unwrap());
+        link.flush();
+        assert_eq!(said(&mut inbox), encoded(&[0, 1, 2]));
+        link.heard(1);
+        link.cut();
+        link.send(&frame(3)).unwrap();
+        link.send(&WorkerFrame::Heartbeat(Heartbeat::default())).unwrap();
+        link.flush();
+        let (frames, mut inbox) = unbounded_channel();
+        assert!(link.resume(frames, session(2)));
+        link.flush();
+        assert_eq!(said(&mut inbox), encoded(&[2, 3]), "the sign of life is not said later");
+    }
+
+    #[test]
+    fn master_that_has_forgotten_what_it_confirmed_is_not_gone_on_with() {
+        let (frames, _inbox) = unbounded_channel();
+        let mut link = MasterLink::new(frames, session(0));
+        (0..3).for_each(|epoch| link.send(&frame(epoch)).unwrap());
+        link.heard(2);
+        link.cut();
+        let (frames, _inbox) = unbounded_channel();
+        assert!(!link.resume(frames.clone(), session(1)));
+        assert!(link.resume(frames, session(2)));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_master_that_does_not_come_back() {
+        let (frames, _inbox) = unbounded_channel();
+        let mut link = MasterLink::new(frames, Session { returns: false, ..session(0) });
+        link.send(&frame(0)).unwrap();
+        assert!(link.unheard.is_empty());
+    }
+}

@@ -1,0 +1,168 @@
+//! How a worker that has lost its master finds the one that comes in its place.
+
+use super::connect::{read_frames, write_frames};
+use super::{GREETING_PATIENCE, WorkerConfig};
+use crate::fault;
+use crate::http::{Connection, Duplex, Endpoint, HttpError, Plaintext, Timeouts, Token};
+use crate::protocol::{
+    CONNECT_PATH, CONTROL_PROTOCOL, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, Rejoin, Session,
+    WorkerFrame, push_frame,
+};
+use gristmill_scheduler::ids::WorkerId;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// How long a worker waits for a master that is gone, with all that it keeps.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Between two tries: the first pause, which doubles, and the longest.
+const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Where the master is, and what lets this worker in.
+#[derive(Clone)]
+pub(super) struct MasterDoor {
+    master: Endpoint,
+    token: Token,
+    plaintext: Plaintext,
+}
+
+/// A master that is there again, and has greeted.
+pub(super) struct Returned {
+    /// Takes encoded frames to it.
+    pub frames: UnboundedSender<Vec<u8>>,
+    /// What it says.
+    pub incoming: Receiver<Vec<MasterFrame>>,
+    /// Ends when the frames are written.
+    pub written: JoinHandle<()>,
+    /// What it remembers.
+    pub session: Session,
+}
+
+/// Where the master is.
+pub(super) enum MasterSide {
+    /// What it says comes here.
+    Here(Receiver<Vec<MasterFrame>>),
+    /// It is looked for; the answer is `None` when none is waited for any more.
+    Away(oneshot::Receiver<Option<Returned>>),
+}
+
+/// What is heard of the master.
+pub(super) enum MasterNews {
+    Frames(Vec<MasterFrame>),
+    /// The connection to it has ended.
+    Gone,
+    /// A master is there again.
+    Back(Returned),
+    /// None is waited for any more, or the one that is there does not take this worker back.
+    NoneComes,
+}
+
+impl MasterSide {
+    /// The next news. Nothing is lost when it is not waited for to the end. Not to be called after
+    /// [`MasterNews::Gone`] or [`MasterNews::NoneComes`].
+    pub(super) async fn next(&mut self) -> MasterNews {
+        match self {
+            Self::Here(incoming) => incoming.recv().await.map_or(MasterNews::Gone, MasterNews::Frames),
+            Self::Away(found) => found.await.ok().flatten().map_or(MasterNews::NoneComes, MasterNews::Back),
+        }
+    }
+}
+
+/// What came of a try.
+enum Tried {
+    Welcome(Returned),
+    /// Nobody is there, or nobody who answers: later perhaps.
+    Later,
+    /// A master is there and does not know this worker any more.
+    Never(String),
+}
+
+impl MasterDoor {
+    pub(super) fn of(config: &WorkerConfig) -> Self {
+        let (master, token) = (config.master.clone(), config.token.clone());
+        Self { master, token, plaintext: config.bind.permissions.plaintext() }
+    }
+
+    /// Opens a control connection.
+    pub(super) async fn connect(&self) -> Result<Duplex, HttpError> {
+        let connection = Connection::open(&self.master, Timeouts::default(), self.plaintext).await?;
+        connection.upgrade(Some(&self.token), CONNECT_PATH, CONTROL_PROTOCOL).await
+    }
+
+    /// Tries in a task of its own until a master greets, refuses, or none is waited for any more (`None`).
+    pub(super) fn look_for_master(
+        &self,
+        worker: WorkerId,
+        generation: u64,
+        hello: Hello,
+    ) -> oneshot::Receiver<Option<Returned>> {
+        let (found, answer) = oneshot::channel();
+        let hello = Hello { rejoin: Some(Rejoin { worker, generation }), ..hello };
+        let door = self.clone();
+        tokio::spawn(async move {
+            let found_master = door.find(&hello).await;
+            let _ = found.send(found_master);
+        });
+        answer
+    }
+
+    async fn find(&self, hello: &Hello) -> Option<Returned> {
+        let (began, patience) = (Instant::now(), fault::span("worker.orphaned", PATIENCE));
+        let mut pause = PAUSE;
+        while began.elapsed() < patience {
+            match self.try_once(hello).await {
+                Tried::Welcome(back) => return Some(back),
+                Tried::Never(reason) => {
+                    tracing::warn!(master = %self.master, reason, "not taken back; beginning anew");
+                    return None;
+                }
+                Tried::Later => tokio::time::sleep(pause).await,
+            }
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
+        tracing::warn!(master = %self.master, seconds = patience.as_secs(), "no master has come back");
+        None
+    }
+
+    async fn try_once(&self, hello: &Hello) -> Tried {
+        let io = match self.connect().await {
+            Ok(io) => io,
+            Err(HttpError::Unauthorized { .. } | HttpError::Forbidden { .. }) => {
+                return Tried::Never("the token does not hold any more".to_owned());
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the master is not there yet");
+                return Tried::Later;
+            }
+        };
+        let (reader, writer) = tokio::io::split(io);
+        let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
+        let mut first = Vec::new();
+        if let Err(error) = push_frame(&WorkerFrame::Hello(hello.clone()), &mut first) {
+            return Tried::Never(error.to_string());
+        }
+        let (frames, to_write) = unbounded_channel();
+        let _ = frames.send(first);
+        let written = tokio::spawn(write_frames(writer, to_write));
+        let greeting = tokio::time::timeout(GREETING_PATIENCE, reader.next()).await;
+        match greeting {
+            Ok(Ok(Some(MasterFrame::Welcome { session, .. }))) if !is_outdated(hello, session) => {
+                Tried::Welcome(Returned { frames, incoming: read_frames(reader), written, session })
+            }
+            Ok(Ok(Some(MasterFrame::Welcome { .. }))) => {
+                tracing::warn!("a master of an earlier generation is not obeyed any more");
+                Tried::Later
+            }
+            Ok(Ok(Some(MasterFrame::Refused { reason }))) => Tried::Never(reason),
+            _ => Tried::Later,
+        }
+    }
+}
+
+/// Whether a master is older than one that this worker has worked for.
+fn is_outdated(hello: &Hello, session: Session) -> bool {
+    hello.rejoin.is_some_and(|before| session.generation < before.generation)
+}
