@@ -43,6 +43,10 @@ enum How {
     Panic,
     /// Return an error
     Error,
+    /// Refuse the record
+    Refuse,
+    /// Refuse the record when something of it has been emitted
+    RefuseLate,
     /// Abort the process
     Abort,
     /// Recurse until the stack is used up
@@ -74,6 +78,7 @@ impl Faulty {
         match self.how {
             How::Panic => panic!("this line is bad: {}", String::from_utf8_lossy(line)),
             How::Error => Err(TaskError::new(format!("no good: {}", String::from_utf8_lossy(line)))),
+            How::Refuse | How::RefuseLate => Err(TaskError::bad_record("the word is in it")),
             How::Abort => std::process::abort(),
             How::Overflow => {
                 black_box(sink(0));
@@ -117,6 +122,9 @@ impl Mapper for FaultyMapper {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos());
             out.emit(format!("{now} {}", String::from_utf8_lossy(record.bytes())).as_bytes(), 1);
             return Ok(());
+        }
+        if let How::RefuseLate = self.0.how {
+            out.emit(record.bytes(), 1);
         }
         self.0.meet(record.bytes(), false)?;
         while self.0.stall && !self.0.is_bad(record.bytes()) {

@@ -182,7 +182,9 @@
 //!   be made of the files, a block of records each; it is made once for each worker process.
 //! * **Whole blocks**: [`Mapper::block`](prelude::Mapper::block) for mappers that do not care where lines end.
 //! * **Errors**: `?` takes any error, and the task is tried again up to `--attempts` times.
-//!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: the input will not get better. A panic is an
+//!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: the input will not get better.
+//!   [`TaskError::bad_record`](prelude::TaskError::bad_record) does so too, unless `--skip-bad-records` lets the job leave
+//!   that record out; a mapper of whole blocks names it with [`Emitter::refuse`](prelude::Emitter::refuse). A panic is an
 //!   error of that attempt alone. What user code prints is kept: `gristmill logs JOB`.
 //! * **Several jobs in a row**: [`Rounds`](prelude::Rounds), registered with
 //!   [`Registry::rounds`](prelude::Registry::rounds); or a [`Client`](prelude::Client) of your own.

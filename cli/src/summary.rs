@@ -1,12 +1,16 @@
 //! What a person reads when a job has ended.
 
-use gristmill_runtime::api::{JobStatus, JobTotals};
+use gristmill_runtime::api::{JobState, JobStatus, JobTotals, NamedBadRecord};
+use gristmill_runtime::output_dir::BAD_RECORDS;
 use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
 /// Incidents in a summary: the first ones tell most.
 const INCIDENTS_SHOWN: usize = 8;
+
+/// Bad records in the summary of a job that failed.
+const BAD_RECORDS_SHOWN: usize = 100;
 
 /// One line, for a job among several.
 pub fn line(status: &JobStatus) -> String {
@@ -122,11 +126,31 @@ fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
     let remarks = status.remarks.iter().map(|remark| ("remark", remark.clone()));
     let incidents =
         status.incidents.iter().take(INCIDENTS_SHOWN).map(|incident| ("incident", incident.clone()));
-    let mut lines: Vec<SummaryLine> = counters.chain(remarks).chain(incidents).collect();
+    let bad = bad_records(status);
+    let mut lines: Vec<SummaryLine> = counters.chain(bad).chain(remarks).chain(incidents).collect();
     let more = status.incidents.len().saturating_sub(INCIDENTS_SHOWN) as u64 + status.incidents_omitted;
     if 0 < more {
         let words = format!("{more} more; --json lists the last {}", status.incidents.len());
         lines.push(("incident", words));
+    }
+    lines
+}
+
+/// Records that were left out: where they are named, or, if the job failed, which they are.
+fn bad_records(status: &JobStatus) -> Vec<SummaryLine> {
+    let bad = &status.bad_records;
+    if bad.is_empty() {
+        return Vec::new();
+    }
+    if status.state == JobState::Succeeded {
+        let place = status.output.to_path().join(BAD_RECORDS);
+        return vec![("bad records", format!("{}, named in {}", bad.len(), place.display()))];
+    }
+    let name = |bad: &NamedBadRecord| format!("byte {} of {}: {}", bad.offset, bad.path, bad.reason);
+    let mut lines: Vec<SummaryLine> =
+        bad.iter().take(BAD_RECORDS_SHOWN).map(|bad| ("bad record", name(bad))).collect();
+    if BAD_RECORDS_SHOWN < bad.len() {
+        lines.push(("bad record", format!("{} more; --json lists all", bad.len() - BAD_RECORDS_SHOWN)));
     }
     lines
 }

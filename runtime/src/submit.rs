@@ -50,6 +50,8 @@ pub struct JobOptions {
     pub record_bytes_max: u64,
     /// Bytes that may come out of a compressed file for each that goes in; small files are not held to it.
     pub expansion_max: u32,
+    /// Bad records of the input that may be left out, at most [`BAD_RECORDS_MAX`](crate::api::BAD_RECORDS_MAX).
+    pub bad_records_max: u64,
     /// User code that reads and writes nothing for this long hangs.
     pub hang: Duration,
     /// Address on which inputs are served to workers that do not see them and parts are taken from them; `None`:
@@ -76,6 +78,7 @@ impl JobOptions {
             sync: true,
             record_bytes_max: InputLimits::default().record_max,
             expansion_max: InputLimits::default().expansion_max,
+            bad_records_max: 0,
             hang: Duration::from_secs(600),
             serve: None,
         }
@@ -142,6 +145,7 @@ pub(crate) fn plan(
     let limits = InputLimits {
         record_max: options.record_bytes_max,
         expansion_max: options.expansion_max,
+        bad_records_max: options.bad_records_max,
         ..InputLimits::default()
     };
     let refuse = |source| SubmitError::Plan { source };
@@ -150,7 +154,8 @@ pub(crate) fn plan(
     plan.validate().map_err(|reason| SubmitError::Settings { reason })?;
     let listing = ClusterListing(cluster);
     let input = |source| SubmitError::Input { source };
-    let splits = with_bare_tasks(&plan, plan_splits(plan.inputs(), &listing, rules(options)).map_err(input)?);
+    let splits =
+        with_bare_tasks(&plan, plan_splits(plan.inputs(), &listing, rules(options, limits)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
     if PARTITIONS_MAX < reduces {
@@ -201,6 +206,7 @@ pub(crate) fn plan(
         sync: options.sync,
         record_bytes_max: options.record_bytes_max,
         expansion_max: options.expansion_max,
+        bad_records_max: options.bad_records_max,
         hang_ms: options.hang.as_millis() as u64,
         attached,
         remarks: job.remarks(),
@@ -221,8 +227,9 @@ fn check_exact(exact: &ExactWork, maps: usize, reduces: u32) -> Result<(), TaskE
     )))
 }
 
-fn rules(options: &JobOptions) -> SplitRules {
-    SplitRules { split_bytes: options.split_bytes, ..SplitRules::default() }
+fn rules(options: &JobOptions, limits: InputLimits) -> SplitRules {
+    let leaving_out = (0 < limits.bad_records_max).then_some(limits);
+    SplitRules { split_bytes: options.split_bytes, leaving_out, ..SplitRules::default() }
 }
 
 /// Adds the tasks without records, in the order of inputs. Side inputs are read by one task at least: what is wrong with

@@ -3,7 +3,7 @@
 use crate::settings::Settings;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::api::ExactWork;
+use gristmill_runtime::api::{BAD_RECORDS_MAX, ExactWork};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_runtime::submit::JobOptions;
 use gristmill_scheduler::units::Span;
@@ -43,6 +43,9 @@ pub struct JobFlags {
     /// Bytes that may come out of a compressed input for each byte of it
     #[arg(long, global = true, value_name = "N", default_value_t = 200)]
     pub max_expansion: u32,
+    /// Bad records of the input that may be left out; `_BAD_RECORDS` in the output directory names them
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub skip_bad_records: u64,
     /// Seconds without a record after which user code counts as hanging
     #[arg(long, global = true, value_name = "S", default_value_t = 600.0)]
     pub hang_after: f64,
@@ -115,6 +118,7 @@ impl JobFlags {
         options.sync = !(self.no_sync || settings.no_sync.unwrap_or(false));
         options.record_bytes_max = size("--max-record", &self.max_record)?;
         options.expansion_max = self.max_expansion;
+        options.bad_records_max = self.skip_bad_records;
         options.hang = Duration::from_secs_f64(self.hang_after);
         options.serve = self.serve;
         Ok(options)
@@ -132,6 +136,9 @@ impl JobFlags {
         }
         if self.attempts == 0 {
             return Err(usage("--attempts must be at least 1".to_owned()));
+        }
+        if BAD_RECORDS_MAX < self.skip_bad_records {
+            return Err(usage(format!("--skip-bad-records is more than {BAD_RECORDS_MAX}")));
         }
         let weight = self.rank.weight;
         if !(weight.is_finite() && 0.0 < weight) {

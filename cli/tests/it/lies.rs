@@ -266,7 +266,7 @@ fn order(job: JobId, key: &Secret) -> JobOrder {
         side: Vec::new(),
         submitter: None,
         peers: Vec::new(),
-        limits: RecordLimits { record_bytes_max: 1 << 20, expansion_max: 200 },
+        limits: RecordLimits { record_bytes_max: 1 << 20, expansion_max: 200, bad_records_max: 0 },
         sync: false,
         hang_ms: 60_000,
     }

@@ -1,7 +1,7 @@
 //! End-to-end tests of the `gristmill` program: real processes, real sockets, real kills.
 //!
 //! - The jobs: `jobs` compares the standard ones with plain programs; `formats` reads what files can look like, `input`
-//!   and `output` refuse what cannot be used, `claims` is about output directories whose job or disk fails.
+//!   and `output` refuse what cannot be used, `bad_records` leaves it out, `claims` is about output directories whose job or disk fails.
 //! - The engine: `shuffle` measures how far it overlaps with the maps, `lanes` whose bytes come first on a paced network,
 //!   `suspend` which reduces make way, `live_policy` what a policy changes.
 //! - Faults: `crash` kills processes, `restart` masters, `comeback` those whose jobs go on; `cuts` takes ways between hosts
@@ -17,6 +17,7 @@
 //! Single functions are tested beside their code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
 
+mod bad_records;
 mod claims;
 mod cli;
 mod cluster;

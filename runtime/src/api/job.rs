@@ -190,6 +190,10 @@ pub struct JobStatus {
     /// Where each of the parts was built, for whoever publishes them; nobody else is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub built: Vec<BuiltPart>,
+    /// Records of the input that were left out because they are bad, and the one too many; in input order. Counted for
+    /// each map once, however often it ran. Listed wherever parts are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bad_records: Vec<NamedBadRecord>,
     /// What went wrong on the way, newest last, at most [`INCIDENTS_MAX`].
     pub incidents: Vec<String>,
     /// Incidents left out of the list.
@@ -219,6 +223,17 @@ pub struct JobStatus {
     /// Whether that looked feasible when it arrived, in words, with what it needs.
     #[serde(default)]
     pub deadline_outlook: Option<DeadlineOutlook>,
+}
+
+/// A bad record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedBadRecord {
+    /// Its file as the user named it.
+    pub path: String,
+    /// Where it begins in the file, bytes, after decompression.
+    pub offset: u64,
+    /// Why it was refused.
+    pub reason: String,
 }
 
 /// What a deadline needs, as seen at the job's arrival.

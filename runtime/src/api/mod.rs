@@ -16,10 +16,11 @@ pub use self::cluster::{
 };
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub use self::job::{
-    AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals, TaskCounts,
+    AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals,
+    NamedBadRecord, TaskCounts,
 };
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
-pub use self::submission::{BuiltPart, ExactWork, OutputClosed, Submission};
+pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, OutputClosed, Submission};
 pub use self::tokens::{MadeToken, NewToken, RevokeToken, RotateTokens};
 pub use self::trace::{
     AttemptRecord, ESTIMATES_MAX, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry,

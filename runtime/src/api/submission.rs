@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Longest submission in bytes.
 pub(crate) const SUBMISSION_BYTES_MAX: usize = 256 << 20;
 
+/// Bad records that a job may leave out: each is named, in memory and beside the output.
+pub const BAD_RECORDS_MAX: u64 = 10_000;
+
 /// A job with its input cut into splits. Body of `POST /api/v1/jobs`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Submission {
@@ -66,6 +69,9 @@ pub struct Submission {
     pub record_bytes_max: u64,
     /// Bytes that may come out of a compressed file for each that goes in.
     pub expansion_max: u32,
+    /// Bad records that may be left out, at most [`BAD_RECORDS_MAX`].
+    #[serde(default)]
+    pub bad_records_max: u64,
     /// User code that reads and writes nothing for this long hangs, milliseconds.
     pub hang_ms: u64,
     /// The job is cancelled when the connection that submitted it closes.

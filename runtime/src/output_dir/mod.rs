@@ -15,7 +15,7 @@ mod undo;
 
 pub use error::OutputError;
 pub(crate) use protected::refuse_inputs;
-pub use success::{SUCCESS, Success};
+pub use success::{BAD_RECORDS, SUCCESS, Success};
 
 use crate::api::Submission;
 use crate::removal::remove_retrying;

@@ -1,7 +1,7 @@
 //! How an output is finished: parts are checked and published, then `_SUCCESS`.
 
 use super::undo::{Published, RetiredClaim};
-use super::{OutputDirectory, OutputError, SUCCESS, Success, claim};
+use super::{BAD_RECORDS, OutputDirectory, OutputError, SUCCESS, Success, claim};
 use crate::api::BuiltPart;
 use gristmill_worker::commit::{built_name, part_name};
 use gristmill_worker::fault;
@@ -29,7 +29,8 @@ impl OutputDirectory {
         self.take_claim(claim::CLOSING)?;
         let mut names = Vec::new();
         let published = self.publish_parts(&success.parts, built, &mut names);
-        let written = published.and_then(|()| self.write_success(success, sync, &mut names));
+        let named = published.and_then(|()| self.write_bad_records(success, sync, &mut names));
+        let written = named.and_then(|()| self.write_success(success, sync, &mut names));
         if let Err(error) = written {
             self.undo(&Published::These(names));
             return Err(error);
@@ -71,23 +72,48 @@ impl OutputDirectory {
         Ok(())
     }
 
+    /// Names the records that were left out, if some were.
+    fn write_bad_records(
+        &self,
+        success: &Success,
+        sync: bool,
+        published: &mut Vec<&str>,
+    ) -> Result<(), OutputError> {
+        if success.bad_records.is_empty() {
+            return Ok(());
+        }
+        self.write_beside(BAD_RECORDS, success.bad_records_text().as_bytes(), sync, published)
+    }
+
+    /// Writes a file beside the parts. Written anew each time: what a disk has failed to keep it does not try to keep
+    /// again.
+    fn write_beside<'a>(
+        &self,
+        name: &'a str,
+        text: &[u8],
+        sync: bool,
+        published: &mut Vec<&'a str>,
+    ) -> Result<(), OutputError> {
+        retried(|| write_new(&self.temporary, name, text, sync))
+            .map_err(OutputError::io("write", &self.temporary.path(name)))?;
+        self.sync_names(sync)?;
+        retried(|| self.temporary.publish(name, &self.folder, name))
+            .map_err(OutputError::io("publish", &self.folder.path(name)))?;
+        published.push(name);
+        Ok(())
+    }
+
     pub(super) fn write_success(
         &self,
         success: &Success,
         sync: bool,
         published: &mut Vec<&str>,
     ) -> Result<(), OutputError> {
-        let (built, place) = (self.temporary.path(SUCCESS), self.folder.path(SUCCESS));
+        let built = self.temporary.path(SUCCESS);
         let mut text = serde_json::to_vec_pretty(success)
             .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
         text.push(b'\n');
-        // Written anew each time: what a disk has failed to keep it does not try to keep again.
-        retried(|| write_new(&self.temporary, SUCCESS, &text, sync))
-            .map_err(OutputError::io("write", &built))?;
-        self.sync_names(sync)?;
-        retried(|| self.temporary.publish(SUCCESS, &self.folder, SUCCESS))
-            .map_err(OutputError::io("publish", &place))?;
-        published.push(SUCCESS);
+        self.write_beside(SUCCESS, &text, sync, published)?;
         self.sync_names(sync)?;
         let path = self.path();
         let parent = path.parent().filter(|_| sync && self.made);

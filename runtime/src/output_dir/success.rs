@@ -1,6 +1,6 @@
 //! `_SUCCESS`: the file that says that an output is complete, and what it holds.
 
-use crate::api::{JobStatus, SCHEMA};
+use crate::api::{JobStatus, NamedBadRecord, SCHEMA};
 use gristmill_worker::folder::Folder;
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,9 @@ use std::path::Path;
 
 /// Name of the file that says that the output is complete.
 pub const SUCCESS: &str = "_SUCCESS";
+
+/// Name of the file that names the records of the input that were left out because they are bad, if some were.
+pub const BAD_RECORDS: &str = "_BAD_RECORDS";
 
 /// What `_SUCCESS` holds, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +35,9 @@ pub struct Success {
     pub counters: BTreeMap<String, u64>,
     /// Remarks of the plan.
     pub remarks: Vec<String>,
+    /// Records of the input that were left out; they stand in [`BAD_RECORDS`].
+    #[serde(skip)]
+    pub bad_records: Vec<NamedBadRecord>,
 }
 
 impl Success {
@@ -48,7 +54,15 @@ impl Success {
             bytes: status.totals.bytes_out,
             counters: status.counters.clone(),
             remarks: status.remarks.clone(),
+            bad_records: status.bad_records.clone(),
         }
+    }
+
+    /// What [`BAD_RECORDS`] holds: a line for each, with file, place and reason between tabs.
+    pub(super) fn bad_records_text(&self) -> String {
+        let line = |bad: &NamedBadRecord| format!("{}\t{}\t{}\n", bad.path, bad.offset, bad.reason);
+        let lines: String = self.bad_records.iter().map(line).collect();
+        format!("file\tbyte\treason\n{lines}")
     }
 
     /// Reads the `_SUCCESS` of a directory.

@@ -19,6 +19,7 @@ fn success() -> Success {
         bytes: 0,
         counters: BTreeMap::new(),
         remarks: Vec::new(),
+        bad_records: Vec::new(),
     }
 }
 

@@ -233,7 +233,7 @@ impl TestMaster {
             side: Vec::new(),
             submitter: self.submitter.clone(),
             peers: Vec::new(),
-            limits: RecordLimits { record_bytes_max: 1 << 20, expansion_max: 10 },
+            limits: RecordLimits { record_bytes_max: 1 << 20, expansion_max: 10, bad_records_max: 0 },
             sync: false,
             hang_ms: 30_000,
         }))

@@ -1,7 +1,7 @@
 //! The traits of user code: what happens to a record, to two values of a key, to a group.
 
 use super::context::TaskContext;
-use crate::attempt::TaskResult;
+use crate::attempt::{TaskResult, heed};
 use crate::collect::Emitter;
 use crate::input::{Block, Record};
 use crate::key::Key;
@@ -28,7 +28,8 @@ pub trait Mapper {
     }
 
     /// One record. Emit any number of pairs, as views: `out.emit(&str, …)` where the key is a `String`; see
-    /// [`Key::View`](crate::key::Key::View) and [`Value::View`](crate::value::Value::View).
+    /// [`Key::View`](crate::key::Key::View) and [`Value::View`](crate::value::Value::View). A record that makes no sense
+    /// is refused by [`TaskError::bad_record`](crate::attempt::TaskError::bad_record), before anything is emitted of it.
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult;
 
     /// A block of whole records, in input order. The default calls [`map`](Mapper::map) for each; a mapper that
@@ -36,7 +37,9 @@ pub trait Mapper {
     /// then leave `map` unused.
     fn block(&mut self, block: Block<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult {
         for record in block.records() {
-            self.map(record, out)?;
+            let before = out.emitted();
+            let result = self.map(record, out);
+            heed(result, before < out.emitted(), |error| out.refuse(record, error))?;
         }
         Ok(())
     }
@@ -60,7 +63,9 @@ pub trait MapOnly {
     /// A block of whole records; see [`Mapper::block`].
     fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {
         for record in block.records() {
-            self.map(record, out)?;
+            let before = out.bytes();
+            let result = self.map(record, out);
+            heed(result, before < out.bytes(), |error| out.refuse(record, error))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What an attempt that ended well leaves to whoever ran it.
 
-use crate::input::SplitBlocks;
+use crate::input::{SplitBlocks, bad_records};
 use crate::protocol::HandOver;
 use crate::segment::MapOutput;
 
@@ -16,11 +16,18 @@ pub struct TaskStats {
 /// Counts bytes behind the last member of gzip files: they are no data, but the user should know of them.
 pub const LEFT_OUT_COUNTER: &str = "bytes behind gzip data, left out";
 
+/// Counts records that were left out because they are bad.
+pub const BAD_RECORDS_COUNTER: &str = "bad records, left out";
+
 impl TaskStats {
     pub(crate) fn note_input(&mut self, read: &SplitBlocks<'_>) {
         self.local_bytes = read.local_bytes();
         if 0 < read.left_out() {
             self.counters.push((LEFT_OUT_COUNTER.to_owned(), read.left_out()));
+        }
+        let bad = bad_records::count(&read.bad_records().found());
+        if 0 < bad {
+            self.counters.push((BAD_RECORDS_COUNTER.to_owned(), bad));
         }
     }
 }

@@ -15,6 +15,8 @@ pub enum FailureKind {
     User,
     /// The input itself is at fault (missing, changed, corrupt, a record over the limit): the job fails at once.
     Input,
+    /// A record is bad: it is left out if the job may leave out so many; if not, the job fails at once.
+    BadRecord,
     /// The job's parameters are at fault: the job fails at once.
     Config,
     /// Input that could not be had at this moment, through no fault of its own: tried again, and nobody is charged.
@@ -38,6 +40,12 @@ impl TaskError {
     /// The input is wrong in a way that no second try mends.
     pub fn input(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Input, source: message.into().into() }
+    }
+
+    /// The record that the mapper was given is bad. The engine says which one it is, and leaves it out if the job may
+    /// leave out so many (`--skip-bad-records`); if not, the job fails at once. Nothing may have been emitted of it.
+    pub fn bad_record(reason: impl Into<String>) -> Self {
+        Self { kind: FailureKind::BadRecord, source: reason.into().into() }
     }
 
     /// The parameters are wrong in a way that only shows when a task runs.

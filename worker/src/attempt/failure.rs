@@ -142,7 +142,7 @@ impl From<TaskError> for TaskFailure {
         let message = error.chain();
         match error.kind {
             FailureKind::User => Self::User { message },
-            FailureKind::Input => Self::BadInput { message },
+            FailureKind::Input | FailureKind::BadRecord => Self::BadInput { message },
             FailureKind::Config => Self::Config { message },
             FailureKind::Unavailable => Self::Unavailable { message },
         }

@@ -11,13 +11,15 @@ mod failure;
 mod hold;
 mod pace;
 mod progress;
+mod refusal;
 mod side;
 
 pub use context::{AttemptContext, TaskSettings};
-pub use ends::{LEFT_OUT_COUNTER, MapDone, PartDone, ReduceEnd, TaskStats};
+pub use ends::{BAD_RECORDS_COUNTER, LEFT_OUT_COUNTER, MapDone, PartDone, ReduceEnd, TaskStats};
 pub use error::{FailureKind, TaskError, TaskResult};
 pub use failure::{Fault, TaskFailure};
 pub use hold::Parking;
 pub use progress::Progress;
 pub(crate) use progress::ReadMeter;
+pub(crate) use refusal::{heed, refuse_record};
 pub use side::SideInputs;

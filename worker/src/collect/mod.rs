@@ -12,9 +12,9 @@ mod sort;
 pub(crate) mod table;
 mod window;
 
-use crate::attempt::{Progress, TaskFailure};
+use crate::attempt::{FailureKind, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
 use crate::budget::Budget;
-use crate::input::Block;
+use crate::input::{Block, Record};
 use crate::key::Key;
 use crate::recycle::Recycler;
 use crate::segment::{MapOutput, PAIR_BYTES_MAX, WriteSetting};
@@ -164,6 +164,29 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.setting.progress.rest()
     }
 
+    /// Refuses a record, for mappers that take whole blocks and so tell the engine which record an error is about. A
+    /// [`bad_record`](TaskError::bad_record) is left out, if the job may leave out so many; then, or with any other
+    /// error, the answer is an error, with which the mapper has to end. Nothing may have been emitted of the record.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn refuse(&mut self, record: Record<'_>, error: TaskError) -> TaskResult {
+        match &self.target {
+            // What is wrong with it is said when its map runs.
+            EmitTarget::Sample(_) if error.kind == FailureKind::BadRecord => Ok(()),
+            _ => refuse_record(&self.setting.progress.bad_records(), record, error),
+        }
+    }
+
+    /// Pairs emitted so far.
+    pub(crate) fn emitted(&self) -> u64 {
+        match &self.target {
+            EmitTarget::Combine(combining) => combining.added(),
+            EmitTarget::Sort(sorting) => self.drained + sorting.len() as u64,
+            EmitTarget::Sample(_) => 0,
+        }
+    }
+
     /// A block of input that the mapper gets next. It must be left before its bytes go.
     pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
         self.window.set(block.bytes);
@@ -181,9 +204,8 @@ impl<K: Key, V: Value> Emitter<K, V> {
     pub(crate) fn end_block(&mut self) -> Result<(), TaskFailure> {
         let progress = &self.setting.progress;
         match &self.target {
-            EmitTarget::Combine(combining) => progress.records_out.store(combining.added(), Relaxed),
-            EmitTarget::Sort(sorting) => {
-                progress.records_out.store(self.drained + sorting.len() as u64, Relaxed);
+            EmitTarget::Combine(_) | EmitTarget::Sort(_) => {
+                progress.records_out.store(self.emitted(), Relaxed);
             }
             EmitTarget::Sample(_) => {}
         }

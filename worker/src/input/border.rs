@@ -99,6 +99,57 @@ fn opening_quote(bytes: &[u8], at: usize, delimiter: u8) -> Option<usize> {
     }
 }
 
+/// A row of CSV that is read strictly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StrictRow {
+    /// It ends, and its quotes are in order.
+    Ends(RecordEnd),
+    /// It does not end here; perhaps with a quote at this place that is not closed.
+    Open(Option<usize>),
+    /// Something else than a delimiter or a line end follows the closing quote of a field.
+    Unsound,
+}
+
+/// The row that begins with `bytes`, read strictly: where a quote was forgotten, the next one seems to close it, and is
+/// followed by what stands in another field.
+pub(crate) fn strict_row(bytes: &[u8], delimiter: u8) -> StrictRow {
+    let mut at = 0;
+    loop {
+        let Some(found) = memchr2(b'\n', QUOTE, &bytes[at..]).map(|found| at + found) else {
+            return StrictRow::Open(None);
+        };
+        if bytes[found] == b'\n' {
+            let carriage_return = 0 < found && bytes[found - 1] == b'\r';
+            let content = found - usize::from(carriage_return);
+            return StrictRow::Ends(RecordEnd { length: found + 1, content });
+        }
+        if 0 < found && bytes[found - 1] != delimiter {
+            at = found + 1;
+            continue;
+        }
+        let Some(after) = after_quoted(bytes, found + 1) else { return StrictRow::Open(Some(found)) };
+        match &bytes[after..] {
+            [] | [b'\n', ..] | [b'\r'] | [b'\r', b'\n', ..] => {}
+            [next, ..] if *next == delimiter => {}
+            _ => return StrictRow::Unsound,
+        }
+        at = after;
+    }
+}
+
+/// As [`whole_records`], of rows that are also sound when they are [read strictly](strict_row).
+pub(crate) fn sound_records(format: RecordFormat, bytes: &[u8]) -> usize {
+    let RecordFormat::Csv { delimiter, .. } = format else { return whole_records(format, bytes) };
+    if memchr(QUOTE, bytes).is_none() {
+        return whole_rows(bytes, delimiter);
+    }
+    let mut whole = 0;
+    while let StrictRow::Ends(row) = strict_row(&bytes[whole..], delimiter) {
+        whole += row.length;
+    }
+    whole
+}
+
 /// The first byte after the closing quote; `inside` is the first byte after the opening one.
 fn after_quoted(bytes: &[u8], inside: usize) -> Option<usize> {
     let mut from = inside;

@@ -112,6 +112,30 @@ pub enum InputError {
         /// Bytes that there is room for.
         limit: u64,
     },
+    /// A record that the mapper refuses, of a job that may leave none out.
+    #[error("the record at byte {offset} of {path} is bad: {reason}")]
+    BadRecord {
+        /// As the user named it.
+        path: FilePath,
+        /// Where the record begins, after decompression.
+        offset: u64,
+        /// What the mapper says.
+        reason: String,
+    },
+    /// One bad record more than the job may leave out.
+    #[error(
+        "more than {max} bad records (--skip-bad-records): the next one is at byte {offset} of {path}: {reason}"
+    )]
+    TooManyBadRecords {
+        /// As the user named it.
+        path: FilePath,
+        /// Where the record begins, after decompression.
+        offset: u64,
+        /// What is wrong with it.
+        reason: String,
+        /// Records that may be left out.
+        max: u64,
+    },
     /// A compressed file that is damaged or cut short.
     #[error("compressed input {path} is damaged or cut short near byte {offset} of the compressed file")]
     Corrupt {

@@ -164,12 +164,18 @@ fn list_directory(directory: &FilePath) -> Result<Vec<ListedFile>, InputError> {
 /// All paths that cannot be used, in one error.
 pub fn list_input(input: &Input, listing: &dyn Listing) -> Result<Vec<Piece>, InputError> {
     let mut bad = Vec::new();
-    let pieces = list_into(input, listing, &mut bad);
+    let pieces = list_into(input, listing, false, &mut bad);
     if bad.is_empty() { Ok(pieces) } else { Err(InputError::collected(bad)) }
 }
 
-/// As [`list_input`], with the bad paths appended to `bad`.
-pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<InputError>) -> Vec<Piece> {
+/// As [`list_input`], with the bad paths appended to `bad`. With `rests`, a file of records of fixed length may end within
+/// a record.
+pub(super) fn list_into(
+    input: &Input,
+    listing: &dyn Listing,
+    rests: bool,
+    bad: &mut Vec<InputError>,
+) -> Vec<Piece> {
     if let Err(error) = check_format(input.format) {
         bad.push(error);
         return Vec::new();
@@ -182,7 +188,7 @@ pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<Inpu
         match named {
             Ok(files) => {
                 for (place, file) in files.filter(|(_, file)| 0 < file.stamp.size) {
-                    match whole_file(place, file, input.format) {
+                    match whole_file(place, file, input.format, rests) {
                         Ok(piece) => pieces.push(piece),
                         Err(error) => bad.push(error),
                     }
@@ -195,7 +201,12 @@ pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<Inpu
     pieces
 }
 
-fn whole_file(place: Place, file: ListedFile, format: RecordFormat) -> Result<Piece, InputError> {
+fn whole_file(
+    place: Place,
+    file: ListedFile,
+    format: RecordFormat,
+    rests: bool,
+) -> Result<Piece, InputError> {
     let ListedFile { path, stamp } = file;
     let (path, name) = match place {
         Place::Submitter => {
@@ -211,7 +222,7 @@ fn whole_file(place: Place, file: ListedFile, format: RecordFormat) -> Result<Pi
     let compression = Compression::of_name(&path);
     match format {
         RecordFormat::Fixed { length }
-            if compression == Compression::None && stamp.size % u64::from(length) != 0 =>
+            if compression == Compression::None && !rests && stamp.size % u64::from(length) != 0 =>
         {
             Err(InputError::FixedLength { path: name, size: stamp.size, length })
         }

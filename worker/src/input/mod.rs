@@ -3,6 +3,7 @@
 //! Where a job is submitted, paths become files ([`list`]) and files become splits ([`plan`]). On a worker, a
 //! map task reads its split block by block ([`open_split`]) through whatever [`FileAccess`] reaches the files.
 
+pub mod bad_records;
 mod blocks;
 mod border;
 mod compressed;
@@ -20,6 +21,7 @@ mod split;
 mod tests;
 mod window;
 
+pub use bad_records::{BadRecord, BadRecords, FileBadRecords};
 pub use blocks::{SplitBlocks, open_split};
 pub use error::InputError;
 pub use list::Input;
@@ -90,10 +92,12 @@ pub struct InputLimits {
     pub expansion_max: u32,
     /// Bytes that may come out of a compressed file whatever the ratio.
     pub expansion_floor: u64,
+    /// Bad records that may be left out of the whole job.
+    pub bad_records_max: u64,
 }
 
 impl Default for InputLimits {
-    /// Records up to 64 MiB, blocks of 1 MiB (they stay in the second-level cache), 200 times after 64 MiB.
+    /// No bad record, records up to 64 MiB, blocks of 1 MiB (they stay in the second-level cache), 200 times after 64 MiB.
     fn default() -> Self {
         Self {
             record_max: 64 << 20,
@@ -101,6 +105,7 @@ impl Default for InputLimits {
             block_bytes: 1 << 20,
             expansion_max: 200,
             expansion_floor: 64 << 20,
+            bad_records_max: 0,
         }
     }
 }

@@ -5,7 +5,8 @@
 
 mod field;
 
-use crate::attempt::{Progress, TaskFailure};
+use crate::attempt::{Progress, TaskError, TaskFailure, TaskResult, refuse_record};
+use crate::input::Record;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -79,6 +80,16 @@ impl Output {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.progress.as_ref().is_some_and(|progress| progress.rest())
+    }
+
+    /// As [`Emitter::refuse`](crate::collect::Emitter::refuse), for maps without a reduce. Nothing may have been written
+    /// of the record.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn refuse(&mut self, record: Record<'_>, error: TaskError) -> TaskResult {
+        let bad = self.progress.as_ref().map(|progress| progress.bad_records());
+        refuse_record(&bad.unwrap_or_default(), record, error)
     }
 
     /// Writes bytes as they are. Counts no record.

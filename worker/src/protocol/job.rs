@@ -6,13 +6,15 @@ use crate::input::{FilePath, Split};
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 
-/// How large the records of a job's input may be.
+/// How large the records of a job's input may be, and how many of them bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordLimits {
     /// Longest record in bytes.
     pub record_bytes_max: u64,
     /// Bytes that may come out of a compressed file for each that goes in.
     pub expansion_max: u32,
+    /// Bad records that may be left out of the job.
+    pub bad_records_max: u64,
 }
 
 /// All a worker must know of a job.

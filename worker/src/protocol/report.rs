@@ -1,5 +1,6 @@
 //! What a worker reports of itself and of its attempts.
 
+use crate::input::FileBadRecords;
 use gristmill_scheduler::ids::AttemptId;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,8 @@ pub struct AttemptReport {
     pub suspended_ns: u64,
     /// Times it was suspended.
     pub suspensions: u32,
+    /// Bad records of the input that a map left out, file by file, in the order in which it reads them.
+    pub bad_records: Vec<FileBadRecords>,
 }
 
 /// What a worker's process has needed of its memory so far.

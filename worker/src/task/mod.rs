@@ -10,8 +10,8 @@ mod sample;
 mod tests;
 
 pub use crate::attempt::{
-    AttemptContext, Fault, LEFT_OUT_COUNTER, MapDone, Parking, PartDone, Progress, ReduceEnd, TaskFailure,
-    TaskSettings, TaskStats,
+    AttemptContext, BAD_RECORDS_COUNTER, Fault, LEFT_OUT_COUNTER, MapDone, Parking, PartDone, Progress,
+    ReduceEnd, TaskFailure, TaskSettings, TaskStats,
 };
 pub use crate::collect::{KeySample, SAMPLE_KEYS_MAX};
 pub use sample::cut_points;
@@ -45,7 +45,9 @@ pub fn run_map(
     access: &dyn FileAccess,
 ) -> Result<MapDone, TaskFailure> {
     let progress = context.progress;
-    let mut blocks = map::WatchedBlocks::new(open_split(split, access, &context.settings.limits), progress);
+    let blocks = open_split(split, access, &context.settings.limits);
+    progress.collect_bad_records(blocks.bad_records());
+    let mut blocks = map::WatchedBlocks::new(blocks, progress);
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
     let erased = ErasedMap { context, input: split.input as usize, input_bytes, blocks: &mut blocks };
     let mut done = map_reduce(plan)?.run_map(erased)?;
@@ -64,8 +66,9 @@ pub(crate) fn run_map_only(
     access: &dyn FileAccess,
     output: Output,
 ) -> Result<PartDone, TaskFailure> {
-    let mut blocks =
-        map::WatchedBlocks::new(open_split(split, access, &context.settings.limits), context.progress);
+    let blocks = open_split(split, access, &context.settings.limits);
+    context.progress.collect_bad_records(blocks.bad_records());
+    let mut blocks = map::WatchedBlocks::new(blocks, context.progress);
     let mut done = map::run_map_only(plan, context, split.input as usize, &mut blocks, output)?;
     done.stats.note_input(&blocks.into_inner());
     Ok(done)

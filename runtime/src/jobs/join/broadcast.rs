@@ -4,7 +4,7 @@ use super::Join;
 use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
 use super::held::{HeldTable, key_hash};
-use super::rows::RowReader;
+use super::rows::{self, RowReader};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
@@ -73,13 +73,17 @@ impl MapOnly for BroadcastJoin {
 
     fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {
         let Some(key) = self.reader.plain_key(&block) else {
-            return block.records().try_for_each(|record| self.map(record, out));
+            return block
+                .records()
+                .try_for_each(|record| self.map(record, out).or_else(|error| out.refuse(record, error)));
         };
         let Self { delimiter, reader, emission, table, .. } = self;
         // One batch is filled while the memory of the one before is being loaded.
         let (mut filling, mut loading) = (Batch::default(), Batch::default());
         text::for_each_plain_row(block.bytes(), *delimiter, |row| {
-            reader.plain_row(row, &block, |piece| filling.pieces.push(piece))?;
+            if let Err(error) = reader.plain_row(row, |piece| filling.pieces.push(piece)) {
+                return out.refuse(rows::record(row, &block), error);
+            }
             let key = row.field(key);
             let hash = key_hash(key);
             table.load_place(hash);

@@ -3,7 +3,7 @@
 //! Places in an open-addressed index lead to rows that lie one after another, each with its key: two memory
 //! accesses for a lookup, and both can be begun before they are needed.
 
-use super::rows::RowReader;
+use super::rows::{self, RowReader, bad};
 use gristmill_worker::memory::use_huge_pages;
 use gristmill_worker::prefetch::prefetch;
 use gristmill_worker::prelude::*;
@@ -76,7 +76,7 @@ impl Building {
     fn add_file(&mut self, file: &Block<'_>, delimiter: u8, reader: &mut RowReader) -> TaskResult {
         let Some(key) = reader.plain_key(file) else {
             return file.records().try_for_each(|record| {
-                let row = reader.read(record)?;
+                let row = reader.read(record).map_err(|error| bad(record, &error))?;
                 self.add(row.key, row.text)
             });
         };
@@ -84,12 +84,13 @@ impl Building {
         text::for_each_plain_row(file.bytes(), delimiter, |row| {
             text.clear();
             let mut first = true;
-            reader.plain_row(row, file, |piece| {
+            let read = reader.plain_row(row, |piece| {
                 if !std::mem::take(&mut first) {
                     text.push(delimiter);
                 }
                 text.extend_from_slice(piece);
-            })?;
+            });
+            read.map_err(|error| bad(rows::record(row, file), &error))?;
             self.add(row.field(key), &text)
         })
     }

@@ -4,7 +4,7 @@
 
 use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
-use super::rows::RowReader;
+use super::rows::{self, RowReader};
 use super::{Join, JoinType};
 use gristmill_worker::prelude::*;
 
@@ -80,21 +80,26 @@ impl Mapper for RowMapper {
 
     fn block(&mut self, block: Block<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
         let Some(key) = self.reader.plain_key(&block) else {
-            return block.records().try_for_each(|record| self.map(record, out));
+            return block
+                .records()
+                .try_for_each(|record| self.map(record, out).or_else(|error| out.refuse(record, error)));
         };
         let Self { delimiter, reader, tag, with_row, value } = self;
         text::for_each_plain_row(block.bytes(), *delimiter, |row| {
             value.clear();
             value.push(*tag);
             let mut first = true;
-            reader.plain_row(row, &block, |piece| {
+            let read = reader.plain_row(row, |piece| {
                 if *with_row {
                     if !std::mem::take(&mut first) {
                         value.push(*delimiter);
                     }
                     value.extend_from_slice(piece);
                 }
-            })?;
+            });
+            if let Err(error) = read {
+                return out.refuse(rows::record(row, &block), error);
+            }
             out.emit(row.field(key), value);
             Ok(())
         })

@@ -95,16 +95,9 @@ impl RowReader {
     /// # Errors
     /// A row that has another number of fields than the first one of the table.
     #[inline]
-    pub(super) fn plain_row<'a>(
-        &self,
-        row: PlainRow<'a, '_>,
-        block: &Block<'a>,
-        mut piece: impl FnMut(&'a [u8]),
-    ) -> TaskResult {
+    pub(super) fn plain_row<'a>(&self, row: PlainRow<'a, '_>, mut piece: impl FnMut(&'a [u8])) -> TaskResult {
         if row.fields() != self.width {
-            let offset =
-                block.offset() + (row.bytes().as_ptr() as usize - block.bytes().as_ptr() as usize) as u64;
-            return Err(self.other_width(row.fields(), offset, &block.source().path));
+            return Err(self.other_width(row.fields()));
         }
         match &self.layout.selected {
             None => piece(row.bytes()),
@@ -114,9 +107,9 @@ impl RowReader {
     }
 
     #[cold]
-    fn other_width(&self, fields: usize, offset: u64, path: &str) -> TaskError {
-        TaskError::input(format!(
-            "the row at byte {offset} of {path} has {fields} fields, the first one of that table has {}",
+    fn other_width(&self, fields: usize) -> TaskError {
+        TaskError::bad_record(format!(
+            "it has {fields} fields, the first row of that table has {}",
             self.width
         ))
     }
@@ -142,7 +135,7 @@ impl RowReader {
             self.unquote(bytes);
         }
         if self.places.len() != self.width {
-            return Err(self.other_width(self.places.len(), record.offset(), &record.source().path));
+            return Err(self.other_width(self.places.len()));
         }
         let values = if plain { bytes } else { &self.values[..] };
         let text = match &self.layout.selected {
@@ -175,6 +168,20 @@ impl RowReader {
             self.places.push(start..self.values.len());
         }
     }
+}
+
+/// The record of a plain row of this block.
+#[cold]
+pub(super) fn record<'a>(row: PlainRow<'a, '_>, block: &Block<'a>) -> Record<'a> {
+    let within = row.bytes().as_ptr() as usize - block.bytes().as_ptr() as usize;
+    Record::new(row.bytes(), block.offset() + within as u64, block.source())
+}
+
+/// What is wrong with a record of a table that is held as a whole, of which none is left out.
+#[cold]
+pub(super) fn bad(record: Record<'_>, error: &TaskError) -> TaskError {
+    let (offset, path) = (record.offset(), &record.source().path);
+    TaskError::input(format!("the record at byte {offset} of {path} is bad: {error}"))
 }
 
 /// Writes fields with quotes where they need them.

@@ -3,13 +3,13 @@
 use super::super::translate;
 use super::MasterState;
 use super::sums::slot_ns;
-use crate::api::{BuiltPart, FailureCode, JobFailure};
+use crate::api::{BuiltPart, FailureCode, JobFailure, NamedBadRecord};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::commit::part_name;
-use gristmill_worker::input::FileStamp;
+use gristmill_worker::input::{FileStamp, InputError};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, Part};
 use gristmill_worker::segment::OutputPrint;
 
@@ -31,10 +31,13 @@ impl EndedAttempt {
 
 impl MasterState {
     /// A map attempt says that it has put out its pairs.
-    pub(super) fn map_reported(&mut self, now: Time, ended: EndedAttempt, print: OutputPrint) {
+    pub(super) fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: OutputPrint) {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
             return self.refuse_result(now, ended, "a map output");
+        }
+        if let Some(reason) = self.too_many_bad_records(&mut ended) {
+            return self.attempt_failed(now, ended, FailureClass::Input, &reason);
         }
         let (output_bytes, took) = (Bytes(ended.report.bytes_out), ended.slot_time());
         self.map_finished(now, ended);
@@ -43,10 +46,13 @@ impl MasterState {
     }
 
     /// An attempt says that it has built its part.
-    pub(super) fn part_reported(&mut self, now: Time, ended: EndedAttempt, part: Part, stamp: FileStamp) {
+    pub(super) fn part_reported(&mut self, now: Time, mut ended: EndedAttempt, part: Part, stamp: FileStamp) {
         let attempt = ended.attempt;
         if !self.publishes(attempt) {
             return self.refuse_result(now, ended, "a part");
+        }
+        if let Some(reason) = self.too_many_bad_records(&mut ended) {
+            return self.attempt_failed(now, ended, FailureClass::Input, &reason);
         }
         let (output_bytes, took) = (Bytes(part.bytes), ended.slot_time());
         let event = match attempt.task.kind {
@@ -63,6 +69,20 @@ impl MasterState {
             job.records.suspended(attempt, now);
             job.touch();
         }
+    }
+
+    /// Enters the records that an attempt of a map has left out. Says which one is too many for the job, if one is.
+    fn too_many_bad_records(&mut self, ended: &mut EndedAttempt) -> Option<String> {
+        let task = ended.attempt.task;
+        let job = self.jobs.get_mut(&task.job).filter(|job| !job.state.ended())?;
+        let files = std::mem::take(&mut ended.report.bad_records);
+        if task.kind != TaskKind::Map || files.is_empty() {
+            return None;
+        }
+        let max = job.submission.bad_records_max;
+        let NamedBadRecord { path, offset, reason } = job.bad_records.enter(task.index, files, max)?;
+        let error = InputError::TooManyBadRecords { path: path.as_str().into(), offset, reason, max };
+        Some(error.to_string())
     }
 
     /// Whether an attempt makes a part: a reduce, or a map of a job without reduces.
@@ -141,10 +161,14 @@ impl MasterState {
     pub(super) fn attempt_failed(
         &mut self,
         now: Time,
-        ended: EndedAttempt,
+        mut ended: EndedAttempt,
         class: FailureClass,
         message: &str,
     ) {
+        if class == FailureClass::Input {
+            // It names the one that is too many.
+            self.too_many_bad_records(&mut ended);
+        }
         let EndedAttempt { attempt, worker: from, report } = ended;
         let message = &clean::message(message);
         let offset = self.clock_offset(from);

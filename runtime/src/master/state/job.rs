@@ -1,6 +1,7 @@
 //! One job as its submitter and its followers see it: progress, incidents, user output, how it ended.
 
 use super::super::translate;
+use super::bad_records::JobBadRecords;
 use super::estimates::Estimates;
 use super::handed_over::HandedOver;
 use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
@@ -54,6 +55,8 @@ pub(super) struct JobEntry {
     pub(super) outlook: Option<DeadlineOutlook>,
     /// Where its reduces stood that were handed over.
     pub(super) handed_over: HandedOver,
+    /// Records that its maps have left out.
+    pub(super) bad_records: JobBadRecords,
 }
 
 impl JobEntry {
@@ -80,6 +83,7 @@ impl JobEntry {
             estimates: Estimates::default(),
             outlook: None,
             handed_over: HandedOver::default(),
+            bad_records: JobBadRecords::default(),
             submission,
         }
     }
@@ -194,6 +198,7 @@ impl JobEntry {
                 .map(|(part, _)| part.clone())
                 .collect(),
             built: self.output.parts.values().filter(|_| context.built).map(|(_, built)| *built).collect(),
+            bad_records: if context.parts { self.bad_records.named() } else { Vec::new() },
             incidents: self.incidents.latest.iter().cloned().collect(),
             incidents_omitted: self.incidents.omitted,
             failure: self.failures.of_job.clone(),

@@ -4,6 +4,7 @@
 //! Nothing here decides: no branch depends on policy.
 
 mod attempts;
+mod bad_records;
 mod deciders;
 mod ending;
 mod estimates;

@@ -242,6 +242,7 @@ impl MasterState {
             limits: RecordLimits {
                 record_bytes_max: submission.record_bytes_max,
                 expansion_max: submission.expansion_max,
+                bad_records_max: submission.bad_records_max,
             },
             sync: submission.sync,
             hang_ms: submission.hang_ms,

@@ -5,7 +5,7 @@ use super::super::translate;
 use super::MasterState;
 use super::job::{JobEntry, StatusContext};
 use super::job_parts::JobKeys;
-use crate::api::{ApiError, ErrorCode, SCHEMA, Submission};
+use crate::api::{ApiError, BAD_RECORDS_MAX, ErrorCode, SCHEMA, Submission};
 use crate::journal::JournalRecord;
 use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::catalogue::nearest;
@@ -87,6 +87,7 @@ impl MasterState {
         check_words(&mut submission)?;
         self.check_program(&submission)?;
         let parsed = ParsedTexts::of(&submission)?;
+        submission.bad_records_max = submission.bad_records_max.min(BAD_RECORDS_MAX);
         if submission.deadline_ns == Some(0) {
             return Err(refuse(
                 ErrorCode::Deadline,
@@ -246,11 +247,12 @@ impl MasterState {
             if LOGGED_JOBS_MAX <= newer {
                 job.logs = Default::default();
             }
-            records += job.records.len() + job.output.parts.len();
+            records += job.records.len() + job.output.parts.len() + job.bad_records.total() as usize;
             if 0 < newer && TRACED_RECORDS_MAX < records && !followed(job) {
                 job.records.forget_trace();
                 job.estimates = Default::default();
                 job.output.parts = Default::default();
+                job.bad_records = Default::default();
             }
         }
     }

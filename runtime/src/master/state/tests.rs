@@ -225,6 +225,7 @@ pub(super) fn submission() -> Submission {
         sync: false,
         record_bytes_max: 1 << 20,
         expansion_max: 10,
+        bad_records_max: 0,
         hang_ms: 1000,
         attached: true,
         remarks: Vec::new(),

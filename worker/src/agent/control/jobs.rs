@@ -47,6 +47,7 @@ impl Agent {
             record_max: order.limits.record_bytes_max,
             buffered_record_max: pair_bytes_max(self.memory.slot_bytes) as u64,
             expansion_max: order.limits.expansion_max,
+            bad_records_max: order.limits.bad_records_max,
             ..InputLimits::default()
         };
         let settings = TaskSettings {
@@ -58,7 +59,9 @@ impl Agent {
             limits,
             ..TaskSettings::new(job, order.partitions, self.slots.setting.spill.clone())
         };
-        let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), limits));
+        // Every task sees all of a side input, so a bad record of one is not left out.
+        let whole = InputLimits { bad_records_max: 0, ..limits };
+        let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), whole));
         let destination = OnceLock::new();
         self.jobs.insert(job, Arc::new(RunningJob { order, plan, files, side, settings, destination }));
     }

@@ -50,6 +50,7 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
         paced_ns: progress.paced_ns.load(Ordering::Relaxed),
         suspended_ns: progress.suspended_ns.load(Ordering::Relaxed),
         suspensions: progress.suspensions.load(Ordering::Relaxed),
+        bad_records: progress.left_out(),
     };
     let written = setting.written.as_ref().map_or(0, CaptureMark::now);
     crash::runs(None);

@@ -8,10 +8,11 @@ mod suspending;
 use super::TaskFailure;
 use super::hold::{Hold, Parking};
 use super::pace::Pacer;
+use crate::input::{BadRecords, FileBadRecords};
 use pacing::Pacing;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use suspending::SuspendedMemory;
 
@@ -56,6 +57,7 @@ pub struct Progress {
     hold: Hold,
     kept: SuspendedMemory,
     pacing: Option<Pacing>,
+    bad_records: OnceLock<BadRecords>,
 }
 
 impl Progress {
@@ -70,6 +72,22 @@ impl Progress {
             pacer: Mutex::new(Pacer::new(speed, Duration::ZERO)),
         });
         Self { hold: Hold::new(parking), pacing, ..Self::default() }
+    }
+
+    /// The records that the attempt leaves out go here; said once.
+    pub(crate) fn collect_bad_records(&self, into: &BadRecords) {
+        let _ = self.bad_records.set(into.clone());
+    }
+
+    /// Where they go; nothing is left out before that is said.
+    pub(crate) fn bad_records(&self) -> BadRecords {
+        self.bad_records.get().cloned().unwrap_or_default()
+    }
+
+    /// The records that the attempt has left out so far.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<FileBadRecords> {
+        self.bad_records.get().map_or_else(Vec::new, BadRecords::found)
     }
 
     /// # Errors

@@ -39,7 +39,7 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
     let path = dir.path().join("lines");
     std::fs::write(&path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
     let input = Input::lines([path.to_str().unwrap()]);
-    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1 };
+    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1, ..SplitRules::default() };
     let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     let block = blocks.next_block().unwrap().unwrap();
@@ -77,7 +77,7 @@ fn a_collector_whose_file_is_cut_short_before_it_is_written_fails_for_the_inputs
     let path = dir.path().join("lines");
     std::fs::write(&path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
     let input = Input::lines([path.to_str().unwrap()]);
-    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1 };
+    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1, ..SplitRules::default() };
     let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     let block = blocks.next_block().unwrap().unwrap();

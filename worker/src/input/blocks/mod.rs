@@ -5,14 +5,16 @@
 //! end at borders of records.
 
 mod piece;
+mod sound;
 
 use super::local::MappedFile;
 use super::record::{Block, Source};
-use super::{Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Split};
+use super::{BadRecords, Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Split};
 use piece::{Found, PieceBlocks};
 use std::sync::Arc;
 
 pub(super) use piece::BYTE_ORDER_MARK;
+pub(super) use sound::sound_cuts;
 
 /// Opens a split for reading. Files are opened one at a time, when their turn comes.
 ///
@@ -29,6 +31,7 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
         local_bytes: 0,
         remote_bytes: 0,
         left_out: 0,
+        bad: BadRecords::up_to(limits.bad_records_max),
     }
 }
 
@@ -45,6 +48,7 @@ pub struct SplitBlocks<'a> {
     local_bytes: u64,
     remote_bytes: u64,
     left_out: u64,
+    bad: BadRecords,
 }
 
 impl SplitBlocks<'_> {
@@ -67,6 +71,12 @@ impl SplitBlocks<'_> {
         self.left_out
     }
 
+    /// The records that are left out, of which a mapper may name more.
+    #[must_use]
+    pub fn bad_records(&self) -> &BadRecords {
+        &self.bad
+    }
+
     /// Opens the next piece; `None` if there is none.
     fn open_next(&mut self) -> Result<Option<PieceBlocks>, InputError> {
         let Some(piece) = self.split.pieces.get(self.pieces_begun) else { return Ok(None) };
@@ -81,7 +91,9 @@ impl SplitBlocks<'_> {
             OpenFile::Local(file) if piece.compression == Compression::None => file.mapping().cloned(),
             _ => None,
         };
-        PieceBlocks::open(piece, self.split.format, file, &self.limits).map(Some)
+        let mut piece = PieceBlocks::open(piece, self.split.format, file, &self.limits)?;
+        piece.bad = self.bad.clone();
+        Ok(Some(piece))
     }
 
     /// The next block; `None` behind the last one of the last piece.

@@ -5,14 +5,14 @@ use crate::input::compressed::Decoded;
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::window::{Buffered, ByteRanges, Direct, Window};
-use crate::input::{Compression, InputError, InputLimits, OpenFile, Piece};
+use crate::input::{BadRecords, Compression, InputError, InputLimits, OpenFile, Piece};
 use memchr::memchr;
 
 /// The mark by which some editors begin a file in UTF-8; no part of a table.
 pub(in crate::input) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Bytes looked at first when a record does not end within its block.
-const REST_BYTES: usize = 64 << 10;
+pub(super) const REST_BYTES: usize = 64 << 10;
 
 /// A stretch of the file that holds whole records.
 #[derive(Clone, Copy)]
@@ -23,22 +23,24 @@ pub(super) struct Found {
 
 pub(super) struct PieceBlocks {
     pub(super) name: FilePath,
-    format: RecordFormat,
-    record_max: u64,
+    pub(super) format: RecordFormat,
+    pub(super) record_max: u64,
     /// Records could be larger if there were room for them.
-    for_want_of_room: bool,
-    block_bytes: usize,
+    pub(super) for_want_of_room: bool,
+    pub(super) block_bytes: usize,
     pub(super) window: Box<dyn Window>,
     /// The next record begins here, or the piece begins here if `seek`.
-    at: u64,
+    pub(super) at: u64,
     /// Records that begin here or later belong to other pieces.
-    end: u64,
+    pub(super) end: u64,
     /// The piece may begin inside a record that belongs to the piece before.
     seek: bool,
     /// The piece begins with its file.
     file_begins: bool,
     /// The next record is a header.
-    header: bool,
+    pub(super) header: bool,
+    /// Records that were left out.
+    pub(super) bad: BadRecords,
 }
 
 impl PieceBlocks {
@@ -76,13 +78,14 @@ impl PieceBlocks {
             seek,
             file_begins: piece.offset == 0,
             header: piece.offset == 0 && matches!(format, RecordFormat::Csv { header: true, .. }),
+            bad: BadRecords::up_to(limits.bad_records_max),
         })
     }
 
     /// The next block, without header and byte order mark; `None` behind the last record of the piece.
     pub(super) fn find(&mut self) -> Result<Option<Found>, InputError> {
         self.begin()?;
-        while let Some(mut found) = self.find_records()? {
+        while let Some(mut found) = self.find_good_records()? {
             self.at = found.offset + found.length as u64;
             if self.header {
                 let skipped = self.skip_header(found)?;
@@ -93,6 +96,10 @@ impl PieceBlocks {
             }
         }
         Ok(None)
+    }
+
+    fn find_good_records(&mut self) -> Result<Option<Found>, InputError> {
+        if self.bad.are_left_out() { self.find_sound_records() } else { self.find_records() }
     }
 
     /// Goes to the first record, once.
@@ -215,6 +222,6 @@ impl PieceBlocks {
     }
 }
 
-fn clamp(bytes: u64, most: usize) -> usize {
+pub(super) fn clamp(bytes: u64, most: usize) -> usize {
     usize::try_from(bytes).map_or(most, |bytes| bytes.min(most))
 }

@@ -33,12 +33,14 @@ pub struct SplitRules {
     pub split_bytes: u64,
     /// Files packed into one split, at least 1.
     pub pieces_max: usize,
+    /// How maps read, if they leave bad records out: tables are cut as they will be read then.
+    pub leaving_out: Option<InputLimits>,
 }
 
 impl Default for SplitRules {
     /// 64 MiB, so that a task lasts a good part of a second; 1024 files, so that a split stays a short message.
     fn default() -> Self {
-        Self { split_bytes: 64 << 20, pieces_max: 1024 }
+        Self { split_bytes: 64 << 20, pieces_max: 1024, leaving_out: None }
     }
 }
 
@@ -51,9 +53,11 @@ pub fn plan_splits(
     listing: &dyn Listing,
     rules: SplitRules,
 ) -> Result<Vec<Split>, InputError> {
-    let rules = SplitRules { split_bytes: rules.split_bytes.max(1), pieces_max: rules.pieces_max.max(1) };
+    let (split_bytes, pieces_max) = (rules.split_bytes.max(1), rules.pieces_max.max(1));
+    let rules = SplitRules { split_bytes, pieces_max, ..rules };
+    let lists = list_all(inputs, listing, rules.leaving_out.is_some())?;
     let mut splits = Vec::new();
-    for (index, (input, files)) in inputs.iter().zip(list_all(inputs, listing)?).enumerate() {
+    for (index, (input, files)) in inputs.iter().zip(lists).enumerate() {
         let mut packing = Packing {
             input: u32::try_from(index).unwrap_or(u32::MAX),
             format: input.format,
@@ -73,7 +77,7 @@ pub fn plan_splits(
 /// # Errors
 /// As [`plan_splits`].
 pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, InputError> {
-    let files = list_all(side, listing)?;
+    let files = list_all(side, listing, false)?;
     let number = |index| u32::try_from(index).unwrap_or(u32::MAX);
     Ok(side
         .iter()
@@ -144,8 +148,9 @@ fn first_of(
     Ok(None)
 }
 
-fn list_all(inputs: &[Input], listing: &dyn Listing) -> Result<Vec<Vec<Piece>>, InputError> {
+/// With `rests`, files of records of fixed length may end within a record.
+fn list_all(inputs: &[Input], listing: &dyn Listing, rests: bool) -> Result<Vec<Vec<Piece>>, InputError> {
     let mut bad = Vec::new();
-    let files = inputs.iter().map(|input| list_into(input, listing, &mut bad)).collect();
+    let files = inputs.iter().map(|input| list_into(input, listing, rests, &mut bad)).collect();
     if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
 }

@@ -1,6 +1,6 @@
 //! Files cut into pieces, and pieces packed into splits.
 
-use super::rows::row_cuts;
+use super::rows::{row_cuts, sound_row_cuts};
 use super::{EXPANSION_TYPICAL, SPLITS_MAX, SplitRules};
 use crate::input::InputError;
 use crate::input::record::RecordFormat;
@@ -72,10 +72,13 @@ impl Packing<'_> {
                 (self.rules.split_bytes / length).max(1) * length
             }
             RecordFormat::Csv { delimiter, .. } => {
-                return match file.place {
-                    Place::Submitter => row_cuts(file, delimiter, self.rules.split_bytes),
+                return match (file.place, &self.rules.leaving_out) {
+                    (Place::Submitter, Some(limits)) => {
+                        sound_row_cuts(file, self.format, self.rules.split_bytes, limits)
+                    }
+                    (Place::Submitter, None) => row_cuts(file, delimiter, self.rules.split_bytes),
                     // Whoever plans cannot read it, so its rows stay together.
-                    Place::Worker(_) => Ok(Vec::new()),
+                    (Place::Worker(_), _) => Ok(Vec::new()),
                 };
             }
         };

@@ -1,11 +1,12 @@
 //! Where a file of CSV can be cut: at ends of rows that no quote hides.
 
-use crate::input::InputError;
-use crate::input::blocks::BYTE_ORDER_MARK;
+use crate::input::blocks::{BYTE_ORDER_MARK, sound_cuts};
 use crate::input::border::{QUOTE, RowCuts};
 use crate::input::local::open_regular;
 use crate::input::path::FilePath;
+use crate::input::record::RecordFormat;
 use crate::input::split::{FileStamp, Piece};
+use crate::input::{InputError, InputLimits};
 use memchr::memchr;
 use std::fs::File;
 use std::io::Read;
@@ -18,6 +19,21 @@ const SCAN_BYTES: usize = 256 << 10;
 
 /// Threads that look for quotes: more only wait for memory.
 const SCAN_THREADS_MAX: usize = 8;
+
+/// As [`row_cuts`], of a file of which bad rows are left out.
+pub(super) fn sound_row_cuts(
+    file: &Piece,
+    format: RecordFormat,
+    split_bytes: u64,
+    limits: &InputLimits,
+) -> Result<Vec<u64>, InputError> {
+    let failed = |source| InputError::from_io(&file.name, source);
+    let open = open_regular(file.path.to_path()).map_err(failed)?;
+    if holds_quotes(&open, file.length).map_err(failed)? {
+        return sound_cuts(file, format, split_bytes, limits);
+    }
+    plain_cuts(&open, file.length, split_bytes).map_err(failed)
+}
 
 /// Reads a CSV file once to find rows that end near multiples of the split size.
 ///

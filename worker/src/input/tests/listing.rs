@@ -114,7 +114,7 @@ fn files_of_two_inputs_never_share_a_split_and_packs_are_limited() {
     let files = Files::new();
     let path = files.write("a", "x");
     let inputs = [input(&vec![path.clone(); 5], RecordFormat::Lines), input(&[path], RecordFormat::Lines)];
-    let rules = SplitRules { split_bytes: 100, pieces_max: 2 };
+    let rules = SplitRules { split_bytes: 100, pieces_max: 2, ..SplitRules::default() };
     let splits = plan_splits(&inputs, &LocalListing, rules).unwrap();
     let shape: Vec<(u32, usize)> = splits.iter().map(|split| (split.input, split.pieces.len())).collect();
     assert_eq!(shape, [(0, 2), (0, 2), (0, 1), (1, 1)]);

@@ -74,7 +74,7 @@ pub(super) fn setup(kept_bytes: usize, partitions: u32) -> Setup {
     let splits = plan_splits(
         std::slice::from_ref(&input),
         &LocalListing,
-        SplitRules { split_bytes: 200_000, pieces_max: 10 },
+        SplitRules { split_bytes: 200_000, pieces_max: 10, ..SplitRules::default() },
     );
     let plan = JobPlan::map(input, || Lines).reduce(|| WriteKeys);
     let mut bench = Bench::new(Means::PLENTY, partitions);

@@ -1,0 +1,110 @@
+//! The bad records of one job: which its maps have left out, and whether that is too many.
+//!
+//! Each map counts once, with what its last attempt said: attempts of a map read the same records.
+
+use crate::api::NamedBadRecord;
+use gristmill_worker::clean;
+use gristmill_worker::input::FileBadRecords;
+use gristmill_worker::input::bad_records::{REASON_BYTES_MAX, count};
+use std::collections::BTreeMap;
+
+/// What maps have left out.
+#[derive(Default)]
+pub(super) struct JobBadRecords {
+    by_map: BTreeMap<u32, Vec<FileBadRecords>>,
+    /// Of all maps.
+    total: u64,
+}
+
+impl JobBadRecords {
+    /// Enters what an attempt of a map has left out. Answers the first record that is more than `max`, if there is one.
+    pub(super) fn enter(
+        &mut self,
+        map: u32,
+        mut files: Vec<FileBadRecords>,
+        max: u64,
+    ) -> Option<NamedBadRecord> {
+        clip(&mut files, max.saturating_add(1));
+        let before = self.by_map.remove(&map).map_or(0, |files| count(&files));
+        let others = self.total - before;
+        let here = count(&files);
+        self.total = others + here;
+        let first_too_many = usize::try_from(max.saturating_sub(others)).unwrap_or(usize::MAX);
+        let too_many = (max < self.total).then(|| named(&files).nth(first_too_many)).flatten();
+        if 0 < here {
+            self.by_map.insert(map, files);
+        }
+        too_many
+    }
+
+    /// All of them, in input order.
+    pub(super) fn named(&self) -> Vec<NamedBadRecord> {
+        self.by_map.values().flat_map(|files| named(files)).collect()
+    }
+
+    /// How many there are.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+/// Leaves out what is more than `max`: a worker may say what it likes.
+fn clip(files: &mut Vec<FileBadRecords>, max: u64) {
+    let mut left = usize::try_from(max).unwrap_or(usize::MAX);
+    for file in files.iter_mut() {
+        file.records.truncate(left);
+        left -= file.records.len();
+    }
+    files.retain(|file| !file.records.is_empty());
+}
+
+fn named(files: &[FileBadRecords]) -> impl Iterator<Item = NamedBadRecord> {
+    files.iter().flat_map(|file| {
+        file.records.iter().map(|record| NamedBadRecord {
+            path: clean::message(&file.path),
+            offset: record.offset,
+            reason: clean::line(&record.reason, REASON_BYTES_MAX),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_worker::input::BadRecord;
+
+    fn files(offsets: &[u64]) -> Vec<FileBadRecords> {
+        let record = |offset: &u64| BadRecord { offset: *offset, reason: "no number".to_owned() };
+        let records = offsets.iter().map(record).collect();
+        vec![FileBadRecords { path: "in".to_owned(), records }]
+    }
+
+    fn offsets(bad: &JobBadRecords) -> Vec<u64> {
+        bad.named().iter().map(|record| record.offset).collect()
+    }
+
+    #[test]
+    fn a_map_that_runs_again_counts_its_bad_records_once() {
+        let mut bad = JobBadRecords::default();
+        assert_eq!(bad.enter(1, files(&[50, 60]), 3), None);
+        assert_eq!(bad.enter(0, files(&[5]), 3), None);
+        assert_eq!(bad.enter(1, files(&[50, 60]), 3), None, "again");
+        assert_eq!((bad.total(), offsets(&bad)), (3, vec![5, 50, 60]));
+    }
+
+    #[test]
+    fn the_first_record_over_the_limit_is_named_whichever_map_has_it() {
+        let mut bad = JobBadRecords::default();
+        assert_eq!(bad.enter(1, files(&[50, 60]), 3), None);
+        assert_eq!(bad.enter(0, files(&[5, 6, 7]), 3).map(|record| record.offset), Some(6));
+        assert_eq!(offsets(&bad), [5, 6, 7, 50, 60]);
+    }
+
+    #[test]
+    fn a_worker_that_names_without_end_is_cut_short() {
+        let mut bad = JobBadRecords::default();
+        let all: Vec<u64> = (0..100).collect();
+        assert_eq!(bad.enter(0, files(&all), 3).map(|record| record.offset), Some(3));
+        assert_eq!(bad.total(), 4);
+    }
+}

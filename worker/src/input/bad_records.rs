@@ -1,0 +1,120 @@
+//! Bad records: those that the format of an input or the mapper refuses, and that the job may leave out.
+//!
+//! An attempt collects them here, those of the format as its blocks are read and those of the mapper as it refuses them,
+//! so in the order of their places. It fails with the first one that is more than the whole job may leave out.
+
+use super::InputError;
+use crate::clean;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes kept of a reason.
+pub const REASON_BYTES_MAX: usize = 160;
+
+/// A record that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadRecord {
+    /// Where it begins in its file (after decompression).
+    pub offset: u64,
+    /// Why it was refused, on one line of at most [`REASON_BYTES_MAX`] bytes.
+    pub reason: String,
+}
+
+/// Those of one file, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileBadRecords {
+    /// The file as the user would name it.
+    pub path: String,
+    /// At least one.
+    pub records: Vec<BadRecord>,
+}
+
+/// What one attempt has left out so far. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct BadRecords {
+    found: Arc<Mutex<Vec<FileBadRecords>>>,
+    /// Records that the job may leave out.
+    max: u64,
+}
+
+impl BadRecords {
+    /// Nothing yet, and at most `max`.
+    #[must_use]
+    pub fn up_to(max: u64) -> Self {
+        Self { found: Arc::default(), max }
+    }
+
+    /// Whether any may be left out.
+    #[must_use]
+    pub fn are_left_out(&self) -> bool {
+        0 < self.max
+    }
+
+    /// Leaves a record out.
+    ///
+    /// # Errors
+    /// It may not be, or is one more than the job may leave out; that one is noted too.
+    pub fn leave_out(&self, path: &str, offset: u64, reason: &str) -> Result<(), InputError> {
+        let reason = clean::line(reason, REASON_BYTES_MAX);
+        let path_named = || path.into();
+        if self.max == 0 {
+            return Err(InputError::BadRecord { path: path_named(), offset, reason });
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = count(&found);
+        let record = BadRecord { offset, reason: reason.clone() };
+        match found.last_mut().filter(|file| file.path == path) {
+            Some(file) => file.records.push(record),
+            None => found.push(FileBadRecords { path: path.to_owned(), records: vec![record] }),
+        }
+        if count < self.max {
+            return Ok(());
+        }
+        Err(InputError::TooManyBadRecords { path: path_named(), offset, reason, max: self.max })
+    }
+
+    /// Forgets all so far, where nobody wants to know them.
+    pub(super) fn forget(&self) {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// All so far, in order.
+    #[must_use]
+    pub fn found(&self) -> Vec<FileBadRecords> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// How many records these are.
+#[must_use]
+pub fn count(files: &[FileBadRecords]) -> u64 {
+    files.iter().map(|file| file.records.len() as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_records_are_left_out_up_to_the_limit_and_the_next_one_is_named() {
+        let bad = BadRecords::up_to(2);
+        bad.leave_out("a", 3, "no number").unwrap();
+        bad.leave_out("b", 0, "two\nlines").unwrap();
+        let error = bad.leave_out("b", 9, "no number").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "more than 2 bad records (--skip-bad-records): the next one is at byte 9 of b: no number"
+        );
+        let files = bad.found();
+        assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(count(&files), 3, "the one too many is named too");
+        assert!(!files[1].records[0].reason.contains('\n'), "{files:?}");
+    }
+
+    #[test]
+    fn bad_records_are_refused_where_none_may_be_left_out() {
+        let error = BadRecords::default().leave_out("a", 3, "no number").unwrap_err();
+        assert_eq!(error.to_string(), "the record at byte 3 of a is bad: no number");
+        assert!(error.is_input_fault());
+    }
+}
