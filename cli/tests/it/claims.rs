@@ -5,7 +5,7 @@ use crate::support::{Sandbox, oracle, process, until};
 use rustix::process::Signal;
 use std::path::Path;
 
-/// Kills everything that runs, at once.
+/// Kills everything that runs, at once; what the master would come back from is lost too.
 fn lose_power(sandbox: &Sandbox, standing: Standing<'_>) {
     for found in sandbox.processes() {
         process::kill(found.pid);
@@ -14,6 +14,7 @@ fn lose_power(sandbox: &Sandbox, standing: Standing<'_>) {
     for worker in standing.workers {
         worker.finish();
     }
+    std::fs::remove_file(sandbox.path("state/recovery")).unwrap();
 }
 
 fn check_counts(out: &Path) {

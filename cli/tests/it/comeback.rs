@@ -2,9 +2,9 @@
 //! nothing that was done is done again.
 
 use crate::support::data::Random;
-use crate::support::oracle::{counts_of_parts, parts, word_counts};
+use crate::support::oracle::{self, counts_of_parts, parts, word_counts};
 use crate::support::standing::{Standing, await_join_line};
-use crate::support::{Sandbox, until};
+use crate::support::{Sandbox, process, until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -105,17 +105,76 @@ fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
     standing.end();
 }
 
-#[test]
-fn attempt_that_may_hand_in_its_part_does_so_under_the_next_master() {
+/// A worker stops at this place, the master is replaced, and the worker goes on.
+fn master_is_replaced_while_a_worker_is_at(place: &str) {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 2);
-    sandbox.arm("commit.before");
+    sandbox.arm(place);
     let counting = Counting::submit(&sandbox);
-    sandbox.stopped_at("commit.before");
+    sandbox.stopped_at(place);
     let standing = replace_master(&sandbox, standing);
-    sandbox.go_on("commit.before");
+    sandbox.go_on(place);
     assert_nothing_twice(&counting.ends_well());
     standing.end();
+}
+
+#[test]
+fn nothing_is_done_twice_when_the_master_is_killed_during_the_shuffle() {
+    master_is_replaced_while_a_worker_is_at("fetch");
+}
+
+#[test]
+fn nothing_is_done_twice_when_the_master_is_killed_during_a_reduce() {
+    master_is_replaced_while_a_worker_is_at("reduce");
+}
+
+#[test]
+fn attempt_that_may_hand_in_its_part_does_so_under_the_next_master() {
+    master_is_replaced_while_a_worker_is_at("commit.before");
+}
+
+#[test]
+fn part_that_was_handed_in_and_not_reported_counts_under_the_next_master() {
+    master_is_replaced_while_a_worker_is_at("commit.after");
+}
+
+/// The master is killed at this place while it closes the output, and the next one brings that to its end.
+fn master_is_killed_while_it_closes_the_output_at(place: &str) {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    sandbox.arm(place);
+    let counting = Counting::submit(&sandbox);
+    let Standing { master, workers, .. } = standing;
+    assert_eq!(sandbox.kill_at(place), master.pid());
+    master.finish();
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let standing = Standing::of(&sandbox, master, workers, join);
+    assert_nothing_twice(&counting.ends_well());
+    let left = oracle::names(&sandbox.path("out"));
+    assert_eq!(left, ["_SUCCESS", "part-00000", "part-00001", "part-00002"]);
+    standing.await_workers(2);
+    standing.end();
+}
+
+#[test]
+fn output_is_completed_by_the_next_master_when_one_is_killed_between_two_parts() {
+    master_is_killed_while_it_closes_the_output_at("output.renamed");
+}
+
+#[test]
+fn output_is_completed_by_the_next_master_when_one_is_killed_between_the_last_part_and_success() {
+    master_is_killed_while_it_closes_the_output_at("output.all-renamed");
+}
+
+#[test]
+fn complete_output_is_found_by_the_next_master_when_one_is_killed_before_it_says_so() {
+    master_is_killed_while_it_closes_the_output_at("output.complete");
+}
+
+#[test]
+fn complete_output_is_found_by_the_next_master_when_one_is_killed_after_it_cleared_up() {
+    master_is_killed_while_it_closes_the_output_at("output.cleared");
 }
 
 #[test]
@@ -135,6 +194,24 @@ fn worker_that_died_while_no_master_was_there_is_given_up_and_its_work_done_by_o
     standing = Standing::of(&sandbox, master, workers, join);
     let status = counting.ends_well();
     assert!(Counting::MAPS + Counting::REDUCES < status["attempts"]["launched"].as_u64().unwrap());
+    standing.end();
+}
+
+#[test]
+fn job_goes_on_with_new_workers_when_all_processes_are_killed_at_once() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    sandbox.arm("reduce");
+    let counting = Counting::submit(&sandbox);
+    sandbox.stopped_at("reduce");
+    sandbox.processes().iter().for_each(|found| process::signal(found.pid, Signal::STOP));
+    sandbox.processes().iter().for_each(|found| process::signal(found.pid, Signal::KILL));
+    standing.master.finish();
+    standing.workers.into_iter().for_each(|worker| drop(worker.finish()));
+    sandbox.go_on("reduce");
+    std::fs::remove_file(sandbox.path("state/join")).unwrap();
+    let standing = Standing::start(&sandbox, 2);
+    counting.ends_well();
     standing.end();
 }
 

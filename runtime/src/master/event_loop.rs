@@ -3,7 +3,7 @@
 
 use super::history::HistoryFile;
 use super::input::{Lease, MasterInput};
-use super::state::MasterState;
+use super::state::{Closing, MasterState};
 use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::WorkerEnded;
 use crate::output_dir::OutputDirectory;
@@ -124,25 +124,9 @@ impl Master {
         for closing in self.state.pending.closings.drain(..) {
             let inputs = self.inputs.clone();
             tokio::task::spawn_blocking(move || {
-                let failed = match (closing.output, closing.success) {
-                    (Some(output), Some(success)) => {
-                        let finished = output.finish(&success, &closing.built, closing.sync);
-                        finished.err().map(|error| crate::chain(&error))
-                    }
-                    (Some(output), None) => {
-                        output.abandon();
-                        None
-                    }
-                    (None, Some(success)) if let Some(left) = &closing.left => {
-                        let finished = OutputDirectory::left_finished(left.output.to_path(), &success);
-                        finished.err().map(|error| crate::chain(&error))
-                    }
-                    (None, Some(_)) => {
-                        Some("the master does not see the output directory any more".to_owned())
-                    }
-                    (None, None) => None,
-                };
-                let _ = inputs.send(MasterInput::Closed { job: closing.job, failed });
+                let job = closing.job;
+                let failed = close_output(closing).err();
+                let _ = inputs.send(MasterInput::Closed { job, failed });
             });
         }
     }
@@ -264,4 +248,22 @@ impl Master {
         }
         true
     }
+}
+
+/// Finishes or abandons an output. `Err` says why it is not complete.
+fn close_output(closing: Closing) -> Result<(), String> {
+    let Closing { output, success, built, left, sync, .. } = closing;
+    let closed = match (output, success, left) {
+        (Some(output), Some(success), _) => output.finish(&success, &built, sync).map(Some),
+        (Some(output), None, _) => {
+            output.abandon();
+            Ok(None)
+        }
+        (None, success, Some(left)) => OutputDirectory::close_left(&left, success.as_ref(), &built),
+        (None, Some(_), None) => {
+            return Err("the master does not see the output directory any more".to_owned());
+        }
+        (None, None, None) => Ok(None),
+    };
+    closed.map(drop).map_err(|error| crate::chain(&error))
 }

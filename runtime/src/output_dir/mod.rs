@@ -8,6 +8,7 @@
 
 mod claim;
 mod error;
+mod left;
 mod protected;
 mod publish;
 mod success;

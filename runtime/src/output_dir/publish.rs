@@ -35,7 +35,10 @@ impl OutputDirectory {
             self.undo(&Published::These(names));
             return Err(error);
         }
-        Ok(self.clear_away())
+        fault::place("output.complete");
+        let retired = self.clear_away();
+        fault::place("output.cleared");
+        Ok(retired)
     }
 
     /// Publishes all parts, or none if one is not as it should be. `published` gets their names, one by one.
@@ -45,19 +48,8 @@ impl OutputDirectory {
         built: &[BuiltPart],
         published: &mut Vec<&'a str>,
     ) -> Result<(), OutputError> {
-        let place = self.temporary.path("");
-        if parts.len() != built.len() {
-            let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
-            return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
-        }
-        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let names = (0..count).map(|index| part_name(index, count));
-        for ((part, built), name) in parts.iter().zip(built).zip(names) {
-            // Whoever says what is published does not say where.
-            if part.name != name {
-                let why = format!("it is called {:?}", part.name);
-                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
-            }
+        self.check_names(parts, built)?;
+        for (part, built) in parts.iter().zip(built) {
             check_part(part, &self.temporary, &built_name(&self.probe, built.attempt), built.stamp)?;
         }
         for (part, built) in parts.iter().zip(built) {
@@ -68,6 +60,26 @@ impl OutputDirectory {
             })
             .map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
             published.push(&part.name);
+            fault::place("output.renamed");
+        }
+        fault::place("output.all-renamed");
+        Ok(())
+    }
+
+    /// Whoever says what is published does not say where.
+    pub(super) fn check_names(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+        if parts.len() != built.len() {
+            let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
+            let place = self.temporary.path("");
+            return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
+        }
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        for (part, index) in parts.iter().zip(0..count) {
+            let name = part_name(index, count);
+            if part.name != name {
+                let why = format!("it is called {:?}", part.name);
+                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
+            }
         }
         Ok(())
     }
@@ -141,11 +153,20 @@ impl OutputDirectory {
     pub(crate) fn left_finished(path: &Path, success: &Success) -> Result<(), OutputError> {
         // Also what it had not cleared away yet, such as what was overwritten.
         claim::take_over(path);
-        let read = Folder::open(path).and_then(|folder| {
+        let folder = Folder::open(path).and_then(|folder| {
             folder.refuse_foreign(true)?;
-            Success::read_in(&folder)
+            Ok(folder)
         });
-        let read = read.map_err(OutputError::io("find the complete output in", path));
+        Self::is_complete(&folder.map_err(OutputError::io("find the complete output in", path))?, success)
+    }
+
+    /// Whether the output that is there is this one.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(super) fn is_complete(folder: &Folder, success: &Success) -> Result<(), OutputError> {
+        let path = &folder.path("");
+        let read = Success::read_in(folder).map_err(OutputError::io("find the complete output in", path));
         if read.as_ref().is_ok_and(|found| found.parts == success.parts) {
             return Ok(());
         }
@@ -197,7 +218,12 @@ fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result
 }
 
 /// Checks that the file of a part is what its attempt reported. A file that has not been touched since is not read again.
-fn check_part(part: &Part, folder: &Folder, name: &str, stamp: FileStamp) -> Result<(), OutputError> {
+pub(super) fn check_part(
+    part: &Part,
+    folder: &Folder,
+    name: &str,
+    stamp: FileStamp,
+) -> Result<(), OutputError> {
     let path = folder.path(name);
     // Nothing but a file is a part.
     let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;

@@ -228,6 +228,10 @@ impl Agent {
         if !self.link.session.returns {
             return Err(WorkerExit::MasterGone);
         }
+        if self.leaving_since.is_some() {
+            // Nobody is there to let it go.
+            return Err(WorkerExit::Shutdown);
+        }
         tracing::warn!("the connection to the master is gone: going on with what there is, until it is back");
         self.link.cut();
         let mut hello = self.hello.clone();

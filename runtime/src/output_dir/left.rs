@@ -1,0 +1,112 @@
+//! How an output is closed whose closer died over it: what that had begun is brought to its end, in either direction.
+//!
+//! Whoever comes here is the one that closes this output now: the master of a job, in the place of the one that died, or
+//! for a client that died.
+
+use super::publish::check_part;
+use super::undo::{Published, RetiredClaim};
+use super::{OutputDirectory, OutputError, RETIRED, SUCCESS, Success, claim, nonce_of};
+use crate::api::{BuiltPart, Submission};
+use gristmill_worker::commit::{TEMPORARY, built_name};
+use gristmill_worker::folder::Folder;
+use gristmill_worker::protocol::Part;
+use std::io;
+
+/// The claim of an output that was being closed.
+enum Left {
+    /// Parts were being published.
+    Closing(OutputDirectory),
+    /// It was being abandoned.
+    Abandoning(OutputDirectory),
+}
+
+impl OutputDirectory {
+    /// Closes the output of a submission whose claim cannot be adopted any more; without `success`, abandons it.
+    ///
+    /// # Errors
+    /// An output that cannot be completed, or that another process has in hand.
+    pub(crate) fn close_left(
+        submission: &Submission,
+        success: Option<&Success>,
+        built: &[BuiltPart],
+    ) -> Result<Option<RetiredClaim>, OutputError> {
+        match (Self::left(submission), success) {
+            (Some(Left::Closing(left)), Some(success)) => {
+                left.complete(success, built, submission.sync).map(Some)
+            }
+            (Some(Left::Closing(left)), None) => {
+                left.undo(&Published::Unknown);
+                Ok(None)
+            }
+            (Some(Left::Abandoning(left)), success) => {
+                let path = left.path();
+                left.undo(&Published::Nothing);
+                let error = io::Error::other("it was given up before");
+                success.map_or(Ok(None), |_| Err(OutputError::io("complete the output in", &path)(error)))
+            }
+            (None, success) => {
+                // Given back, and perhaps not removed any more.
+                if let Ok(folder) = Folder::open(submission.output.to_path()) {
+                    let retired = format!("{RETIRED}{}", nonce_of(&submission.output_probe));
+                    let _ = folder.refuse_foreign(true).and_then(|()| folder.remove_tree(retired));
+                }
+                let finished = |success| Self::left_finished(submission.output.to_path(), success);
+                success.map_or(Ok(()), finished).map(|()| None)
+            }
+        }
+    }
+
+    /// The claim of this submission, if a process that is dead was closing it.
+    fn left(submission: &Submission) -> Option<Left> {
+        let probe = &submission.output_probe;
+        let folder = Folder::open(submission.output.to_path()).ok()?;
+        folder.refuse_foreign(true).ok()?;
+        let temporary = folder.folder(TEMPORARY).ok()?;
+        temporary.refuse_shared().ok()?;
+        for how in [claim::CLOSING, claim::ABANDONING] {
+            let Ok(file) = temporary.open_own(format!("{how}{}", nonce_of(probe))) else { continue };
+            // It is held by whoever closes the output, as long as that lives.
+            file.try_lock().ok()?;
+            let made = submission.output_made;
+            let left = Self { folder, temporary, probe: probe.clone(), made, _lock: file };
+            return Some(if how == claim::CLOSING { Left::Closing(left) } else { Left::Abandoning(left) });
+        }
+        None
+    }
+
+    /// Publishes what is not yet, and `_SUCCESS` if that is not there.
+    fn complete(
+        self,
+        success: &Success,
+        built: &[BuiltPart],
+        sync: bool,
+    ) -> Result<RetiredClaim, OutputError> {
+        let completed =
+            self.publish_rest(&success.parts, built).and_then(|()| match self.folder.look(SUCCESS) {
+                Ok(_) => Self::is_complete(&self.folder, success),
+                Err(_) => self.write_success(success, sync, &mut Vec::new()),
+            });
+        if let Err(error) = completed {
+            self.undo(&Published::Unknown);
+            return Err(error);
+        }
+        Ok(self.clear_away())
+    }
+
+    /// Publishes the parts that are not where they belong.
+    fn publish_rest(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+        self.check_names(parts, built)?;
+        for (part, built) in parts.iter().zip(built) {
+            let from = built_name(&self.probe, built.attempt);
+            if check_part(part, &self.folder, &part.name, built.stamp).is_ok() {
+                // Where there is no rename that does not replace, it may have two names.
+                let _ = self.temporary.remove_file(&from);
+                continue;
+            }
+            check_part(part, &self.temporary, &from, built.stamp)?;
+            let published = self.temporary.publish(&from, &self.folder, &part.name);
+            published.map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
+        }
+        Ok(())
+    }
+}
