@@ -70,7 +70,7 @@ fn of_overlap() -> [Rules; 2] {
     };
     let beside = |distances: [f64; 2], end: f64, predicted: [f64; 2]| {
         let one = |factor: f64| beside_models::Beside { distances, end: factor * end, predicted };
-        beside_models::claims(&[one(1.0), one(1.001), one(0.999)])
+        beside_models::claims(&[one(1.0), one(1.001), one(0.999)], &[])
     };
     [
         // The order is as claimed, but little apart; and no difference where there should be one.

@@ -5,6 +5,7 @@ use crate::compare::RunRecord;
 use crate::compare::series::makespan;
 use crate::paper::judge::{Seen, every, mean_of, paired, percent};
 use crate::paper::overlap::{Progress, overlapping, traditional};
+use crate::paper::real::judging::would_tell;
 use crate::paper::{Axis, Block, Chart, Claim, Series};
 
 /// Places at which two curves are compared.
@@ -139,14 +140,16 @@ pub(in crate::paper::real) struct Beside {
 const NEAR: f64 = 0.05;
 const TOLD: f64 = 0.1;
 
-pub(in crate::paper::real) fn claims(runs: &[Beside]) -> Vec<Claim> {
-    vec![overlaps(runs), ends_as_predicted(runs)]
+/// `records` are of these runs, and tell how long more of them would take.
+pub(in crate::paper::real) fn claims(runs: &[Beside], records: &[RunRecord]) -> Vec<Claim> {
+    vec![overlaps(runs, records), ends_as_predicted(runs, records)]
 }
 
-fn overlaps(runs: &[Beside]) -> Claim {
+fn overlaps(runs: &[Beside], records: &[RunRecord]) -> Claim {
     let [near, far] = [0, 1].map(|model| runs.iter().map(|run| run.distances[model]).collect::<Vec<f64>>());
     let twice: Vec<f64> = near.iter().map(|near| 2.0 * near).collect();
-    let seen = [Seen::below(&mean_of(&near), NEAR), Seen::above(&paired(&far, &twice), 0.0)];
+    let (distance, further) = (mean_of(&near), paired(&far, &twice));
+    let seen = [Seen::below(&distance, NEAR), Seen::above(&further, 0.0)];
     Claim::new(
         "Section 2.2",
         "The shuffle of a real cluster goes as in the overlapping tandem queue, and quite differently from the \
@@ -154,22 +157,25 @@ fn overlaps(runs: &[Beside]) -> Claim {
         every(seen),
         format!(
             "Mean distance of shuffle work done over time in {} runs: {:.1} % of all shuffle work from the overlapping \
-             model, {:.1} % from the traditional one (holds below {:.0} % and less than half of the other).",
+             model, {:.1} % from the traditional one (holds below {:.0} % and less than half of the other){}.",
             runs.len(),
-            100.0 * mean_of(&near).mean,
+            100.0 * distance.mean,
             100.0 * mean_of(&far).mean,
-            100.0 * NEAR
+            100.0 * NEAR,
+            would_tell(records, &[(distance, NEAR), (further, 0.0)])
         ),
     )
 }
 
 /// The overlapping model must be near, and nearer than the traditional one.
-fn ends_as_predicted(runs: &[Beside]) -> Claim {
+fn ends_as_predicted(runs: &[Beside], records: &[RunRecord]) -> Claim {
     let off =
         |model: usize| runs.iter().map(|run| (run.end / run.predicted[model]).ln()).collect::<Vec<f64>>();
     let sizes = |model: usize| off(model).into_iter().map(f64::abs).collect::<Vec<f64>>();
-    let near = Seen::between(&mean_of(&off(0)), [(1.0 - TOLD).ln(), TOLD.ln_1p()]);
-    let nearer = Seen::above(&paired(&sizes(1), &sizes(0)), 0.0);
+    let (distance, closer) = (mean_of(&off(0)), paired(&sizes(1), &sizes(0)));
+    let limits @ [low, high] = [(1.0 - TOLD).ln(), TOLD.ln_1p()];
+    let (near, nearer) = (Seen::between(&distance, limits), Seen::above(&closer, 0.0));
+    let limit = if distance.mean < 0.0 { low } else { high };
     let mean = |value: &dyn Fn(&Beside) -> f64| mean_of(&runs.iter().map(value).collect::<Vec<f64>>()).mean;
     Claim::new(
         "Section 2.2",
@@ -177,16 +183,17 @@ fn ends_as_predicted(runs: &[Beside]) -> Claim {
         every([near, nearer]),
         format!(
             "Means of {} runs: measured {:.2} s, overlapping {:.2} s, off by {}; traditional {:.2} s, off by {}. It \
-             tells if it is off by less than {:.0} % ({}) and nearer than the traditional one ({}).",
+             tells if it is off by less than {:.0} % ({}) and nearer than the traditional one ({}){}.",
             runs.len(),
             mean(&|run| run.end),
             mean(&|run| run.predicted[0]),
-            percent(&mean_of(&off(0))),
+            percent(&distance),
             mean(&|run| run.predicted[1]),
             percent(&mean_of(&off(1))),
             100.0 * TOLD,
             near.word(),
-            nearer.word()
+            nearer.word(),
+            would_tell(records, &[(distance, limit), (closer, 0.0)])
         ),
     )
 }

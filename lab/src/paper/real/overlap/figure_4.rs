@@ -139,6 +139,6 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     );
     section.text.extend(conditions(&comparison));
     section.blocks.extend(blocks("figure-4", &comparison, &["slots-and-lanes"]));
-    section.blocks.push(Block::Claims(claims(&all)));
+    section.blocks.push(Block::Claims(claims(&all, &comparison.runs)));
     Ok(section)
 }
