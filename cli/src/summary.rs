@@ -107,6 +107,10 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
         let suspended = format!("{} time(s), {} in all", totals.suspensions, Span(totals.suspended_ns));
         lines.push(("suspended", suspended));
     }
+    if 0 < totals.transfers_damaged {
+        let repeated = format!("{} transfer(s) came damaged and were repeated", totals.transfers_damaged);
+        lines.push(("network", repeated));
+    }
     if let Some((cores, busy)) = cores.and_then(|cores| Some((cores, crowded(status, cores)?))) {
         lines.push(("remark", format!("not comparable: {busy:.1} busy slots on {cores} cores")));
     }

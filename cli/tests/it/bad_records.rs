@@ -39,7 +39,7 @@ fn spoilt(seed: u64, rows: usize) -> Spoilt {
     table
 }
 
-/// The arguments of a join of a table with the keys, many maps on three workers.
+/// The arguments of a join of a table with the keys, of many maps and three reduces.
 fn join<'a>(table: &'a str, keys: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let arguments = [
         "run",
@@ -52,8 +52,6 @@ fn join<'a>(table: &'a str, keys: &'a str, out: &'a str, more: &[&'a str]) -> Ve
         "k=k",
         "--strategy",
         "repartition",
-        "--workers",
-        "3",
         "--reduces",
         "3",
         "--split-size",
@@ -99,7 +97,7 @@ impl Stage {
             sandbox.write(&format!("spoilt/{number}.csv"), &table.text);
         }
         let sound = sandbox.text("sound");
-        sandbox.run_well(join(&sound, &keys, &sandbox.text("expected"), &[]));
+        sandbox.run_well(join(&sound, &keys, &sandbox.text("expected"), &["--workers", "3"]));
         let expected = oracle::parts(&sandbox.path("expected"));
         Self { sandbox, tables, keys, expected, seed }
     }
@@ -144,7 +142,7 @@ fn spoilt_rows_are_left_out_named_and_counted_up_to_the_limit() {
     let stage = Stage::new(161);
     let (tables, out, count) = (stage.sandbox.text("spoilt"), stage.sandbox.text("out"), stage.count());
     let limit = count.to_string();
-    let more = ["--skip-bad-records", &limit, "--json"];
+    let more = ["--skip-bad-records", &limit, "--json", "--workers", "3"];
     let finished = stage.sandbox.run_well(join(&tables, &stage.keys, &out, &more));
     stage.check(&finished.json()["status"]);
     let words = format!("{count}, named in {out}/_BAD_RECORDS");
@@ -156,7 +154,7 @@ fn one_spoilt_row_more_than_the_limit_fails_the_job_and_names_it() {
     let stage = Stage::new(163);
     let (tables, out) = (stage.sandbox.text("spoilt"), stage.sandbox.text("out"));
     let limit = (stage.count() - 1).to_string();
-    let more = ["--skip-bad-records", &limit, "--json"];
+    let more = ["--skip-bad-records", &limit, "--json", "--workers", "3"];
     let finished = stage.sandbox.run(join(&tables, &stage.keys, &out, &more)).expect_code(4);
     let report = finished.json();
     let detail = report["failure"]["detail"].as_str().unwrap().to_owned();
@@ -179,10 +177,11 @@ fn spoilt_rows_of_maps_that_run_again_count_once() {
     let stage = Stage::new(165);
     let (tables, out, limit) =
         (stage.sandbox.text("spoilt"), stage.sandbox.text("out"), stage.count().to_string());
-    stage.sandbox.arm("fetch");
-    let more = ["--skip-bad-records", &limit, "--json"];
+    // The only worker holds what all maps have put out.
+    stage.sandbox.arm("reduce");
+    let more = ["--skip-bad-records", &limit, "--json", "--workers", "1"];
     let running = stage.sandbox.gristmill(join(&tables, &stage.keys, &out, &more)).start();
-    stage.sandbox.kill_at("fetch");
+    stage.sandbox.kill_at("reduce");
     let finished = running.finish().expect_code(0);
     let status = &finished.json()["status"];
     assert!(0 < status["attempts"]["maps_rerun"].as_u64().unwrap(), "no map ran again");
@@ -196,7 +195,7 @@ fn a_spoilt_row_is_refused_where_none_may_be_left_out() {
     let keys = sandbox.write("keys.csv", "k\n1\n");
     let table = sandbox.write("table.csv", "k,v\n1,a\n2,b,c\n");
     let out = sandbox.text("out");
-    let finished = sandbox.run(join(&table, &keys, &out, &[])).expect_code(4);
+    let finished = sandbox.run(join(&table, &keys, &out, &["--workers", "2"])).expect_code(4);
     let words = format!("the record at byte 8 of {table} is bad: it has 3 fields");
     finished.expect_words(&[&words]);
     assert!(!sandbox.path("out").exists());

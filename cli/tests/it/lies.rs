@@ -160,7 +160,7 @@ impl RouteAuth for LyingAuth {
 }
 
 fn head(lengths: Vec<u64>) -> FetchHead {
-    FetchHead { outputs: vec![Some(OutputHead { lengths, in_file: None })] }
+    FetchHead { outputs: vec![Some(OutputHead { lengths, in_file: None })], damaged: Vec::new() }
 }
 
 fn encoded<T: serde::Serialize>(value: &T) -> Vec<u8> {
@@ -217,16 +217,19 @@ fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
     let place = encoded(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp));
     let place: FilePlace = codec::decode(&place, 1 << 10).unwrap();
     let in_file = OutputHead { lengths: vec![100], in_file: Some((place, 0)) };
-    let in_file = [framed(&encoded(&FetchHead { outputs: vec![Some(in_file)] })), vec![0; 100]].concat();
+    let in_file =
+        [framed(&encoded(&FetchHead { outputs: vec![Some(in_file)], damaged: Vec::new() })), vec![0; 100]]
+            .concat();
 
     let bomb = bomb(TaskId::map(JobId(2), 0).attempt(0), 0);
     let bomb = [framed(&encoded(&head(vec![bomb.len() as u64]))), bomb].concat();
 
     // A byte each, and the place of an output in memory.
-    let places = FetchHead { outputs: vec![None; 60_000_000] };
+    let places = FetchHead { outputs: vec![None; 60_000_000], damaged: Vec::new() };
     let places = Bytes::from(framed(&encoded(&places)));
     // As many of them as a right head may have bytes.
-    let allowed = Bytes::from(framed(&encoded(&FetchHead { outputs: vec![None; 16 << 10] })));
+    let allowed =
+        Bytes::from(framed(&encoded(&FetchHead { outputs: vec![None; 16 << 10], damaged: Vec::new() })));
 
     let nothing = framed(&encoded(&head(vec![0])));
     let slow = framed(&encoded(&head(vec![SLOW_SEGMENT_BYTES])));
@@ -236,7 +239,7 @@ fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
     let mismatch = || End::Failed(FailureClass::Fetch, "did not answer what was asked");
     vec![
         ("the order of a file that nobody asked for", said(in_file.into()), mismatch()),
-        ("a bomb", said(bomb.into()), End::Failed(FailureClass::Corrupt, "is damaged")),
+        ("a bomb", said(bomb.into()), End::Failed(FailureClass::Fetch, "came damaged")),
         ("60 MB of a head", said(places), mismatch()),
         ("a head of the right length", said(allowed), mismatch()),
         (
@@ -436,7 +439,8 @@ fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
     let attempt = TaskId::map(JobId(1), 7).attempt(0);
     let report =
         AttemptReport { counters: vec![(String::new(), 1); LIST_BYTES / 32], ..AttemptReport::default() };
-    let output = FetchedOutput { map: attempt, partitions: vec![1; LIST_BYTES / 4], bytes: 1 << 40 };
+    let output =
+        FetchedOutput { map: attempt, partitions: vec![1; LIST_BYTES / 4], bytes: 1 << 40, resent: 0 };
     vec![
         ("a log", WorkerFrame::Log { attempt: Some(attempt), bytes: vec![b'y'; 1 << 20] }),
         ("signs of life", signs_of_life(LIST_BYTES)),

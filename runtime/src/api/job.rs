@@ -81,6 +81,9 @@ pub struct JobTotals {
     pub map_bytes_out: u64,
     /// Bytes that came over HTTP from another worker.
     pub shuffle_bytes: u64,
+    /// Transfers of map outputs that came damaged though the copy at the other worker was whole, and were repeated.
+    #[serde(default)]
+    pub transfers_damaged: u64,
     /// Segments gathered, of maps times reduces.
     pub shuffle_segments: u64,
     /// Records read by reduces.

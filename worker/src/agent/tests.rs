@@ -549,12 +549,16 @@ async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
 }
 
 #[test]
-fn a_fetch_that_was_given_up_is_blamed_on_the_way_only_if_nobody_answered() {
+fn a_fetch_that_was_given_up_is_blamed_on_the_way_only_if_the_output_is_not_at_fault() {
     use crate::shuffle::fetch::{FetchError, RequestError};
     let map = TaskId::map(JobId(1), 0).attempt(0);
     let endpoint = || "worker.example:1".to_owned();
     let missing = FetchError::Missing { endpoint: endpoint(), map };
     let broken = FetchError::Request { source: Arc::new(RequestError::Short { endpoint: endpoint() }) };
+    let damaged = FetchError::Damaged { endpoint: endpoint(), map };
+    let garbled = FetchError::Garbled { endpoint: endpoint(), map, times: 4, source: "checksum".into() };
+    assert_eq!(control::fetches::fetch_class(&damaged), FailureClass::Corrupt);
+    assert_eq!(control::fetches::fetch_class(&garbled), FailureClass::Fetch);
     assert_eq!(control::fetches::fetch_class(&missing), FailureClass::Missing);
     assert_eq!(control::fetches::fetch_class(&broken), FailureClass::Fetch);
 }

@@ -29,7 +29,7 @@ pub use lanes::{LaneOrder, LaneShare};
 pub use report::{AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, MemoryUse, Part};
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;

@@ -24,6 +24,8 @@ pub struct FetchedOutput {
     pub partitions: Vec<u32>,
     /// Bytes received.
     pub bytes: u64,
+    /// Times that some of it came damaged though the copy there is whole, and was sent again.
+    pub resent: u32,
 }
 
 /// How far an attempt is.

@@ -24,6 +24,9 @@ pub struct FetchRequest {
     /// What files the asking worker sees, as boot of the machine, mounts and root directory: one that sees the same is
     /// sent the order of pairs that lie in a file, and reads them there. `None` asks for all bytes.
     pub sees: Option<String>,
+    /// What came of these before was damaged: their copies here are to be verified before they are sent again. A copy
+    /// that is whole tells that the way damages data.
+    pub verify: bool,
 }
 
 /// Opens the answer, behind a 4-byte little-endian length. The segments follow in the order of the request without
@@ -32,6 +35,8 @@ pub struct FetchRequest {
 pub struct FetchHead {
     /// One for each map of the request; `None` if this worker does not hold that attempt's output.
     pub outputs: Vec<Option<OutputHead>>,
+    /// Which of those, by their places in the request, are damaged here, and are given up.
+    pub damaged: Vec<u32>,
 }
 
 /// What follows of one map output.

@@ -111,9 +111,12 @@ pub(crate) async fn segments_at(
 /// What is sent of the outputs that are held here: the head, and what follows it. Blocks.
 fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<AnswerPiece>) {
     let mut pieces = Vec::new();
-    let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()) };
+    let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()), damaged: Vec::new() };
     let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();
-    for (map, epoch) in wanted.maps {
+    for (place, (map, epoch)) in (0..).zip(wanted.maps) {
+        if wanted.verify && store.drop_damaged(job, (map, epoch), &wanted.partitions) {
+            head.damaged.push(place);
+        }
         let segments = store.output(job, map, epoch).and_then(|output| {
             wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
         });

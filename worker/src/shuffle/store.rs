@@ -187,16 +187,41 @@ impl Store {
             if output.segment(partition).is_none_or(|data| segment::verify(&data, &id).is_ok()) {
                 continue;
             }
-            let mut jobs = self.jobs();
-            if let Some(job) = jobs.get_mut(&job)
-                && job.outputs.get(&map).is_some_and(|(held, _)| *held == epoch)
-            {
-                job.outputs.remove(&map);
-                job.keep_gathered(map, &output);
+            if self.drop_output(job, (map, epoch), &output) {
                 dropped.push((map, output.path().map(Path::to_owned)));
             }
         }
         dropped
+    }
+
+    /// Gives up the output of this attempt of a map if one of these segments of it cannot be read, so that the map runs
+    /// again. Answers whether it did. Reads disks.
+    #[must_use]
+    pub(crate) fn drop_damaged(&self, job: JobId, (map, epoch): (u32, u32), partitions: &[u32]) -> bool {
+        let Some(output) = self.output(job, map, epoch) else { return false };
+        let is_damaged = |partition: &u32| {
+            let id = SegmentId { job, map, epoch, partition: *partition };
+            output.segment(*partition).is_some_and(|data| segment::verify(&data, &id).is_err())
+        };
+        if !partitions.iter().any(is_damaged) {
+            return false;
+        }
+        let place = output.path().map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
+        tracing::error!(%job, map, place, "the output of a map is damaged where it is kept; the map runs again");
+        self.drop_output(job, (map, epoch), &output);
+        true
+    }
+
+    /// Gives up an own output, if it is still that of this attempt. Answers whether it is.
+    fn drop_output(&self, job: JobId, (map, epoch): (u32, u32), output: &MapOutput) -> bool {
+        let mut jobs = self.jobs();
+        let Some(job) = jobs.get_mut(&job) else { return false };
+        let held = job.outputs.get(&map).is_some_and(|(held, _)| *held == epoch);
+        if held {
+            job.outputs.remove(&map);
+            job.keep_gathered(map, output);
+        }
+        held
     }
 
     /// Map, epoch and output of what a partition has from this very worker.

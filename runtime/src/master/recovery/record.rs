@@ -117,8 +117,12 @@ mod tests {
     #[test]
     fn message_comes_back_as_it_was_and_text_that_is_none_is_refused() {
         let map = TaskId::map(JobId(7), 3).attempt(1);
-        let outputs =
-            vec![FetchedOutput { map, partitions: (0..200).chain([70_000]).collect(), bytes: u64::MAX }];
+        let outputs = vec![FetchedOutput {
+            map,
+            partitions: (0..200).chain([70_000]).collect(),
+            bytes: u64::MAX,
+            resent: u32::MAX,
+        }];
         let frame = WorkerFrame::Fetched { outputs, from: WorkerId(9), started_ns: 1, ended_ns: 2 };
         let text = serde_json::to_string(&Encoded::of(&frame)).unwrap();
         let again: Encoded = serde_json::from_str(&text).unwrap();

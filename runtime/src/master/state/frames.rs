@@ -162,7 +162,7 @@ impl MasterState {
         output: FetchedOutput,
         (started_ns, ended_ns): (u64, u64),
     ) {
-        let FetchedOutput { map, mut partitions, bytes } = output;
+        let FetchedOutput { map, mut partitions, bytes, resent } = output;
         let job = map.task.job;
         partitions.retain(|partition| self.core.awaits(home, map, *partition));
         if partitions.is_empty() {
@@ -173,6 +173,7 @@ impl MasterState {
             *sum = sum.saturating_add(bytes);
             entry.records.sums.totals.shuffle_segments += partitions.len() as u64;
             entry.times.shuffle_done = Some(now);
+            entry.came_damaged(now, (holder, home), resent);
             entry.records.fetched(FetchRecord {
                 map,
                 from: holder,

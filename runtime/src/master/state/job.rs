@@ -12,11 +12,11 @@ use crate::api::{
     DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
 };
 use gristmill_scheduler::command::Outcome;
-use gristmill_scheduler::ids::{JobId, TaskKind};
+use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::clean;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::watch;
 
 /// What a status says beside the job's own numbers.
@@ -57,6 +57,8 @@ pub(super) struct JobEntry {
     pub(super) handed_over: HandedOver,
     /// Records that its maps have left out.
     pub(super) bad_records: JobBadRecords,
+    /// Ways between workers, from and to, on which something of it was damaged.
+    damaging_ways: BTreeSet<(WorkerId, WorkerId)>,
 }
 
 impl JobEntry {
@@ -84,6 +86,7 @@ impl JobEntry {
             outlook: None,
             handed_over: HandedOver::default(),
             bad_records: JobBadRecords::default(),
+            damaging_ways: BTreeSet::new(),
             submission,
         }
     }
@@ -146,6 +149,22 @@ impl JobEntry {
 
     pub(super) fn incident(&mut self, now: Time, text: &str) {
         self.incidents.add(now.since(self.times.arrived), text);
+    }
+
+    /// Transfers from one worker to another came damaged, though the copy there is whole, and were repeated.
+    pub(super) fn came_damaged(&mut self, now: Time, (holder, home): (WorkerId, WorkerId), times: u32) {
+        if times == 0 {
+            return;
+        }
+        let sum = &mut self.records.sums.totals.transfers_damaged;
+        *sum = sum.saturating_add(u64::from(times));
+        if self.damaging_ways.insert((holder, home)) {
+            let text = format!(
+                "what {home} fetched from {holder} came damaged, where it is whole, and was sent again: the network \
+                 between the two, or the memory of {home}, changes data"
+            );
+            self.incident(now, &text);
+        }
     }
 
     /// Says once that not all counters are kept.

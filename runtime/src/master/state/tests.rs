@@ -187,7 +187,7 @@ impl Scene {
     }
 
     fn fetched(&mut self, home: WorkerId, from: WorkerId, map: AttemptId) {
-        let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10 }];
+        let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10, resent: 0 }];
         self.tell(home, WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
     }
 
@@ -261,6 +261,23 @@ fn with_reduce_running() -> (Scene, WorkerId, JobId) {
     assert!(launched, "{said:?}");
     scene.pass(Span::whole_seconds(1));
     (scene, worker, job)
+}
+
+#[test]
+fn transfers_that_came_damaged_are_counted_and_their_way_is_named_once() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 2]).unwrap();
+    for index in 0..2 {
+        let map = TaskId::map(job, index).attempt(0);
+        scene.map_done(worker, map);
+        let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10, resent: 2 }];
+        scene.tell(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns: 0, ended_ns: 0 });
+    }
+    let entry = &scene.state.jobs[&job];
+    assert_eq!(entry.records.sums.totals.transfers_damaged, 4);
+    let named = entry.incidents.latest.iter().filter(|text| text.contains("came damaged")).count();
+    assert_eq!(named, 1, "{:?}", entry.incidents.latest);
 }
 
 #[test]
@@ -797,7 +814,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     let class = FailureClass::User;
     let message = || "a lie".to_owned();
     let fetched = |map, partitions| WorkerFrame::Fetched {
-        outputs: vec![FetchedOutput { map, partitions, bytes: u64::MAX }],
+        outputs: vec![FetchedOutput { map, partitions, bytes: u64::MAX, resent: 0 }],
         from: liar,
         started_ns: 0,
         ended_ns: 0,

@@ -63,7 +63,7 @@ impl Agent {
                 });
                 continue;
             };
-            outputs.push(FetchedOutput { map, partitions, bytes: 0 });
+            outputs.push(FetchedOutput { map, partitions, bytes: 0, resent: 0 });
         }
         self.send_fetched(outputs, self.worker, (now, now));
     }
@@ -113,9 +113,9 @@ impl Agent {
         let from = fetch.from;
         let mut outputs = Vec::with_capacity(outcomes.len());
         let mut failures = Vec::new();
-        for FetchOutcome { map, filled, bytes, error } in outcomes {
+        for FetchOutcome { map, filled, bytes, resent, error } in outcomes {
             if !filled.is_empty() {
-                outputs.push(FetchedOutput { map, partitions: filled, bytes });
+                outputs.push(FetchedOutput { map, partitions: filled, bytes, resent });
             }
             let Some(error) = error else {
                 self.fetching.plan.arrived(fetch.id, map, bytes);
@@ -128,7 +128,7 @@ impl Agent {
             tracing::debug!(%map, %from, %error, "fetch failed");
             // An output that is not there will not come back; only the way to it may.
             let retry = match error {
-                FetchError::Missing { .. } => {
+                FetchError::Missing { .. } | FetchError::Damaged { .. } => {
                     let wanted = self.fetching.plan.wants(fetch.id, map);
                     self.fetching.plan.arrived(fetch.id, map, 0);
                     if wanted { Retry::GiveUp } else { Retry::NotWanted }
@@ -136,7 +136,7 @@ impl Agent {
                 _ if descriptors::caused(&error) => {
                     self.fetching.plan.lacked_means(fetch.id, map, Time(self.now_ns()))
                 }
-                FetchError::Request { .. } => {
+                FetchError::Request { .. } | FetchError::Garbled { .. } => {
                     self.fetching.plan.unreachable(fetch.id, map, Time(self.now_ns()))
                 }
                 _ => self.fetching.plan.failed(fetch.id, map, Time(self.now_ns())),
@@ -160,7 +160,9 @@ pub(in crate::agent) fn fetch_class(error: &FetchError) -> FailureClass {
     match error {
         // Nothing is wrong with the output if this worker has no descriptor left for a connection.
         _ if descriptors::caused(error) => FailureClass::Worker,
-        FetchError::Corrupt { .. } => FailureClass::Corrupt,
+        // It has looked itself.
+        FetchError::Damaged { .. } => FailureClass::Corrupt,
+        FetchError::Garbled { .. } => FailureClass::Fetch,
         FetchError::Disk { .. } => FailureClass::Worker,
         // The other worker has answered, so that the way to it is well.
         FetchError::Missing { .. } => FailureClass::Missing,

@@ -18,11 +18,18 @@ pub enum FetchError {
     /// It does not hold that output.
     #[error("the worker at {endpoint} does not hold {map}")]
     Missing { endpoint: String, map: AttemptId },
-    /// Bytes that are no answer of this protocol, or a broken segment.
-    #[error("the segments of {map} from {endpoint} are damaged")]
-    Corrupt {
+    /// It has looked after damaged segments of it had come, and its own copy is damaged.
+    #[error("the worker at {endpoint} holds {map} damaged: its disk or memory has changed it")]
+    Damaged { endpoint: String, map: AttemptId },
+    /// Segments that came damaged each time, though the copy there is whole.
+    #[error(
+        "the segments of {map} came damaged from {endpoint}, {times} times, where they are whole: the way there, or what this worker keeps them on, changes data"
+    )]
+    Garbled {
         endpoint: String,
         map: AttemptId,
+        /// How often.
+        times: u32,
         /// How it shows.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,

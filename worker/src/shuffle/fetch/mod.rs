@@ -35,6 +35,9 @@ pub use error::{FetchError, RequestError};
 /// the other tell that the way is cut, and that should be known within 5 s; outputs can be had elsewhere.
 const FETCH_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Times that segments which came damaged are asked for again at once, from a holder whose copy is whole.
+const RESENDS_MAX: u32 = 3;
+
 /// Answers that a paced worker sends at once, of which each waits for the turns of all others.
 const PACED_ANSWERS: u32 = 32;
 
@@ -55,13 +58,15 @@ pub struct FetchOutcome {
     pub filled: Vec<u32>,
     /// Bytes of those.
     pub bytes: u64,
+    /// Times that segments came damaged whose copy there is whole, and were asked for again.
+    pub resent: u32,
     /// Why others did not get it.
     pub error: Option<FetchError>,
 }
 
 impl FetchOutcome {
     fn failed(map: AttemptId, error: FetchError) -> Self {
-        Self { map, filled: Vec::new(), bytes: 0, error: Some(error) }
+        Self { map, filled: Vec::new(), bytes: 0, resent: 0, error: Some(error) }
     }
 }
 
@@ -85,6 +90,8 @@ struct FetchContext<'a> {
     fetch: &'a Fetch,
     key: &'a Secret,
     stream: Option<&'a PacedStream>,
+    /// Whether the other worker is to verify its copies first.
+    verify: bool,
 }
 
 impl FetchContext<'_> {
@@ -130,7 +137,13 @@ impl Fetcher {
         for map in &fetch.maps {
             let partitions = self.store.lacking(fetch.job, map.task.index);
             if partitions.is_empty() {
-                outcomes.push(FetchOutcome { map: *map, filled: partitions, bytes: 0, error: None });
+                outcomes.push(FetchOutcome {
+                    map: *map,
+                    filled: partitions,
+                    bytes: 0,
+                    resent: 0,
+                    error: None,
+                });
                 continue;
             }
             match groups.iter_mut().find(|(same, _)| *same == partitions) {
@@ -138,18 +151,59 @@ impl Fetcher {
                 None => groups.push((partitions, vec![*map])),
             }
         }
-        let context = FetchContext { fetch, key, stream };
+        let context = FetchContext { fetch, key, stream, verify: false };
         for (partitions, maps) in groups {
             for maps in maps.chunks(fetch_maps_max(partitions.len())) {
-                let sees = self.sees.clone();
-                let again = self.fetch_group(&context, &partitions, maps, sees, &mut outcomes).await;
-                if !again.is_empty() {
-                    let none = self.fetch_group(&context, &partitions, &again, None, &mut outcomes).await;
-                    debug_assert!(none.is_empty(), "whole segments were refused");
-                }
+                self.fetch_segments(&context, &partitions, maps, &mut outcomes).await;
             }
         }
+        for outcome in &mut outcomes {
+            self.fetch_damaged(&context, outcome).await;
+        }
         outcomes
+    }
+
+    /// Asks for segments of some maps, once more for all bytes where an order came that is of no use.
+    async fn fetch_segments(
+        &self,
+        context: &FetchContext<'_>,
+        partitions: &[u32],
+        maps: &[AttemptId],
+        outcomes: &mut Vec<FetchOutcome>,
+    ) {
+        let sees = self.sees.clone();
+        let again = self.fetch_group(context, partitions, maps, sees, outcomes).await;
+        if !again.is_empty() {
+            let none = self.fetch_group(context, partitions, &again, None, outcomes).await;
+            debug_assert!(none.is_empty(), "whole segments were refused");
+        }
+    }
+
+    /// Asks again for segments of a map that came damaged, after their holder has looked whether its own copy is: that
+    /// one is then made anew. If it is whole, the way between the two damages data, perhaps not each time.
+    async fn fetch_damaged(&self, context: &FetchContext<'_>, outcome: &mut FetchOutcome) {
+        let (map, verifying) = (outcome.map, FetchContext { verify: true, ..*context });
+        while outcome.error.as_ref().is_some_and(|error| matches!(error, FetchError::Garbled { .. }))
+            && outcome.resent < RESENDS_MAX
+        {
+            let partitions = self.store.lacking(context.fetch.job, map.task.index);
+            if partitions.is_empty() {
+                outcome.error = None;
+                return;
+            }
+            let mut after = Vec::with_capacity(1);
+            self.fetch_segments(&verifying, &partitions, &[map], &mut after).await;
+            let Some(after) = after.pop() else { return };
+            outcome.filled.extend(after.filled);
+            outcome.filled.sort_unstable();
+            outcome.bytes += after.bytes;
+            outcome.error = after.error;
+            // Only then the holder has found its copy whole.
+            outcome.resent += u32::from(matches!(outcome.error, None | Some(FetchError::Garbled { .. })));
+            if let Some(FetchError::Garbled { times, .. }) = &mut outcome.error {
+                *times = outcome.resent + 1;
+            }
+        }
     }
 
     /// Gives the maps of whose outputs an order came that is of no use here: ask for all bytes.
@@ -175,8 +229,12 @@ impl Fetcher {
         };
         for (at, (map, output)) in maps.iter().zip(head.outputs).enumerate() {
             let Some(output) = output else {
-                let error = FetchError::Missing { endpoint: context.endpoint(), map: *map };
-                outcomes.push(FetchOutcome::failed(*map, error));
+                let (endpoint, map) = (context.endpoint(), *map);
+                let error = match head.damaged.contains(&(at as u32)) {
+                    true => FetchError::Damaged { endpoint, map },
+                    false => FetchError::Missing { endpoint, map },
+                };
+                outcomes.push(FetchOutcome::failed(map, error));
                 continue;
             };
             let received = self.receive(context, &mut reader, *map, partitions, &output).await;
@@ -190,7 +248,10 @@ impl Fetcher {
                 Some(FetchError::Disk { .. }) => {
                     Some(Arc::new(RequestError::Short { endpoint: context.endpoint() }))
                 }
-                Some(FetchError::Missing { .. } | FetchError::Corrupt { .. }) | None => None,
+                Some(
+                    FetchError::Missing { .. } | FetchError::Damaged { .. } | FetchError::Garbled { .. },
+                )
+                | None => None,
             };
             outcomes.push(outcome);
             if let Some(source) = lost {
@@ -219,6 +280,7 @@ impl Fetcher {
             maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
             partitions: partitions.to_vec(),
             sees,
+            verify: context.verify,
         };
         let mut body = Vec::new();
         codec::encode(&request, &mut body);

@@ -35,8 +35,13 @@ impl Fetcher {
         partitions: &[u32],
         output: &OutputHead,
     ) -> Option<FetchOutcome> {
-        let mut outcome =
-            FetchOutcome { map, filled: Vec::with_capacity(partitions.len()), bytes: 0, error: None };
+        let mut outcome = FetchOutcome {
+            map,
+            filled: Vec::with_capacity(partitions.len()),
+            bytes: 0,
+            resent: 0,
+            error: None,
+        };
         let read = self.read_output(context, reader, partitions, output, &mut outcome).await;
         let mut whole = Vec::with_capacity(read.arrived.len());
         for (id, length, place) in read.arrived {
@@ -54,7 +59,7 @@ impl Fetcher {
                 // A damaged segment does not stop the others: their borders are known.
                 Err(source) => {
                     let endpoint = context.endpoint();
-                    let error = FetchError::Corrupt { endpoint, map, source: Box::new(source) };
+                    let error = FetchError::Garbled { endpoint, map, times: 1, source: Box::new(source) };
                     outcome.error.get_or_insert(error);
                 }
             }

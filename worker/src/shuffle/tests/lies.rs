@@ -132,7 +132,7 @@ async fn order_of_a_file_that_nobody_asked_for_fails_its_request_and_nothing_els
     codec::encode(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp), &mut place);
     let place: FilePlace = codec::decode(&place, 1 << 10).unwrap();
     let output = OutputHead { lengths: vec![100], in_file: Some((place, 0)) };
-    let lie = FetchHead { outputs: vec![Some(output); 2] };
+    let lie = FetchHead { outputs: vec![Some(output); 2], damaged: Vec::new() };
     let liar = liar(move |stream| stream.write_all(&[&answer(&lie)[..], &[0; 200]].concat()));
     let mut home = Home::new(2, &liar);
     let outcomes = home.fetch().await;
@@ -142,7 +142,7 @@ async fn order_of_a_file_that_nobody_asked_for_fails_its_request_and_nothing_els
 
 #[tokio::test]
 async fn answer_without_an_end_is_read_no_further_than_its_segments() {
-    let head = FetchHead { outputs: vec![Some(output(vec![0]))] };
+    let head = FetchHead { outputs: vec![Some(output(vec![0]))], damaged: Vec::new() };
     let liar = liar(move |stream| {
         stream.write_all(&answer(&head))?;
         loop {
@@ -164,18 +164,24 @@ fn head_may_take_the_memory_of_a_right_one_and_no_more() {
         codec::encode(head, &mut bytes);
         bytes
     };
-    assert!(decodes(&encoded(&FetchHead { outputs: vec![Some(output(vec![u64::MAX; partitions])); maps] })));
+    assert!(decodes(&encoded(&FetchHead {
+        outputs: vec![Some(output(vec![u64::MAX; partitions])); maps],
+        damaged: Vec::new()
+    })));
     // A byte each, and the place of an output in memory.
-    let nothing = encoded(&FetchHead { outputs: vec![None; fetch_head_bytes_max(maps, partitions) - 10] });
+    let nothing = encoded(&FetchHead {
+        outputs: vec![None; fetch_head_bytes_max(maps, partitions) - 10],
+        damaged: Vec::new(),
+    });
     assert!(nothing.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&nothing));
     // A byte each, and eight in memory.
-    let ones = encoded(&FetchHead { outputs: vec![Some(output(vec![1; 600_000]))] });
+    let ones = encoded(&FetchHead { outputs: vec![Some(output(vec![1; 600_000]))], damaged: Vec::new() });
     assert!(ones.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&ones));
 }
 
 #[tokio::test]
 async fn segment_that_comes_a_byte_at_a_time_is_given_up() {
-    let head = FetchHead { outputs: vec![Some(output(vec![1 << 20]))] };
+    let head = FetchHead { outputs: vec![Some(output(vec![1 << 20]))], damaged: Vec::new() };
     let liar = liar(move |stream| {
         stream.write_all(&answer(&head))?;
         loop {

@@ -2,6 +2,7 @@
 //!
 //! What is counted is what has come of one job when another one has all, so that a slow machine changes nothing.
 
+mod damage;
 mod lies;
 
 use super::fetch::{FetchError, FetchOutcome, Fetcher};

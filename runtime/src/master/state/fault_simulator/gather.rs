@@ -35,7 +35,7 @@ impl Process {
         for &map in maps {
             let held = (!self.lost.contains(&map)).then(|| self.store.fill_own(map)).flatten();
             match held {
-                Some(partitions) => outputs.push(FetchedOutput { map, partitions, bytes: 0 }),
+                Some(partitions) => outputs.push(FetchedOutput { map, partitions, bytes: 0, resent: 0 }),
                 None => self.fetch_failed(map, from, FailureClass::Missing),
             }
         }
@@ -72,7 +72,7 @@ impl Process {
             };
             let bytes = 10 * filled.len() as u64;
             if !filled.is_empty() {
-                outputs.push(FetchedOutput { map, partitions: filled, bytes });
+                outputs.push(FetchedOutput { map, partitions: filled, bytes, resent: 0 });
             }
             let retry = match error {
                 None => {
