@@ -1,179 +1,53 @@
 #!/usr/bin/env python3
 """How long a job takes to recover from faults, on hosts that are network namespaces of this machine.
 
-usage: scripts/recovery.py [--program target/dist/gristmill] [--rounds 10] [--only NAME,...] [--json FILE]
+usage: scripts/recovery.py [--program target/dist/gristmill] [--rounds 10] [--only ROW,...] [--results FILE] [--page FILE]
+       scripts/recovery.py --self-test
 
 Each round starts a master, three workers of one slot and a submitter on hosts of their own, runs a job of tasks that
 sleep once undisturbed and once with the fault, compares the outputs byte by byte, and reads from the master's journal
-when the fault was noticed and when work was ordered again. Cost is the disturbed time less the undisturbed one. A fault
+when the fault was noticed and when work was ordered again. Cost is the disturbed time less the undisturbed one. Lost work
+is what any system pays: the tasks that ran again, and what the workers that are left take longer for the rest. A fault
 that left no trace where it must leave one is an error, and so is a round longer than its limit.
 
-Needs root and `ip`; `tc` for slow links. All of it happens in namespaces of its own, which go with the script.
+Rounds are kept in a file, one a line, and go on where they stopped as long as the program is the same. Rows take turns.
+The script ends with code 1 when a target was missed in any round; it says which.
+
+Needs root and `ip`, and for some rows `tc`, `ss` or `nft`; what is missing is said. All of it happens in namespaces of its
+own, which go with the script. Packets are lost by nft, whatever their size, as kernels without netem can.
 """
 import argparse
 import hashlib
 import json
+import math
 import os
 import pathlib
+import random
+import re
+import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
 
-MASTER, WORKERS = 1, (2, 3, 4)
-# A hardware address that nobody has: what is sent there is lost without a word.
-NOBODY = "02:00:00:00:00:99"
+import recovery_judge
+from recovery_hosts import MASTER, WORKERS, Again, Cluster, Lan, wait
+from recovery_judge import Limit
+
 ROUND_SECONDS_MAX = 240.0
-JOB = {
-    "even": ["--maps", "36", "--map-time", "200ms", "--reduce-time", "200ms", "--map-bytes", "64KiB",
-             "--reduces", "6"],
-    "many": ["--maps", "600", "--map-time", "12ms", "--reduce-time", "200ms", "--map-bytes", "8KiB",
-             "--reduces", "6"],
+MAP_SECONDS, REDUCE_SECONDS, REDUCES = 0.2, 0.2, 6
+JOBS = {
+    "even": {"maps": 36, "map_seconds": MAP_SECONDS, "map_bytes": "64KiB"},
+    "large": {"maps": 36, "map_seconds": MAP_SECONDS, "map_bytes": "2MiB"},
+    "many": {"maps": 600, "map_seconds": 0.012, "map_bytes": "8KiB"},
 }
-
-
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
-class Lan:
-    """Hosts on a switch; each is a namespace."""
-
-    def __init__(self) -> None:
-        self.name = f"gr{os.getpid()}"
-        self.hosts = (MASTER, *WORKERS)
-        switch = self.space(0)
-        ip("netns", "add", switch)
-        ip("-n", switch, "link", "add", "switch", "type", "bridge")
-        ip("-n", switch, "link", "set", "switch", "up")
-        for host in self.hosts:
-            space = self.space(host)
-            ip("netns", "add", space)
-            ip("-n", switch, "link", "add", f"cable{host}", "type", "veth", "peer", "name", "eth0", "netns", space)
-            ip("-n", switch, "link", "set", f"cable{host}", "master", "switch", "up")
-            ip("-n", space, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
-            for link in ("lo", "eth0"):
-                ip("-n", space, "link", "set", link, "up")
-
-    def space(self, host: int) -> str:
-        return f"{self.name}h{host}"
-
-    def address(self, host: int) -> str:
-        return f"10.78.0.{host}"
-
-    def on(self, host: int, *command: str) -> list[str]:
-        return ["ip", "netns", "exec", self.space(host), *command]
-
-    def cut(self, one: int, other: int) -> None:
-        """What either sends to the other is lost."""
-        for sender, receiver in ((one, other), (other, one)):
-            ip("-n", self.space(sender), "neigh", "replace", self.address(receiver), "lladdr", NOBODY, "dev", "eth0",
-               "nud", "permanent")
-
-    def vanish(self, host: int) -> None:
-        ip("-n", self.space(0), "link", "set", f"cable{host}", "down")
-
-    def throttle(self, host: int, rate: str) -> None:
-        """Both directions of this host's link."""
-        limit = ["root", "tbf", "rate", rate, "burst", "4kb", "latency", "400ms"]
-        for space, link in ((self.space(host), "eth0"), (self.space(0), f"cable{host}")):
-            subprocess.run(["ip", "netns", "exec", space, "tc", "qdisc", "replace", "dev", link, *limit],
-                           check=True, capture_output=True)
-
-    def close(self) -> None:
-        for host in (0, *self.hosts):
-            subprocess.run(["ip", "netns", "delete", self.space(host)], capture_output=True)
-
-
-class Cluster:
-    """A master and its workers, each on its host."""
-
-    def __init__(self, program: str, folder: pathlib.Path, lan: Lan, speeds: dict[int, str]) -> None:
-        self.program, self.folder, self.lan = program, folder, lan
-        self.environment = {**os.environ, "GRISTMILL_STATE": str(folder / "state"), "TMPDIR": str(folder)}
-        self.journal = folder / "journal"
-        flags = ["--allow-root", "--insecure-plaintext"]
-        self.master = self.start(MASTER, ["master", "--listen", f"{lan.address(MASTER)}:0", "--journal",
-                                          str(self.journal), *flags])
-        self.join = folder / "state" / "join"
-        wait("the join line", lambda: self.join.exists() and self.join.read_text().strip())
-        self.workers = {}
-        for host in WORKERS:
-            speed = ["--speed", speeds[host]] if host in speeds else []
-            self.workers[host] = self.start(host, ["worker", "--workers", "1", "--slots", "1", "--join",
-                                                   str(self.join), *flags, *speed])
-            wait(f"worker {host}", lambda: len(self.facts("worker_joined")) == len(self.workers))
-        self.flags = flags
-
-    def start(self, host: int, words: list[str]) -> subprocess.Popen:
-        log = open(self.folder / f"log-{host}-{words[0]}", "ab")
-        # A group of its own, so that what a helper of the shell has started ends with it.
-        return subprocess.Popen(self.lan.on(host, self.program, *words), stdout=log, stderr=log,
-                                env=self.environment, start_new_session=True)
-
-    def submit(self, job: list[str], output: pathlib.Path) -> subprocess.Popen:
-        words = ["submit", "synthetic", *job, "--join", str(self.join), "--output", str(output), *self.flags]
-        return self.start(MASTER, words)
-
-    def worker_process(self, host: int) -> int:
-        """The process that runs tasks: a child of the program that was started there."""
-        def child() -> int:
-            text = pathlib.Path(f"/proc/{self.workers[host].pid}/task/{self.workers[host].pid}/children").read_text()
-            return int(text.split()[0]) if text.split() else 0
-        return wait(f"the worker process of host {host}", child)
-
-    def instants(self) -> list[dict]:
-        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
-        found = []
-        for line in lines:
-            try:
-                value = json.loads(line)
-            except json.JSONDecodeError:
-                break  # its end is being written
-            if isinstance(value, dict) and "instant" in value:
-                found.append(value["instant"])
-        return found
-
-    def facts(self, name: str) -> list[tuple[float, dict]]:
-        return [(instant["at"] / 1e9, fact[name]) for instant in self.instants() for fact in instant["facts"]
-                if name in fact]
-
-    def orders(self, name: str) -> list[tuple[float, dict]]:
-        return [(instant["at"] / 1e9, order[name]) for instant in self.instants() for order in instant["orders"]
-                if name in order]
-
-    def end(self) -> None:
-        for process in (*self.workers.values(), self.master):
-            if process.poll() is None:
-                try:
-                    os.killpg(process.pid, signal.SIGTERM)
-                except ProcessLookupError:
-                    pass
-        deadline = time.monotonic() + 10
-        for process in (*self.workers.values(), self.master):
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
-def wait(what: str, condition, seconds: float = 20.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.002)
-    raise RuntimeError(f"{what}: not seen in {seconds:.0f} s")
-
-
-def digest(output: pathlib.Path) -> str:
-    parts = sorted(output.glob("part-*"))
-    return hashlib.sha256(b"".join(part.name.encode() + part.read_bytes() for part in parts)).hexdigest()
+MAPS, SHUFFLE, REDUCING = ("map_finished", 12), ("map_finished", 34), ("reduce_finished", 1)
+# A partial cut is recognised within 5 s, and the job ends within lost work and 10 s.
+CUT = [Limit("noticed", 5.0), Limit("beyond", 10.0)]
+KILLED = [Limit("noticed", 0.1), Limit("again", 0.5), Limit("beyond", 1.0)]
+GONE = re.compile(r"master is silent|master is gone|connection to the master is gone")
 
 
 @dataclass
@@ -181,166 +55,252 @@ class Fault:
     """What is done, in which phase of the job, and what is measured."""
 
     what: str
+    # Answers what is to be stopped when the job has ended, if anything.
     inject: object
+    limits: list
+    before: str = "-"
     # Of the tasks that must have ended before: maps, or reduces.
-    after: tuple[str, int]
+    after: tuple[str, int] = MAPS
     job: str = "even"
-    target: str = ""
     speeds: dict = field(default_factory=dict)
+    # The order by which it is seen that the fault was noticed, or the fact.
+    noticed: str = "retract"
+    # Workers that the rest of the job must do without.
+    without: int = 0
     # A worker must have been declared lost.
     loses: bool = False
-    fails: bool = False
-    # Seconds beyond the undisturbed time that the work of this fault costs in any case.
-    ideal: float = 0.0
+    # The job cannot end well: the code with which its client ends.
+    code: int = 0
+    needs: tuple[str, ...] = ()
 
 
-def kill(cluster: Cluster, host: int = 2) -> None:
-    os.kill(cluster.worker_process(host), signal.SIGKILL)
+def kill_some(cluster: Cluster, seed: int) -> Again:
+    draw = random.Random(seed)
+    return Again(0.5, lambda: cluster.kill(draw.choice(WORKERS)))
 
 
-def stop(cluster: Cluster, seconds: float | None) -> None:
-    process = cluster.worker_process(2)
-    os.kill(process, signal.SIGSTOP)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(process, signal.SIGCONT)
-
-
-
-MAPS, SHUFFLE, REDUCES = ("map_finished", 12), ("map_finished", 34), ("reduce_finished", 1)
 FAULTS = {
-    "kill-maps": Fault("a worker killed in the maps", kill, MAPS, target="lost work + 1 s", loses=True),
-    "kill-shuffle": Fault("a worker killed at the end of the maps", kill, SHUFFLE, target="lost work + 1 s", loses=True),
-    "kill-reduces": Fault("a worker killed in the reduces", kill, REDUCES, target="lost work + 1 s", loses=True),
-    "stop-4s": Fault("a worker stopped for 4 s", lambda c: stop(c, 4.0), MAPS, target="survived"),
-    "stop": Fault("a worker stopped for good", lambda c: stop(c, None), MAPS, target="dead at 5 s", loses=True),
-    "pair": Fault("two workers cannot reach each other", lambda c: c.lan.cut(2, 3), MAPS, target="lost work + 10 s"),
-    "pair-many": Fault("the same with 600 maps", lambda c: c.lan.cut(2, 3), ("map_finished", 200), job="many",
-                       target="lost work + 10 s"),
-    "apart": Fault("a worker cut off from all others",
-                   lambda c: [c.lan.cut(2, other) for other in (3, 4)], MAPS, target="lost work + 10 s"),
-    "vanish": Fault("a worker's host vanishes", lambda c: c.lan.vanish(2), MAPS, target="dead at 5 s", loses=True),
-    "throttle": Fault("a worker on a link of 1 Mbit/s", lambda c: c.lan.throttle(2, "1mbit"), MAPS,
-                      target="lost work + 10 s"),
-    "slow": Fault("a worker of three at a tenth of its speed", lambda c: None, ("map_finished", 1),
-                  speeds={2: "0.1"}, target="1.3 x ideal"),
+    "kill-maps": Fault("a worker killed in the maps", lambda c, _: c.kill(2), KILLED, "noticed after 0.002 to 0.023", MAPS,
+                       noticed="worker_lost", loses=True),
+    "kill-shuffle": Fault("a worker killed at the end of the maps", lambda c, _: c.kill(2), KILLED,
+                          "noticed after 0.002 to 0.023", SHUFFLE, noticed="worker_lost", loses=True),
+    "kill-reduces": Fault("a worker killed in the reduces", lambda c, _: c.kill(2), KILLED, "noticed after 0.002 to 0.023",
+                          REDUCING, noticed="worker_lost", loses=True),
+    "stop": Fault("a worker stopped for good", lambda c, _: c.stop(2, None), [Limit("noticed", 5.6), Limit("beyond", 10.0)],
+                  "dead after 5.0 to 5.5", noticed="worker_lost", without=1, loses=True),
+    "stop-4s": Fault("a worker stopped for 4 s", lambda c, _: c.stop(2, 4.0), [Limit("lost", 0), Limit("cost", 10.0)],
+                     "survived"),
+    "pair": Fault("two workers cannot reach each other", lambda c, _: c.lan.cut(2, 3), CUT, "48", without=1),
+    "pair-many": Fault("the same with 600 maps", lambda c, _: c.lan.cut(2, 3), CUT, "373", ("map_finished", 200),
+                       job="many", without=1),
+    "apart": Fault("a worker cut off from all others", lambda c, _: [c.lan.cut(2, other) for other in (3, 4)] and None, CUT,
+                   "107 to 127", without=1),
+    "resets": Fault("every connection between workers is reset in the middle of an answer",
+                    lambda c, _: [c.lan.answer_badly(host, "reset") for host in WORKERS] and None, CUT, "97 to 152", without=2,
+                    needs=("nft", "ss")),
+    "drip": Fault("a worker whose answers drip", lambda c, _: c.lan.answer_badly(2, "drip"), CUT, "no end in 200",
+                  without=1, needs=("nft", "ss")),
+    "loss": Fault("a worker that loses 20 % of its packets", lambda c, _: c.lan.lose(2, 20),
+                  [Limit("lost", 0), Limit("beyond", 10.0)], "92", without=1, needs=("nft",)),
+    "throttle": Fault("a worker on a link of 1 Mbit/s", lambda c, _: c.lan.throttle(2, "1mbit"), [Limit("beyond", 10.0)],
+                      "88 to 129", without=1, needs=("tc",)),
+    "throttle-large": Fault("the same with outputs of 2 MiB", lambda c, _: c.lan.throttle(2, "1mbit"), CUT, "-",
+                            job="large", without=1, needs=("tc",)),
+    "vanish": Fault("a worker's host vanishes", lambda c, _: c.lan.vanish(2), [Limit("noticed", 5.6), Limit("beyond", 10.0)],
+                    noticed="worker_lost", without=1, loses=True),
+    "master": Fault("the master's host vanishes", None, [Limit("noticed", 16.0)], "not in 420"),
+    "kills": Fault("a worker killed every 0.5 s", kill_some, [Limit("ended", 43.0)], "43", noticed="worker_lost",
+                   loses=True),
+    "all-gone": Fault("all workers gone", lambda c, _: [c.kill_for_good(host) for host in WORKERS] and None,
+                      [Limit("ended", 35.0)], noticed="worker_lost", loses=True, code=5),
+    "slow": Fault("a worker of three at a tenth of its speed", lambda c, _: None, [Limit("ratio", 1.3)],
+                  "1.6 x ideal (10.05 of 6.3)", ("map_finished", 1), speeds={2: "0.1"}),
 }
 
 
-def measured(program: str, fault: Fault) -> dict:
+def job_flags(name: str) -> list[str]:
+    job = JOBS[name]
+    return ["--maps", str(job["maps"]), "--map-time", f"{job['map_seconds'] * 1000:g}ms", "--reduce-time",
+            f"{REDUCE_SECONDS * 1000:g}ms", "--map-bytes", job["map_bytes"], "--reduces", str(REDUCES)]
+
+
+def digest(output: pathlib.Path) -> str:
+    parts = sorted(output.glob("part-*"))
+    return hashlib.sha256(b"".join(part.name.encode() + part.read_bytes() for part in parts)).hexdigest()
+
+
+def timed(cluster: Cluster, job: list[str], output: pathlib.Path, inject, code: int = 0) -> float:
+    begun = time.monotonic()
+    client = cluster.submit(job, output)
+    stopping = inject()
+    try:
+        ended = client.wait(ROUND_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        os.killpg(client.pid, signal.SIGKILL)
+        client.wait()
+        raise RuntimeError(f"the job had not ended after {ROUND_SECONDS_MAX:.0f} s") from None
+    finally:
+        took = time.monotonic() - begun
+        if isinstance(stopping, Again):
+            stopping.stop()
+    if ended != code:
+        said = cluster.log(MASTER, "submit").read_text()[-2000:]
+        raise RuntimeError(f"the job ended with code {ended} instead of {code}:\n{said}")
+    return took
+
+
+def lost_work(fault: Fault, again: list[dict]) -> float:
+    """Seconds that the tasks that ran again take, and the workers that are left take longer for the rest."""
+    job, left = JOBS[fault.job], len(WORKERS) - fault.without
+    maps = sum(attempt["task"]["kind"].lower() == "map" for attempt in again)
+    runs = math.ceil(maps / left) * job["map_seconds"] + math.ceil((len(again) - maps) / left) * REDUCE_SECONDS
+    fact, done = fault.after
+    done_maps, done_reduces = (done, 0) if fact == "map_finished" else (job["maps"], done)
+    rest = (job["maps"] - done_maps) * job["map_seconds"] + (REDUCES - done_reduces) * REDUCE_SECONDS
+    return runs + rest * (1 / left - 1 / len(WORKERS))
+
+
+def measured(program: str, fault: Fault, seed: int) -> dict:
     """One round: the job undisturbed, then with the fault."""
     lan = Lan()
     cluster = None
-    with tempfile.TemporaryDirectory(prefix="gristmill-recovery-") as name:
+    with tempfile.TemporaryDirectory(prefix="gristmill-recovery-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         try:
             cluster = Cluster(program, folder, lan, {})
-            clean = timed(cluster, JOB[fault.job], folder / "clean", lambda: None)
-            expected = digest(folder / "clean")
+            clean = timed(cluster, job_flags(fault.job), folder / "clean", lambda: None)
+            if fault.inject is None:
+                return {"clean": clean, **master_gone(cluster)}
             if fault.speeds:
                 cluster.end()
-                cluster.journal.unlink()
                 (folder / "again").mkdir()
                 cluster = Cluster(program, folder / "again", lan, fault.speeds)
-            ended = len(cluster.facts(fault.after[0]))
-            injected = {}
-
-            def inject() -> None:
-                wait("the phase", lambda: ended + fault.after[1] <= len(cluster.facts(fault.after[0])), 60.0)
-                injected["at"] = cluster.instants()[-1]["at"] / 1e9
-                injected["wall"] = time.monotonic()
-                fault.inject(cluster)
-
-            faulted = timed(cluster, JOB[fault.job], folder / "faulted", inject)
-            if digest(folder / "faulted") != expected:
-                raise RuntimeError("the output differs from that of the undisturbed job")
-            lost = [at for at, _ in cluster.facts("worker_lost") if injected["at"] <= at]
-            if fault.loses and not lost:
-                raise RuntimeError("no worker was lost: the fault did not fire")
-            again = [at for at, order in cluster.orders("launch")
-                     if 0 < order["attempt"]["epoch"] and injected["at"] <= at]
-            return {"clean": clean, "faulted": faulted, "cost": faulted - clean,
-                    "noticed": lost[0] - injected["at"] if lost else None,
-                    "again": again[0] - injected["at"] if again else None, "run_again": len(again)}
+            return {"clean": clean, **disturbed(cluster, fault, seed, clean, folder)}
         finally:
-            for process in list(cluster.workers.values()) if cluster else []:
-                # A stopped process cannot end.
-                for child in children(process.pid):
-                    try:
-                        os.kill(child, signal.SIGCONT)
-                    except ProcessLookupError:
-                        pass
             if cluster:
                 cluster.end()
             lan.close()
 
 
-def children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+def disturbed(cluster: Cluster, fault: Fault, seed: int, clean: float, folder: pathlib.Path) -> dict:
+    journal = cluster.journal
+    fact, count = fault.after
+    ended = len(journal.facts(fact))
+    injected = {}
+
+    def inject():
+        wait("the phase", lambda: ended + count <= len(journal.facts(fact)), 60.0)
+        injected["at"], injected["wall"] = journal.now(), time.monotonic()
+        return fault.inject(cluster, seed)
+
+    faulted = timed(cluster, job_flags(fault.job), folder / "faulted", inject, fault.code)
+    after_fault = time.monotonic() - injected["wall"]
+    if fault.code == 0 and digest(folder / "faulted") != digest(folder / "clean"):
+        raise RuntimeError("the output differs from that of the undisturbed job")
+
+    def since(found: list) -> list:
+        return [(at - injected["at"], it) for at, it in found if injected["at"] - 0.001 <= at]
+
+    lost = since(journal.facts("worker_lost"))
+    if fault.loses and not lost:
+        raise RuntimeError("no worker was lost: the fault did not fire")
+    # Maps that were queued and called back cost nothing.
+    returned = {json.dumps(fact["attempt"]) for _, fact in journal.facts("attempt_returned")}
+    launched = [(at, order["attempt"]) for at, order in since(journal.orders("launch"))]
+    again = [(at, attempt) for at, attempt in launched if 0 < attempt["epoch"] and json.dumps(attempt) not in returned]
+    seen = lost if fault.noticed == "worker_lost" else since(journal.orders(fault.noticed))
+    work = lost_work(fault, [attempt for _, attempt in again])
+    ideal = clean * len(WORKERS) / (len(WORKERS) - len(fault.speeds) + sum(map(float, fault.speeds.values())))
+    return {"faulted": faulted, "cost": faulted - clean, "lost_work": work, "beyond": faulted - clean - work,
+            "noticed": max(0.0, seen[0][0]) if seen else None, "again": max(0.0, again[0][0]) if again else None,
+            "run_again": len(again), "lost": len(lost), "ratio": faulted / ideal,
+            "ended": after_fault if fault.code else faulted}
 
 
-def timed(cluster: Cluster, job: list[str], output: pathlib.Path, inject) -> float:
+def master_gone(cluster: Cluster) -> dict:
+    """How long until every worker says that its master is gone."""
     begun = time.monotonic()
-    client = cluster.submit(job, output)
-    inject()
-    try:
-        code = client.wait(ROUND_SECONDS_MAX)
-    except subprocess.TimeoutExpired:
-        os.killpg(client.pid, signal.SIGKILL)
-        client.wait()
-        raise RuntimeError(f"the job had not ended after {ROUND_SECONDS_MAX:.0f} s") from None
-    if code != 0:
-        raise RuntimeError(f"the job ended with code {code}:\n{(cluster.folder / 'log-1-submit').read_text()[-2000:]}")
-    return time.monotonic() - begun
+    cluster.lan.vanish(MASTER)
+    said = [cluster.log(host, "worker") for host in WORKERS]
+    wait("workers that notice", lambda: all(GONE.search(log.read_text(errors="replace")) for log in said), 60.0)
+    return {"noticed": time.monotonic() - begun}
 
 
-def main() -> int:
+class Results:
+    """Rounds of this program, one a line of a file."""
+
+    def __init__(self, path: pathlib.Path, program: str) -> None:
+        self.path = path
+        self.program = hashlib.sha256(pathlib.Path(program).read_bytes()).hexdigest()[:16]
+        self.rounds: dict[str, list[dict]] = {name: [] for name in FAULTS}
+        for text in path.read_text().splitlines() if path.exists() else []:
+            kept = json.loads(text)
+            if kept["program"] == self.program and kept["row"] in self.rounds:
+                self.rounds[kept["row"]].append(kept["round"])
+
+    def add(self, name: str, found: dict) -> None:
+        self.rounds[name].append(found)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "a") as file:
+            file.write(json.dumps({"program": self.program, "row": name, "round": found}) + "\n")
+
+    def page(self, names: list[str], wanted: int, missing: dict[str, str]) -> str:
+        lines = [recovery_judge.heading(recovery_judge.HEAD)]
+        for name in names:
+            fault = FAULTS[name]
+            if name in missing:
+                lines.append(recovery_judge.line([fault.what, f"skipped: needs {missing[name]}", *["-"] * 10]))
+            else:
+                lines.append(recovery_judge.row(fault.what, fault.before, fault.limits, self.rounds[name], wanted))
+        return "\n".join(lines) + "\n\n" + recovery_judge.others() + "\n"
+
+
+def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="target/dist/gristmill")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--only", default=",".join(FAULTS), help="faults, with commas: " + ", ".join(FAULTS))
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args()
-    if os.geteuid() != 0:
-        print("recovery.py: needs root for network namespaces", file=sys.stderr)
-        return 3
-    unknown = [name for name in options.only.split(",") if name not in FAULTS]
+    parser.add_argument("--only", default=",".join(FAULTS), metavar="ROW,...", help="rows: " + ", ".join(FAULTS))
+    parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("target/recovery.jsonl"))
+    parser.add_argument("--page", type=pathlib.Path, help="write the table there too")
+    parser.add_argument("--self-test", action="store_true")
+    given = parser.parse_args()
+    given.only = given.only.split(",")
+    unknown = [name for name in given.only if name not in FAULTS]
     if unknown:
-        parser.error(f"no fault is called {', '.join(unknown)}; there are {', '.join(FAULTS)}")
-    program = os.path.abspath(options.program)
-    results, failed = {}, False
-    print("| fault | undisturbed, s | cost, s: median (most) | noticed, s | ordered again, s | tasks again | target |")
-    print("|---|---|---|---|---|---|---|")
-    for name in options.only.split(","):
-        fault, rounds = FAULTS[name], []
-        for _ in range(options.rounds):
+        parser.error(f"no row is called {', '.join(unknown)}; there are {', '.join(FAULTS)}")
+    return given
+
+
+def main() -> int:
+    given = options()
+    if given.self_test:
+        recovery_judge.self_test()
+        return 0
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        print("recovery.py: skipped (needs root and `ip`, for network namespaces)", file=sys.stderr)
+        return 0
+    lacks = {name: [tool for tool in FAULTS[name].needs if not shutil.which(tool)] for name in given.only}
+    missing = {name: " and ".join(tools) for name, tools in lacks.items() if tools}
+    results = Results(given.results, given.program)
+    for number in range(given.rounds):
+        for name in given.only:
+            if name in missing or number < len(results.rounds[name]):
+                continue
             try:
-                rounds.append(measured(program, fault))
-            except RuntimeError as error:
-                rounds.append({"error": str(error)})
-                failed = True
-        results[name] = rounds
-        print(row(fault, rounds), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
-    for name, rounds in results.items():
-        for number, found in enumerate(rounds):
-            if "error" in found:
-                print(f"{name}, round {number + 1}: {found['error']}", file=sys.stderr)
-    return 1 if failed else 0
-
-
-def row(fault: Fault, rounds: list[dict]) -> str:
-    def shown(key: str) -> str:
-        values = [found[key] for found in rounds if found.get(key) is not None]
-        return f"{statistics.median(values):.2f} ({max(values):.2f})" if values else "-"
-    errors = sum("error" in found for found in rounds)
-    cells = [fault.what, shown("clean"), shown("cost"), shown("noticed"), shown("again"), shown("run_again"),
-             fault.target + (f"; {errors} of {len(rounds)} rounds failed" if errors else "")]
-    return f"| {' | '.join(cells)} |"
+                found = measured(os.path.abspath(given.program), FAULTS[name], number)
+            except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+                found = {"error": f"{error} {getattr(error, 'stderr', None) or ''}".strip()}
+                print(f"{name}, round {number + 1}: {error}", file=sys.stderr)
+            results.add(name, found)
+            shown = {key: round(value, 3) for key, value in found.items() if isinstance(value, (int, float))}
+            print(f"{name}, round {number + 1}: {shown}", file=sys.stderr, flush=True)
+    page = results.page(given.only, given.rounds, missing)
+    print(page)
+    if given.page:
+        given.page.write_text(page)
+    verdicts = [recovery_judge.judge(FAULTS[name].limits, results.rounds[name], given.rounds) for name in given.only
+                if name not in missing]
+    return 0 if all(verdict.reached for verdict in verdicts) else 1
 
 
 if __name__ == "__main__":
