@@ -99,6 +99,7 @@ impl StateFolder {
         let said =
             lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(words.as_bytes()));
         said.map_err(failed("write", &file))?;
+        whole_file::remove_drafts(&path).map_err(failed("tidy up", &path))?;
         Ok(Self { path, lock })
     }
 
@@ -138,4 +139,22 @@ impl StateFolder {
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StateError {
     let path = path.to_owned();
     move |source| StateError::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_master_was_writing_is_gone_once_the_next_one_has_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = [".draft-Ab3", "jobs"].map(|name| folder.path().join(name));
+        left.iter().for_each(|path| fs::write(path, "half").unwrap());
+        let held = StateFolder::take(folder.path().to_owned()).unwrap();
+        assert_eq!(left.map(|path| path.exists()), [false, true]);
+        fs::write(folder.path().join(".draft-Xy9"), "of the holder").unwrap();
+        assert!(StateFolder::take(folder.path().to_owned()).is_err());
+        assert!(folder.path().join(".draft-Xy9").exists(), "whoever does not get the folder removes nothing");
+        drop(held);
+    }
 }

@@ -1,11 +1,14 @@
 //! Files that are there whole or not at all: written beside their place under a name that nobody can guess, then put
 //! there. No link at their place is followed.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::NamedTempFile;
+
+/// How the names of what is not whole yet begin.
+const DRAFT: &str = ".draft-";
 
 /// What is promised of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +50,22 @@ pub fn create<E: From<io::Error>>(
     }
 }
 
+/// Removes what processes that were killed while they wrote have left in a folder. For whoever is the only one that
+/// writes there.
+///
+/// # Errors
+/// What the file system says.
+pub fn remove_drafts(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes()) && entry.file_type()?.is_file()
+        {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn draft<E: From<io::Error>>(
     path: &Path,
     promise: Promise,
@@ -58,7 +77,7 @@ fn draft<E: From<io::Error>>(
     };
     let mut builder = tempfile::Builder::new();
     let mut draft =
-        builder.prefix(".draft-").permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
+        builder.prefix(DRAFT).permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
     write(draft.as_file_mut())?;
     if promise != Promise::Plain {
         draft.as_file().sync_all()?;
@@ -81,7 +100,6 @@ fn folder(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
