@@ -185,6 +185,17 @@ impl Fingerprint {
     }
 }
 
+/// How fast bytes have come from one worker lately.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FetchRate {
+    /// Where from.
+    pub from: WorkerId,
+    /// What has come.
+    pub bytes: Bytes,
+    /// In how much time in which something was asked for there.
+    pub busy: Span,
+}
+
 /// A fact.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -201,6 +212,8 @@ pub enum Event {
     },
     /// Nothing was heard of a worker for a while, though not so long that it is lost; or it was heard of again.
     WorkerSilent { worker: WorkerId, silent: bool },
+    /// How fast bytes come to a home from others. Told again and again, while something is asked for.
+    FetchRates { home: WorkerId, ways: Vec<FetchRate> },
     /// Somebody wants a worker to leave in good order: what it runs ends, what others lack of it they fetch.
     WorkerDraining { worker: WorkerId },
     /// A worker is gone for good, with all that it ran, kept and gathered.

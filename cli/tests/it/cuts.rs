@@ -143,6 +143,26 @@ fn job_goes_on_without_a_worker_that_is_cut_off_from_all_others() {
 }
 
 #[test]
+fn job_does_not_wait_for_a_worker_behind_a_slow_link() {
+    if !possible("a slow link") || !tool("tc", "a slow link") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let hosts = Hosts::start(&sandbox);
+    hosts.network.throttle(WORKERS[1], "1mbit");
+    let (out, begun) = (sandbox.text("out"), Instant::now());
+    // A third of 48 MiB would take minutes over that link.
+    let maps = ["--maps", "24", "--map-bytes", "2MiB", "--map-time", "50ms"];
+    let fixed = ["submit", "synthetic", "--reduces", "6", "--allow-root", "--json", "--output", &out];
+    let report = hosts.command(&[&fixed[..], &maps].concat());
+    let took = begun.elapsed();
+    assert!(report.to_string().contains("is set aside"), "{report}");
+    assert!(took < JOB_TIME_MAX, "took {took:?}");
+    assert!(100 < hosts.network.throttled(WORKERS[1]), "the link was not slow");
+    hosts.end();
+}
+
+#[test]
 fn worker_that_hears_nothing_of_its_master_joins_anew_once_the_way_is_back() {
     if !possible("a master whose host vanishes") {
         return;

@@ -3,13 +3,13 @@
 use crate::api::{FailureCode, JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};
 use gristmill_scheduler::core::ShuffleOrder;
-use gristmill_scheduler::event::{External, Failure, Fingerprint, Slots};
+use gristmill_scheduler::event::{self, External, Failure, Fingerprint, Slots};
 use gristmill_scheduler::ids::{TaskId, WorkerId};
 use gristmill_scheduler::job::{Exact, JobSpec, MapSpec};
 use gristmill_scheduler::plan::{Line, Share};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::{FailureClass, LaneOrder, LaneShare, SlotCounts};
+use gristmill_worker::protocol::{FailureClass, FetchRate, LaneOrder, LaneShare, SlotCounts};
 use gristmill_worker::segment::OutputPrint;
 
 /// The slots of a worker for the core.
@@ -35,6 +35,16 @@ pub(crate) fn failure(class: FailureClass) -> Failure {
         FailureClass::Corrupt | FailureClass::Missing => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
     }
+}
+
+/// How fast a home gets bytes from others.
+pub(crate) fn rates(rates: &[FetchRate]) -> Vec<event::FetchRate> {
+    let rate = |rate: &FetchRate| event::FetchRate {
+        from: rate.from,
+        bytes: Bytes(rate.bytes),
+        busy: Span(rate.busy_ns),
+    };
+    rates.iter().map(rate).collect()
 }
 
 /// The fingerprint of a map output.

@@ -55,6 +55,7 @@ impl Ledger {
             Event::FetchFailed { job, home, map, class } => {
                 self.fetch_failed(*job, *home, *map, *class, out);
             }
+            Event::FetchRates { home, ways } => self.fetch_rates(*home, ways, out),
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
             Event::NetworkRate { per_worker } => {
                 self.config.network = *per_worker;
@@ -155,6 +156,7 @@ impl Ledger {
                 self.end(concerned, Outcome::Failed { cause }, out);
             }
         }
+        self.rates.lose(id);
         if self.routes.lose(id) {
             self.route_around(out);
         }

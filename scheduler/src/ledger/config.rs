@@ -126,6 +126,13 @@ pub struct RouteLimits {
     pub cut_for: Span,
     /// The longest such time; 10 min.
     pub cut_for_max: Span,
+    /// A way is slow over which a home gets so many times less than workers at neither end of it get; 32. Not less, as homes
+    /// have up to 16 requests in flight, which share one network card.
+    pub slow_factor: u32,
+    /// Time with requests in flight after which a way is judged slow; 2 s.
+    pub slow_after: Span,
+    /// What waits behind a slow way is made again if it would take so much longer to come than to be made; 3 s.
+    pub slow_gain: Span,
     /// How long others have to fetch what they lack of a worker that is to leave; 60 s. It is made again after that.
     pub drain_max: Span,
 }
@@ -135,6 +142,9 @@ impl Default for RouteLimits {
         Self {
             cut_for: Span::whole_seconds(30),
             cut_for_max: Span::whole_seconds(600),
+            slow_factor: 32,
+            slow_after: Span::whole_seconds(2),
+            slow_gain: Span::whole_seconds(3),
             drain_max: Span::whole_seconds(60),
         }
     }

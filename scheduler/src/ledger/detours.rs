@@ -1,9 +1,11 @@
 //! What follows when ways between workers are cut: whom jobs give nothing more, and which outputs are made again.
 
 use crate::command::{Cause, Command, Outcome};
-use crate::ids::{JobId, TaskId, WorkerId};
+use crate::event::FetchRate;
+use crate::ids::{JobId, TaskId, TaskKind, WorkerId};
 use crate::ledger::jobs::Job;
 use crate::ledger::routes::Loss;
+use crate::ledger::worker::Worker;
 use crate::ledger::{Ledger, Workers};
 use crate::units::Time;
 use std::collections::BTreeSet;
@@ -13,6 +15,60 @@ impl Ledger {
     pub(crate) fn route_failed(&mut self, home: WorkerId, from: WorkerId, out: &mut Vec<Command>) {
         self.routes.fails(home, from, self.now, &self.config.routes);
         self.route_around(out);
+    }
+
+    /// Bytes have come to a home so fast. A way over which what the home lacks would take longer to come than to be made
+    /// again elsewhere counts as cut; so do all ways of a worker that is slow on each of them.
+    pub(crate) fn fetch_rates(&mut self, home: WorkerId, ways: &[FetchRate], out: &mut Vec<Command>) {
+        let host = |worker| self.workers.get(worker).map(Worker::host);
+        let Some(here) = host(home) else { return self.late() };
+        // Workers of one host have a way that says nothing about networks.
+        let apart = |way: &&FetchRate| host(way.from).is_some_and(|there| there != here);
+        let ways: Vec<FetchRate> = ways.iter().filter(apart).copied().collect();
+        for way in &ways {
+            self.rates.enter(home, way, self.now);
+        }
+        let slow: Vec<_> = ways.iter().filter(|way| self.is_worth_a_detour(home, way)).collect();
+        let mut news = false;
+        for way in slow {
+            for (home, from) in self.slow_ways(home, way.from) {
+                news |= self.routes.crawls(home, from, self.now, &self.config.routes);
+            }
+        }
+        if news {
+            self.route_around(out);
+        }
+    }
+
+    /// A slow way, by home and source, and all others of that of its ends which is slow on all of them.
+    fn slow_ways(&self, home: WorkerId, from: WorkerId) -> Vec<(WorkerId, WorkerId)> {
+        let mut ways = vec![(home, from)];
+        if let Some(end) = self.rates.slow_end((home, from), self.now, &self.config.routes) {
+            let others = self.workers.iter().map(|worker| worker.id).filter(|&other| other != end);
+            ways.extend(others.flat_map(|other| [(end, other), (other, end)]));
+        }
+        ways
+    }
+
+    /// Whether a way is far slower than those of others, and what the home lacks behind it would come later than it could be
+    /// made again.
+    fn is_worth_a_detour(&self, home: WorkerId, way: &FetchRate) -> bool {
+        let limits = &self.config.routes;
+        let Some(bytes_per_second) = self.rates.far_below_peers(home, way, self.now, limits) else {
+            return false;
+        };
+        let elsewhere = self.workers.iter().filter(|worker| worker.id != way.from && worker.id != home);
+        let slots: u32 = elsewhere.map(|worker| worker.slots().of(TaskKind::Map)).sum();
+        let (mut bytes, mut work) = (0.0, 0.0);
+        for job in self.jobs.values() {
+            let behind = job.behind(home, way.from);
+            if behind.pinned {
+                return false;
+            }
+            bytes += behind.bytes;
+            work += behind.work;
+        }
+        limits.slow_gain.seconds() + work / f64::from(slots.max(1)) < bytes / bytes_per_second.max(1.0)
     }
 
     /// The time has come to try ways that were cut.
@@ -85,7 +141,29 @@ impl Ledger {
     }
 }
 
+/// What a home lacks of what another worker keeps.
+struct Behind {
+    bytes: f64,
+    /// Slot-seconds of making it again.
+    work: f64,
+    /// Some of it could be made there only.
+    pinned: bool,
+}
+
 impl Job {
+    /// What this home lacks of what that worker keeps, by the means of the job's outputs and maps so far.
+    fn behind(&self, home: WorkerId, from: WorkerId) -> Behind {
+        let kept = self.outputs.kept.get(&from).into_iter().flatten();
+        let lacked: Vec<u32> = kept.copied().filter(|&map| self.home_lacks(home, map)).collect();
+        let part = self.homes.at.get(&home).map_or(0, |partitions| partitions.len()) as f64;
+        let (maps, done) = (lacked.len() as f64, f64::from(self.counts.maps_done.max(1)));
+        Behind {
+            bytes: maps * self.tally.map_bytes.0 as f64 / done * part / (self.reduces.len().max(1) as f64),
+            work: maps * self.tally.map_time.seconds() / done,
+            pinned: lacked.iter().any(|&map| self.map_spec(map).pinned),
+        }
+    }
+
     /// Gives nothing more to workers that are set aside or have failed it too often, and takes others back. Says whether
     /// that changes anything.
     fn exclude(

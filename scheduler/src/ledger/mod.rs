@@ -19,6 +19,7 @@ mod jobs;
 pub(crate) mod lines;
 mod outputs;
 mod queue;
+mod rates;
 mod routes;
 mod snapshot;
 pub(crate) mod suspensions;
@@ -44,6 +45,7 @@ use crate::units::Time;
 use ahead::Ahead;
 use attempts::Attempt;
 use lines::LineCredits;
+use rates::Rates;
 use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::{SlotHold, Suspensions};
@@ -75,6 +77,8 @@ pub(crate) struct Ledger {
     pub(crate) arrivals: ArrivalRate,
     /// Which workers reach each other.
     pub(crate) routes: Routes,
+    /// How fast.
+    pub(crate) rates: Rates,
 }
 
 /// What the policy has not seen yet.
@@ -171,6 +175,7 @@ impl Ledger {
             late: 0,
             arrivals: ArrivalRate::default(),
             routes: Routes::default(),
+            rates: Rates::default(),
         }
     }
 

@@ -27,6 +27,8 @@ struct Cut {
     until: Time,
     /// How often it was found cut, and not read over since.
     times: u32,
+    /// Not cut, but so slow that it counts as cut: what comes over it all the same says nothing.
+    slow: bool,
 }
 
 /// What would be made again of what a worker keeps.
@@ -56,19 +58,39 @@ impl Routes {
         }
         self.contacts.insert(home, now);
         self.contacts.insert(from, now);
-        self.cuts.remove(&(home, from)).is_some()
+        let heals = self.cuts.get(&(home, from)).is_some_and(|cut| !cut.slow || cut.until <= now);
+        heals && self.cuts.remove(&(home, from)).is_some()
     }
 
     /// A home could not read from a source after several tries.
     pub(crate) fn fails(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) {
+        self.cut_off((home, from), now, limits, false);
+    }
+
+    /// What comes to a home from a source comes so slowly that the way there had better count as cut. Says whether that
+    /// is news.
+    pub(crate) fn crawls(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) -> bool {
+        self.cut_off((home, from), now, limits, true)
+    }
+
+    fn cut_off(
+        &mut self,
+        (home, from): (WorkerId, WorkerId),
+        now: Time,
+        limits: &RouteLimits,
+        slow: bool,
+    ) -> bool {
         assert!(home != from, "{home} has no way to itself");
-        let cut = self.cuts.entry((home, from)).or_insert(Cut { until: now, times: 0 });
-        if cut.until <= now {
+        let cut = self.cuts.entry((home, from)).or_insert(Cut { until: now, times: 0, slow });
+        let news = cut.until <= now;
+        if news {
             // Twenty doublings are more than any limit.
             let span = Span(limits.cut_for.0.saturating_mul(1 << cut.times.min(20)));
             cut.until = now + span.min(limits.cut_for_max);
             cut.times += 1;
+            cut.slow = slow;
         }
+        news
     }
 
     /// A worker is gone. Says whether ways to or from it were known as cut.
@@ -214,6 +236,20 @@ mod tests {
         assert_eq!(aside(&routes, at(11)), [W[2]]);
         assert!(routes.read(W[1], W[2], at(11)));
         assert_eq!(aside(&routes, at(11)), []);
+    }
+
+    #[test]
+    fn a_slow_way_counts_as_cut_for_its_time_whatever_comes_over_it() {
+        let limits = RouteLimits::default();
+        let mut routes = Routes::default();
+        assert!(routes.crawls(W[1], W[2], at(10), &limits));
+        assert!(!routes.crawls(W[1], W[2], at(11), &limits), "no news");
+        assert!(!routes.read(W[1], W[2], at(12)));
+        assert_eq!(aside(&routes, at(12)), [W[2]]);
+        let over = at(10) + limits.cut_for;
+        assert_eq!(aside(&routes, over), []);
+        assert!(routes.read(W[1], W[2], over));
+        assert_eq!(routes.next_try(at(10)), None, "it begins anew");
     }
 
     #[test]

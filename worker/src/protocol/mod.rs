@@ -26,7 +26,9 @@ pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
-pub use report::{AttemptProgress, AttemptReport, FailureClass, FetchedOutput, Heartbeat, MemoryUse, Part};
+pub use report::{
+    AttemptProgress, AttemptReport, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse, Part,
+};
 
 /// Version of the frames below. Both sides must have the same.
 pub const PROTOCOL_VERSION: u32 = 9;

@@ -1,7 +1,7 @@
 //! What a worker reports of itself and of its attempts.
 
 use crate::input::FileBadRecords;
-use gristmill_scheduler::ids::AttemptId;
+use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use serde::{Deserialize, Serialize};
 
 /// Sign of life with what the worker is doing.
@@ -13,6 +13,20 @@ pub struct Heartbeat {
     pub memory_bytes: u64,
     /// Free bytes on the fullest spill directory.
     pub disk_free_bytes: u64,
+    /// On a network that nobody has made slow, what has come from other workers in the last seconds, while something was
+    /// asked for there.
+    pub fetches: Vec<FetchRate>,
+}
+
+/// How fast bytes have come over one way lately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchRate {
+    /// Where from.
+    pub from: WorkerId,
+    /// What has come.
+    pub bytes: u64,
+    /// In how much time with requests in flight, nanoseconds.
+    pub busy_ns: u64,
 }
 
 /// What has arrived of one map output.

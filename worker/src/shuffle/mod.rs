@@ -6,6 +6,7 @@
 
 pub mod fetch;
 pub mod lanes;
+pub(crate) mod meter;
 pub mod pace;
 pub mod plan;
 pub mod serve;

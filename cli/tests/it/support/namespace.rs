@@ -73,6 +73,25 @@ impl Network {
         ip(&["-n", &self.namespace(from), "neigh", "del", &address, "dev", "eth0"]);
     }
 
+    /// Both directions of this host's link take so much from now on; `rate` is one of `tc`.
+    pub fn throttle(&self, host: u8, rate: &str) {
+        let limit = ["root", "tbf", "rate", rate, "burst", "4kb", "latency", "400ms"];
+        let own = ("eth0".to_owned(), self.namespace(host));
+        for (link, namespace) in [own, (format!("cable{host}"), self.namespace(0))] {
+            let replace = ["netns", "exec", &namespace, "tc", "qdisc", "replace", "dev", &link];
+            ip(&[&replace[..], &limit[..]].concat());
+        }
+    }
+
+    /// How often what this host sends had to wait for its throttle.
+    pub fn throttled(&self, host: u8) -> u64 {
+        let show = ["netns", "exec", &self.namespace(host), "tc", "-s", "qdisc", "show", "dev", "eth0"];
+        let said = Command::new("ip").args(show).output().unwrap().stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let (_, count) = said.split_once("overlimits ").unwrap();
+        count.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// Does something as a process on that host would, as far as sockets are concerned.
     pub fn on<T: Send>(&self, host: u8, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/run/netns/{}", self.namespace(host))).unwrap();

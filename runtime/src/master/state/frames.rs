@@ -135,6 +135,10 @@ impl MasterState {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         heartbeat.running.retain(|progress| worker.running.contains_key(&progress.attempt));
         heartbeat.running.shrink_to_fit();
+        let rates = std::mem::take(&mut heartbeat.fetches);
+        if !rates.is_empty() {
+            self.events.push(Event::FetchRates { home: from, ways: translate::rates(&rates) });
+        }
         let mut moved = Vec::new();
         for progress in &heartbeat.running {
             if let Some(bytes) = worker.running.get_mut(&progress.attempt) {

@@ -49,7 +49,7 @@ impl MasterState {
         let new = self.set_aside_reported.difference(&before);
         let new = new.map(|worker| {
             format!(
-                "{worker} is set aside: others and it do not reach each other, though the master reaches both"
+                "{worker} is set aside: others and it do not reach each other, or too slowly, though the master reaches both"
             )
         });
         let back =

@@ -2,8 +2,10 @@
 
 use super::driver::{JOB, Table, check, map, plain};
 use crate::core::RouteLimits;
-use crate::event::{Event, Failure};
+use crate::event::{Event, Failure, FetchRate};
 use crate::ids::WorkerId;
+use crate::job::MapSpec;
+use crate::units::{Bytes, Span};
 
 /// Three workers of two slots; six maps are done, two on each worker, and the homes have read nothing.
 fn six_maps_are_done() -> Table {
@@ -53,7 +55,7 @@ fn the_worker_that_no_other_reaches_is_set_aside_and_the_one_suspected_first_com
     assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)]);
     let mut table = six_maps_are_done();
     table.fetched(2, map(of_third[0], 0), &[1]);
-    table.now = table.now + crate::units::Span::whole_seconds(5);
+    table.now = table.now + Span::whole_seconds(5);
     table.fetched(2, map(of_first[0], 0), &[1]);
     table.fetch_failed(3, map(of_first[0], 0), Failure::Fetch);
     assert_eq!(
@@ -104,7 +106,7 @@ fn an_output_made_where_a_home_cannot_read_it_is_made_again() {
     // The other one has just been read from, so that this one is set aside.
     let other = (0..3).find(|&index| keeps(&table, home, index)).unwrap();
     let third = 6 - home - at.0;
-    table.now = table.now + crate::units::Span::whole_seconds(5);
+    table.now = table.now + Span::whole_seconds(5);
     table.fetched(third, map(other, 0), &[third - 1]);
     table.fetch_failed(home, map(there, 0), Failure::Fetch);
     assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [at]);
@@ -149,6 +151,79 @@ fn a_way_to_a_silent_worker_is_not_judged() {
     let again = format!("announce {} from w3 to w1", map(kept[0], 0)).replace("job-1/", "");
     check(&table.fetch_failed(1, map(kept[0], 0), Failure::Fetch), &again);
     assert_eq!(table.core.set_aside().count(), 0);
+}
+
+/// Tells that bytes have come to these homes from those sources at so many bytes in a second, for 3 s.
+fn rates(table: &mut Table, ways: &[(u32, u32, u64)]) -> Vec<String> {
+    let told: Vec<Event> = ways.iter().map(|&(home, from, bytes)| fetch_rate(home, from, bytes)).collect();
+    table.tell(&told)
+}
+
+fn fetch_rate(home: u32, from: u32, bytes_per_second: u64) -> Event {
+    let busy = Span::whole_seconds(3);
+    let way = FetchRate { from: WorkerId(from), bytes: Bytes(3 * bytes_per_second), busy };
+    Event::FetchRates { home: WorkerId(home), ways: vec![way] }
+}
+
+/// Between the first and the second worker bytes come fast; the third is slow. Nothing is decided before the last is told.
+const THIRD_IS_SLOW: [(u32, u32, u64); 4] = [(1, 2, 1000), (2, 1, 1000), (3, 1, 1), (1, 3, 1)];
+
+#[test]
+fn all_outputs_of_a_worker_behind_a_slow_link_are_made_again_elsewhere() {
+    let mut table = six_maps_are_done();
+    let orders = rates(&mut table, &THIRD_IS_SLOW);
+    assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)]);
+    assert_eq!(count(&orders, "unhome ", " at w3"), 1, "{orders:?}");
+    assert_eq!((count(&orders, "launch ", ""), count(&orders, "launch ", " on w3")), (2, 0), "{orders:?}");
+    // The next job keeps away from it too, until its time is over.
+    let orders = table.submit(plain(8, 3));
+    assert_eq!(count(&orders, "", "w3"), 0, "{orders:?}");
+    table.now = table.now + RouteLimits::default().cut_for;
+    table.tell(&[Event::Tick]);
+    assert_eq!(table.core.set_aside().count(), 0);
+}
+
+#[test]
+fn what_comes_soon_over_a_slow_way_is_waited_for() {
+    let mut table = six_maps_are_done();
+    // Two outputs of 10 bytes, of which a third is for each home, come within a second; making them takes one too.
+    check(&rates(&mut table, &[(1, 2, 1000), (2, 1, 1000), (3, 1, 10), (1, 3, 10)]), "");
+    assert_eq!(table.core.set_aside().count(), 0);
+}
+
+#[test]
+fn what_can_be_made_nowhere_else_is_waited_for_over_a_slow_way() {
+    let mut table = Table::with_workers(&[2, 2, 2]);
+    let mut spec = plain(6, 3);
+    spec.maps[5] = MapSpec { preferred: vec![WorkerId(3)], pinned: true, ..spec.maps[5].clone() };
+    table.submit(spec);
+    for index in 0..6 {
+        table.map_done(map(index, 0));
+    }
+    assert!(keeps(&table, 3, 5));
+    check(&rates(&mut table, &[(1, 2, 1000), (2, 1, 1000), (1, 3, 1)]), "");
+}
+
+#[test]
+fn workers_of_one_host_say_nothing_about_the_network() {
+    let mut table = Table::with_workers(&[2]);
+    // The second worker shares the host of the first.
+    table.join_host(2, 1);
+    table.join(2);
+    table.submit(plain(6, 3));
+    for index in 0..6 {
+        table.map_done(map(index, 0));
+    }
+    check(&rates(&mut table, &THIRD_IS_SLOW), "");
+}
+
+#[test]
+fn rates_of_a_worker_that_is_gone_come_too_late() {
+    let mut table = six_maps_are_done();
+    table.lose(3);
+    let late = table.core.late_events();
+    check(&rates(&mut table, &[(3, 1, 1)]), "");
+    assert_eq!(table.core.late_events(), late + 1);
 }
 
 fn drain(table: &mut Table, worker: u32) -> Vec<String> {

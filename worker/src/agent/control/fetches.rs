@@ -4,9 +4,10 @@ use super::Agent;
 use crate::agent::{WorkerConfig, chain};
 use crate::descriptors;
 use crate::http::Endpoint;
-use crate::protocol::{FailureClass, FetchedOutput, WorkerFrame};
+use crate::protocol::{FailureClass, FetchRate, FetchedOutput, WorkerFrame};
 use crate::settings::Shuffle;
 use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher};
+use crate::shuffle::meter::Meters;
 use crate::shuffle::pace::InPace;
 use crate::shuffle::plan::{Fetch, FetchPlan, Retry};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
@@ -22,6 +23,7 @@ pub(super) struct Fetching {
     fetcher: Fetcher,
     /// `None`: as fast as it goes.
     pub(super) pace: Option<InPace>,
+    meters: Meters,
     pub(super) results: UnboundedReceiver<Fetched>,
     sender: UnboundedSender<Fetched>,
 }
@@ -36,7 +38,15 @@ impl Fetching {
         let in_place = config.settings.shuffle == Shuffle::Auto && pace.is_none();
         let fetcher = Fetcher { sees: if in_place { crate::machine::files_seen() } else { None }, ..fetcher };
         let (sender, results) = unbounded_channel();
-        Self { plan: FetchPlan::new(limits), fetcher, pace, results, sender }
+        Self { plan: FetchPlan::new(limits), fetcher, pace, meters: Meters::default(), results, sender }
+    }
+}
+
+impl Fetching {
+    /// How fast bytes come from others; nothing on a network that was made slow, where they wait for their turn.
+    pub(super) fn rates(&mut self, now: Time) -> Vec<FetchRate> {
+        let rates = self.meters.look(now);
+        if self.pace.is_some() { Vec::new() } else { rates }
     }
 }
 
@@ -96,11 +106,12 @@ impl Agent {
             };
             let (fetcher, key, results) =
                 (self.fetching.fetcher.clone(), job.order.key.clone(), self.fetching.sender.clone());
+            let received = self.fetching.meters.began(fetch.from, Time(self.now_ns()));
             let stream = self.fetching.pace.as_ref().map(|pace| pace.open(fetch.job, fetch.id));
             let epoch = self.epoch;
             tokio::spawn(async move {
                 let started_ns = epoch.elapsed().as_nanos() as u64;
-                let outcomes = fetcher.fetch_through(&fetch, &key, stream.as_ref()).await;
+                let outcomes = fetcher.fetch_through(&fetch, &key, stream.as_ref(), &received).await;
                 drop(stream);
                 let ended_ns = epoch.elapsed().as_nanos() as u64;
                 let _ = results.send(Fetched { fetch, outcomes, started_ns, ended_ns });
@@ -111,6 +122,7 @@ impl Agent {
     pub(super) fn fetched(&mut self, fetched: Fetched) {
         let Fetched { fetch, outcomes, started_ns, ended_ns } = fetched;
         let from = fetch.from;
+        self.fetching.meters.ended(from, Time(self.now_ns()));
         let mut outputs = Vec::with_capacity(outcomes.len());
         let mut failures = Vec::new();
         for FetchOutcome { map, filled, bytes, resent, error } in outcomes {

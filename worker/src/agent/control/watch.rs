@@ -6,6 +6,7 @@ use crate::machine;
 use crate::protocol::{AttemptProgress, AttemptReport, FailureClass, Heartbeat, WorkerFrame};
 use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::AttemptId;
+use gristmill_scheduler::units::Time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -41,10 +42,12 @@ impl Agent {
             })
             .collect();
         let disk_free_bytes = self.disk_free.look();
+        let fetches = self.fetching.rates(Time(self.now_ns()));
         self.send(&WorkerFrame::Heartbeat(Heartbeat {
             running,
             memory_bytes: machine::resident_bytes(),
             disk_free_bytes,
+            fetches,
         }));
     }
 

@@ -26,6 +26,7 @@ use hyper::Method;
 use reader::{AnswerReadError, AnswerReader};
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 pub use error::{FetchError, RequestError};
@@ -92,6 +93,7 @@ struct FetchContext<'a> {
     stream: Option<&'a PacedStream>,
     /// Whether the other worker is to verify its copies first.
     verify: bool,
+    received: &'a AtomicU64,
 }
 
 impl FetchContext<'_> {
@@ -117,15 +119,16 @@ impl FetchContext<'_> {
 impl Fetcher {
     /// Carries out one request. Every map of it is in the answer exactly once.
     pub async fn fetch(&self, fetch: &Fetch, key: &Secret) -> Vec<FetchOutcome> {
-        self.fetch_through(fetch, key, None).await
+        self.fetch_through(fetch, key, None, &AtomicU64::new(0)).await
     }
 
-    /// As [`Fetcher::fetch`], on a network that is paced.
+    /// As [`Fetcher::fetch`], on a network that may be paced; counts the bytes that come.
     pub(crate) async fn fetch_through(
         &self,
         fetch: &Fetch,
         key: &Secret,
         stream: Option<&PacedStream>,
+        received: &AtomicU64,
     ) -> Vec<FetchOutcome> {
         if cfg!(debug_assertions) {
             // The place blocks its thread, which must not be the one that drives the connections.
@@ -151,7 +154,7 @@ impl Fetcher {
                 None => groups.push((partitions, vec![*map])),
             }
         }
-        let context = FetchContext { fetch, key, stream, verify: false };
+        let context = FetchContext { fetch, key, stream, received, verify: false };
         for (partitions, maps) in groups {
             for maps in maps.chunks(fetch_maps_max(partitions.len())) {
                 self.fetch_segments(&context, &partitions, maps, &mut outcomes).await;
@@ -290,8 +293,12 @@ impl Fetcher {
             .request(&fetch.endpoint, Some(context.key), Method::POST, &path, http::full(body))
             .await
             .map_err(|source| RequestError::Http { endpoint: endpoint(), source })?;
-        let mut reader =
-            AnswerReader { body: response.into_body(), ready: Bytes::new(), stream: context.stream };
+        let mut reader = AnswerReader {
+            body: response.into_body(),
+            ready: Bytes::new(),
+            stream: context.stream,
+            received: context.received,
+        };
         let broken = |error: AnswerReadError| {
             context.broken(error).unwrap_or_else(|_| RequestError::Short { endpoint: endpoint() })
         };

@@ -3,6 +3,7 @@
 use crate::http::{Answer, HttpError};
 use crate::shuffle::pace::{PacedStream, Preempted};
 use bytes::{Buf, Bytes};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes for which a buffer is made before any of them has come.
 const READ_BYTES_FIRST: usize = 1 << 20;
@@ -13,6 +14,8 @@ pub(super) struct AnswerReader<'a> {
     pub(super) ready: Bytes,
     /// What its bytes have to pass.
     pub(super) stream: Option<&'a PacedStream>,
+    /// Counts what comes.
+    pub(super) received: &'a AtomicU64,
 }
 
 impl AnswerReader<'_> {
@@ -26,6 +29,7 @@ impl AnswerReader<'_> {
             if self.ready.is_empty() {
                 let piece =
                     self.body.chunk().await.map_err(AnswerReadError::Http)?.ok_or(AnswerReadError::Short)?;
+                self.received.fetch_add(piece.len() as u64, Ordering::Relaxed);
                 if let Some(stream) = self.stream {
                     stream.pass(piece.len() as u64).await?;
                 }

@@ -24,6 +24,7 @@ use hyper::{Method, Request, StatusCode};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -161,7 +162,8 @@ impl Pair {
                 let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
                 self.in_flight += 1;
                 tokio::spawn(async move {
-                    let outcomes = fetcher.fetch_through(&fetch, &key(), Some(&stream)).await;
+                    let outcomes =
+                        fetcher.fetch_through(&fetch, &key(), Some(&stream), &AtomicU64::new(0)).await;
                     drop(stream);
                     sender.send((fetch, outcomes))
                 });
@@ -260,13 +262,19 @@ async fn request_that_gets_nothing_gives_all_its_maps_back_and_blames_nobody() {
         maps,
     };
     let stream = pair.pace.open(JobId(1), 1);
-    let outcomes = pair.fetcher.fetch_through(&fetch(1, 1, maps.clone()), &key(), Some(&stream)).await;
+    let outcomes = pair
+        .fetcher
+        .fetch_through(&fetch(1, 1, maps.clone()), &key(), Some(&stream), &AtomicU64::new(0))
+        .await;
     assert_eq!(outcomes.iter().map(|outcome| outcome.map).collect::<Vec<_>>(), maps);
     for outcome in &outcomes {
         assert!(outcome.filled.is_empty(), "{outcome:?}");
         assert!(outcome.error.as_ref().is_some_and(FetchError::is_preempted), "{outcome:?}");
     }
     let stream = pair.pace.open(JobId(2), 2);
-    let outcomes = pair.fetcher.fetch_through(&fetch(2, 2, vec![attempt(2, 0)]), &key(), Some(&stream)).await;
+    let outcomes = pair
+        .fetcher
+        .fetch_through(&fetch(2, 2, vec![attempt(2, 0)]), &key(), Some(&stream), &AtomicU64::new(0))
+        .await;
     assert_eq!(outcomes[0].filled, [0], "{outcomes:?}");
 }

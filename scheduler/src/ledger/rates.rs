@@ -1,0 +1,212 @@
+//! Which ways between workers are so slow that what waits behind them had better be made again.
+//!
+//! A way is judged by what the others of the moment can do: its bytes came at a small part of what workers at neither of
+//! its ends get. So a network that is slow for all, or busy everywhere, cuts nobody off. Which of its ends is to blame is
+//! seen by their ways to third workers.
+//!
+//! Not here: what waits behind a way, and what making it again would cost; that stands in `detours`.
+
+use crate::event::FetchRate;
+use crate::ids::WorkerId;
+use crate::ledger::config::RouteLimits;
+use crate::units::{Bytes, Span, Time};
+use std::collections::BTreeMap;
+
+/// What ways could do this long ago still says what ways of other workers can do.
+const PEERS_MEMORY: Span = Span::whole_seconds(60);
+
+/// What a way of the same worker did this long ago, at most, clears the worker.
+const OWN_MEMORY: Span = Span::whole_seconds(5);
+
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    bytes_per_second: f64,
+    at: Time,
+}
+
+/// The last known rates of ways between workers on different hosts, by home and source.
+#[derive(Debug, Default)]
+pub(crate) struct Rates {
+    ways: BTreeMap<(WorkerId, WorkerId), Rate>,
+    /// No rate is higher.
+    most: f64,
+    pruned: Time,
+}
+
+impl Rates {
+    /// Bytes have come to a home, from a worker on another host, at this rate lately.
+    pub(crate) fn enter(&mut self, home: WorkerId, rate: &FetchRate, now: Time) {
+        if PEERS_MEMORY <= now.since(self.pruned) {
+            self.pruned = now;
+            self.ways.retain(|_, rate| now.since(rate.at) < PEERS_MEMORY);
+            self.most = self.ways.values().map(|rate| rate.bytes_per_second).fold(0.0, f64::max);
+        }
+        if rate.busy != Span(0) {
+            let bytes_per_second = rate.bytes.0 as f64 / rate.busy.seconds();
+            self.most = self.most.max(bytes_per_second);
+            self.ways.insert((home, rate.from), Rate { bytes_per_second, at: now });
+        }
+    }
+
+    /// A worker is gone.
+    pub(crate) fn lose(&mut self, worker: WorkerId) {
+        self.ways.retain(|&(home, from), _| home != worker && from != worker);
+    }
+
+    /// What has come from there lately, bytes in a second, if that is far less than others get.
+    pub(crate) fn far_below_peers(
+        &self,
+        home: WorkerId,
+        rate: &FetchRate,
+        now: Time,
+        limits: &RouteLimits,
+    ) -> Option<f64> {
+        let own = self.ways.get(&(home, rate.from))?.bytes_per_second;
+        let below = |others: f64| own * f64::from(limits.slow_factor) < others;
+        // Where nothing comes at all, requests fail, and that is judged otherwise. Most ways need no look at all others.
+        if rate.bytes == Bytes::ZERO || rate.busy < limits.slow_after || !below(self.most) {
+            return None;
+        }
+        self.peers((home, rate.from), now).filter(|&peers| below(peers)).map(|_| own)
+    }
+
+    /// Of the ends of a slow way, the one that is slow on all of its ways, if the other one is not.
+    pub(crate) fn slow_end(
+        &self,
+        (home, from): (WorkerId, WorkerId),
+        now: Time,
+        limits: &RouteLimits,
+    ) -> Option<WorkerId> {
+        let peers = self.peers((home, from), now)?;
+        let clear = |end: WorkerId, other: WorkerId| {
+            let own = self.ways.iter().filter(|(way, rate)| {
+                let touches = |worker| way.0 == worker || way.1 == worker;
+                touches(end) && !touches(other) && now.since(rate.at) < OWN_MEMORY
+            });
+            own.into_iter().any(|(_, rate)| peers <= rate.bytes_per_second * f64::from(limits.slow_factor))
+        };
+        match (clear(home, from), clear(from, home)) {
+            (true, false) => Some(from),
+            (false, true) => Some(home),
+            _ => None,
+        }
+    }
+
+    /// The median of what each worker at neither end of this way gets, or gives, on the best of its ways, bytes in a second;
+    /// the lower one of two. `None` if nothing is known of any.
+    fn peers(&self, ends: (WorkerId, WorkerId), now: Time) -> Option<f64> {
+        let mut best: BTreeMap<WorkerId, f64> = BTreeMap::new();
+        for (&(home, from), rate) in &self.ways {
+            if PEERS_MEMORY <= now.since(rate.at) {
+                continue;
+            }
+            for worker in [home, from].into_iter().filter(|&worker| worker != ends.0 && worker != ends.1) {
+                let best = best.entry(worker).or_default();
+                *best = best.max(rate.bytes_per_second);
+            }
+        }
+        let mut best: Vec<f64> = best.into_values().collect();
+        best.sort_by(f64::total_cmp);
+        best.get(best.len().checked_sub(1)? / 2).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const W: [WorkerId; 4] = [WorkerId(0), WorkerId(1), WorkerId(2), WorkerId(3)];
+
+    fn rate(from: usize, bytes_per_second: u64) -> FetchRate {
+        FetchRate { from: W[from], bytes: Bytes(3 * bytes_per_second), busy: Span::whole_seconds(3) }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::whole_seconds(seconds)
+    }
+
+    /// Rates by home, source and bytes in a second, all of the same moment.
+    fn rates(ways: &[(usize, usize, u64)]) -> Rates {
+        let mut rates = Rates::default();
+        for &(home, from, bytes) in ways {
+            rates.enter(W[home], &rate(from, bytes), at(10));
+        }
+        rates
+    }
+
+    fn is_slow(rates: &Rates, home: usize, from: usize, bytes: u64, now: Time) -> bool {
+        let limits = RouteLimits::default();
+        rates.far_below_peers(W[home], &rate(from, bytes), now, &limits).is_some()
+    }
+
+    fn slow_end(rates: &Rates, home: usize, from: usize) -> Option<WorkerId> {
+        rates.slow_end((W[home], W[from]), at(10), &RouteLimits::default())
+    }
+
+    const FAST: u64 = 100_000_000;
+    const SLOW: u64 = 60_000;
+
+    #[test]
+    fn a_worker_behind_a_slow_link_is_seen_by_what_the_others_get() {
+        let rates =
+            rates(&[(0, 1, SLOW), (0, 2, SLOW), (1, 0, SLOW), (2, 0, SLOW), (1, 2, FAST), (2, 1, FAST)]);
+        for (home, from) in [(0, 1), (1, 0), (2, 0)] {
+            assert!(is_slow(&rates, home, from, SLOW, at(10)), "{home} from {from}");
+            assert_eq!(slow_end(&rates, home, from), Some(W[0]), "{home} from {from}");
+        }
+        assert!(!is_slow(&rates, 1, 2, FAST, at(10)));
+    }
+
+    #[test]
+    fn a_network_that_is_slow_for_all_cuts_nobody_off() {
+        let all: Vec<_> = (0..4).flat_map(|home| (0..4).map(move |from| (home, from, SLOW))).collect();
+        let rates = rates(&all);
+        assert!((1..4).all(|from| !is_slow(&rates, 0, from, SLOW, at(10))));
+    }
+
+    #[test]
+    fn a_way_at_a_tenth_of_what_others_get_is_not_slow() {
+        let rates = rates(&[(0, 1, FAST / 10), (1, 2, FAST), (2, 1, FAST)]);
+        assert!(!is_slow(&rates, 0, 1, FAST / 10, at(10)));
+    }
+
+    #[test]
+    fn of_two_workers_nobody_can_tell() {
+        let rates = rates(&[(0, 1, SLOW), (1, 0, FAST)]);
+        assert!(!is_slow(&rates, 0, 1, SLOW, at(10)));
+    }
+
+    #[test]
+    fn one_slow_way_between_two_that_are_fast_elsewhere_blames_neither() {
+        let rates = rates(&[(0, 1, SLOW), (0, 2, FAST), (1, 2, FAST), (2, 1, FAST)]);
+        assert!(is_slow(&rates, 0, 1, SLOW, at(10)));
+        assert_eq!(slow_end(&rates, 0, 1), None);
+    }
+
+    #[test]
+    fn what_others_got_long_ago_does_not_count() {
+        let rates = rates(&[(0, 1, SLOW), (1, 2, FAST), (2, 1, FAST)]);
+        assert!(is_slow(&rates, 0, 1, SLOW, at(10)));
+        assert!(!is_slow(&rates, 0, 1, SLOW, at(10) + PEERS_MEMORY));
+    }
+
+    #[test]
+    fn a_rate_of_less_time_than_it_takes_to_judge_says_nothing() {
+        let rates = rates(&[(0, 1, SLOW), (1, 2, FAST), (2, 1, FAST)]);
+        let short = FetchRate { busy: Span::milliseconds(1500), ..rate(1, SLOW) };
+        assert!(rates.far_below_peers(W[0], &short, at(10), &RouteLimits::default()).is_none());
+    }
+
+    #[test]
+    fn a_way_over_which_nothing_comes_is_left_to_requests_that_fail() {
+        let rates = rates(&[(0, 1, 0), (1, 2, FAST), (2, 1, FAST)]);
+        assert!(!is_slow(&rates, 0, 1, 0, at(10)));
+    }
+
+    #[test]
+    fn rates_of_a_lost_worker_are_forgotten() {
+        let mut rates = rates(&[(0, 1, SLOW), (1, 2, FAST), (2, 1, FAST)]);
+        rates.lose(W[2]);
+        assert!(!is_slow(&rates, 0, 1, SLOW, at(10)));
+    }
+}
