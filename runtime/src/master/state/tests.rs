@@ -1,6 +1,7 @@
 //! The master's state between a core and workers that are only channels: what is said to whom, and when.
 
 mod comeback;
+mod every_line;
 
 use super::job::StatusContext;
 use super::job_parts::JobKeys;

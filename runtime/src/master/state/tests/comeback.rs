@@ -15,7 +15,7 @@ struct Standing {
     probe: gristmill_worker::folder::PlainName,
 }
 
-fn header() -> JournalHeader {
+pub(super) fn header() -> JournalHeader {
     JournalHeader {
         schema: journal::SCHEMA,
         version: String::new(),
@@ -70,7 +70,7 @@ impl Standing {
 }
 
 /// A scene made again of this journal, and how much of that is whole.
-fn relived(path: &Path) -> (Scene, u64) {
+pub(super) fn relived(path: &Path) -> (Scene, u64) {
     let mut scene = Scene::new(&[]);
     let mut journal = recall(path).unwrap().unwrap();
     scene.state.relive(&mut journal).unwrap();

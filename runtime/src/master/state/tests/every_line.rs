@@ -1,0 +1,318 @@
+//! A master that is killed at each line of its journal, while workers run a small job for it: the next one ends the job
+//! with the same counters, and no task runs twice.
+//!
+//! The workers follow the rules of `agent::control::link`: what counts they keep until it is confirmed, and say it again.
+
+use super::comeback::{header, relived};
+use super::*;
+use crate::master::recovery::RecoveryJournal;
+use crate::output_dir::OutputDirectory;
+use gristmill_worker::protocol::{HeldAttempt, HeldHome, Holding, Rejoin};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+const MAPS: u32 = 3;
+const REDUCES: u32 = 2;
+const WORKERS: u32 = 2;
+
+/// Far more turns than a job takes.
+const TURNS_MAX: u32 = 10_000;
+
+/// A worker that does at once what it is told.
+#[derive(Default)]
+struct Hand {
+    worker: Option<WorkerId>,
+    pid: u32,
+    generation: u64,
+    inbox: VecDeque<MasterFrame>,
+    /// Frames that count and are not confirmed; the first has the number after `heard`.
+    unheard: VecDeque<WorkerFrame>,
+    heard: u64,
+    jobs: BTreeSet<JobId>,
+    homes: BTreeMap<(JobId, u32), BTreeSet<u32>>,
+    /// Attempts that wait for their permit.
+    built: BTreeSet<AttemptId>,
+    /// How often each attempt was begun.
+    begun: BTreeMap<AttemptId, u32>,
+}
+
+impl Hand {
+    /// What it says to one order.
+    fn obey(&mut self, order: MasterFrame) -> Vec<WorkerFrame> {
+        match order {
+            MasterFrame::Job(order) => drop(self.jobs.insert(order.job)),
+            MasterFrame::Heard { through } => self.confirmed(through),
+            MasterFrame::Home { job, partition } => drop(self.homes.entry((job, partition)).or_default()),
+            MasterFrame::Unhome { job, partition } => drop(self.homes.remove(&(job, partition))),
+            MasterFrame::LaunchMap { attempt, .. } => {
+                *self.begun.entry(attempt).or_default() += 1;
+                let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
+                return vec![WorkerFrame::MapFinished { attempt, print: OutputPrint::default(), report }];
+            }
+            MasterFrame::LaunchReduce { attempt, .. } => {
+                *self.begun.entry(attempt).or_default() += 1;
+                self.built.insert(attempt);
+                return vec![WorkerFrame::CommitRequest { attempt }];
+            }
+            MasterFrame::CommitGranted { attempt, .. } if self.built.remove(&attempt) => {
+                let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7 };
+                let (stamp, report) =
+                    (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
+                return vec![WorkerFrame::PartFinished { attempt, part, stamp, report }];
+            }
+            MasterFrame::Announce { maps, from, .. } => return self.fetch(&maps, from),
+            MasterFrame::Forget { job } => {
+                self.jobs.remove(&job);
+                self.homes.retain(|(of, _), _| *of != job);
+            }
+            MasterFrame::Kill { attempt } => panic!("{attempt} is wanted"),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn fetch(&mut self, maps: &[AttemptId], from: WorkerId) -> Vec<WorkerFrame> {
+        let fetched = maps.iter().map(|&map| {
+            let lacking = |((job, partition), segments): (&(JobId, u32), &mut BTreeSet<u32>)| {
+                (*job == map.task.job && segments.insert(map.task.index)).then_some(*partition)
+            };
+            let partitions = self.homes.iter_mut().filter_map(lacking).collect();
+            let outputs = vec![FetchedOutput { map, partitions, bytes: 10, resent: 0 }];
+            WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 }
+        });
+        fetched.collect()
+    }
+
+    fn confirmed(&mut self, through: u64) {
+        while self.heard < through {
+            self.unheard.pop_front().expect("nothing is confirmed that was not said");
+            self.heard += 1;
+        }
+    }
+
+    fn holding(&self) -> Holding {
+        let waiting =
+            |attempt: &AttemptId| HeldAttempt { attempt: *attempt, suspended: false, awaits_permit: true };
+        let home = |((job, partition), segments): (&(JobId, u32), &BTreeSet<u32>)| HeldHome {
+            job: *job,
+            partition: *partition,
+            segments: segments.len() as u32,
+        };
+        Holding {
+            jobs: self.jobs.iter().copied().collect(),
+            attempts: self.built.iter().map(waiting).collect(),
+            homes: self.homes.iter().map(home).collect(),
+        }
+    }
+}
+
+/// When the master is killed: as soon as its journal has this many lines.
+#[derive(Clone, Copy, Debug)]
+struct Kill {
+    line: usize,
+    /// What it was about to say when it had written that line has gone out.
+    spoken: bool,
+}
+
+/// A master with its journal, its workers and a client.
+struct Stage {
+    scene: Scene,
+    folder: tempfile::TempDir,
+    hands: Vec<Hand>,
+    job: Option<JobId>,
+    kill: Option<Kill>,
+    generation: u64,
+    claims: Vec<OutputDirectory>,
+}
+
+impl Stage {
+    fn new(kill: Option<Kill>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut scene = Scene::new(&[]);
+        scene.state.register = Register::open(&folder.path().join("jobs"), 10).unwrap();
+        let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
+        scene.state.come_back_from(journal);
+        scene.state.begin_generation(Time(1), 1);
+        let hands = (1..=WORKERS).map(|pid| Hand { pid, ..Hand::default() }).collect();
+        let mut stage = Self { scene, folder, hands, job: None, kill, generation: 1, claims: Vec::new() };
+        (0..WORKERS as usize).for_each(|index| stage.join(index));
+        stage
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.path().join("recovery")
+    }
+
+    fn join(&mut self, index: usize) {
+        let hand = &self.hands[index];
+        let rejoin = hand.worker.map(|worker| Rejoin { worker, generation: hand.generation });
+        let hello = Hello { pid: hand.pid, rejoin, ..Scene::hello(1) };
+        let (frames, inbox) = unbounded_channel();
+        let joined = self.scene.state.join(self.scene.now, hello, frames);
+        let hand = &mut self.hands[index];
+        let Ok(worker) = joined else {
+            // It was not written down that it ever came: it begins anew, and has nothing.
+            assert!(hand.begun.is_empty(), "{:?} had work and is not known", hand.worker);
+            *hand = Hand { pid: hand.pid + WORKERS, ..Hand::default() };
+            return self.join(index);
+        };
+        (hand.worker, hand.generation) = (Some(worker), self.generation);
+        self.scene.inboxes.insert(worker, inbox);
+        self.scene.settle();
+        if rejoin.is_none() {
+            return self.turn();
+        }
+        let greeting = self.scene.said(worker);
+        let Some(MasterFrame::Welcome { session, .. }) = greeting.first() else { panic!("{greeting:?}") };
+        let hand = &mut self.hands[index];
+        hand.confirmed(session.heard);
+        let mut again: Vec<WorkerFrame> = hand.unheard.iter().map(copy).collect();
+        again.push(WorkerFrame::Holding(hand.holding()));
+        for frame in again {
+            self.scene.tell(worker, frame);
+        }
+        self.turn();
+    }
+
+    /// What was said goes to its worker, and outputs are closed; unless the master is killed here.
+    fn turn(&mut self) {
+        let closings: Vec<_> =
+            self.scene.state.pending.closings.drain(..).map(|closing| closing.job).collect();
+        for job in closings {
+            self.scene.state.closed(self.scene.now, job, None);
+            self.scene.settle();
+        }
+        let written = std::fs::read(self.journal()).unwrap();
+        let lines = written.iter().filter(|byte| **byte == b'\n').count();
+        let due = self.kill.filter(|kill| kill.line <= lines);
+        let spoken = due.is_none_or(|kill| kill.spoken && kill.line == lines);
+        for hand in &mut self.hands {
+            let Some(worker) = hand.worker.filter(|worker| self.scene.inboxes.contains_key(worker)) else {
+                continue;
+            };
+            let said = self.scene.said(worker);
+            hand.inbox.extend(said.into_iter().filter(|_| spoken));
+        }
+        if let Some(kill) = due {
+            self.kill = None;
+            let ends = written.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+            let end = ends.take(kill.line).last().unwrap();
+            std::fs::write(self.journal(), &written[..end]).unwrap();
+            self.replace();
+        }
+    }
+
+    /// Another master takes the place of the one that is dead.
+    fn replace(&mut self) {
+        let now = self.scene.now;
+        let (scene, length) = relived(&self.journal());
+        self.scene = scene;
+        self.scene.now = now;
+        self.generation += 1;
+        let register = Register::open(&self.folder.path().join("jobs"), 10).unwrap();
+        let journal = RecoveryJournal::go_on(self.journal(), length).unwrap();
+        self.scene.state.go_on(now, self.generation, register, journal);
+        self.job = self.scene.state.jobs.keys().next().copied();
+        for index in 0..self.hands.len() {
+            // What was on its way when the connection went still arrives.
+            let arrived: Vec<_> = self.hands[index].inbox.drain(..).collect();
+            for order in arrived {
+                self.obey(index, order, false);
+            }
+            if self.hands[index].worker.is_some() {
+                self.join(index);
+            }
+        }
+    }
+
+    fn obey(&mut self, index: usize, order: MasterFrame, heard: bool) {
+        let said = self.hands[index].obey(order);
+        self.hands[index].unheard.extend(said.iter().map(copy));
+        let (generation, worker) = (self.generation, self.hands[index].worker);
+        for frame in said {
+            // A master that came meanwhile has been told what is unheard.
+            if let Some(worker) = worker.filter(|_| heard && generation == self.generation) {
+                self.scene.tell(worker, frame);
+                self.turn();
+            }
+        }
+    }
+
+    fn submit(&mut self) {
+        let output = self.folder.path().join(format!("out-{}", self.claims.len()));
+        let claim = OutputDirectory::claim(&output, false, false, "0123456789").unwrap();
+        let probe = claim.probe().clone();
+        self.claims.push(claim);
+        let change = |submission: &mut Submission| {
+            submission.splits = vec![submission.splits[0].clone(); MAPS as usize];
+            (submission.attached, submission.output) = (false, FilePath::from(output.as_path()));
+            (submission.reduces, submission.output_probe) = (REDUCES, probe);
+        };
+        self.job = Some(self.scene.submit(change).unwrap());
+        self.turn();
+    }
+
+    /// Runs to the end of the job; says how it stands then, and how often each attempt was begun.
+    fn run(mut self) -> (String, BTreeMap<TaskId, u32>, usize) {
+        for _ in 0..TURNS_MAX {
+            let Some(job) = self.job else {
+                self.submit();
+                continue;
+            };
+            let next = (0..self.hands.len()).find(|&index| !self.hands[index].inbox.is_empty());
+            match next {
+                Some(index) => {
+                    let order = self.hands[index].inbox.pop_front().expect("it is not empty");
+                    self.obey(index, order, true);
+                }
+                None if self.scene.state.jobs[&job].state.ended() => return self.result(job),
+                None => {
+                    self.scene.state.ping(self.scene.now);
+                    self.scene.pass(Span::milliseconds(10));
+                    self.turn();
+                }
+            }
+        }
+        panic!("the job does not end: {:?}", self.scene.state.status(self.scene.now, self.job.unwrap()));
+    }
+
+    fn result(self, job: JobId) -> (String, BTreeMap<TaskId, u32>, usize) {
+        let status = self.scene.state.status(self.scene.now, job).unwrap();
+        self.scene.state.core.audit().unwrap();
+        assert!(self.kill.is_none(), "the master was not killed");
+        let parts = &self.scene.state.jobs[&job].output.parts;
+        let parts: Vec<_> = parts.iter().map(|(index, (part, _))| (index, part.bytes, &part.name)).collect();
+        let (maps, reduces, counts, totals) = (status.maps, status.reduces, status.attempts, status.totals);
+        let told = format!("{:?} {maps:?} {reduces:?} {counts:?} {totals:?} {parts:?}", status.state);
+        let mut begun: BTreeMap<TaskId, u32> = BTreeMap::new();
+        for (attempt, times) in self.hands.iter().flat_map(|hand| &hand.begun) {
+            let task = TaskId { job: JobId(0), ..attempt.task };
+            *begun.entry(task).or_default() += times;
+        }
+        let written = std::fs::read(self.folder.path().join("recovery")).unwrap();
+        (told, begun, written.iter().filter(|byte| **byte == b'\n').count())
+    }
+}
+
+/// The same frame: they are not to be copied but in tests.
+fn copy(frame: &WorkerFrame) -> WorkerFrame {
+    let mut bytes = Vec::new();
+    codec::encode(frame, &mut bytes);
+    codec::decode_message(&bytes, 1 << 20).unwrap()
+}
+
+#[test]
+fn job_ends_the_same_and_no_task_runs_twice_whichever_line_a_master_is_killed_at() {
+    let (undisturbed, begun, lines) = Stage::new(None).run();
+    assert_eq!(begun.len() as u32, MAPS + REDUCES);
+    assert!(begun.values().all(|times| *times == 1), "{begun:?}");
+    assert!(20 < lines, "{lines} lines");
+    for line in 2..=lines {
+        for spoken in [false, true] {
+            let kill = Kill { line, spoken };
+            let (told, again, _) = Stage::new(Some(kill)).run();
+            assert_eq!(told, undisturbed, "{kill:?}");
+            assert_eq!(again, begun, "{kill:?}");
+        }
+    }
+}
