@@ -9,6 +9,7 @@ use crate::output_dir::{OutputDirectory, OutputError, refuse_inputs};
 use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
+use gristmill_worker::fault;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::plan::{SplitRules, plan_side, plan_splits};
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
@@ -154,6 +155,7 @@ pub(crate) fn plan(
     plan.validate().map_err(|reason| SubmitError::Settings { reason })?;
     let listing = ClusterListing(cluster);
     let input = |source| SubmitError::Input { source };
+    fault::place("split");
     let splits =
         with_bare_tasks(&plan, plan_splits(plan.inputs(), &listing, rules(options, limits)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;

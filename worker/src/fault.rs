@@ -1,4 +1,4 @@
-//! Places where a test can stop a worker process, to kill it there or to let it go on, and spans that it can shorten.
+//! Places where a test can stop a worker or a submitter, to kill it there or to let it go on, and spans that it can shorten.
 //!
 //! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
 //! after the place, such as `commit.before`. Whoever reaches the place takes the token (so a fault fires exactly as

@@ -6,7 +6,8 @@
 //!   `suspend` which reduces make way, `live_policy` what a policy changes.
 //! - Faults: `crash` kills processes, `restart` masters, `comeback` those whose jobs go on; `cuts` takes ways between hosts
 //!   away, `drain` lets workers leave; `limits` takes means of the operating system away, `disk` fills
-//!   disks, `user_code` misbehaves, `words` looks at what users read then.
+//!   disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
+//!   faults and the phases at which they strike, each judged by the same ten invariants.
 //! - The command line: `cli`, `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
@@ -28,6 +29,7 @@ mod crash;
 mod cuts;
 mod disk;
 mod drain;
+mod faults;
 mod floods;
 mod formats;
 mod input;

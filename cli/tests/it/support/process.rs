@@ -44,6 +44,17 @@ pub fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
 }
 
+/// Whether a process is there and not a zombie, as far as others can see.
+pub fn is_alive(pid: u32) -> bool {
+    !environment(pid).is_empty()
+}
+
+/// Whether a process was stopped and stands.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+}
+
 /// Sends a signal; a process that is gone is no error, since tests race with the end of what they kill.
 pub fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
@@ -79,6 +90,17 @@ pub fn listening(pid: u32) -> Vec<SocketAddr> {
 /// How many TCP connections a process has open.
 pub fn connections(pid: u32) -> usize {
     tcp(pid).into_iter().filter(|(_, listens)| !listens).count()
+}
+
+/// Whether a process has a TCP socket with this address of its own: who is at the other end of a connection.
+pub fn has_port(pid: u32, own: SocketAddr) -> bool {
+    tcp(pid).contains(&(own, false))
+}
+
+/// The processes that a process has started and that still run.
+pub fn children(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
 /// The TCP sockets of a process: where, and whether it listens there.

@@ -117,6 +117,13 @@ impl Sandbox {
         }
     }
 
+    /// The program with these arguments after a shell script has run, whose mounts nobody else sees.
+    pub fn prepared(&self, script: &str, arguments: &[&str]) -> Invocation {
+        let script = format!("set -e\n{script}\nexec \"$@\"");
+        let shell = ["-m", "sh", "-c", &script, "sh", PROGRAM];
+        self.program(Path::new("unshare"), shell.iter().chain(arguments))
+    }
+
     /// Runs the program to its end; at that moment nothing of it may be left.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Finished {
         let finished = self.gristmill(arguments).finish();
@@ -160,7 +167,15 @@ impl Sandbox {
         }
     }
 
-    fn leftovers(&self) -> Vec<String> {
+    /// Kills what runs and removes temporary files: for a test that has noted them as wrong.
+    pub fn clear(&self) {
+        self.processes().iter().for_each(|found| process::kill(found.pid));
+        fs::remove_dir_all(self.path("tmp")).unwrap();
+        fs::create_dir(self.path("tmp")).unwrap();
+    }
+
+    /// The processes that run and the temporary files that are there.
+    pub fn leftovers(&self) -> Vec<String> {
         let mut left: Vec<String> = self
             .processes()
             .iter()
@@ -230,6 +245,12 @@ impl Running {
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         process::signal(self.pid(), signal);
+    }
+
+    /// Whether it has ended; nobody has been told how yet.
+    pub fn has_ended(&self) -> bool {
+        // A process that nobody has waited for is a zombie, whose memory and so its environment are gone.
+        !process::is_alive(self.pid())
     }
 
     /// What it has written to stdout so far.

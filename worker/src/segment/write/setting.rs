@@ -1,6 +1,7 @@
 //! Where segments are written, and why they could not be.
 
 use crate::budget::Reservation;
+use crate::fault;
 use crate::segment::{SegmentHeader, SegmentId, SegmentOrder, SpillCompression, SpillDirs, SpillWriter};
 use gristmill_scheduler::ids::JobId;
 use std::io;
@@ -70,6 +71,7 @@ impl AsRef<[u8]> for KeptBytes {
 }
 
 pub(super) fn create(setting: &WriteSetting) -> Result<SpillWriter, WriteError> {
+    fault::place("spill");
     let name = format!("{}-task-{}.{}", setting.job, setting.map, setting.epoch);
     let path = || setting.spill.first().to_owned();
     setting.spill.create(&name).map_err(|source| WriteError::Spill { path: path(), source })

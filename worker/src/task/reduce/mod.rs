@@ -11,6 +11,7 @@ use super::map::write_setting;
 use crate::api::{Counters, ErasedReduce, KeyOrder, MapReducePlan, Reducer, TaskContext};
 use crate::attempt::{AttemptContext, ReadMeter, ReduceEnd, TaskFailure};
 use crate::collect::{Combining, SortMemory, TableMemory, pair_bytes_max};
+use crate::fault;
 use crate::key::Key;
 use crate::merge::{FanIn, LoserTree, MergeError, limit_fan_in};
 use crate::segment::{
@@ -58,6 +59,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
         None => {
             // A merge needs none of it; together they would be too much.
             drop(context.settings.recycler.take::<SortMemory>());
+            fault::place("merge");
             groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(context.settings.fan_in()));
             let segments = limit_fan_in(segments, fan_in(&context), partition, &setting, context.progress)?;
             groups.progress.holds(buffer_bytes(&segments));

@@ -1,0 +1,268 @@
+//! A master and workers with a [`Link`] between each worker and the master, and one between each worker and all others.
+//!
+//! A worker joins by a line that names its own link to the master. It advertises a loopback address of its own, and the
+//! link before its shuffle server listens there, on the server's port; when its supervisor has started another process
+//! in its place, there is a new link before that one.
+
+use super::proxy::{Link, Rule, Strike};
+use crate::support::sandbox::Running;
+use crate::support::standing::Standing;
+use crate::support::{Sandbox, process, until};
+use rustix::process::Signal;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Pause between two looks for a worker process that has no link yet.
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Last byte of the first worker's address, 127.0.0.N.
+const FIRST_ADDRESS: u8 = 11;
+
+/// What a worker is started with beside its place in the network.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerSpec {
+    /// More flags.
+    pub flags: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+    /// A shell script that runs first, such as one that mounts over a folder; nobody else sees its mounts.
+    pub prepare: Option<String>,
+}
+
+/// A cluster on loopback whose every link can be broken.
+pub struct Cluster<'a> {
+    /// The sandbox in which all run.
+    pub sandbox: &'a Sandbox,
+    /// The processes.
+    pub standing: Standing<'a>,
+    to_master: Vec<Link>,
+    doors: Vec<Door>,
+    specs: Vec<WorkerSpec>,
+    /// Workers that were switched off.
+    lost: RefCell<BTreeSet<usize>>,
+}
+
+impl<'a> Cluster<'a> {
+    /// A master with these flags, and these workers, each of one process with one slot.
+    pub fn start(sandbox: &'a Sandbox, master: &[&str], workers: &[WorkerSpec]) -> Self {
+        let flags = [&["--insecure-plaintext", "--allow-host", "127.0.0.1"], master].concat();
+        let standing = Standing::start_with(sandbox, 0, &flags);
+        let mut cluster = Self {
+            sandbox,
+            standing,
+            to_master: Vec::new(),
+            doors: Vec::new(),
+            specs: Vec::new(),
+            lost: RefCell::default(),
+        };
+        for spec in workers {
+            cluster.add_worker(spec);
+        }
+        cluster
+    }
+
+    /// Starts a worker and waits until it has joined.
+    pub fn add_worker(&mut self, spec: &WorkerSpec) {
+        let index = self.doors.len();
+        let link = Link::start(any_port(Ipv4Addr::LOCALHOST), self.standing.join.address).unwrap();
+        self.to_master.push(link);
+        self.specs.push(spec.clone());
+        let worker = self.start_worker(index);
+        self.doors.push(Door::keep(own_address(index), worker.pid()));
+        self.standing.workers.push(worker);
+        let joined = self.standing.workers.len();
+        self.standing.await_workers(joined);
+        until("a link before the worker", || self.doors[index].pid());
+    }
+
+    fn start_worker(&self, index: usize) -> Running {
+        let (spec, line) = (&self.specs[index], &self.standing.join);
+        let through = self.to_master[index].address().to_string();
+        let line = line.text.replace(&line.address.to_string(), &through);
+        let line = self.sandbox.write_private(&format!("links/join-{index}"), line);
+        let host = own_address(index).to_string();
+        let fixed = ["worker", "--workers", "1", "--slots", "1", "--insecure-plaintext"];
+        let mut arguments = [&fixed[..], &["--join", &line, "--advertise", &host]].concat();
+        arguments.extend(spec.flags.iter().map(String::as_str));
+        let mut worker = match &spec.prepare {
+            None => self.sandbox.gristmill(arguments),
+            Some(script) => self.sandbox.prepared(script, &arguments),
+        };
+        for (name, value) in &spec.environment {
+            worker = worker.env(name, value);
+        }
+        worker.start()
+    }
+
+    /// Kills a worker and whoever would replace it at once.
+    pub fn switch_off(&self, index: usize) {
+        let pid = self.pid(index);
+        // The supervisor first, so that it cannot say how its child has ended.
+        process::kill(self.standing.workers[index].pid());
+        process::kill(pid);
+        self.lost.borrow_mut().insert(index);
+    }
+
+    /// Starts another worker on the machine of one that was switched off.
+    fn switch_on(&mut self, index: usize) {
+        let worker = self.start_worker(index);
+        self.doors[index] = Door::keep(own_address(index), worker.pid());
+        let old = std::mem::replace(&mut self.standing.workers[index], worker).finish();
+        assert_eq!(old.status.code(), None, "a worker that was switched off ended in order");
+        self.lost.borrow_mut().remove(&index);
+    }
+
+    /// Heals all links and switches on again what was switched off; back when all workers have joined.
+    pub fn restore(&mut self) {
+        self.heal();
+        let lost: Vec<usize> = self.lost.borrow().iter().copied().collect();
+        lost.into_iter().for_each(|index| self.switch_on(index));
+        self.standing.await_workers(self.len());
+    }
+
+    /// How many workers were started.
+    pub fn len(&self) -> usize {
+        self.doors.len()
+    }
+
+    /// The link from a worker to the master.
+    pub fn to_master(&self, worker: usize) -> &Link {
+        &self.to_master[worker]
+    }
+
+    /// The process of a worker that is running now.
+    pub fn pid(&self, worker: usize) -> u32 {
+        until("the process of a worker", || self.doors[worker].pid())
+    }
+
+    /// Which worker a process is of.
+    pub fn index_of(&self, pid: u32) -> usize {
+        let found = (0..self.len()).find(|worker| self.doors[*worker].pid() == Some(pid));
+        found.unwrap_or_else(|| panic!("process {pid} is of no worker"))
+    }
+
+    /// Puts rules on the link before a worker's shuffle server, in the place of all others there.
+    pub fn set_rules(&self, worker: usize, rules: impl IntoIterator<Item = Rule>) {
+        self.doors[worker].with(|link| link.set(rules));
+    }
+
+    /// Adds damage to the link before a worker's shuffle server.
+    pub fn strike(&self, worker: usize, strike: Strike) {
+        self.doors[worker].with(|link| link.strike(strike));
+    }
+
+    /// How often the links before the workers' shuffle servers did damage, and how often their rules applied.
+    pub fn fired(&self) -> (u64, u64) {
+        let counts = self.doors.iter().map(Door::fired);
+        let masters = self.to_master.iter().map(|link| (link.struck(), link.treated()));
+        counts.chain(masters).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    /// Heals all links.
+    pub fn heal(&self) {
+        self.to_master.iter().for_each(Link::heal);
+        self.doors.iter().for_each(|door| door.with(Link::heal));
+    }
+
+    /// Ends all of it as a person would, and answers what did not end in order.
+    pub fn end(self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        self.standing.master.signal(Signal::TERM);
+        let code = self.standing.master.finish().status.code();
+        if code != Some(0) {
+            wrong.push(format!("the master ended with {code:?}"));
+        }
+        for (index, worker) in self.standing.workers.into_iter().enumerate() {
+            let code = worker.finish().status.code();
+            if !matches!(code, Some(0 | 5)) {
+                wrong.push(format!("worker {index} ended with {code:?}"));
+            }
+        }
+        wrong
+    }
+}
+
+fn own_address(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 0, FIRST_ADDRESS + u8::try_from(index).unwrap())
+}
+
+fn any_port(address: Ipv4Addr) -> SocketAddr {
+    SocketAddr::new(address.into(), 0)
+}
+
+/// The link before whichever process is the worker now.
+struct Door {
+    state: Arc<Mutex<Doorway>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Doorway {
+    current: Option<(u32, Link)>,
+    /// What the links of earlier processes did.
+    before: (u64, u64),
+}
+
+impl Door {
+    /// Keeps a link before the child of this supervisor.
+    fn keep(own: Ipv4Addr, supervisor: u32) -> Self {
+        let (state, stop) = (Arc::new(Mutex::<Doorway>::default()), Arc::new(AtomicBool::new(false)));
+        let (seen, ended) = (state.clone(), stop.clone());
+        let thread = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                look(own, supervisor, &seen);
+                std::thread::sleep(LOOK_PAUSE);
+            }
+        });
+        Self { state, stop, thread: Some(thread) }
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.state.lock().unwrap().current.as_ref().map(|(pid, _)| *pid)
+    }
+
+    fn with(&self, change: impl FnOnce(&Link)) {
+        if let Some((_, link)) = &self.state.lock().unwrap().current {
+            change(link);
+        }
+    }
+
+    fn fired(&self) -> (u64, u64) {
+        let state = self.state.lock().unwrap();
+        let now = state.current.as_ref().map_or((0, 0), |(_, link)| (link.struck(), link.treated()));
+        (state.before.0 + now.0, state.before.1 + now.1)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Puts a link before the worker process if it is a new one that listens.
+fn look(own: Ipv4Addr, supervisor: u32, state: &Mutex<Doorway>) {
+    // The supervisor itself, if a script became it, or what it has started.
+    let Some(child) = process::children(supervisor).last().copied() else { return };
+    let known = |state: &Doorway| state.current.as_ref().is_some_and(|(pid, _)| *pid == child);
+    if known(&state.lock().unwrap()) {
+        return;
+    }
+    let [address] = process::listening(child)[..] else { return };
+    // Another test may have this very port of this address; the next look may find it free.
+    let Ok(link) = Link::start(SocketAddr::new(own.into(), address.port()), address) else { return };
+    let mut state = state.lock().unwrap();
+    if let Some((_, old)) = state.current.replace((child, link)) {
+        state.before.0 += old.struck();
+        state.before.1 += old.treated();
+    }
+}

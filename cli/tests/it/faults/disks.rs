@@ -1,0 +1,165 @@
+//! Disks that fill up, fail, are slow or change what they keep, and clocks that jump.
+
+use super::cluster::WorkerSpec;
+use super::row::{Effect, Scene, rows, three};
+use super::shim;
+use crate::support::data::tool;
+use crate::support::{Sandbox, is_root, oracle};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+rows! {
+    /// The spill disk of one worker is full: others do its work.
+    Disk full_spill_disk_of_one_worker_changes_nothing: ["D01", "D03"]
+        at [Spill, ShuffleFromDisk]
+        else "nothing is written to a spill disk"
+        within 30 s on with_small_disks => fill_disk;
+    /// The spill disk of one worker has no inodes left.
+    Disk spill_disk_without_inodes_changes_nothing: ["D11"]
+        at [Spill, ShuffleFromDisk]
+        else "nothing is written to a spill disk"
+        within 30 s on with_small_disks => fill_inodes;
+    /// One write to a spill file fails.
+    Disk write_that_fails_changes_nothing: ["D07"]
+        at [Spill]
+        else "nothing is written to a spill disk"
+        within 30 s on with_shim => fail_write;
+    /// Each write to a spill file takes half a second.
+    Disk slow_disk_changes_nothing: ["D09"]
+        at [Spill]
+        else "nothing is written to a spill disk"
+        within 60 s on with_shim => slow_writes;
+    /// Bits of all map outputs on the disks of all workers change.
+    Disk map_outputs_that_change_on_disk_change_nothing: ["D08"]
+        at [ShuffleFromDisk]
+        else "no map output lies on a disk"
+        within 30 s on three => flip_bits_on_disk;
+    /// The wall clock of all workers jumps by ten years.
+    Clock clock_that_jumps_changes_nothing: ["T01", "T02"]
+        at [Map, Idle, Spill, Shuffle]
+        else "no worker reads its wall clock any more"
+        within 20 s on with_shim => jump;
+}
+
+/// Errno for an error of the device.
+const EIO: u32 = 5;
+
+fn small_disk(sandbox: &Sandbox, worker: usize) -> String {
+    sandbox.text(&format!("disk-{worker}"))
+}
+
+/// Workers whose spill folders are small file systems of their own.
+fn with_small_disks(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
+    if !is_root("small disks") || !tool("unshare", "small disks") {
+        return Err("needs root and `unshare`");
+    }
+    let spec = |worker| {
+        let disk = small_disk(sandbox, worker);
+        fs::create_dir(&disk).unwrap();
+        WorkerSpec {
+            prepare: Some(format!("mount -t tmpfs -o size=64m,nr_inodes=200 none '{disk}'")),
+            flags: ["--spill-dir", &disk, "--disk-reserve", "0"].map(str::to_owned).to_vec(),
+            ..WorkerSpec::default()
+        }
+    };
+    Ok((0..3).map(spec).collect())
+}
+
+/// Workers with the shim before their C library.
+fn with_shim(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
+    let library = shim::library(sandbox).ok_or("needs a C compiler")?;
+    let spec = WorkerSpec {
+        // Every line of a log has a time of the wall clock in it.
+        environment: vec![
+            ("LD_PRELOAD".to_owned(), library),
+            ("GRISTMILL_LOG".to_owned(), "debug".to_owned()),
+        ],
+        ..WorkerSpec::default()
+    };
+    Ok(vec![spec; 3])
+}
+
+/// How often attempts of the disturbed job ended with these words.
+fn incidents(scene: &Scene<'_>, words: &str) -> u64 {
+    let status = scene.cluster.standing.job("job-2");
+    let incidents = status["incidents"].as_array().unwrap();
+    incidents.iter().filter(|incident| incident.as_str().unwrap().contains(words)).count() as u64
+}
+
+/// The small disk of the victim as its process sees it.
+fn disk_of_victim(scene: &Scene<'_>) -> PathBuf {
+    let victim = scene.victim();
+    let seen = small_disk(scene.cluster.sandbox, victim);
+    PathBuf::from(format!("/proc/{}/root{seen}", scene.cluster.pid(victim)))
+}
+
+fn fill_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let path = disk_of_victim(scene).join("filler");
+    let mut file = File::create(path).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    Effect::at_least_once(|| incidents(scene, "No space left on device"))
+}
+
+fn fill_inodes<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let disk = disk_of_victim(scene);
+    let full = (0..1000).position(|number| File::create(disk.join(format!("filler-{number}"))).is_err());
+    assert!(full.is_some(), "a small disk has room for 1000 files");
+    Effect::at_least_once(|| incidents(scene, "No space left on device"))
+}
+
+fn token(scene: &Scene<'_>, name: &str) -> PathBuf {
+    scene.cluster.sandbox.path("faults").join(name)
+}
+
+fn fail_write<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let path = token(scene, "shim.write.1");
+    fs::write(&path, format!("{EIO} .spill")).unwrap();
+    Effect::once_if(move || !path.exists())
+}
+
+/// Whether a token that lies there for as long as it is needed was met; removes both.
+fn was_met(token: &Path) -> bool {
+    fs::remove_file(token).unwrap();
+    fs::remove_file(token.with_added_extension("hit")).is_ok()
+}
+
+fn slow_writes<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let path = token(scene, "shim.slow");
+    fs::write(&path, "500 .spill").unwrap();
+    Effect::once_if(move || was_met(&path))
+}
+
+fn jump<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let path = token(scene, "shim.clock");
+    fs::write(&path, "315360000").unwrap();
+    Effect::once_if(move || was_met(&path))
+}
+
+/// All spill files below a folder.
+fn spill_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for name in oracle::names(folder) {
+        let path = folder.join(name);
+        if path.is_dir() {
+            found.extend(spill_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "spill") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn flip_bits_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let files = spill_files(&scene.cluster.sandbox.path("tmp"));
+    for path in &files {
+        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        let (middle, mut byte) = (file.metadata().unwrap().len() / 2, [0]);
+        if file.read_at(&mut byte, middle).unwrap() == 1 {
+            file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
+        }
+    }
+    // Proven by what is made again.
+    Effect::at_least_once(|| scene.cluster.standing.job("job-2")["attempts"]["maps_rerun"].as_u64().unwrap())
+}

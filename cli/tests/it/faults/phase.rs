@@ -1,0 +1,124 @@
+//! Phases of a job at which a fault can strike, and the job that passes through each.
+
+use crate::support::Sandbox;
+use crate::support::data::Random;
+
+/// Where a job stands when the fault strikes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Before it is submitted.
+    Idle,
+    /// Its submitter cuts the input into splits.
+    Split,
+    /// A map is about to begin.
+    Map,
+    /// A map is about to write a run to disk.
+    Spill,
+    /// A worker is about to fetch segments.
+    Shuffle,
+    /// The same, of a job whose map outputs lie on disk.
+    ShuffleFromDisk,
+    /// A reduce is about to merge its segments.
+    Merge,
+    /// A reduce is about to begin.
+    Reduce,
+    /// An attempt has built its part and has its commit permit.
+    BeforeCommit,
+    /// An attempt has handed in its part and has not said so yet.
+    AfterCommit,
+    /// The submitter has published one of the parts.
+    Publish,
+    /// The output is complete, and what is left over is about to be removed.
+    Cleanup,
+}
+
+/// All of them, in the order in which a job comes by.
+pub const PHASES: [Phase; 12] = [
+    Phase::Idle,
+    Phase::Split,
+    Phase::Map,
+    Phase::Spill,
+    Phase::Shuffle,
+    Phase::ShuffleFromDisk,
+    Phase::Merge,
+    Phase::Reduce,
+    Phase::BeforeCommit,
+    Phase::AfterCommit,
+    Phase::Publish,
+    Phase::Cleanup,
+];
+
+impl Phase {
+    /// As pages and environment variables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Split => "split",
+            Phase::Map => "map",
+            Phase::Spill => "spill",
+            Phase::Shuffle => "shuffle",
+            Phase::ShuffleFromDisk => "shuffle-from-disk",
+            Phase::Merge => "merge",
+            Phase::Reduce => "reduce",
+            Phase::BeforeCommit => "before-commit",
+            Phase::AfterCommit => "after-commit",
+            Phase::Publish => "publish",
+            Phase::Cleanup => "cleanup",
+        }
+    }
+
+    /// The place in the program at which a process stops to be struck.
+    pub fn place(self) -> Option<&'static str> {
+        match self {
+            Phase::Idle => None,
+            Phase::Split => Some("split"),
+            Phase::Map => Some("map"),
+            Phase::Spill => Some("spill"),
+            Phase::Shuffle | Phase::ShuffleFromDisk => Some("fetch"),
+            Phase::Merge => Some("merge"),
+            Phase::Reduce => Some("reduce"),
+            Phase::BeforeCommit => Some("commit.before"),
+            Phase::AfterCommit => Some("commit.after"),
+            Phase::Publish => Some("output.renamed"),
+            Phase::Cleanup => Some("output.complete"),
+        }
+    }
+
+    /// Whether it is the submitter that stops there.
+    pub fn is_of_submitter(self) -> bool {
+        matches!(self, Phase::Split | Phase::Publish | Phase::Cleanup)
+    }
+
+    /// Memory of each worker: what makes the job spill if it is to.
+    pub fn memory(self) -> &'static str {
+        if self.spills() { "16MiB" } else { "64MiB" }
+    }
+
+    fn spills(self) -> bool {
+        matches!(self, Phase::Spill | Phase::ShuffleFromDisk)
+    }
+
+    /// Arguments of `submit` for a job that comes by this phase, without its output.
+    pub fn job(self, sandbox: &Sandbox) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        if self.spills() {
+            // The reverse order is made of copies, which do not stay in the input.
+            let input = sandbox.text("records");
+            sandbox.gristmill(["gen", "records", &input, "--size", "12MiB"]).finish().expect_code(0);
+            return words(&[
+                "submit",
+                "sort",
+                "-r",
+                &input,
+                "--reduces",
+                "2",
+                "--split-size",
+                "4MiB",
+                "--json",
+            ]);
+        }
+        let input = sandbox.write("text", Random::seeded(1616).text(200_000, &[" ", "\n"]));
+        let job = if self == Phase::Merge { "sort" } else { "wordcount" };
+        words(&["submit", job, &input, "--reduces", "3", "--split-size", "16KiB", "--json"])
+    }
+}

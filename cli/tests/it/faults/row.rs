@@ -1,0 +1,155 @@
+//! A row of the matrix: one fault, the phases at which it makes sense, and how to cause it.
+
+use super::cluster::{Cluster, WorkerSpec};
+use super::phase::Phase;
+use super::run::Ending;
+use crate::support::Sandbox;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Whom a fault befalls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    Worker,
+    Submitter,
+    Link,
+    Disk,
+    Clock,
+}
+
+/// One fault.
+pub struct Row {
+    /// Whom it befalls.
+    pub subject: Subject,
+    /// The name of its test.
+    pub test: &'static str,
+    /// Rows of the menu that it covers.
+    pub menu: &'static [&'static str],
+    /// When it strikes; the default suite takes the first.
+    pub phases: &'static [Phase],
+    /// Why it does not strike at all others.
+    pub otherwise: &'static str,
+    /// From the fault to the end of the job.
+    pub bound: Duration,
+    /// The workers, or why this machine cannot have them.
+    pub workers: fn(&Sandbox) -> Result<Vec<WorkerSpec>, &'static str>,
+    /// Causes it.
+    pub inject: for<'s> fn(&'s Scene<'s>) -> Effect<'s>,
+}
+
+/// The moment at which a fault strikes.
+pub struct Scene<'s> {
+    /// The cluster.
+    pub cluster: &'s Cluster<'s>,
+    /// The phase of the job.
+    pub phase: Phase,
+    /// The process that stands at the place of the phase.
+    pub held: Option<u32>,
+    /// The process of the submitter, once there is one.
+    pub client: Option<u32>,
+}
+
+impl Scene<'_> {
+    /// The worker that stands at the place of the phase, else the first.
+    pub fn victim(&self) -> usize {
+        match self.held {
+            Some(pid) if !self.phase.is_of_submitter() => self.cluster.index_of(pid),
+            _ => 0,
+        }
+    }
+
+    /// The workers beside the victim.
+    pub fn others(&self) -> impl Iterator<Item = usize> {
+        let victim = self.victim();
+        (0..self.cluster.len()).filter(move |worker| *worker != victim)
+    }
+
+    /// Another worker than the victim.
+    pub fn other(&self) -> usize {
+        (self.victim() + 1) % self.cluster.len()
+    }
+}
+
+/// What a fault that was caused costs, and what there is to prove it.
+pub struct Effect<'s> {
+    /// How the job must end.
+    pub ending: Ending,
+    /// Whether the job comes as far as the master.
+    pub submitted: bool,
+    /// How often it has fired; asked when the job has ended.
+    pub fired: Box<dyn FnOnce() -> u64 + 's>,
+    /// How often it must have.
+    pub wanted: RangeInclusive<u64>,
+    /// What ends it, once the process at the place goes on.
+    pub heal: Option<Heal<'s>>,
+}
+
+/// What ends a fault: it waits for its moment itself.
+pub type Heal<'s> = Box<dyn FnOnce() + 's>;
+
+impl<'s> Effect<'s> {
+    /// The job ends as if nothing had been; the fault is proven to have fired this often.
+    pub fn proven(fired: impl FnOnce() -> u64 + 's, wanted: RangeInclusive<u64>) -> Self {
+        let (ending, fired) = (Ending::SAME_OUTPUT, Box::new(fired));
+        Self { ending, submitted: true, fired, wanted, heal: None }
+    }
+
+    /// The job ends as if nothing had been; the fault has fired once if this is so.
+    pub fn once_if(fired: impl FnOnce() -> bool + 's) -> Self {
+        Self::proven(|| u64::from(fired()), 1..=1)
+    }
+
+    /// The job ends as if nothing had been; the fault has fired if this is not 0.
+    pub fn at_least_once(fired: impl FnOnce() -> u64 + 's) -> Self {
+        Self::proven(fired, 1..=u64::MAX)
+    }
+
+    /// The job ends otherwise.
+    pub fn ends(mut self, ending: Ending) -> Self {
+        self.ending = ending;
+        self
+    }
+
+    /// No attempt is lost, since nobody has to notice.
+    pub fn unnoticed(mut self) -> Self {
+        self.ending.untouched = true;
+        self
+    }
+
+    /// The job never comes as far as the master.
+    pub fn before_submission(mut self) -> Self {
+        self.submitted = false;
+        self
+    }
+
+    /// The fault ends by itself.
+    pub fn heals(mut self, heal: impl FnOnce() + 's) -> Self {
+        self.heal = Some(Box::new(heal));
+        self
+    }
+}
+
+/// Three workers, as they are.
+pub fn three(_: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
+    Ok(vec![WorkerSpec::default(); 3])
+}
+
+/// Declares the rows of one kind of fault, with a test for each.
+macro_rules! rows {
+    ($($(#[doc = $doc:literal])+ $subject:ident $test:ident: $menu:tt at [$($phase:ident),+] else $otherwise:literal
+        within $bound:literal s on $workers:path => $inject:path;)+) => {
+        /// The rows of this file.
+        pub const ROWS: &[$crate::faults::row::Row] = &[$($crate::faults::row::Row {
+            subject: $crate::faults::row::Subject::$subject,
+            test: stringify!($test),
+            menu: &$menu,
+            phases: &[$($crate::faults::phase::Phase::$phase),+],
+            otherwise: $otherwise,
+            bound: std::time::Duration::from_secs($bound),
+            workers: $workers,
+            inject: $inject,
+        }),+];
+        $($(#[doc = $doc])+ #[test] fn $test() { $crate::faults::cell::run(ROWS, stringify!($test)); })+
+    };
+}
+pub(super) use rows;

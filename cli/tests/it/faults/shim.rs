@@ -1,0 +1,19 @@
+//! The shim before the C library (`shim.c`), built with the system's compiler if there is one.
+
+use crate::support::Sandbox;
+use crate::support::data::tool;
+use std::path::Path;
+use std::process::Command;
+
+/// Builds it; `None` without a compiler, which is said.
+pub fn library(sandbox: &Sandbox) -> Option<String> {
+    if !tool("cc", "faults of the C library") {
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/shim.c");
+    let library = sandbox.text("shim.so");
+    let flags = ["-shared", "-fPIC", "-O1", "-o", &library];
+    let status = Command::new("cc").args(flags).arg(source).arg("-ldl").status().unwrap();
+    assert!(status.success(), "cc ended with {status}");
+    Some(library)
+}
