@@ -62,13 +62,15 @@ def draw_general(draw, case: Case) -> None:
         ("--no-sync", 0.95, [ON]), ("--weight", 0.05, ["0.5", "3"]), ("--label", 0.05, ["alike"]), ("--priority", 0.05, ["-3", "9"]),
         ("--deadline", 0.05, ["1ms", "5min"]), ("--attempts", 0.05, ["1", "9"]), ("--max-record", 0.05, ["9", "30", "100000"]),
         ("--max-expansion", 0.05, ["1", "500"]), ("--hang-after", 0.05, ["20", "1000"]), ("--trace", 0.03, ["trace.json"]),
-        ("--pool", 0.05, ["a", "b"]), ("--serve", 0.03, ["127.0.0.1"]),
+        ("--pool", 0.05, ["a", "b"]), ("--serve", 0.03, ["127.0.0.1"]), ("--skip-bad-records", 0.1, ["0", "7", "10000"]),
         ("--settings", 0.03, ["settings.toml"]), ("--quiet", 0.9, [ON]),
     ):
         if chance() < share:
             general[flag] = draw.choice(values)
     if "--max-record" in general and ("--record-length" in case.options or case.job == "join"):
         general["--max-record"] = "100000"  # small ones the oracles know for lines alone
+    if "--skip-bad-records" in general and ("--max-record" in general or "--record-length" in case.options or case.job == "join"):
+        general["--skip-bad-records"] = "0"  # the oracles refuse bad records, and leave none out
     case.output = draw.choice(["print", "parts", "parts"])
     if case.output == "parts":
         for flag in ("--overwrite", "--json"):
@@ -519,7 +521,7 @@ GENERAL_FLAGS = {
     "--shuffle", "--policy", "--placement", "--estimator", "--journal", "--output", "--overwrite", "--reduces", "--split-size",
     "--weight", "--pool", "--label", "--priority", "--deadline", "--exact", "--attempts", "--no-sync", "--max-record",
     "--max-expansion", "--hang-after", "--json", "--trace", "--quiet", "--serve", "--settings", "--master", "--join", "--state",
-    "--detach",
+    "--detach", "--skip-bad-records",
 }
 
 
