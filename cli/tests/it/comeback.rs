@@ -3,6 +3,7 @@
 
 use crate::support::data::Random;
 use crate::support::oracle::{self, counts_of_parts, parts, word_counts};
+use crate::support::sandbox::Running;
 use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Sandbox, process, until};
 use rustix::process::Signal;
@@ -33,6 +34,16 @@ impl<'a> Counting<'a> {
         Self { sandbox, text, job }
     }
 
+    /// On a cluster of two workers, one of which stands in a map while the other one does the rest.
+    fn held_in_its_last_map(sandbox: &'a Sandbox) -> (Standing<'a>, Self) {
+        let standing = Standing::start(sandbox, 2);
+        sandbox.arm("map");
+        let counting = Self::submit(sandbox);
+        sandbox.stopped_at("map");
+        counting.await_maps(&standing, Self::MAPS - 1);
+        (standing, counting)
+    }
+
     /// Waits for its end, which must be a good one with exactly the right output; gives what is said of it then.
     fn ends_well(&self) -> Value {
         self.sandbox.gristmill(["wait", &self.job, "--quiet"]).finish().expect_code(0);
@@ -50,11 +61,17 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// Kills the master and starts another in its place, while its workers live on.
-fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>) -> Standing<'a> {
+/// Kills the master; its workers live on.
+fn kill_master(standing: Standing<'_>) -> Vec<Running> {
     let Standing { master, workers, .. } = standing;
     master.signal(Signal::KILL);
     master.finish();
+    workers
+}
+
+/// Kills the master and starts another in its place, while its workers live on.
+fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>) -> Standing<'a> {
+    let workers = kill_master(standing);
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     let standing = Standing::of(sandbox, master, workers, join);
@@ -72,12 +89,7 @@ fn assert_nothing_twice(status: &Value) {
 #[test]
 fn job_goes_on_and_nothing_is_done_twice_when_its_master_is_killed_between_maps() {
     let sandbox = Sandbox::new();
-    let standing = Standing::start(&sandbox, 2);
-    sandbox.arm("map");
-    let counting = Counting::submit(&sandbox);
-    // One worker stands in a map; the other one does the rest.
-    sandbox.stopped_at("map");
-    counting.await_maps(&standing, Counting::MAPS - 1);
+    let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
     let standing = replace_master(&sandbox, standing);
     assert_eq!(standing.job(&counting.job)["maps"]["done"], Counting::MAPS - 1, "known to the next master");
     sandbox.go_on("map");
@@ -88,14 +100,8 @@ fn job_goes_on_and_nothing_is_done_twice_when_its_master_is_killed_between_maps(
 #[test]
 fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
     let sandbox = Sandbox::new();
-    let standing = Standing::start(&sandbox, 2);
-    sandbox.arm("map");
-    let counting = Counting::submit(&sandbox);
-    sandbox.stopped_at("map");
-    counting.await_maps(&standing, Counting::MAPS - 1);
-    let Standing { master, workers, .. } = standing;
-    master.signal(Signal::KILL);
-    master.finish();
+    let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
+    let workers = kill_master(standing);
     // It ends now, and its worker has nobody to tell.
     sandbox.go_on("map");
     let master = sandbox.gristmill(["master"]).start();
@@ -244,14 +250,8 @@ fn worker_whose_master_does_not_come_back_gives_up_in_the_end() {
 #[test]
 fn last_line_that_was_not_written_to_its_end_is_cut_off_and_the_job_goes_on() {
     let sandbox = Sandbox::new();
-    let standing = Standing::start(&sandbox, 2);
-    sandbox.arm("map");
-    let counting = Counting::submit(&sandbox);
-    sandbox.stopped_at("map");
-    counting.await_maps(&standing, Counting::MAPS - 1);
-    let Standing { master, workers, .. } = standing;
-    master.signal(Signal::KILL);
-    master.finish();
+    let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
+    let workers = kill_master(standing);
     let journal = sandbox.path("state/recovery");
     let mut written = std::fs::read(&journal).unwrap();
     written.extend_from_slice(b"01234567 j {\"instant\":");

@@ -27,11 +27,8 @@ struct FailedFetch {
 }
 
 impl MasterState {
-    /// A frame from a worker.
-    pub(crate) fn frame(&mut self, now: Time, from: WorkerId, mut frame: WorkerFrame) {
-        if !holds(Rule::LostWorkersAreFenced) && !self.workers.contains_key(&from) {
-            return self.heed_given_up(now, from, frame);
-        }
+    /// Enters that a worker has said something, and writes down what counts.
+    fn hear(&mut self, now: Time, from: WorkerId, frame: &mut WorkerFrame) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.last_heard = now;
         if std::mem::take(&mut worker.silent) {
@@ -39,9 +36,18 @@ impl MasterState {
         }
         if frame.is_numbered() {
             worker.heard += 1;
-            shorten(&mut frame);
-            self.journal.keep(|| RecoveryNote::Said { at: now, worker: from, frame: Encoded::of(&frame) });
+            shorten(frame);
+            self.journal.keep(|| RecoveryNote::Said { at: now, worker: from, frame: Encoded::of(frame) });
         }
+    }
+
+    /// A frame from a worker.
+    pub(crate) fn frame(&mut self, now: Time, from: WorkerId, mut frame: WorkerFrame) {
+        if !holds(Rule::LostWorkersAreFenced) && !self.workers.contains_key(&from) {
+            return self.heed_given_up(now, from, frame);
+        }
+        self.hear(now, from, &mut frame);
+        let Some(worker) = self.workers.get_mut(&from) else { return };
         let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
         match frame {
             WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}

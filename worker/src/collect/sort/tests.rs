@@ -5,7 +5,7 @@ use crate::api::Input;
 use crate::attempt::Fault;
 use crate::input::list::LocalListing;
 use crate::input::plan::{SplitRules, plan_splits};
-use crate::input::{Blocks, InputLimits, LocalFiles, open_split};
+use crate::input::{Blocks, InputLimits, LocalFiles, Split, open_split};
 use crate::segment::{SegmentOrder, SegmentReader, SpillCompression, SpillDirs};
 use gristmill_scheduler::ids::JobId;
 use std::path::Path;
@@ -32,15 +32,20 @@ fn setting(folder: &Path) -> WriteSetting {
     }
 }
 
+/// Writes 20,000 lines of nine bytes, and makes one split of them.
+fn split_of_lines(path: &Path) -> Vec<Split> {
+    std::fs::write(path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
+    let input = Input::lines([path.to_str().unwrap()]);
+    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1, ..SplitRules::default() };
+    plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap()
+}
+
 #[test]
 fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_limit() {
     const LIMIT_BYTES: usize = 64 << 10;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lines");
-    std::fs::write(&path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
-    let input = Input::lines([path.to_str().unwrap()]);
-    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1, ..SplitRules::default() };
-    let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
+    let splits = split_of_lines(&path);
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     let block = blocks.next_block().unwrap().unwrap();
     let setting = setting(dir.path());
@@ -75,10 +80,7 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
 fn a_collector_whose_file_is_cut_short_before_it_is_written_fails_for_the_inputs_sake() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lines");
-    std::fs::write(&path, (0..20_000).map(|line| format!("{line:08}\n")).collect::<String>()).unwrap();
-    let input = Input::lines([path.to_str().unwrap()]);
-    let rules = SplitRules { split_bytes: 1 << 20, pieces_max: 1, ..SplitRules::default() };
-    let splits = plan_splits(std::slice::from_ref(&input), &LocalListing, rules).unwrap();
+    let splits = split_of_lines(&path);
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     let block = blocks.next_block().unwrap().unwrap();
     let mut sorting = Sorting::new(1 << 20, SortMemory::default());
