@@ -7,9 +7,13 @@ use gristmill_worker::api::{Input, PlanError, Submitter};
 use gristmill_worker::http::{Endpoint, HttpError, Key, Pool, Secret, full};
 use gristmill_worker::input::list::{ListedFile, Listing, list_local};
 use gristmill_worker::input::plan::{FirstRecord, first_records, input_bytes};
-use gristmill_worker::input::{FilePath, InputError, InputLimits, Place};
+use gristmill_worker::input::{FilePath, InputError, InputLimits, Piece, Place};
 use hyper::{Method, StatusCode};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// What planning needs to know of the cluster.
 pub(crate) struct ClusterView {
@@ -67,27 +71,55 @@ async fn list_on(
     serde_json::from_slice(&body).map_err(|source| failed(Box::new(source)))
 }
 
-/// The first worker that does not see the output directory or the first input file of a submission, and which of
-/// the two; `None` if all see both. A detached job has nobody who would serve them.
-pub(crate) async fn unseen(cluster: &ClusterView, submission: &Submission) -> Option<(WorkerId, FilePath)> {
+/// How long a worker may take to say whether it sees the paths of a detached job.
+const LOOK_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The first worker that says it does not see the output directory or the first input file of a submission, and which of
+/// the two. A detached job has nobody who would serve them. A worker that does not answer, because it is being replaced
+/// or is cut off, says nothing about its paths: the others are asked alone.
+pub(crate) async fn unseen(
+    cluster: Arc<ClusterView>,
+    submission: &Submission,
+) -> Option<(WorkerId, FilePath)> {
     let directory = submission.output.to_path().join(gristmill_worker::commit::TEMPORARY);
     let probe = FilePath::from(directory.join(submission.output_probe.as_str()).as_path());
     let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
     let first = pieces.into_iter().find(|piece| piece.place == Place::Submitter);
-    for worker in &cluster.workers {
-        if list_on(cluster, (worker.worker, &worker.endpoint), &probe, &probe).await.is_err() {
-            return Some((worker.worker, submission.output.clone()));
-        }
-        if let Some(piece) = first {
-            let seen = list_on(cluster, (worker.worker, &worker.endpoint), &piece.path, &piece.name)
-                .await
-                .unwrap_or_default();
-            if !seen.iter().any(|file| file.stamp == piece.stamp) {
-                return Some((worker.worker, piece.name.clone()));
-            }
-        }
+    let wanted = Arc::new(Wanted { output: submission.output.clone(), probe, first: first.cloned() });
+    let mut looks = JoinSet::new();
+    for worker in 0..cluster.workers.len() {
+        let (cluster, wanted) = (cluster.clone(), wanted.clone());
+        looks.spawn(async move {
+            let worker = &cluster.workers[worker];
+            let look = wanted.unseen_by(&cluster, (worker.worker, &worker.endpoint));
+            timeout(LOOK_PATIENCE, look).await.ok().flatten().map(|path| (worker.worker, path))
+        });
     }
-    None
+    looks.join_all().await.into_iter().flatten().min_by_key(|(worker, _)| *worker)
+}
+
+/// What all workers must see of a detached job.
+struct Wanted {
+    output: FilePath,
+    /// A file in the output directory.
+    probe: FilePath,
+    first: Option<Piece>,
+}
+
+impl Wanted {
+    /// What this worker says it does not see.
+    async fn unseen_by(&self, cluster: &ClusterView, worker: (WorkerId, &Endpoint)) -> Option<FilePath> {
+        let says_no = |error: &InputError| !matches!(error, InputError::Remote { .. });
+        if list_on(cluster, worker, &self.probe, &self.probe).await.is_err_and(|error| says_no(&error)) {
+            return Some(self.output.clone());
+        }
+        let piece = self.first.as_ref()?;
+        let sees = match list_on(cluster, worker, &piece.path, &piece.name).await {
+            Ok(files) => files.iter().any(|file| file.stamp == piece.stamp),
+            Err(error) => !says_no(&error),
+        };
+        (!sees).then(|| piece.name.clone())
+    }
 }
 
 /// Longest listing of a worker's files.

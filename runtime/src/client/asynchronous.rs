@@ -331,7 +331,7 @@ impl AsyncClient {
     ) -> Result<Ready, ClientError> {
         let (planned, cluster) = self.plan(job, options, false).await?;
         let (submission, output) = (planned.submission, planned.output);
-        let unseen = if checked { unseen(&cluster, &submission).await } else { None };
+        let unseen = if checked { unseen(Arc::new(cluster), &submission).await } else { None };
         if let Some((worker, path)) = unseen {
             output.abandon();
             return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });

@@ -1,8 +1,9 @@
 //! Links that are slow, silent, one-way or wrong.
 
+use super::cluster::Cluster;
 use super::proxy::{Damage, Rule, Strike, Treatment, Way};
 use super::row::{Effect, Scene, rows, three};
-use crate::support::until;
+use crate::support::{Sandbox, until};
 use std::time::{Duration, Instant};
 
 rows! {
@@ -175,4 +176,18 @@ fn cut_segments<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 
 fn flip_segments<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     damage(scene, Damage::Flip)
+}
+
+#[test]
+fn detached_job_is_accepted_while_its_submitter_cannot_reach_one_of_the_workers() {
+    let sandbox = Sandbox::new();
+    let cluster = Cluster::start(&sandbox, &[], &three(&sandbox).unwrap());
+    cluster.set_rules(0, [Rule::all(Treatment::Refuse)]);
+    let (input, output) = (sandbox.write("text", "b a\na\n"), sandbox.text("out"));
+    let submit = ["submit", "wordcount", &input, "--detach", "--reduces", "1", "--output", &output];
+    let job = sandbox.gristmill(submit).finish().expect_code(0).stdout_text();
+    assert!(0 < cluster.fired().1, "nobody has tried to reach the worker");
+    cluster.heal();
+    sandbox.gristmill(["wait", job.trim(), "--quiet"]).finish().expect_code(0);
+    assert_eq!(cluster.end(), Vec::<String>::new());
 }
