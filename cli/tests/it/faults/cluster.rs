@@ -6,12 +6,13 @@
 
 use super::proxy::{Link, Rule, Strike};
 use crate::support::sandbox::Running;
-use crate::support::standing::Standing;
+use crate::support::standing::{Standing, await_join_line_within};
 use crate::support::{Sandbox, process, until};
 use rustix::process::Signal;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -19,6 +20,9 @@ use std::time::Duration;
 
 /// Pause between two looks for a worker process that has no link yet.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long a master may take to come back: that of a debug build that has run jobs for an hour reads long.
+const RETURN_PATIENCE: Duration = Duration::from_secs(170);
 
 /// Last byte of the first worker's address, 127.0.0.N.
 const FIRST_ADDRESS: u8 = 11;
@@ -40,6 +44,7 @@ pub struct Cluster<'a> {
     pub sandbox: &'a Sandbox,
     /// The processes.
     pub standing: Standing<'a>,
+    master_flags: Vec<String>,
     to_master: Vec<Link>,
     doors: Vec<Door>,
     specs: Vec<WorkerSpec>,
@@ -55,6 +60,7 @@ impl<'a> Cluster<'a> {
         let mut cluster = Self {
             sandbox,
             standing,
+            master_flags: flags.into_iter().map(str::to_owned).collect(),
             to_master: Vec::new(),
             doors: Vec::new(),
             specs: Vec::new(),
@@ -108,20 +114,35 @@ impl<'a> Cluster<'a> {
         self.lost.borrow_mut().insert(index);
     }
 
-    /// Starts another worker on the machine of one that was switched off.
-    fn switch_on(&mut self, index: usize) {
+    /// Starts another worker on the machine of one that was switched off, or has left; answers how that one ended.
+    pub fn switch_on(&mut self, index: usize) -> ExitStatus {
         let worker = self.start_worker(index);
         self.doors[index] = Door::keep(own_address(index), worker.pid());
         let old = std::mem::replace(&mut self.standing.workers[index], worker).finish();
-        assert_eq!(old.status.code(), None, "a worker that was switched off ended in order");
         self.lost.borrow_mut().remove(&index);
+        old.status
+    }
+
+    /// Kills the master; its workers live on.
+    pub fn kill_master(&mut self) {
+        self.standing.master.kill();
+    }
+
+    /// Starts the master anew, with the flags that it had; back when it listens.
+    pub fn start_master(&mut self) {
+        let flags = self.master_flags.iter().map(String::as_str);
+        self.standing.master = self.sandbox.gristmill(std::iter::once("master").chain(flags)).start();
+        self.standing.join = await_join_line_within(&self.standing.master, RETURN_PATIENCE);
     }
 
     /// Heals all links and switches on again what was switched off; back when all workers have joined.
     pub fn restore(&mut self) {
         self.heal();
         let lost: Vec<usize> = self.lost.borrow().iter().copied().collect();
-        lost.into_iter().for_each(|index| self.switch_on(index));
+        for index in lost {
+            let code = self.switch_on(index).code();
+            assert_eq!(code, None, "a worker that was switched off ended in order");
+        }
         self.standing.await_workers(self.len());
     }
 
@@ -140,6 +161,11 @@ impl<'a> Cluster<'a> {
         until("the process of a worker", || self.doors[worker].pid())
     }
 
+    /// The process of a worker, if it is running and has its link.
+    pub fn pid_now(&self, worker: usize) -> Option<u32> {
+        self.doors[worker].pid().filter(|pid| process::is_alive(*pid))
+    }
+
     /// Which worker a process is of.
     pub fn index_of(&self, pid: u32) -> usize {
         let found = (0..self.len()).find(|worker| self.doors[*worker].pid() == Some(pid));
@@ -156,11 +182,22 @@ impl<'a> Cluster<'a> {
         self.doors[worker].with(|link| link.strike(strike));
     }
 
+    /// The same of one worker's two links.
+    pub fn fired_at(&self, worker: usize) -> (u64, u64) {
+        let (door, master) = (self.doors[worker].fired(), &self.to_master[worker]);
+        (door.0 + master.struck(), door.1 + master.treated())
+    }
+
     /// How often the links before the workers' shuffle servers did damage, and how often their rules applied.
     pub fn fired(&self) -> (u64, u64) {
-        let counts = self.doors.iter().map(Door::fired);
-        let masters = self.to_master.iter().map(|link| (link.struck(), link.treated()));
-        counts.chain(masters).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        (0..self.len())
+            .map(|worker| self.fired_at(worker))
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    /// Heals the link before a worker's shuffle server.
+    pub fn heal_door(&self, worker: usize) {
+        self.doors[worker].with(Link::heal);
     }
 
     /// Heals all links.

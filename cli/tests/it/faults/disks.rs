@@ -4,7 +4,7 @@ use super::cluster::WorkerSpec;
 use super::row::{Effect, Scene, rows, three};
 use super::shim;
 use crate::support::data::tool;
-use crate::support::{Sandbox, is_root, oracle};
+use crate::support::{Sandbox, is_root};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -46,12 +46,18 @@ rows! {
 /// Errno for an error of the device.
 const EIO: u32 = 5;
 
-fn small_disk(sandbox: &Sandbox, worker: usize) -> String {
+/// Where the small disk of a worker is, for its own processes.
+pub fn small_disk(sandbox: &Sandbox, worker: usize) -> String {
     sandbox.text(&format!("disk-{worker}"))
 }
 
-/// Workers whose spill folders are small file systems of their own.
+/// Three workers whose spill folders are small file systems of their own.
 fn with_small_disks(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
+    small_disks(sandbox, 3)
+}
+
+/// The same, of so many workers.
+pub fn small_disks(sandbox: &Sandbox, workers: usize) -> Result<Vec<WorkerSpec>, &'static str> {
     if !is_root("small disks") || !tool("unshare", "small disks") {
         return Err("needs root and `unshare`");
     }
@@ -64,21 +70,15 @@ fn with_small_disks(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> 
             ..WorkerSpec::default()
         }
     };
-    Ok((0..3).map(spec).collect())
+    Ok((0..workers).map(spec).collect())
 }
 
-/// Workers with the shim before their C library.
+/// Three workers with the shim before their C library.
 fn with_shim(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
-    let library = shim::library(sandbox).ok_or("needs a C compiler")?;
-    let spec = WorkerSpec {
-        // Every line of a log has a time of the wall clock in it.
-        environment: vec![
-            ("LD_PRELOAD".to_owned(), library),
-            ("GRISTMILL_LOG".to_owned(), "debug".to_owned()),
-        ],
-        ..WorkerSpec::default()
-    };
-    Ok(vec![spec; 3])
+    // Every line of a log has a time of the wall clock in it.
+    let log = ("GRISTMILL_LOG".to_owned(), "debug".to_owned());
+    let environment = vec![shim::environment(sandbox).ok_or("needs a C compiler")?, log];
+    Ok(vec![WorkerSpec { environment, ..WorkerSpec::default() }; 3])
 }
 
 /// How often attempts of the disturbed job ended with these words.
@@ -95,10 +95,14 @@ fn disk_of_victim(scene: &Scene<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/{}/root{seen}", scene.cluster.pid(victim)))
 }
 
-fn fill_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
-    let path = disk_of_victim(scene).join("filler");
-    let mut file = File::create(path).unwrap();
+/// Fills a disk to its last byte by a file on it.
+pub fn fill(filler: &Path) {
+    let mut file = File::create(filler).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
+}
+
+fn fill_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    fill(&disk_of_victim(scene).join("filler"));
     Effect::at_least_once(|| incidents(scene, "No space left on device"))
 }
 
@@ -140,8 +144,8 @@ fn jump<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 /// All spill files below a folder.
 fn spill_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for name in oracle::names(folder) {
-        let path = folder.join(name);
+    // A folder may be removed meanwhile.
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             found.extend(spill_files(&path));
         } else if path.extension().is_some_and(|extension| extension == "spill") {
@@ -151,15 +155,22 @@ fn spill_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn flip_bits_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
-    let files = spill_files(&scene.cluster.sandbox.path("tmp"));
-    for path in &files {
-        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+/// Flips one bit in the middle of each spill file below a folder that is still there; answers how many.
+pub fn flip_bits(folder: &Path) -> u64 {
+    let mut flipped = 0;
+    for path in spill_files(folder) {
+        let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
         let (middle, mut byte) = (file.metadata().unwrap().len() / 2, [0]);
         if file.read_at(&mut byte, middle).unwrap() == 1 {
             file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
+            flipped += 1;
         }
     }
+    flipped
+}
+
+fn flip_bits_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    flip_bits(&scene.cluster.sandbox.path("tmp"));
     // Proven by what is made again.
     Effect::at_least_once(|| scene.cluster.standing.job("job-2")["attempts"]["maps_rerun"].as_u64().unwrap())
 }

@@ -3,7 +3,7 @@
 //!
 //! `proxy` is a link and `cluster` puts one before everybody; `phase` and `row` are the axes of the table, whose rows stand
 //! in `processes`, `network` and `disks` (with `shim`); `cell` runs one, `facts` gathers what is left of it in a `run`,
-//! `invariants` judges. `menu` reads what is tried elsewhere, and what is not.
+//! `invariants` judges. `soak` draws faults at random for a while. `menu` reads what is tried elsewhere, and what is not.
 
 mod cell;
 mod cluster;
@@ -18,3 +18,4 @@ mod proxy;
 mod row;
 mod run;
 mod shim;
+mod soak;

@@ -5,8 +5,13 @@ use crate::support::data::tool;
 use std::path::Path;
 use std::process::Command;
 
-/// Builds it; `None` without a compiler, which is said.
-pub fn library(sandbox: &Sandbox) -> Option<String> {
+/// The variable that puts it before the C library; `None` without a compiler, which is said.
+pub fn environment(sandbox: &Sandbox) -> Option<(String, String)> {
+    library(sandbox).map(|library| ("LD_PRELOAD".to_owned(), library))
+}
+
+/// Builds it.
+fn library(sandbox: &Sandbox) -> Option<String> {
     if !tool("cc", "faults of the C library") {
         return None;
     }

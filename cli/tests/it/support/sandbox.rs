@@ -247,6 +247,12 @@ impl Running {
         process::signal(self.pid(), signal);
     }
 
+    /// Kills it; back when the kernel has taken all back that it held.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Whether it has ended; nobody has been told how yet.
     pub fn has_ended(&self) -> bool {
         // A process that nobody has waited for is a zombie, whose memory and so its environment are gone.

@@ -1,10 +1,11 @@
 //! A master and workers that were started by hand and stay, as opposed to those of `run`.
 
 use super::sandbox::{Running, Sandbox};
-use super::until;
+use super::{PATIENCE, until, until_within};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// What a master's join line says.
 pub struct JoinLine {
@@ -134,7 +135,12 @@ pub fn start_worker(sandbox: &Sandbox) -> Running {
 
 /// Waits until a master has said where its join line is.
 pub fn await_join_line(master: &Running) -> JoinLine {
-    let path = until("a join line", || {
+    await_join_line_within(master, PATIENCE)
+}
+
+/// The same, of a master that may take long to read what another has written.
+pub fn await_join_line_within(master: &Running, limit: Duration) -> JoinLine {
+    let path = until_within("a join line", limit, || {
         let said = master.stderr();
         let (path, _) = said.split_once("its join line is in ")?.1.split_once(" (keep it secret)\n")?;
         Some(path.to_owned())

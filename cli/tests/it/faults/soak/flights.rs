@@ -1,0 +1,219 @@
+//! The jobs of a soak in flight: submitted attached or not, waited for again when a master was away, and judged.
+
+use super::super::cluster::Cluster;
+use super::JOB_PATIENCE;
+use crate::support::data::Random;
+use crate::support::sandbox::Running;
+use crate::support::{Finished, Sandbox, oracle};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A job, and what it must put out.
+struct Kind {
+    arguments: Vec<String>,
+    expected: Vec<Vec<u8>>,
+}
+
+/// A job on its way.
+struct Flight {
+    kind: usize,
+    output: String,
+    started: Instant,
+    /// Whether the program that submits it comes back at once.
+    detached: bool,
+    /// Its name, once it was acknowledged to a program that came back.
+    job: Option<String>,
+    /// The program that submits it, or waits for its end; `None`: nobody does.
+    running: Option<Running>,
+    /// How often the master had been struck when that program was started.
+    strikes: u32,
+    /// Whether that program was killed.
+    killed: bool,
+}
+
+/// Jobs in flight, and what became of all others.
+pub struct Flights {
+    kinds: Vec<Kind>,
+    flying: Vec<Flight>,
+    /// Outputs of jobs of which nobody was told whether they would run; they are whole or not there.
+    doubtful: Vec<(usize, String)>,
+    started: u32,
+    /// How often something has befallen the master or a submitter that a program may tell as an error.
+    strikes: u32,
+    /// Jobs that have ended well.
+    pub done: u32,
+    /// From its submission to its end, the slowest.
+    pub slowest: Duration,
+}
+
+/// Flags of all jobs.
+const COMMON: [&str; 3] = ["--reduces", "3", "--no-sync"];
+
+impl Flights {
+    /// Runs each kind of job once while nothing is wrong, and keeps what it puts out.
+    pub fn prepare(cluster: &Cluster<'_>, draw: &mut Random) -> Self {
+        let sandbox = cluster.sandbox;
+        let mut flights = Self {
+            kinds: Vec::new(),
+            flying: Vec::new(),
+            doubtful: Vec::new(),
+            started: 0,
+            strikes: 0,
+            done: 0,
+            slowest: Duration::ZERO,
+        };
+        for arguments in jobs(sandbox, draw) {
+            flights.kinds.push(Kind { arguments, expected: Vec::new() });
+            let kind = flights.kinds.len() - 1;
+            flights.launch(sandbox, kind, true);
+            let Flight { running, output, .. } = flights.flying.pop().expect("it was launched");
+            running.expect("attached").finish().expect_code(0);
+            flights.kinds[kind].expected = oracle::parts(Path::new(&output));
+        }
+        let text = std::fs::read(sandbox.path("text")).unwrap();
+        let counts = oracle::counts_of_parts(&flights.kinds[0].expected);
+        assert_eq!(counts, oracle::word_counts(&text), "wrong without a fault");
+        flights
+    }
+
+    fn launch(&mut self, sandbox: &Sandbox, kind: usize, attached: bool) {
+        self.started += 1;
+        let output = sandbox.text(&format!("out-{}", self.started));
+        let arguments = self.kinds[kind].arguments.iter().map(String::as_str).chain(["--output", &output]);
+        let flags = if attached { &["--quiet"][..] } else { &["--detach"] };
+        let running = sandbox.gristmill(arguments.chain(flags.iter().copied())).start();
+        self.flying.push(Flight {
+            kind,
+            output,
+            started: Instant::now(),
+            detached: !attached,
+            job: None,
+            running: Some(running),
+            strikes: self.strikes,
+            killed: false,
+        });
+    }
+
+    /// Something befalls the master: programs that talk with it now may fail.
+    pub fn master_is_struck(&mut self) {
+        self.strikes += 1;
+    }
+
+    /// Kills a program that waits for the end of a job that it has submitted, if there is one.
+    pub fn kill_submitter(&mut self) -> bool {
+        let attached = self.flying.iter_mut().find(|flight| !flight.detached && !flight.killed);
+        let Some(flight) = attached else { return false };
+        flight.running.as_mut().expect("attached").kill();
+        flight.killed = true;
+        true
+    }
+
+    /// How many jobs are under way.
+    pub fn len(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// Submits a job of any kind.
+    pub fn submit_any(&mut self, sandbox: &Sandbox, draw: &mut Random) {
+        let (kind, attached) = (draw.below(self.kinds.len()), draw.below(4) == 0);
+        self.launch(sandbox, kind, attached);
+    }
+
+    /// Goes on with each job as far as it comes, and judges those that have ended.
+    pub fn go_on(&mut self, sandbox: &Sandbox, has_master: bool) {
+        for mut flight in std::mem::take(&mut self.flying) {
+            let late = JOB_PATIENCE < flight.started.elapsed();
+            assert!(!late, "a job has not ended within {JOB_PATIENCE:?}: {}", self.told_of(&flight));
+            match (flight.running.take(), &flight.job) {
+                (None, Some(job)) if has_master => {
+                    flight.strikes = self.strikes;
+                    flight.running = Some(sandbox.gristmill(["wait", job, "--quiet"]).start());
+                    self.flying.push(flight);
+                }
+                (Some(running), _) if running.has_ended() => self.take_over(flight, &running.finish()),
+                (running, _) => self.flying.push(Flight { running, ..flight }),
+            }
+        }
+    }
+
+    /// A program that submitted a job or waited for it has ended.
+    fn take_over(&mut self, mut flight: Flight, finished: &Finished) {
+        let well = finished.status.code() == Some(0);
+        if well && flight.detached && flight.job.is_none() {
+            flight.job = Some(finished.stdout_text().trim().to_owned());
+            return self.flying.push(flight);
+        }
+        if well {
+            return self.land(&flight);
+        }
+        // It may say that its master was away, if it was.
+        let cut_off = flight.strikes != self.strikes && finished.status.code() == Some(5);
+        let (job, status) = (&flight.job, finished.status);
+        assert!(flight.killed || cut_off, "{job:?} ended with {status}:\n{}", finished.stderr);
+        match flight.job {
+            Some(_) => self.flying.push(flight),
+            None => self.doubtful.push((flight.kind, flight.output)),
+        }
+    }
+
+    fn land(&mut self, Flight { kind, output, started, .. }: &Flight) {
+        let kind = &self.kinds[*kind];
+        let same = oracle::parts(Path::new(output)) == kind.expected;
+        assert!(same, "{:?} has another output in {output}", kind.arguments);
+        let names = oracle::names(Path::new(output));
+        assert_eq!(names.len(), kind.expected.len() + 1, "something else lies in {output}: {names:?}");
+        std::fs::remove_dir_all(output).unwrap();
+        self.done += 1;
+        self.slowest = self.slowest.max(started.elapsed());
+    }
+
+    fn told_of(&self, flight: &Flight) -> String {
+        let said = flight.running.as_ref().map(Running::stderr).unwrap_or_default();
+        format!("{:?}, {:?} to {}\n{said}", flight.job, self.kinds[flight.kind].arguments, flight.output)
+    }
+
+    /// Why a job of which nobody was told whether it would run is not as it may be: whole or not there.
+    pub fn doubts(&self) -> Option<String> {
+        let wrong = self.doubtful.iter().find(|(kind, output)| {
+            let there = Path::new(output).exists();
+            there && oracle::parts(Path::new(output)) != self.kinds[*kind].expected
+        });
+        wrong.map(|(kind, output)| format!("{:?} has left {output} in parts", self.kinds[*kind].arguments))
+    }
+
+    /// How many outputs are in doubt, and how many of them are there.
+    pub fn count_doubtful(&self) -> (usize, usize) {
+        let there = self.doubtful.iter().filter(|(_, output)| Path::new(output).exists()).count();
+        (self.doubtful.len(), there)
+    }
+
+    /// Submits each kind once.
+    pub fn submit_each(&mut self, sandbox: &Sandbox) {
+        (0..self.kinds.len()).for_each(|kind| self.launch(sandbox, kind, true));
+    }
+}
+
+/// The arguments of each kind of job, and their inputs.
+fn jobs(sandbox: &Sandbox, draw: &mut Random) -> Vec<Vec<String>> {
+    let text = sandbox.write("text", draw.text(400_000, &[" ", "\n"]));
+    let records = sandbox.text("records");
+    sandbox.gristmill(["gen", "records", &records, "--size", "6MiB"]).finish().expect_code(0);
+    let mut rows = |count: usize| -> String {
+        (0..count).map(|row| format!("{},value {row}\n", draw.below(50))).collect()
+    };
+    let (left, right) = (sandbox.write("left.csv", rows(900)), sandbox.write("right.csv", rows(60)));
+    let join = ["join", "--left", &left, "--right", &right, "--on", "1=1", "--type", "left"];
+    let jobs: [(&[&str], &str); 5] = [
+        (&["wordcount", &text], "40KiB"),
+        (&["sort", &text], "40KiB"),
+        (&["grep", "Word[ab]", &text], "40KiB"),
+        // The reverse order is made of copies, which do not stay in the input: these are spilled.
+        (&["sort", "-r", &records], "2MiB"),
+        (&join, "4KiB"),
+    ];
+    let all = |(job, split): (&[&str], &str)| {
+        let words = [&["submit"], job, &COMMON, &["--split-size", split]].concat();
+        words.into_iter().map(str::to_owned).collect()
+    };
+    jobs.map(all).to_vec()
+}

@@ -1,0 +1,177 @@
+//! A soak: jobs of several kinds one after another and side by side, a random fault every few seconds, and a verdict.
+//!
+//! `scripts/soak MINUTES` sets `GRISTMILL_SOAK_SECONDS`; the default suite soaks for a few seconds, so that this does not
+//! rot. Whatever happens, every job that was acknowledged must succeed, with exactly its output. At the end nothing may
+//! be left, and memory and descriptors of the master and of a worker that is never brought down must be flat (`flat`).
+//!
+//! `nemesis` causes the faults (`kind`), `flights` are the jobs.
+
+mod flat;
+mod flights;
+mod kind;
+mod nemesis;
+
+use super::cluster::{Cluster, WorkerSpec};
+use super::disks::small_disks;
+use super::{facts, shim};
+use crate::support::data::Random;
+use crate::support::{Sandbox, until, until_within};
+use flat::{Sample, Series};
+use flights::Flights;
+use nemesis::Nemesis;
+use std::time::{Duration, Instant};
+
+/// How long without being told otherwise.
+const SECONDS: u64 = 5;
+
+/// From here on a soak must have met every kind of fault that this machine can cause, and memory must be flat.
+const SECONDS_OF_A_FULL_SOAK: u64 = 600;
+
+/// Workers, and jobs at a time.
+const WORKERS: usize = 4;
+const JOBS: usize = 2;
+
+/// The worker that no fault brings down, so that its memory has all the time to grow, and jobs always have one.
+const SPARED: usize = 0;
+
+/// Pause between faults, at least and at most.
+const PAUSE_MILLISECONDS: (usize, usize) = (500, 3000);
+
+/// Between two looks at memory and descriptors.
+const SAMPLE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Between two lines that say how far it is.
+const REPORT_PAUSE: Duration = Duration::from_secs(60);
+
+/// Longest that a job may take under faults without end.
+const JOB_PATIENCE: Duration = Duration::from_secs(240);
+
+/// What the master may have gained for each job that ended meanwhile: it keeps the newest, up to 500,000 tasks.
+const KIB_OF_AN_ENDED_JOB: u64 = 24;
+
+/// A cluster that soaks.
+struct Soak<'a> {
+    cluster: Cluster<'a>,
+    flights: Flights,
+    nemesis: Nemesis,
+    draw: Random,
+    start: Instant,
+    sampled: Instant,
+    reported: Instant,
+    master: Series,
+    worker: Series,
+}
+
+impl<'a> Soak<'a> {
+    fn start(sandbox: &'a Sandbox, seed: u64) -> Self {
+        let disks = small_disks(sandbox, WORKERS);
+        let shim = shim::environment(sandbox);
+        let nemesis = Nemesis::new(disks.is_ok(), shim.is_some());
+        let mut workers = disks.unwrap_or_else(|_| vec![WorkerSpec::default(); WORKERS]);
+        for worker in &mut workers {
+            worker.flags.extend(["--memory", "16MiB"].map(str::to_owned));
+            worker.environment.extend(shim.clone());
+        }
+        let cluster = Cluster::start(sandbox, &[], &workers);
+        let mut draw = Random::seeded(seed);
+        let flights = Flights::prepare(&cluster, &mut draw);
+        let (now, master, worker) = (Instant::now(), Series::default(), Series::default());
+        Self { cluster, flights, nemesis, draw, start: now, sampled: now, reported: now, master, worker }
+    }
+
+    /// Soaks for so long.
+    fn soak(&mut self, time: Duration) {
+        while self.start.elapsed() < time {
+            let (least, most) = PAUSE_MILLISECONDS;
+            let pause = Duration::from_millis((least + self.draw.below(most - least)) as u64);
+            self.nemesis.strike(&mut self.cluster, &mut self.flights, &mut self.draw);
+            let struck = Instant::now();
+            until("the next fault", || {
+                self.go_on(true);
+                (pause < struck.elapsed()).then_some(())
+            });
+        }
+    }
+
+    /// Looks after jobs, faults and samples.
+    fn go_on(&mut self, more: bool) {
+        self.nemesis.heal(&mut self.cluster, &mut self.flights, !more);
+        let has_master = self.nemesis.has_master();
+        self.flights.go_on(self.cluster.sandbox, has_master);
+        while more && has_master && self.flights.len() < JOBS {
+            self.flights.submit_any(self.cluster.sandbox, &mut self.draw);
+        }
+        if has_master && SAMPLE_PAUSE < self.sampled.elapsed() {
+            self.sampled = Instant::now();
+            let at = self.start.elapsed();
+            self.master.add(Sample::of(self.cluster.standing.master.pid(), at));
+            self.worker.add(self.cluster.pid_now(SPARED).and_then(|pid| Sample::of(pid, at)));
+        }
+        if REPORT_PAUSE < self.reported.elapsed() {
+            self.reported = Instant::now();
+            let (minutes, done) = (self.start.elapsed().as_secs() / 60, self.flights.done);
+            eprintln!("after {minutes} min: {done} jobs, {} faults seen to do something", self.nemesis.met());
+        }
+    }
+
+    /// Ends all faults, and waits until every job has ended and nothing of them is left.
+    fn settle(&mut self) {
+        until_within("the end of all jobs and faults", JOB_PATIENCE, || {
+            self.go_on(false);
+            (self.flights.len() == 0 && self.nemesis.is_healed()).then_some(())
+        });
+        self.cluster.heal();
+        self.cluster.standing.await_workers(WORKERS);
+        until_within("whole outputs, or none", JOB_PATIENCE, || {
+            self.flights.doubts().is_none().then_some(())
+        });
+        // The cluster is as good as new.
+        self.flights.submit_each(self.cluster.sandbox);
+        until_within("the last jobs", JOB_PATIENCE, || {
+            self.go_on(false);
+            (self.flights.len() == 0).then_some(())
+        });
+    }
+
+    fn report(&self) -> String {
+        let (doubtful, there) = self.flights.count_doubtful();
+        let recovery =
+            std::fs::metadata(self.cluster.sandbox.path("state/recovery")).map_or(0, |file| file.len());
+        format!(
+            "{} jobs with exactly their output, the slowest after {:.1?}; {doubtful} whose submitter was not told, {there} \
+             of them done\nslowest return of the master {:.2?}, its recovery file {} KiB\nmaster, medians of each quarter \
+             (KiB, descriptors) {:?}\nworker that was spared {:?}\n{}",
+            self.flights.done,
+            self.flights.slowest,
+            self.nemesis.slowest_return,
+            recovery >> 10,
+            self.master.quarters(),
+            self.worker.quarters(),
+            self.nemesis.report(),
+        )
+    }
+}
+
+#[test]
+fn soak_of_random_faults_changes_no_output_and_leaves_nothing() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seconds = number("GRISTMILL_SOAK_SECONDS").unwrap_or(SECONDS);
+    let seed = number("GRISTMILL_SOAK_SEED").unwrap_or(1);
+    let sandbox = Sandbox::new();
+    let mut soak = Soak::start(&sandbox, seed);
+    soak.soak(Duration::from_secs(seconds));
+    soak.settle();
+    eprintln!("{}", soak.report());
+    assert!(soak.nemesis.met() != 0, "no fault did anything");
+    if SECONDS_OF_A_FULL_SOAK <= seconds {
+        assert_eq!(soak.nemesis.not_met(), [], "faults that never did anything");
+        let kept = u64::from(soak.flights.done) * KIB_OF_AN_ENDED_JOB / 2;
+        assert_eq!(soak.master.judge(kept), Ok(()), "the master");
+        assert_eq!(soak.worker.judge(0), Ok(()), "a worker");
+    }
+    assert_eq!(soak.cluster.end(), Vec::<String>::new());
+    assert_eq!(facts::left(&sandbox), Vec::<String>::new());
+    // Neither the port nor the lock of the state folder is held.
+    let (cluster, left) = (Cluster::start(&sandbox, &[], &[]), Vec::<String>::new());
+    assert_eq!(cluster.end(), left);
+}
