@@ -1,5 +1,7 @@
 //! The replay check: a journal's facts fed back through a core must give the recorded orders again.
 
+use crate::deciders::DeciderNames;
+use crate::journal::ledger::{go_on_from, ledger_of};
 use crate::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
 use crate::registry::Registry;
 use gristmill_scheduler::core::Core;
@@ -73,6 +75,12 @@ pub enum ReplayError {
         /// What the core said.
         words: String,
     },
+    /// What the facts lead to is another ledger than the one that the master went on with.
+    #[error("the facts before line {line} do not lead to the ledger that it holds")]
+    Ledger {
+        /// Which line.
+        line: u64,
+    },
     /// An order that is not a number, word or list of such.
     #[error("the orders that follow from line {line} cannot be written down")]
     Orders {
@@ -93,6 +101,12 @@ pub fn replay<R: BufRead>(
     journal: &mut JournalReader<R>,
 ) -> Result<Replayed, ReplayError> {
     let mut core = core_of(registry, journal.header())?;
+    let header = journal.header();
+    let mut names = DeciderNames {
+        policy: header.policy.clone(),
+        placement: header.placement.clone(),
+        estimator: header.estimator.clone(),
+    };
     let mut replayed = Replayed::default();
     let mut commands = Vec::new();
     while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
@@ -127,9 +141,18 @@ pub fn replay<R: BufRead>(
             }
             JournalRecord::DecideBy { policy, placement, .. } => {
                 let name = |reason| ReplayError::Name { line, reason };
-                let policy = registry.make_policy(&policy).map_err(name)?;
-                core.decide_by(policy, registry.make_placement(&placement).map_err(name)?);
+                let made = registry.make_policy(&policy).map_err(name)?;
+                core.decide_by(made, registry.make_placement(&placement).map_err(name)?);
+                (names.policy, names.placement) = (policy, placement);
                 replayed.changes += 1;
+            }
+            JournalRecord::Ledger { ledger, .. } => {
+                // One that begins with it has nothing to compare.
+                if 0 < replayed.instants && ledger_of(&core).as_ref() != Some(&ledger) {
+                    return Err(ReplayError::Ledger { line });
+                }
+                core = go_on_from(&core, &ledger, &names, registry)
+                    .map_err(|reason| ReplayError::Name { line, reason })?;
             }
             JournalRecord::Memory { memory, .. } => {
                 core.restore_memory(&memory).map_err(|reason| ReplayError::Name { line, reason })?;

@@ -8,7 +8,7 @@ use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
 use crate::job::Locality;
 use crate::plan::Reason;
 use crate::units::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An order.
@@ -137,7 +137,7 @@ impl fmt::Display for LaunchReason {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Outcome {
@@ -150,7 +150,7 @@ pub enum Outcome {
 }
 
 /// Why a job failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Cause {

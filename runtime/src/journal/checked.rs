@@ -15,14 +15,19 @@ use std::path::Path;
 /// What stands before the JSON of a line: the checksum, the letter and two spaces.
 const HEAD_BYTES: usize = 11;
 
+/// The checksum and the space behind it.
+const SUM_BYTES: usize = 9;
+
 /// A buffer that a long line has made longer than this is given back.
 const LINE_KEPT_BYTES: usize = 1 << 20;
 
 /// Appends lines.
 #[derive(Debug)]
-pub(crate) struct CheckedWriter {
-    file: BufWriter<File>,
+pub(crate) struct CheckedWriter<W: Write = File> {
+    file: BufWriter<W>,
     line: Vec<u8>,
+    /// Bytes of all lines, those before this writer included.
+    length: u64,
     /// Lines are waiting to be handed to the system.
     waiting: bool,
 }
@@ -30,7 +35,7 @@ pub(crate) struct CheckedWriter {
 impl CheckedWriter {
     /// Begins a file anew, 0600.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?))
+        Ok(Self::of(File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?, 0))
     }
 
     /// Goes on behind the first `length` bytes; what follows them is cut off.
@@ -38,11 +43,19 @@ impl CheckedWriter {
         let mut file = File::options().write(true).open(path)?;
         file.set_len(length)?;
         file.seek(SeekFrom::End(0))?;
-        Ok(Self::of(file))
+        Ok(Self::of(file, length))
+    }
+}
+
+impl<W: Write> CheckedWriter<W> {
+    /// Goes on where this one stands, behind lines of so many bytes.
+    pub(crate) fn of(file: W, length: u64) -> Self {
+        Self { file: BufWriter::new(file), line: Vec::new(), length, waiting: false }
     }
 
-    fn of(file: File) -> Self {
-        Self { file: BufWriter::new(file), line: Vec::new(), waiting: false }
+    /// Bytes of all lines.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
     }
 
     /// Appends a line.
@@ -51,9 +64,14 @@ impl CheckedWriter {
         self.line.shrink_to(LINE_KEPT_BYTES);
         self.line.extend_from_slice(&[letter, b' ']);
         serde_json::to_writer(&mut self.line, value)?;
+        if LINE_BYTES_MAX < self.line.len() as u64 {
+            let words = format!("a line would have {} bytes; {LINE_BYTES_MAX} are allowed", self.line.len());
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+        }
         self.waiting = true;
         write!(self.file, "{:08x} ", crc32c::crc32c(&self.line))?;
         self.line.push(b'\n');
+        self.length += (SUM_BYTES + self.line.len()) as u64;
         self.file.write_all(&self.line)
     }
 

@@ -4,9 +4,12 @@
 //! Fed back through a core, the facts must give the same orders. Reading is in [`JournalReader`].
 
 pub(crate) mod checked;
+mod encoded;
+pub(crate) mod ledger;
 mod reader;
 
 pub use checked::CheckedReadError;
+pub use encoded::Encoded;
 pub use reader::{JournalReadError, JournalReader, LINE_BYTES_MAX};
 
 use gristmill_scheduler::command::Command;
@@ -74,6 +77,14 @@ pub enum JournalRecord {
         at: Time,
         /// As the estimator says it.
         memory: serde_json::Value,
+    },
+    /// From now on a core decides that was made of this ledger, with the limits, the estimator's memory and those who
+    /// decide as they were.
+    Ledger {
+        /// When.
+        at: Time,
+        /// All that the core kept; only a program of the same build reads it.
+        ledger: Encoded,
     },
     /// A job's name and parameters, which the facts do not hold; comes before the instant in which it arrives.
     Job {

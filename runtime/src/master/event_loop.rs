@@ -112,6 +112,7 @@ impl Master {
             }
             self.state.settle(now);
             self.state.dismiss_drained(now);
+            self.state.compact_if_grown(now);
             self.turns.clear();
             self.state.catch_up(now);
             self.close_outputs();

@@ -14,11 +14,13 @@ mod guarded;
 mod preempt;
 mod queries;
 mod rehome;
+mod saved;
 mod show;
 mod standing;
 
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
+pub use saved::{CoreToSave, SavedCore};
 pub use standing::StandingHome;
 
 use crate::command::Command;

@@ -13,7 +13,7 @@ pub const WEIGHT_DEFAULT: f64 = 0.1;
 const SECONDS_MIN: f64 = 1e-9;
 
 /// See the module.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ServiceRates {
     weight: f64,
     /// Mean seconds of a task.

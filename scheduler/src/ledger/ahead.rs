@@ -39,7 +39,7 @@ impl Default for AheadConfig {
 }
 
 /// The mean time of a job's maps, the last ones counting most.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Pace(Option<Span>);
 
 /// The newest map counts as one part in this many.
@@ -60,7 +60,7 @@ impl Pace {
 }
 
 /// The queued attempts of all workers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ahead {
     /// By when they were queued; those asked back are not among them.
     pub(crate) waiting: BTreeSet<(Time, AttemptId)>,

@@ -13,7 +13,7 @@ use crate::units::{Span, Time};
 use crate::view::Station;
 
 /// One try that holds a slot, is queued behind one, or is suspended.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Attempt {
     pub(crate) worker: WorkerId,
     /// When it got its slot, or was queued while it waits for one.
@@ -22,6 +22,7 @@ pub(crate) struct Attempt {
     /// It counts among the quick ones of its worker.
     pub(crate) quick: bool,
     /// The line it was granted in.
+    #[serde(skip)]
     pub(crate) line: Option<Line>,
     /// Told to die because its job ended; nothing is expected of it but to release its slot.
     pub(crate) dying: bool,

@@ -12,7 +12,7 @@ use crate::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers of a job that only grow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobTally {
     pub(crate) launched: u32,
     pub(crate) failed: [u32; Failure::ALL.len()],
@@ -38,7 +38,7 @@ pub(crate) enum RunChange {
 }
 
 /// Tasks and segments by state.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct TaskStateCounts {
     pub(crate) maps_waiting: u32,
     /// With those that are queued.
@@ -76,7 +76,7 @@ impl TaskStateCounts {
 }
 
 /// How much input there is, how much exact work, and what is done of them.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct WorkLeft {
     pub(crate) input: Bytes,
     pub(crate) input_done: Bytes,
@@ -115,13 +115,14 @@ fn lessen(sum: f64, term: f64, last: bool) -> f64 {
 }
 
 /// The attempts of a job.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobAttempts {
     /// Those that hold a slot, are queued behind one, or are suspended.
     pub(crate) live: BTreeSet<AttemptId>,
     /// Map attempts that hold a slot, in the order in which the policies' view has their start times.
     pub(crate) runs: Vec<AttemptId>,
     /// Changes of that list since the view was made.
+    #[serde(skip)]
     pub(crate) run_changes: Vec<RunChange>,
     /// How long maps take.
     pub(crate) pace: Pace,
@@ -144,7 +145,7 @@ impl JobAttempts {
 }
 
 /// Reduces that wait at their homes.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ReduceQueue {
     /// All segments are there.
     pub(crate) ready: Bound,
@@ -161,7 +162,7 @@ impl ReduceQueue {
 }
 
 /// Where partitions of unfinished reduces are gathered.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Homes {
     pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Partitions without a home.
@@ -177,7 +178,7 @@ impl Homes {
 }
 
 /// What maps put out.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct MapOutputs {
     /// Maps whose output a live worker keeps.
     pub(crate) kept: BTreeMap<WorkerId, BTreeSet<u32>>,
@@ -186,7 +187,7 @@ pub(crate) struct MapOutputs {
 }
 
 /// What workers did for a job, and to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobWorkers {
     /// Failures by a worker's fault.
     pub(crate) failures: BTreeMap<WorkerId, u32>,

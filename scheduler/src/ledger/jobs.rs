@@ -18,12 +18,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One live job.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Job {
     pub(crate) id: JobId,
     pub(crate) spec: Arc<JobSpec>,
     pub(crate) arrival: Time,
     /// The row it has in the policies' view, once they know it.
+    #[serde(skip)]
     pub(crate) handle: Option<Handle>,
     pub(crate) maps: Vec<MapTask>,
     pub(crate) reduces: Vec<ReduceTask>,

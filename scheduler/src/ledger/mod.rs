@@ -51,8 +51,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::{SlotHold, Suspensions};
 
 /// Everything the core knows.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ledger {
+    #[serde(skip)]
     pub(crate) config: CoreConfig,
     pub(crate) now: Time,
     pub(crate) workers: Workers,
@@ -61,6 +62,7 @@ pub(crate) struct Ledger {
     pub(crate) attempts: BTreeMap<AttemptId, Attempt>,
     pub(crate) suspensions: Suspensions,
     /// The policy takes slots back: what can be suspended counts for it as startable, and not as held.
+    #[serde(skip)]
     pub(crate) preempts: bool,
     /// Attempts that are queued.
     pub(crate) ahead: Ahead,
@@ -69,7 +71,9 @@ pub(crate) struct Ledger {
     pub(crate) last_job: Option<JobId>,
     pub(crate) waits: Waits,
     /// Lines by station.
+    #[serde(skip)]
     pub(crate) lines: PerStation<LineCredits>,
+    #[serde(skip)]
     pub(crate) unseen: Unseen,
     /// Facts that came too late to matter.
     pub(crate) late: u64,
@@ -93,7 +97,7 @@ pub(crate) struct Unseen {
 }
 
 /// What waits for a time to come.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Waits {
     /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
     pub(crate) backing_off: BTreeSet<(Time, TaskId)>,
@@ -106,7 +110,7 @@ pub(crate) struct Waits {
 }
 
 /// The last jobs that ended.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct EndedJobs {
     pub(crate) by_id: BTreeMap<JobId, JobSnapshot>,
     /// In the order in which they ended.
@@ -127,7 +131,7 @@ impl EndedJobs {
 }
 
 /// How many maps arrive in a second, those of long ago counting less and less.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ArrivalRate {
     last: Option<Time>,
     maps: f64,

@@ -11,7 +11,7 @@ use crate::ledger::workers::{Worker, Workers};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Waiting tasks by the worker that they are bound to, and how many of them stand at idle workers.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Bound {
     /// Which kind of task.
     pub(crate) kind: TaskKind,
@@ -90,7 +90,7 @@ impl Bound {
 }
 
 /// The waiting maps of one job.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Queue {
     /// May run anywhere equally well.
     pub(crate) open: BTreeSet<u32>,

@@ -18,14 +18,14 @@ const PEERS_MEMORY: Span = Span::whole_seconds(60);
 /// What a way of the same worker did this long ago, at most, clears the worker.
 const OWN_MEMORY: Span = Span::whole_seconds(5);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Rate {
     bytes_per_second: f64,
     at: Time,
 }
 
 /// The last known rates of ways between workers on different hosts, by home and source.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Rates {
     ways: BTreeMap<(WorkerId, WorkerId), Rate>,
     /// No rate is higher.

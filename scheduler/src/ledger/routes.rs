@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CONTACT_MEMORY: Span = Span::whole_seconds(2);
 
 /// A way that was cut once.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Cut {
     /// How long it counts as cut; then it may be tried again.
     until: Time,
@@ -40,7 +40,7 @@ pub(super) struct Loss {
 }
 
 /// What is known of the ways between workers. No worker has a way to itself.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Routes {
     /// By home and source.
     cuts: BTreeMap<(WorkerId, WorkerId), Cut>,

@@ -11,7 +11,7 @@ use crate::ledger::{Job, Ledger, Worker};
 use crate::units::{Bytes, Time};
 
 /// Where a job stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum JobState {
     /// Nothing of it was launched yet.
     Waiting,
@@ -22,7 +22,7 @@ pub enum JobState {
 }
 
 /// Maps of a job by state; their sum is the number of maps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct MapCounts {
     /// Not running and not done (any more); some may be queued on a worker.
     pub pending: u32,
@@ -33,7 +33,7 @@ pub struct MapCounts {
 }
 
 /// Reduces of a job by state; their sum is the number of reduces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ReduceCounts {
     /// Nobody gathers its segments yet.
     pub pending: u32,
@@ -50,7 +50,7 @@ pub struct ReduceCounts {
 }
 
 /// A job at one moment.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct JobSnapshot {
     pub id: JobId,
@@ -79,7 +79,7 @@ pub struct JobSnapshot {
 }
 
 /// What became of a job's attempts so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct AttemptTotals {
     /// How many were launched.
     pub launched: u32,

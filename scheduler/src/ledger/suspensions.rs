@@ -18,7 +18,7 @@ use crate::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts by what can be done with their slots.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Suspensions {
     /// Live attempts that could be ordered to suspend.
     pub(crate) suspendable: BTreeSet<AttemptId>,
@@ -29,7 +29,7 @@ pub(crate) struct Suspensions {
 }
 
 /// How an attempt has its slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum SlotHold {
     /// To its end: maps, and reduces that may publish or were killed.
     Firm,
@@ -58,7 +58,7 @@ impl SlotHold {
 }
 
 /// Where the next attempt of a reduce goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Continued {
     /// The attempt that was handed over.
     pub(crate) attempt: AttemptId,

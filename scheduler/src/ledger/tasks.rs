@@ -6,7 +6,7 @@ use crate::ledger::suspensions::Continued;
 
 /// Where a map stands. Legal: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed or
 /// the output was lost while somebody lacks it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum MapState {
     Waiting,
     /// An attempt has a slot, or is queued behind one.
@@ -21,7 +21,7 @@ pub(crate) enum MapState {
 /// Where a reduce stands. Legal: `Gathering -> Ready -> Running -> Done`; `Running -> Suspended` and back; from
 /// `Running` or `Suspended` to `Ready` when the attempt failed; from these three to `Gathering` when it moves to
 /// another home.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum ReduceState {
     /// Segments are missing, or there is no home.
     Gathering,
@@ -33,7 +33,7 @@ pub(crate) enum ReduceState {
 }
 
 /// The tries of one task.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tries {
     /// Attempts launched; the current epoch is one less.
     pub(crate) launched: u32,
@@ -70,7 +70,7 @@ impl Tries {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct MapTask {
     pub(crate) state: MapState,
     pub(crate) tries: Tries,
@@ -100,7 +100,7 @@ impl MapTask {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ReduceTask {
     pub(crate) state: ReduceState,
     pub(crate) tries: Tries,
@@ -129,7 +129,7 @@ impl ReduceTask {
 
 /// How many partitions have their segment of each map at one home, those whose reduce ended there included; so that
 /// nobody looks at all partitions to learn whether one lacks a map. Maps without output do not count.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct GatheredSegments {
     /// By map; maps beyond have come to none.
     segments: Vec<u32>,
@@ -158,7 +158,7 @@ impl GatheredSegments {
 }
 
 /// A set of small integers, one bit each, that knows its size.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Bits {
     words: Vec<u64>,
     count: u32,

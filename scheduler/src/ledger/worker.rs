@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(crate) const KINDS: [TaskKind; 2] = [TaskKind::Map, TaskKind::Reduce];
 
 /// One live worker.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Worker {
     pub(crate) id: WorkerId,
     pub(crate) host: HostId,
@@ -43,7 +43,7 @@ pub struct Worker {
 }
 
 /// Which live jobs have something to do with a worker.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobMarks {
     /// Those that the worker was informed of: it runs, keeps or gathers something of them.
     pub(crate) jobs: BTreeSet<JobId>,

@@ -144,7 +144,7 @@ impl Meter {
             JournalRecord::Worker { worker, speed, nic_bytes_per_second } => {
                 self.told.insert(worker, (speed, nic_bytes_per_second));
             }
-            JournalRecord::Memory { .. } | JournalRecord::End => {}
+            JournalRecord::Memory { .. } | JournalRecord::Ledger { .. } | JournalRecord::End => {}
         }
         Ok(())
     }

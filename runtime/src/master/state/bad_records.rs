@@ -9,7 +9,7 @@ use gristmill_worker::input::bad_records::{REASON_BYTES_MAX, count};
 use std::collections::BTreeMap;
 
 /// What maps have left out.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct JobBadRecords {
     by_map: BTreeMap<u32, Vec<FileBadRecords>>,
     /// Of all maps.

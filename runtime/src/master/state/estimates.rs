@@ -9,7 +9,7 @@ use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::{Span, Time};
 
 /// The estimates of one job over time, thinned as they become many.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Estimates {
     records: Vec<EstimateRecord>,
     /// One of two to the power of this many is kept.

@@ -3,12 +3,13 @@
 //! A worker is believed about what it holds: attempts that it was told to run and whose end it has not said, partitions
 //! whose home it is. What it says of others changes nothing.
 
-use super::super::recovery::{Encoded, RecoveryNote};
+use super::super::recovery::RecoveryNote;
 use super::super::translate;
 use super::MasterState;
 use super::attempts::EndedAttempt;
 use super::workers::shift;
 use crate::api::FetchRecord;
+use crate::journal::Encoded;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Where the reduces of one job stood that were handed over, each with the worker that has what it wrote. One at most
 /// for each task, because its next attempt begins after it.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct HandedOver {
     by_task: BTreeMap<TaskId, (AttemptId, WorkerId, HandOver)>,
 }

@@ -1,6 +1,7 @@
 //! One job as its submitter and its followers see it: progress, incidents, user output, how it ended.
 
 use super::super::translate;
+use super::as_json;
 use super::bad_records::JobBadRecords;
 use super::estimates::Estimates;
 use super::handed_over::HandedOver;
@@ -34,8 +35,10 @@ pub(super) struct StatusContext {
 }
 
 /// One job, as far as the core does not keep it.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct JobEntry {
     /// Without splits, side inputs and cuts once the job has ended: nobody needs them then.
+    #[serde(with = "as_json")]
     pub(super) submission: Submission,
     pub(super) maps: u32,
     pub(super) input: JobInput,

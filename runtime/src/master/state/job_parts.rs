@@ -1,5 +1,6 @@
 //! What a job's entry consists of: input, keys, times, output, incidents, failures, followers.
 
+use super::as_json;
 use crate::api::{BuiltPart, INCIDENTS_MAX, JobFailure, Submission};
 use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::command::Outcome;
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 /// Tasks of one job of which it is kept what went wrong last.
 const LAST_FAILURES_MAX: usize = 1000;
 
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct JobInput {
     /// Of all splits.
     pub(super) bytes: u64,
@@ -41,6 +43,7 @@ impl JobInput {
     }
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct JobKeys {
     /// What opens segments and files.
     pub(super) segments: Secret,
@@ -48,6 +51,7 @@ pub(super) struct JobKeys {
     pub(super) permits: Secret,
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Milestones {
     pub(super) arrived: Time,
     pub(super) started: Option<Time>,
@@ -62,9 +66,10 @@ impl Milestones {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct JobOutput {
     /// The claim on the output of a detached job, which is the master's.
+    #[serde(skip)]
     pub(super) directory: Option<OutputDirectory>,
     /// Attempts that may hand in their tasks' parts and have not yet.
     pub(super) permits: BTreeMap<TaskId, AttemptId>,
@@ -73,12 +78,13 @@ pub(super) struct JobOutput {
     /// Attempts that could not write their part, by task.
     pub(super) failures: BTreeMap<TaskId, u32>,
     /// Turns true once it is closed, as its client has said, or the master has done.
+    #[serde(skip)]
     pub(super) closed: watch::Sender<bool>,
     /// How the job ends once its output is closed.
     pub(super) closing: Option<Outcome>,
 }
 
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Incidents {
     /// The last ones, at most [`INCIDENTS_MAX`].
     pub(super) latest: VecDeque<String>,
@@ -96,9 +102,10 @@ impl Incidents {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Failures {
     /// Why the job did not succeed.
+    #[serde(with = "as_json")]
     pub(super) of_job: Option<JobFailure>,
     /// The last thing that went wrong with each task, in words, with its class unless a worker was lost.
     pub(super) last_by_task: BTreeMap<TaskId, (Option<FailureClass>, String)>,
@@ -117,10 +124,13 @@ impl Failures {
 }
 
 /// Whoever follows a job, and what they were told.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Followers {
     /// Whether the job has ended; sent at a change that nobody was told of yet.
+    #[serde(skip)]
     pub(super) changed: watch::Sender<bool>,
     /// Followers were told of a change and have not looked since: they need not be told again.
+    #[serde(skip)]
     pub(super) notified: Cell<bool>,
     /// The client that submitted the job follows it and closes its output.
     pub(super) client: bool,

@@ -35,17 +35,32 @@ impl JournalWriter {
         }
         let record = record();
         self.write(|journal| journal.record(&record));
-        self.write_recovery(|recovery| recovery.facts(&record));
+        self.write_recovery(|recovery| recovery.lines().facts(&record));
     }
 
     /// Writes what only a master that comes back needs.
     pub(super) fn keep<'a>(&mut self, note: impl FnOnce() -> RecoveryNote<'a>) {
-        self.write_recovery(|recovery| recovery.beside(&note()));
+        self.write_recovery(|recovery| recovery.lines().beside(&note()));
     }
 
     /// Writes to this from now on, besides.
     pub(super) fn come_back_from(&mut self, recovery: RecoveryJournal) {
         self.recovery = Some(recovery);
+    }
+
+    /// Whether what a master comes back from is worth while to begin anew.
+    pub(super) fn has_grown(&self) -> bool {
+        self.recovery.as_ref().is_some_and(RecoveryJournal::has_grown)
+    }
+
+    /// What a master comes back from; nothing is written there until it is given back.
+    pub(super) fn take_recovery(&mut self) -> Option<RecoveryJournal> {
+        self.recovery.take()
+    }
+
+    /// Writes what the other file was begun anew with.
+    pub(super) fn note_for_people(&mut self, record: &JournalRecord) {
+        self.write(|journal| journal.record(record));
     }
 
     /// Writes to this journal too, from now on.
@@ -76,7 +91,7 @@ impl JournalWriter {
     fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
         self.write(|journal| journal.instant(now, facts, orders, shuffle));
         self.write_recovery(|recovery| {
-            recovery.facts(&InstantLine::Instant { at: now, facts, orders, shuffle })
+            recovery.lines().facts(&InstantLine::Instant { at: now, facts, orders, shuffle })
         });
         if self.journal.is_some() {
             self.due.get_or_insert(now + FLUSH_PAUSE);

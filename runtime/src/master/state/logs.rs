@@ -16,7 +16,7 @@ const BYTES_PER_JOB_MAX: usize = 4 << 20;
 const ATTEMPTS_MAX: usize = 10_000;
 
 /// The user output of one job.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Logs {
     entries: Vec<LogEntry>,
     /// Where the entries of whom stand.

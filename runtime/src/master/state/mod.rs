@@ -3,8 +3,10 @@
 //! Inputs (frames, requests, lost connections) become facts for the core; the core's commands become frames.
 //! Nothing here decides: no branch depends on policy.
 
+mod as_json;
 mod attempts;
 mod bad_records;
+mod compact;
 mod deciders;
 mod ending;
 mod estimates;

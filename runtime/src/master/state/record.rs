@@ -12,6 +12,7 @@ use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{AttemptReport, FailureClass};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Suspensions kept of one attempt.
 const SUSPENSIONS_MAX: usize = 256;
@@ -23,6 +24,7 @@ pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
 const FAILURE_TEXTS_BYTES_MAX: usize = 4 << 20;
 
 /// One attempt. A map's last good report is not here but with the map.
+#[derive(serde::Serialize, serde::Deserialize)]
 struct AttemptEntry {
     attempt: AttemptId,
     worker: WorkerId,
@@ -32,11 +34,39 @@ struct AttemptEntry {
     /// 0 while it runs.
     ended_ns: u64,
     end: AttemptOutcome,
-    reason: LaunchReason,
+    reason: WhyLaunched,
     report: Option<Box<AttemptReport>>,
 }
 
+/// Why it was launched: as the core said it, or in the words of that, read from a file.
+enum WhyLaunched {
+    Reason(LaunchReason),
+    Words(Box<str>),
+}
+
+impl fmt::Display for WhyLaunched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WhyLaunched::Reason(reason) => reason.fmt(f),
+            WhyLaunched::Words(words) => f.write_str(words),
+        }
+    }
+}
+
+impl serde::Serialize for WhyLaunched {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for WhyLaunched {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(WhyLaunched::Words(String::deserialize(deserializer)?.into()))
+    }
+}
+
 /// How it ended.
+#[derive(serde::Serialize, serde::Deserialize)]
 enum AttemptOutcome {
     Running,
     Succeeded,
@@ -47,7 +77,7 @@ enum AttemptOutcome {
 }
 
 /// One map.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct MapEntry {
     /// Of its last good attempt.
     report: Option<Box<AttemptReport>>,
@@ -59,7 +89,7 @@ pub(super) struct MapEntry {
 }
 
 /// The attempts and transfers of one job.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct TaskRecords {
     records: Vec<AttemptEntry>,
     /// Where the attempts that run stand in `records`.
@@ -96,7 +126,7 @@ impl TaskRecords {
             started_ns: 0,
             ended_ns: 0,
             end: AttemptOutcome::Running,
-            reason,
+            reason: WhyLaunched::Reason(reason),
             report: None,
         });
     }

@@ -4,14 +4,14 @@
 //! written while this goes on; what is owed to workers then is said when they come back (`reconcile`).
 
 use super::super::recovery::{
-    Encoded, RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryNote, RecoveryRecord,
+    RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryNote, RecoveryRecord,
 };
 use super::super::register::Register;
 use super::MasterState;
 use super::job::StatusContext;
 use crate::api::{FailureCode, JobFailure, PolicyChange};
 use crate::deciders::DeciderNames;
-use crate::journal::{Journal, JournalRecord};
+use crate::journal::{Encoded, Journal, JournalRecord};
 use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
@@ -76,6 +76,10 @@ impl MasterState {
             }
             JournalRecord::Memory { memory, .. } => {
                 self.core.restore_memory(&memory).map_err(Wrong::Reason)?;
+            }
+            JournalRecord::Ledger { at, ledger } => {
+                relived.now = relived.now.max(at);
+                self.stand_ledger(at, &ledger).map_err(Wrong::Reason)?;
             }
             JournalRecord::End => relived.ended = true,
             JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
@@ -148,6 +152,16 @@ impl MasterState {
             RecoveryRecord::Closed { at, job, failed } => self.closed(at, job, failed),
             RecoveryRecord::ClientClosed { at, job, failed } => self.client_closed(at, job, failed),
             RecoveryRecord::ClientLost { job } => self.client_lost(job),
+            RecoveryRecord::Standing { at, state } => {
+                relived.now = relived.now.max(at);
+                self.stand(&state).map_err(Wrong::Reason)?;
+            }
+            RecoveryRecord::StandingWorker { worker, entry } => {
+                self.stand_worker(worker, &entry).map_err(Wrong::Reason)?;
+            }
+            RecoveryRecord::StandingJob { job, entry } => {
+                self.stand_job(job, &entry).map_err(Wrong::Reason)?;
+            }
         }
         Ok(())
     }

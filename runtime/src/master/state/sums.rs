@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) const COUNTERS_MAX: usize = 1000;
 
 /// Where a map read its split, seen from its worker.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) enum Nearness {
     /// From a disk that the worker sees.
     Local,
@@ -20,7 +20,7 @@ pub(super) enum Nearness {
 }
 
 /// Over the last good attempt of each map, and over everything else that was added.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Sums {
     pub(super) totals: JobTotals,
     pub(super) counters: BTreeMap<String, u64>,

@@ -1,6 +1,7 @@
 //! The master's state between a core and workers that are only channels: what is said to whom, and when.
 
 mod comeback;
+mod compaction;
 mod every_line;
 
 use super::job::StatusContext;
@@ -12,6 +13,7 @@ use crate::api::{
 };
 use crate::deciders::DeciderNames;
 use crate::registry::Registry;
+use gristmill_scheduler::catalogue::Entry;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::estimate;
@@ -39,6 +41,9 @@ use tokio::sync::watch;
 struct Ruthless {
     jobs: BTreeSet<(Reverse<i32>, u64, Handle)>,
 }
+
+static RUTHLESS: Entry<dyn Policy> =
+    Entry::new("ruthless", "by priority", |_| Ok(Box::<Ruthless>::default()));
 
 impl Policy for Ruthless {
     fn name(&self) -> &'static str {
@@ -85,7 +90,7 @@ impl Scene {
             build: "build".to_owned(),
             heartbeat_ms: 500,
             deciders: LiveDeciders {
-                registry: Registry::standard(),
+                registry: Registry::standard().policy(&RUTHLESS),
                 names: DeciderNames {
                     policy: "ruthless".to_owned(),
                     placement: "pull".to_owned(),

@@ -1,11 +1,11 @@
 //! The connected workers: how one joins, what is known of it, who has fallen silent.
 
-use super::super::recovery::{Encoded, RecoveryNote};
+use super::super::recovery::RecoveryNote;
 use super::super::tokens::list_key;
 use super::super::translate;
 use super::MasterState;
 use crate::api::WorkerStatus;
-use crate::journal::JournalRecord;
+use crate::journal::{Encoded, JournalRecord};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
@@ -15,19 +15,23 @@ use gristmill_worker::protocol::{
     Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 /// Names of hosts that are kept although no worker is on them.
 pub(super) const HOSTS_KEPT_MAX: usize = 1000;
 
 /// A connected worker.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct WorkerEntry {
     pub(super) hello: Hello,
     pub(super) endpoint: Endpoint,
+    #[serde(skip, default = "to_nobody")]
     pub(super) frames: UnboundedSender<Vec<u8>>,
     /// Encoded frames that go out when this instant has been dealt with.
+    #[serde(skip)]
     pub(super) outbox: Vec<u8>,
     /// Nobody is there, or has not said yet what it has: what it is told then is said anew.
+    #[serde(skip, default = "yes")]
     pub(super) away: bool,
     /// Numbered frames of it that were entered, and of how many it was told that they need not be kept.
     pub(super) heard: u64,
@@ -36,6 +40,7 @@ pub(crate) struct WorkerEntry {
     /// Jobs of which it gathers partitions, or has.
     pub(super) gathers: BTreeSet<JobId>,
     /// The revision of the order of lanes that it was told last.
+    #[serde(skip)]
     pub(super) lanes_revision_sent: u64,
     /// Attempts launched there that have not ended.
     pub(super) running: BTreeMap<AttemptId, u64>,
@@ -43,6 +48,7 @@ pub(crate) struct WorkerEntry {
     pub(super) suspended: BTreeSet<AttemptId>,
     /// Those that were told to hand over: user code of theirs runs outside slots.
     pub(super) handing_over: BTreeSet<AttemptId>,
+    #[serde(skip)]
     pub(super) heartbeat: Heartbeat,
     pub(super) joined: Time,
     /// When it was last heard of.
@@ -52,6 +58,15 @@ pub(crate) struct WorkerEntry {
     /// The worker's clock minus master's, from the ping with the shortest way.
     pub(super) offset_ns: i64,
     pub(super) round_trip_ns: u64,
+}
+
+/// The way to a worker that is not there.
+pub(super) fn to_nobody() -> UnboundedSender<Vec<u8>> {
+    unbounded_channel().0
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// All workers together.

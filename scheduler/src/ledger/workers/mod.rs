@@ -24,7 +24,7 @@ pub use crate::ledger::worker::Worker;
 type IdleWorkers = BTreeSet<(Reverse<u32>, WorkerId)>;
 
 /// Sums over the live workers, each by pool.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PoolSums {
     pub(crate) slots: [u32; 2],
     pub(crate) free: [u32; 2],
@@ -35,7 +35,7 @@ pub(crate) struct PoolSums {
 }
 
 /// All live workers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Workers {
     pub(crate) live: BTreeMap<WorkerId, Worker>,
     /// Those with a free slot, by pool.

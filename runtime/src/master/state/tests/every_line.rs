@@ -123,18 +123,40 @@ struct Stage {
     kill: Option<Kill>,
     generation: u64,
     claims: Vec<OutputDirectory>,
+    /// The journal is begun anew at each turn.
+    compacts: bool,
+    /// Lines that were there before it was begun anew, and lines with which it was.
+    lines_before: usize,
+    lines_begun_with: usize,
+    /// Lines at which a master could be killed, counted from the first of all files.
+    points: BTreeSet<usize>,
+    /// How the job stood when it had ended: what is begun anew then does not hold it.
+    told: Option<String>,
 }
 
 impl Stage {
-    fn new(kill: Option<Kill>) -> Self {
+    fn new(kill: Option<Kill>, compacts: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
         scene.state.register = Register::open(&folder.path().join("jobs"), 10).unwrap();
         let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
-        scene.state.come_back_from(journal);
+        scene.state.come_back_from(journal.compact_after(u64::MAX));
         scene.state.begin_generation(Time(1), 1);
         let hands = (1..=WORKERS).map(|pid| Hand { pid, ..Hand::default() }).collect();
-        let mut stage = Self { scene, folder, hands, job: None, kill, generation: 1, claims: Vec::new() };
+        let mut stage = Self {
+            scene,
+            folder,
+            hands,
+            job: None,
+            kill,
+            generation: 1,
+            claims: Vec::new(),
+            compacts,
+            lines_before: 0,
+            lines_begun_with: 1,
+            points: BTreeSet::new(),
+            told: None,
+        };
         (0..WORKERS as usize).for_each(|index| stage.join(index));
         stage
     }
@@ -182,10 +204,29 @@ impl Stage {
             self.scene.state.closed(self.scene.now, job, None);
             self.scene.settle();
         }
+        self.told = self.told.take().or_else(|| self.tell());
+        if self.is_killed() {
+            return;
+        }
+        if self.compacts {
+            self.lines_before += self.lines();
+            self.scene.state.compact(self.scene.now).unwrap();
+            // The instant that follows is not part of it.
+            self.lines_begun_with = self.lines() - 1;
+            if self.is_killed() {
+                return;
+            }
+        }
+        self.pass_on(true);
+    }
+
+    /// Lines of the journal.
+    fn lines(&self) -> usize {
         let written = std::fs::read(self.journal()).unwrap();
-        let lines = written.iter().filter(|byte| **byte == b'\n').count();
-        let due = self.kill.filter(|kill| kill.line <= lines);
-        let spoken = due.is_none_or(|kill| kill.spoken && kill.line == lines);
+        written.iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    fn pass_on(&mut self, spoken: bool) {
         for hand in &mut self.hands {
             let Some(worker) = hand.worker.filter(|worker| self.scene.inboxes.contains_key(worker)) else {
                 continue;
@@ -193,13 +234,22 @@ impl Stage {
             let said = self.scene.said(worker);
             hand.inbox.extend(said.into_iter().filter(|_| spoken));
         }
-        if let Some(kill) = due {
-            self.kill = None;
-            let ends = written.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-            let end = ends.take(kill.line).last().unwrap();
-            std::fs::write(self.journal(), &written[..end]).unwrap();
-            self.replace();
-        }
+    }
+
+    /// Kills the master here, if it is to be, and lets another take its place. Says whether it was.
+    fn is_killed(&mut self) -> bool {
+        let lines = self.lines_before + self.lines();
+        // What it is begun anew with is there whole or not at all.
+        self.points.extend(self.lines_before + self.lines_begun_with..=lines);
+        let Some(kill) = self.kill.take_if(|kill| kill.line <= lines) else { return false };
+        self.pass_on(kill.spoken && kill.line == lines);
+        let line = kill.line - self.lines_before;
+        let written = std::fs::read(self.journal()).unwrap();
+        let ends = written.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let end = ends.take(line).last().unwrap();
+        std::fs::write(self.journal(), &written[..end]).unwrap();
+        self.replace();
+        true
     }
 
     /// Another master takes the place of the one that is dead.
@@ -210,9 +260,11 @@ impl Stage {
         self.scene.now = now;
         self.generation += 1;
         let register = Register::open(&self.folder.path().join("jobs"), 10).unwrap();
-        let journal = RecoveryJournal::go_on(self.journal(), length).unwrap();
+        let journal = RecoveryJournal::go_on(self.journal(), length).unwrap().compact_after(u64::MAX);
         self.scene.state.go_on(now, self.generation, register, journal);
-        self.job = self.scene.state.jobs.keys().next().copied();
+        if self.told.is_none() {
+            self.job = self.scene.state.jobs.keys().next().copied();
+        }
         for index in 0..self.hands.len() {
             // What was on its way when the connection went still arrives.
             let arrived: Vec<_> = self.hands[index].inbox.drain(..).collect();
@@ -253,7 +305,7 @@ impl Stage {
     }
 
     /// Runs to the end of the job; says how it stands then, and how often each attempt was begun.
-    fn run(mut self) -> (String, BTreeMap<TaskId, u32>, usize) {
+    fn run(mut self) -> (String, BTreeMap<TaskId, u32>, BTreeSet<usize>) {
         for _ in 0..TURNS_MAX {
             let Some(job) = self.job else {
                 self.submit();
@@ -265,7 +317,7 @@ impl Stage {
                     let order = self.hands[index].inbox.pop_front().expect("it is not empty");
                     self.obey(index, order, true);
                 }
-                None if self.scene.state.jobs[&job].state.ended() => return self.result(job),
+                None if self.told.is_some() => return self.result(job),
                 None => {
                     self.scene.state.ping(self.scene.now);
                     self.scene.pass(Span::milliseconds(10));
@@ -276,21 +328,28 @@ impl Stage {
         panic!("the job does not end: {:?}", self.scene.state.status(self.scene.now, self.job.unwrap()));
     }
 
-    fn result(self, job: JobId) -> (String, BTreeMap<TaskId, u32>, usize) {
-        let status = self.scene.state.status(self.scene.now, job).unwrap();
-        self.scene.state.core.audit().unwrap();
-        assert!(self.kill.is_none(), "the master was not killed");
+    /// How the job stands, when it has ended.
+    fn tell(&self) -> Option<String> {
+        let job = self.job.filter(|job| self.scene.state.jobs[job].state.ended())?;
+        let status = self.scene.state.status(self.scene.now, job)?;
         let parts = &self.scene.state.jobs[&job].output.parts;
         let parts: Vec<_> = parts.iter().map(|(index, (part, _))| (index, part.bytes, &part.name)).collect();
         let (maps, reduces, counts, totals) = (status.maps, status.reduces, status.attempts, status.totals);
-        let told = format!("{:?} {maps:?} {reduces:?} {counts:?} {totals:?} {parts:?}", status.state);
+        Some(format!("{:?} {maps:?} {reduces:?} {counts:?} {totals:?} {parts:?}", status.state))
+    }
+
+    fn result(self, job: JobId) -> (String, BTreeMap<TaskId, u32>, BTreeSet<usize>) {
+        self.scene.state.core.audit().unwrap();
+        assert!(self.kill.is_none(), "the master was not killed");
+        let status = self.scene.state.status(self.scene.now, job);
+        let status = status.as_ref().or_else(|| self.scene.state.register.past(job));
+        assert_eq!(status.unwrap().state, JobState::Succeeded, "it is known how it ended");
         let mut begun: BTreeMap<TaskId, u32> = BTreeMap::new();
         for (attempt, times) in self.hands.iter().flat_map(|hand| &hand.begun) {
             let task = TaskId { job: JobId(0), ..attempt.task };
             *begun.entry(task).or_default() += times;
         }
-        let written = std::fs::read(self.folder.path().join("recovery")).unwrap();
-        (told, begun, written.iter().filter(|byte| **byte == b'\n').count())
+        (self.told.expect("it has ended"), begun, self.points)
     }
 }
 
@@ -301,18 +360,31 @@ fn copy(frame: &WorkerFrame) -> WorkerFrame {
     codec::decode_message(&bytes, 1 << 20).unwrap()
 }
 
-#[test]
-fn job_ends_the_same_and_no_task_runs_twice_whichever_line_a_master_is_killed_at() {
-    let (undisturbed, begun, lines) = Stage::new(None).run();
+/// Kills a master at each line of its journal, and compares with a run in which none is killed and nothing is begun
+/// anew.
+fn kill_at_each_line(compacts: bool) {
+    let (undisturbed, begun, _) = Stage::new(None, false).run();
     assert_eq!(begun.len() as u32, MAPS + REDUCES);
     assert!(begun.values().all(|times| *times == 1), "{begun:?}");
-    assert!(20 < lines, "{lines} lines");
-    for line in 2..=lines {
+    let (told, again, points) = Stage::new(None, compacts).run();
+    assert_eq!((told, again), (undisturbed.clone(), begun.clone()));
+    assert!(20 < points.len(), "{} lines", points.len());
+    for line in points.into_iter().filter(|line| 1 < *line) {
         for spoken in [false, true] {
             let kill = Kill { line, spoken };
-            let (told, again, _) = Stage::new(Some(kill)).run();
+            let (told, again, _) = Stage::new(Some(kill), compacts).run();
             assert_eq!(told, undisturbed, "{kill:?}");
             assert_eq!(again, begun, "{kill:?}");
         }
     }
+}
+
+#[test]
+fn job_ends_the_same_and_no_task_runs_twice_whichever_line_a_master_is_killed_at() {
+    kill_at_each_line(false);
+}
+
+#[test]
+fn job_ends_the_same_when_a_master_that_begins_its_journal_anew_at_each_turn_is_killed_at_any_line() {
+    kill_at_each_line(true);
 }

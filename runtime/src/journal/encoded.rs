@@ -1,0 +1,94 @@
+//! Values inside lines of a journal that have no form as JSON, or would be too large in it.
+
+use gristmill_worker::codec::{self, CodecError};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// A value in the encoding of the wire, which only a program of the same build reads; in a line, hexadecimal text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded(Vec<u8>);
+
+impl Encoded {
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        let mut bytes = Vec::new();
+        codec::encode(value, &mut bytes);
+        Self(bytes)
+    }
+
+    /// The value; lists in it may take `memory_max` bytes.
+    pub(crate) fn decode<T: DeserializeOwned>(&self, memory_max: usize) -> Result<T, CodecError> {
+        codec::decode_message(&self.0, memory_max)
+    }
+}
+
+/// Bytes as hexadecimal text, without a copy of all of it.
+struct Hex<'a>(&'a [u8]);
+
+/// Bytes whose digits are handed over at once.
+const HEX_CHUNK_BYTES: usize = 64;
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| DIGITS[usize::from(nibble)];
+        for chunk in self.0.chunks(HEX_CHUNK_BYTES) {
+            let mut digits = [0; 2 * HEX_CHUNK_BYTES];
+            for (byte, pair) in chunk.iter().zip(digits.as_chunks_mut::<2>().0) {
+                *pair = [digit(byte >> 4), digit(byte & 15)];
+            }
+            f.write_str(std::str::from_utf8(&digits[..2 * chunk.len()]).map_err(|_| fmt::Error)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Encoded {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Hex(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Encoded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = from_hex(&text).ok_or_else(|| D::Error::custom("a value is no hexadecimal text"))?;
+        Ok(Self(bytes))
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    pairs.iter().map(|[high, low]| Some((digit(*high)? * 16 + digit(*low)?) as u8)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::{JobId, TaskId, WorkerId};
+    use gristmill_worker::protocol::{FetchedOutput, WorkerFrame};
+
+    #[test]
+    fn message_comes_back_as_it_was_and_text_that_is_none_is_refused() {
+        let map = TaskId::map(JobId(7), 3).attempt(1);
+        let outputs = vec![FetchedOutput {
+            map,
+            partitions: (0..200).chain([70_000]).collect(),
+            bytes: u64::MAX,
+            resent: u32::MAX,
+        }];
+        let frame = WorkerFrame::Fetched { outputs, from: WorkerId(9), started_ns: 1, ended_ns: 2 };
+        let text = serde_json::to_string(&Encoded::of(&frame)).unwrap();
+        let again: Encoded = serde_json::from_str(&text).unwrap();
+        let again: WorkerFrame = again.decode(1 << 20).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{frame:?}"));
+        for text in ["\"0\"", "\"0g\"", "7"] {
+            assert!(serde_json::from_str::<Encoded>(text).is_err(), "{text}");
+        }
+        assert!(Encoded(vec![0xff; 9]).decode::<WorkerFrame>(1 << 20).is_err());
+    }
+}

@@ -1,0 +1,106 @@
+//! The recovery file stays bounded, however many jobs a master has had and although it always has one.
+
+use super::comeback::{header, relived};
+use super::*;
+use crate::journal::{Journal, JournalReader};
+use crate::master::recovery::RecoveryJournal;
+use crate::replay::replay;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// A file that has grown by so many bytes is begun anew.
+const COMPACT_AFTER_BYTES: u64 = 20_000;
+
+/// Jobs of which each comes before the one before it has ended.
+const JOBS: u32 = 100;
+
+/// A master whose recovery file is begun anew often.
+fn scene(folder: &tempfile::TempDir) -> (Scene, PathBuf) {
+    let mut scene = Scene::new(&[]);
+    scene.state.register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
+    let path = folder.path().join("recovery");
+    let journal = RecoveryJournal::begin(path.clone(), &header()).unwrap();
+    scene.state.come_back_from(journal.compact_after(COMPACT_AFTER_BYTES));
+    scene.state.begin_generation(Time(1), 1);
+    (scene, path)
+}
+
+/// Brings the only map of a job to its end, and its reduce.
+fn finish(scene: &mut Scene, worker: WorkerId, job: JobId) {
+    let map = TaskId::map(job, 0).attempt(0);
+    scene.map_done(worker, map);
+    scene.fetched(worker, worker, map);
+    let reduce = TaskId::reduce(job, 0).attempt(0);
+    scene.tell(worker, WorkerFrame::CommitRequest { attempt: reduce });
+    let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7 };
+    let (stamp, report) = (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
+    scene.tell(worker, WorkerFrame::PartFinished { attempt: reduce, part, stamp, report });
+    scene.state.client_closed(scene.now, job, None);
+    scene.settle();
+}
+
+#[test]
+fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_what_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scene, path) = scene(&folder);
+    let journal = folder.path().join("journal");
+    scene.state.write_also(Journal::create(&journal, &header()).unwrap());
+    let worker = scene.try_join(Scene::hello(2)).unwrap();
+    let (mut largest, mut begun_anew, mut length) = (0, 0, 0);
+    let mut live = scene.submit(|_| {}).unwrap();
+    for _ in 1..JOBS {
+        let next = scene.submit(|_| {}).unwrap();
+        finish(&mut scene, worker, live);
+        live = next;
+        scene.state.compact_if_grown(scene.now);
+        let before = std::mem::replace(&mut length, std::fs::metadata(&path).unwrap().len());
+        begun_anew += u32::from(length < before);
+        largest = largest.max(length);
+    }
+    assert!(3 < begun_anew, "begun anew {begun_anew} times");
+    // What stands, as much again as it may grow by, and what one turn adds.
+    assert!(largest < 3 * COMPACT_AFTER_BYTES, "{largest} bytes");
+    let (mut again, length) = relived(&path);
+    assert_eq!(length, std::fs::metadata(&path).unwrap().len());
+    again.state.core.audit().unwrap();
+    let jobs: Vec<JobId> = again.state.core.live_jobs().map(|job| job.id).collect();
+    assert_eq!(jobs, [live]);
+    let status = |scene: &mut Scene| {
+        let status = scene.state.status(Time(9), live).unwrap();
+        format!("{:?} {:?} {:?} {:?}", status.state, status.maps, status.attempts, status.totals)
+    };
+    assert_eq!(status(&mut again), status(&mut scene));
+    let register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
+    let past = register.past(JobId(JOBS - 1)).unwrap();
+    assert_eq!(past.state, JobState::Succeeded, "the register tells of what has ended");
+    scene.state.end_journal();
+    let registry = Registry::standard().policy(&RUTHLESS);
+    let mut reader = JournalReader::new(BufReader::new(std::fs::File::open(&journal).unwrap())).unwrap();
+    let replayed = replay(&registry, &mut reader).unwrap();
+    assert!(replayed.difference.is_none() && replayed.ended, "{replayed:?}");
+}
+
+#[test]
+fn file_that_cannot_be_begun_anew_stays_as_it_was_and_grows_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scene, path) = scene(&folder);
+    scene.join();
+    scene.submit(|_| {}).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let mut journal = scene.state.journal.take_recovery().unwrap();
+    let failed = journal.begin_anew(&header(), |lines| {
+        lines.facts(&7)?;
+        Err(std::io::ErrorKind::StorageFull.into())
+    });
+    assert_eq!(failed.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    scene.state.come_back_from(journal);
+    scene.submit(|_| {}).unwrap();
+    let (again, _) = relived(&path);
+    assert_eq!(again.state.core.live_jobs().count(), 2);
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "the register, the file, and nothing else"
+    );
+}
