@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::key::Key;
 use crate::key::hash::hash_share;
 use crate::merge;
-use crate::segment::{Fingerprinted, MapOutput, SegmentOrder, SegmentsWriter};
+use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter};
 use crate::value::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -84,25 +84,24 @@ impl<K: Key, V: Value> Emitter<K, V> {
         Ok(writer.finish()?)
     }
 
-    /// What two attempts have in common: of combined values that hangs on their order and on the memory there was.
-    fn look(&self) -> Fingerprinted {
-        if matches!(self.target, EmitTarget::Combine(_)) { Fingerprinted::Keys } else { Fingerprinted::Pairs }
-    }
-
     /// Ends the collection: the map's output, in memory if `budget` grants it.
     pub(crate) fn finish(mut self, budget: &Budget) -> Result<MapOutput, TaskFailure> {
         self.end_block()?;
         if !self.runs.is_empty() {
             self.spill()?;
             let most: usize = self.runs.iter().map(MapOutput::memory_bytes).sum();
-            let look = self.look();
             let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most)?;
-            return self.merge_runs(writer.printing(look));
+            return match &self.target {
+                EmitTarget::Sort(sorting) => {
+                    let print = sorting.print();
+                    Ok(self.merge_runs(writer)?.with_print(print))
+                }
+                _ => self.merge_runs(writer.printing_keys()),
+            };
         }
         let write = self.setting.write.clone();
         let partitions = write.partitions;
         let progress = self.setting.progress.clone();
-        let look = self.look();
         match &mut self.target {
             EmitTarget::Sort(sorting) => {
                 let kept_in_files = &self.setting.kept_in_files;
@@ -113,22 +112,14 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 }
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
                 let mut writer = SegmentsWriter::in_memory(write, budget, bytes)?;
-                let print = sorting.print_of_places();
-                if print.is_none() {
-                    writer = writer.printing(look);
-                }
-                sorting.drain(&mut writer, &progress)?;
+                let print = sorting.drain_whole(&mut writer, &progress)?;
                 self.setting.recycler.keep(sorting.take_memory());
-                let output = writer.finish()?;
-                Ok(match print {
-                    Some(print) => output.with_print(print),
-                    None => output,
-                })
+                Ok(writer.finish()?.with_print(print))
             }
             EmitTarget::Combine(combining) => {
                 let table = combining.take();
                 let writer = SegmentsWriter::in_memory(write, budget, estimated_bytes(&table))?;
-                let mut writer = writer.printing(look);
+                let mut writer = writer.printing_keys();
                 write_table(&table, &self.partitioning, partitions, &mut writer, &progress)?;
                 self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)

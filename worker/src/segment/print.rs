@@ -39,53 +39,35 @@ impl OutputPrint {
     }
 }
 
-/// What is looked at of the pairs of an output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fingerprinted {
-    /// Keys and values.
-    Pairs,
-    /// Keys alone.
-    Keys,
-}
-
-/// Sums up pairs as they are written. What would multiply each hash multiplies the sums at the end.
+/// Sums up the pairs of an output one by one, in any order. What would multiply each hash multiplies the sums at the
+/// end.
+#[derive(Default)]
 pub(crate) struct Printing {
-    look: Fingerprinted,
     pairs: u64,
-    keys: u64,
-    frames: u64,
+    hashes: u64,
 }
 
 impl Printing {
-    pub fn new(look: Fingerprinted) -> Self {
-        Self { look, pairs: 0, keys: 0, frames: 0 }
-    }
-
-    /// A pair, as it lies in a block.
+    /// A pair, and the bytes of it that count: all, as they lie in a block, or the key.
     #[inline]
-    pub fn frame(&mut self, partition: u32, frame: &[u8]) {
+    pub fn add(&mut self, partition: u32, bytes: &[u8]) {
         let spread = spread(partition);
         self.pairs = self.pairs.wrapping_add(spread);
-        if self.look == Fingerprinted::Pairs {
-            self.frames = self.frames.wrapping_add(xxh3_64(frame) ^ spread);
-        }
+        self.hashes = self.hashes.wrapping_add(xxh3_64(bytes) ^ spread);
     }
 
-    /// The key of that pair.
-    #[inline]
-    pub fn key(&mut self, partition: u32, key: &[u8]) {
-        if self.look == Fingerprinted::Keys {
-            self.keys = self.keys.wrapping_add(xxh3_64(key) ^ spread(partition));
-        }
+    /// The fingerprint, if whole pairs were added.
+    pub fn of_frames(&self) -> OutputPrint {
+        OutputPrint { pairs: self.pairs, frames: Some(self.sum()), ..OutputPrint::default() }
     }
 
-    pub fn print(&self) -> OutputPrint {
-        OutputPrint {
-            pairs: self.pairs,
-            keys: (self.look == Fingerprinted::Keys).then(|| some(self.keys.wrapping_mul(MIX_ONE))),
-            frames: (self.look == Fingerprinted::Pairs).then(|| some(self.frames.wrapping_mul(MIX_ONE))),
-            places: None,
-        }
+    /// The fingerprint, if keys were added.
+    pub fn of_keys(&self) -> OutputPrint {
+        OutputPrint { pairs: self.pairs, keys: Some(self.sum()), ..OutputPrint::default() }
+    }
+
+    fn sum(&self) -> NonZeroU64 {
+        some(self.hashes.wrapping_mul(MIX_ONE))
     }
 }
 
@@ -107,25 +89,24 @@ mod tests {
 
     type Pair = (u32, &'static str, &'static str);
 
-    fn print(look: Fingerprinted, pairs: &[Pair]) -> OutputPrint {
-        let mut printing = Printing::new(look);
+    /// The fingerprints by whole pairs and by keys.
+    fn prints(pairs: &[Pair]) -> [OutputPrint; 2] {
+        let (mut frames, mut keys) = (Printing::default(), Printing::default());
         for (partition, key, value) in pairs {
             let mut frame = Vec::new();
             put_frame(key.as_bytes(), value.as_bytes(), &mut frame);
-            printing.frame(*partition, &frame);
-            printing.key(*partition, key.as_bytes());
+            frames.add(*partition, &frame);
+            keys.add(*partition, key.as_bytes());
         }
-        printing.print()
+        [frames.of_frames(), keys.of_keys()]
     }
 
     const PAIRS: [Pair; 3] = [(0, "a", "1"), (0, "b", "2"), (1, "c", "1")];
 
     #[test]
     fn fingerprint_is_the_same_for_the_same_pairs_in_any_order() {
-        for look in [Fingerprinted::Pairs, Fingerprinted::Keys] {
-            let [first, second, third] = PAIRS;
-            assert_eq!(print(look, &PAIRS), print(look, &[third, first, second]));
-        }
+        let [first, second, third] = PAIRS;
+        assert_eq!(prints(&PAIRS), prints(&[third, first, second]));
     }
 
     #[test]
@@ -137,11 +118,11 @@ mod tests {
             &[(1, "a", "1"), (0, "b", "2"), (0, "c", "1")],
             &[(0, "a", "2"), (0, "b", "1"), (1, "c", "1")],
         ];
-        let frames = |pairs: &[Pair]| print(Fingerprinted::Pairs, pairs).frames;
+        let frames = |pairs: &[Pair]| prints(pairs)[0].frames;
         for pairs in changed {
             assert_ne!(frames(pairs), frames(&PAIRS), "{pairs:?}");
         }
-        let keys = |pairs: &[Pair]| print(Fingerprinted::Keys, pairs).keys;
+        let keys = |pairs: &[Pair]| prints(pairs)[1].keys;
         assert_eq!(keys(changed[4]), keys(&PAIRS), "values do not count where only keys do");
         assert_ne!(keys(changed[3]), keys(&PAIRS));
     }

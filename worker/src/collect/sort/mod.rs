@@ -12,11 +12,12 @@ use super::combine::TableRoom;
 use crate::attempt::{Progress, TaskFailure};
 use crate::budget::Budget;
 use crate::input::{Block, MappedFile};
+use crate::memory::use_huge_pages;
 use crate::prefetch::prefetch_range;
 use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, FRAME_LENGTHS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput,
-    LENGTH_MAX, MapOutput, OutputPrint, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, SegmentsWriter, SortEntry,
-    WriteError, WriteSetting, frame_at, framed_length, put_frame,
+    LENGTH_MAX, MapOutput, OutputPrint, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, Printing, SegmentsWriter,
+    SortEntry, WriteError, WriteSetting, frame_at, framed_length, put_frame,
 };
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub(crate) struct Sorting {
     file: Option<FilePart>,
     /// A pair that cannot join those in the file, and its partition: it comes next, when they are written.
     waiting: Option<(u32, Vec<u8>)>,
+    /// Sums up all pairs that came into the arena, while their bytes are near, and those written from their file.
+    print: Printing,
     limit_bytes: usize,
     pair_bytes_max: usize,
 }
@@ -72,7 +75,8 @@ impl Sorting {
         if limit_bytes < entries.capacity() * size_of::<SortEntry>() + arena.capacity() {
             (entries, arena) = (Vec::new(), Vec::new());
         }
-        Self { entries, arena, file: None, waiting: None, limit_bytes, pair_bytes_max }
+        let print = Printing::default();
+        Self { entries, arena, file: None, waiting: None, print, limit_bytes, pair_bytes_max }
     }
 
     /// The memory, when all pairs are written.
@@ -108,7 +112,7 @@ impl Sorting {
             if let (true, Ok(place)) = (fits, u32::try_from(at)) {
                 let entry = SortEntry::new(partition, key, place);
                 file.framed_bytes += entry.framed_length();
-                self.entries.push(entry);
+                self.push(entry);
                 return Ok(self.room());
             }
             if self.limit_bytes < self.bytes_in_arena() {
@@ -118,9 +122,29 @@ impl Sorting {
         }
         self.check_length(key, value)?;
         let entry = SortEntry::new(partition, key, self.place_next());
-        self.entries.push(entry);
-        put_frame(key, value, &mut self.arena);
+        self.push(entry);
+        self.put(partition, key, value);
         Ok(self.room())
+    }
+
+    /// Puts the bytes of a pair into the arena.
+    #[inline]
+    fn put(&mut self, partition: u32, key: &[u8], value: &[u8]) {
+        let start = self.arena.len();
+        let needed = key.len() + value.len() + FRAME_LENGTHS_BYTES_MAX;
+        if self.arena.capacity() - start < needed {
+            grow(&mut self.arena, needed);
+        }
+        put_frame(key, value, &mut self.arena);
+        self.print.add(partition, &self.arena[start..]);
+    }
+
+    #[inline]
+    fn push(&mut self, entry: SortEntry) {
+        if self.entries.len() == self.entries.capacity() {
+            grow(&mut self.entries, 1);
+        }
+        self.entries.push(entry);
     }
 
     #[inline]
@@ -168,7 +192,7 @@ impl Sorting {
         for entry in &mut entries {
             let key = entry.key_in(file.bytes());
             *entry = SortEntry::new(entry.partition(), key, self.place_next());
-            put_frame(key, b"", &mut self.arena);
+            self.put(entry.partition(), key, b"");
         }
         self.entries = entries;
     }
@@ -180,6 +204,7 @@ impl Sorting {
         let entry = SortEntry::new(partition, key_at(&frame, 0), self.place_next());
         self.entries.push(entry);
         self.arena.extend_from_slice(&frame);
+        self.print.add(partition, &frame);
     }
 
     /// Whether there are no pairs.
@@ -224,10 +249,9 @@ impl Sorting {
         Some(MapOutput::in_file(output, setting.partitions))
     }
 
-    /// The fingerprint of pairs that all lie in their file: it says as much to look at their places as at their bytes.
-    pub(crate) fn print_of_places(&self) -> Option<OutputPrint> {
-        self.file.as_ref()?;
-        Some(OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number()))))
+    /// The fingerprint of all pairs that were drained.
+    pub(crate) fn print(&self) -> OutputPrint {
+        self.print.of_frames()
     }
 
     /// Writes all pairs sorted by partition, key and position, and forgets them. A pair that waited for that is held
@@ -237,6 +261,35 @@ impl Sorting {
         writer: &mut SegmentsWriter,
         progress: &Arc<Progress>,
     ) -> Result<(), TaskFailure> {
+        let _engine = progress.engine();
+        if let Some(file) = &self.file {
+            let mut frame = Vec::new();
+            for entry in &self.entries {
+                frame.clear();
+                put_frame(entry.key_in(file.bytes()), b"", &mut frame);
+                self.print.add(entry.partition(), &frame);
+            }
+        }
+        self.write(writer, progress)
+    }
+
+    /// As [`drain`](Self::drain), of a collector that never was: the pairs are a whole map output. Gives its
+    /// fingerprint.
+    pub(crate) fn drain_whole(
+        &mut self,
+        writer: &mut SegmentsWriter,
+        progress: &Arc<Progress>,
+    ) -> Result<OutputPrint, TaskFailure> {
+        // Of pairs that lie in their file it says as much to look at their places as at their bytes.
+        let places = self.file.is_some().then(|| {
+            OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
+        });
+        self.write(writer, progress)?;
+        Ok(places.unwrap_or_else(|| self.print()))
+    }
+
+    /// Writes all pairs in order, and forgets them.
+    fn write(&mut self, writer: &mut SegmentsWriter, progress: &Arc<Progress>) -> Result<(), TaskFailure> {
         let _engine = progress.engine();
         let pairs = self.entries.len().max(1);
         match &mut self.file {
@@ -263,6 +316,14 @@ impl Sorting {
         self.take_waiting();
         Ok(())
     }
+}
+
+/// Makes room for so many more items, as `reserve` does, in large pages.
+#[cold]
+#[inline(never)]
+fn grow<T>(buffer: &mut Vec<T>, more: usize) {
+    buffer.reserve(more);
+    use_huge_pages(buffer);
 }
 
 /// Sorts by partition, key and order of emission. Places ascend in that order, so the sort is as good as stable.

@@ -2,10 +2,9 @@
 
 mod setting;
 
-use super::print::Printing;
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, COMPRESS_BYTES_MAX, Fingerprinted, HEADER_BYTES, INDEX_ENTRY_BYTES,
-    MapOutput, OutputPlace, PAIR_BYTES_MAX, SegmentHeader, SegmentIndex, SpillCompression, SpillWriter,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, COMPRESS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, MapOutput,
+    OutputPlace, PAIR_BYTES_MAX, Printing, SegmentHeader, SegmentIndex, SpillCompression, SpillWriter,
     block_checksum,
 };
 use crate::budget::{Budget, Reservation};
@@ -33,7 +32,7 @@ pub struct SegmentsWriter {
     index: SegmentIndex,
     open: Option<OpenSegment>,
     compressed: Vec<u8>,
-    /// Sums up what is written; only of whole outputs.
+    /// Sums up the keys that are written; only of whole outputs of combined pairs.
     print: Option<Printing>,
 }
 
@@ -92,10 +91,10 @@ impl SegmentsWriter {
         }
     }
 
-    /// Takes the fingerprint of the output as it is written.
+    /// Takes the fingerprint of the keys as they are written.
     #[must_use]
-    pub(crate) fn printing(self, look: Fingerprinted) -> Self {
-        Self { print: Some(Printing::new(look)), ..self }
+    pub(crate) fn printing_keys(self) -> Self {
+        Self { print: Some(Printing::default()), ..self }
     }
 
     /// Adds a pair.
@@ -109,11 +108,9 @@ impl SegmentsWriter {
             return Err(WriteError::PairTooLong { length, limit: PAIR_BYTES_MAX });
         }
         self.prepare(partition, framed_length(key, value))?;
-        let start = self.buffer.len();
         put_frame(key, value, &mut self.buffer);
         if let Some(print) = &mut self.print {
-            print.frame(partition, &self.buffer[start..]);
-            print.key(partition, key);
+            print.add(partition, key);
         }
         self.added()
     }
@@ -123,9 +120,6 @@ impl SegmentsWriter {
     pub(crate) fn frame(&mut self, partition: u32, frame: &[u8]) -> Result<(), WriteError> {
         self.prepare(partition, frame.len())?;
         self.buffer.extend_from_slice(frame);
-        if let Some(print) = &mut self.print {
-            print.frame(partition, frame);
-        }
         self.added()
     }
 
@@ -282,7 +276,7 @@ impl SegmentsWriter {
                 OutputPlace::File(Arc::new(file))
             }
         };
-        let print = self.print.as_ref().map(Printing::print).unwrap_or_default();
+        let print = self.print.as_ref().map(Printing::of_keys).unwrap_or_default();
         Ok(MapOutput { index: self.index, print, place })
     }
 }
