@@ -51,6 +51,8 @@ pub struct Settings {
     pub estimator: Option<String>,
     /// Where the master writes its journal.
     pub journal: Option<PathBuf>,
+    /// Leave slow tasks to their one attempt.
+    pub no_backup: Option<bool>,
     /// Where the master keeps what it has learned of jobs.
     pub history: Option<PathBuf>,
     /// Pools of the master and their weights.

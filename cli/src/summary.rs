@@ -233,6 +233,14 @@ fn attempts(status: &JobStatus) -> String {
     add(attempts.lost, "lost with a worker");
     add(attempts.cancelled, "cancelled");
     add(attempts.maps_rerun, "map(s) run again");
+    if 0 < attempts.backups {
+        let spent = Span(attempts.backup_slot_ns);
+        let _ = write!(
+            text,
+            ", {} backup(s) of slow ones, of which {} ended first, for {spent} of slots",
+            attempts.backups, attempts.backups_won
+        );
+    }
     text
 }
 

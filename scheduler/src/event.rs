@@ -285,6 +285,12 @@ pub enum Event {
         /// [`Failure::Worker`] blames the home, every other class the output.
         class: Failure,
     },
+    /// How much a running map attempt has read so far. Said now and then of those that run for a while.
+    AttemptProgressed {
+        attempt: AttemptId,
+        /// Of its split.
+        read: Bytes,
+    },
     /// An attempt has built its part and asks to publish it.
     CommitRequested { attempt: AttemptId },
     /// The driver has learned, or learned anew, what the network can do; estimates of shuffles change.

@@ -11,6 +11,10 @@ pub enum Rule {
     LostOutputsAreMadeAgain,
     /// Segments of an attempt whose output was another one than that of the last are not taken.
     StaleSegmentsAreRefused,
+    /// Of several attempts of a task that ask to publish, the first may.
+    OneAttemptPublishes,
+    /// When one of two attempts of a task has ended well, the other is stopped.
+    LosersAreStopped,
 }
 
 #[cfg(debug_assertions)]

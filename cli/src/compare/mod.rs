@@ -75,6 +75,9 @@ struct CompareFlags {
     /// Begin without the jobs that show what the system takes for tasks (seconds); runs are replayed then, not predicted
     #[arg(long)]
     no_calibration: bool,
+    /// Give slow tasks a second attempt, as `run` does; the papers' models and the simulations know none
+    #[arg(long, conflicts_with = "no_backup")]
+    backup: bool,
     /// Wait until outputs are on disk; they are thrown away, so it only adds the disk's noise
     #[arg(long)]
     sync: bool,
@@ -127,6 +130,7 @@ pub fn command() -> Command {
                 .help("Placements, likewise; every policy runs with each [default: pull]")
         })
         .mut_arg("journal", |flag| flag.hide(true))
+        .mut_arg("no_backup", |flag| flag.hide(true))
         .mut_arg("master", |flag| {
             flag.help("Run on the cluster of this master [default: fresh local clusters]")
         })

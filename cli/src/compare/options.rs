@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_lab::compare::file::WorkloadFile;
 use gristmill_lab::compare::{Contender, Options, Site};
+use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::units::Span;
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ pub(super) fn options(
     if cluster.journal.is_some() {
         return Err(usage("--journal: every run writes its journal into its own folder".to_owned()));
     }
-    let site = site(&settings, typed, file)?;
+    let site = site(&settings, typed, file, flags.backup)?;
     let contenders = contenders(&settings, &cluster)?;
     let limit: Span =
         flags.limit.parse().map_err(|error| usage(format!("--limit {}: {error}", flags.limit)))?;
@@ -49,10 +50,14 @@ pub(super) fn options(
 }
 
 /// Fresh clusters, or that of a master that was named.
-fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile) -> anyhow::Result<Site> {
+fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: bool) -> anyhow::Result<Site> {
     let master = MasterFlags::from_arg_matches(typed)?;
     if master.master.is_none() && master.join.is_none() {
-        return Ok(Site::Embedded(merged(typed, file)?.config(settings)?));
+        let config = merged(typed, file)?.config(settings)?;
+        return Ok(Site::Embedded(ClusterConfig { backups, ..config }));
+    }
+    if backups {
+        return Err(usage("--backup is for fresh clusters; the given one has backups or not".to_owned()));
     }
     if let Some(flag) = shape_flags(typed).into_keys().next() {
         return Err(usage(format!("--{flag} is for fresh clusters; the given one has its shape")));
@@ -87,7 +92,7 @@ fn shape_flags(typed: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
     let known = ClusterFlags::augment_args(Command::new("cluster"));
     let shape = known
         .get_arguments()
-        .filter(|flag| !["policy", "placement", "journal"].contains(&flag.get_id().as_str()));
+        .filter(|flag| !["policy", "placement", "journal", "no_backup"].contains(&flag.get_id().as_str()));
     let mut found = BTreeMap::new();
     for flag in shape {
         let id = flag.get_id().as_str();

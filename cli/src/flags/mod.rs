@@ -44,6 +44,9 @@ pub struct ClusterFlags {
     /// Write down every decision of the master, for `replay` and `whatif`; the file must not exist
     #[arg(long, global = true, value_name = "FILE")]
     pub journal: Option<PathBuf>,
+    /// Leave slow tasks to their one attempt; without this, the slowest get a second one on an idle worker
+    #[arg(long, global = true)]
+    pub no_backup: bool,
 }
 
 impl ClusterFlags {
@@ -63,6 +66,7 @@ impl ClusterFlags {
             },
             pools: pools(None, settings)?,
             journal: journal(self.journal.as_ref(), settings)?,
+            backups: !(self.no_backup || settings.no_backup.unwrap_or(false)),
         })
     }
 }

@@ -61,6 +61,9 @@ pub struct MasterCommand {
     /// Write down every decision, for `replay` and `whatif`; the file must not exist
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
+    /// Leave slow tasks to their one attempt; without this, the slowest get a second one on an idle worker
+    #[arg(long)]
+    no_backup: bool,
     #[command(flatten)]
     permissions: ListenFlags,
     #[command(flatten)]
@@ -105,6 +108,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         deciders,
         registry: registry.clone(),
         pools,
+        backups: !(flags.no_backup || settings.no_backup.unwrap_or(false)),
         journal,
         history: Some(flags.history(settings, state)),
         recovery: Some(state.join(RECOVERY_FILE)),
@@ -136,6 +140,7 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
         deciders: child.deciders.make(registry).map_err(usage)?,
         registry: registry.clone(),
         pools: child.pools,
+        backups: child.backups,
         journal: child.journal.map(|journal| journal.to_path().to_path_buf()),
         history: None,
         recovery: None,

@@ -5,8 +5,8 @@
 //! - The engine: `shuffle` measures how far it overlaps with the maps, `lanes` whose bytes come first on a paced network,
 //!   `suspend` which reduces make way, `live_policy` what a policy changes.
 //! - Faults: `crash` kills processes, `restart` masters, `comeback` those whose jobs go on; `cuts` takes ways between hosts
-//!   away, `drain` lets workers leave; `limits` takes means of the operating system away, `disk` fills
-//!   disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
+//!   away, `drain` lets workers leave, `backups` is about slow ones; `limits` takes means of the operating system away,
+//!   `disk` fills disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
 //! - The command line: `cli`, `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
@@ -18,6 +18,7 @@
 //! Single functions are tested beside their code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
 
+mod backups;
 mod bad_records;
 mod claims;
 mod cli;

@@ -44,7 +44,7 @@ pub(super) fn make_data(workload: &Workload, store: &Store) -> Result<(), Compar
 /// All that must be the same for two runs to stand side by side.
 pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
     let site = match &options.site {
-        Site::Embedded(ClusterConfig { workers, deciders, pools, journal: _ }) => json!({
+        Site::Embedded(ClusterConfig { workers, deciders, pools, journal: _, backups }) => json!({
             "workers": workers.count,
             "slots": workers.each.slots.total(),
             "pools": match workers.each.slots {
@@ -57,6 +57,7 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
             "speeds": workers.speeds,
             "nic_bytes_per_second": workers.each.nic_bytes_per_second,
             "shuffle": workers.each.shuffle,
+            "backups": backups,
         }),
         Site::Given(line) => json!({"master": line.endpoint.to_string()}),
     };

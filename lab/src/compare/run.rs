@@ -153,6 +153,7 @@ impl Runner<'_> {
             },
             pools: config.pools.clone(),
             journal: Some(order.folder.join(JOURNAL)),
+            backups: config.backups,
         };
         self.runtime.clone().block_on(async {
             let cluster = Cluster::start(&config).await.map_err(|source| CompareError::Cluster { source })?;

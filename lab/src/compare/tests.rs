@@ -83,6 +83,7 @@ fn cluster_of_other_pool_weights_is_another_setting() {
         },
         pools: BTreeMap::from([("night".to_owned(), weight)]),
         journal: None,
+        backups: false,
     };
     let folder = tempfile::tempdir().unwrap();
     let workload = Workload::batch("w", sleeper());

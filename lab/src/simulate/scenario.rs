@@ -4,6 +4,7 @@
 //! Not here: running it (`simulate`).
 
 use super::{JobTerms, KnownJob, Measured, MeasuredJob, SimulateError, SystemCosts, WorkerShape};
+use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
 use gristmill_scheduler::station::PerStation;
@@ -103,7 +104,8 @@ impl Measured {
             workers: self.workers.iter().map(worker).collect(),
             network: NetworkConfig { in_rate: rate, out_rate: rate, latency, ..NetworkConfig::default() },
             request_bytes,
-            core: self.core.clone(),
+            // Simulated tasks have one attempt.
+            core: CoreConfig { backups: None, ..self.core.clone() },
             ..Config::uniform(1, first.slots)
         })
     }

@@ -1,6 +1,7 @@
 //! How a job stands: state, counts, totals, failure, outlook on its deadline.
 
 use super::{BuiltPart, FailureCode};
+use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::input::FilePath;
 use gristmill_worker::protocol::Part;
@@ -145,6 +146,23 @@ pub struct AttemptCounts {
     pub returned: u32,
     /// Maps run again because their output was lost.
     pub maps_rerun: u32,
+    /// Second attempts of slow tasks that were launched.
+    #[serde(default)]
+    pub backups: u32,
+    /// Those of them that ended well before the first attempt of their task did.
+    #[serde(default)]
+    pub backups_won: u32,
+    /// How long they held slots beside the first attempts, nanoseconds; those that still do are left out.
+    #[serde(default)]
+    pub backup_slot_ns: u64,
+}
+
+impl AttemptCounts {
+    /// With what the core counts of backups.
+    pub(crate) fn with_backups(self, totals: BackupTotals) -> Self {
+        let BackupTotals { launched, won, slot_time } = totals;
+        Self { backups: launched, backups_won: won, backup_slot_ns: slot_time.0, ..self }
+    }
 }
 
 /// Everything worth knowing of a job.

@@ -47,6 +47,8 @@ pub struct MasterChild {
     pub pools: BTreeMap<String, f64>,
     /// Where it writes its journal; `None`: nowhere.
     pub journal: Option<FilePath>,
+    /// Slow tasks get a second attempt.
+    pub backups: bool,
     /// Folders that it removes when its parent has died and cannot.
     pub remove_at_end: Vec<PathBuf>,
 }

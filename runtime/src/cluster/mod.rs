@@ -47,6 +47,8 @@ pub struct ClusterConfig {
     pub pools: BTreeMap<String, f64>,
     /// Where the master writes its journal; `None`: nowhere.
     pub journal: Option<PathBuf>,
+    /// Slow tasks get a second attempt.
+    pub backups: bool,
 }
 
 /// Why a cluster did not start.
@@ -121,6 +123,7 @@ impl Cluster {
             pools: config.pools.clone(),
             journal: config.journal.as_deref().map(FilePath::from),
             remove_at_end: folders.clone(),
+            backups: config.backups,
         });
         let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
         let ready = tokio::time::timeout(START_PATIENCE, child::first_line(&mut child)).await;

@@ -8,7 +8,7 @@ use super::register::Register;
 use super::state::{self, LiveDeciders, MasterState, StateConfig};
 use crate::deciders::{DeciderNames, MadeDeciders};
 use crate::journal::{self, Journal, JournalHeader};
-use gristmill_scheduler::core::{Core, CoreConfig};
+use gristmill_scheduler::core::{BackupLimits, Core, CoreConfig};
 use gristmill_scheduler::units::Time;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,8 @@ fn begin_anew(
 ) -> Result<Begun, MasterError> {
     let mut deciders = config.deciders;
     let history = config.history.and_then(|path| HistoryFile::recall(path, &mut *deciders.estimator));
-    let core_config = CoreConfig::default();
+    let backups = config.backups.then(BackupLimits::default);
+    let core_config = CoreConfig { backups, ..CoreConfig::default() };
     let names = &deciders.names;
     let header = JournalHeader {
         schema: journal::SCHEMA,

@@ -26,6 +26,8 @@ pub struct MasterConfig {
     pub registry: Registry,
     /// The pools that there are, with their weights; when empty, every name is a pool of the policy's usual weight.
     pub pools: BTreeMap<String, f64>,
+    /// Slow tasks get a second attempt. A master that goes on where another ended does as that one did.
+    pub backups: bool,
     /// A file to be made, into which every fact and every order is written.
     pub journal: Option<PathBuf>,
     /// Where what the estimator has learned is kept between runs.

@@ -56,6 +56,7 @@ impl Ledger {
                 self.fetch_failed(*job, *home, *map, *class, out);
             }
             Event::FetchRates { home, ways } => self.fetch_rates(*home, ways, out),
+            Event::AttemptProgressed { attempt, read } => self.progressed(*attempt, *read),
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
             Event::NetworkRate { per_worker } => {
                 self.config.network = *per_worker;
@@ -124,27 +125,28 @@ impl Ledger {
             worker.running.iter().chain(&worker.queued).chain(&worker.suspended).copied().collect();
         let released = |&attempt: &AttemptId| {
             let record = self.release(attempt).filter(|record| !record.dying)?;
-            Some((attempt, record.queued))
+            Some((attempt, record))
         };
         let released: Vec<_> = gone.iter().filter_map(released).collect();
         let charged = |attempt: &AttemptId| culprits.contains(attempt);
         let known = released.iter().any(|(attempt, _)| charged(attempt));
-        self.count_death(released.iter().filter(|(attempt, queued)| match known {
+        let ran = released.iter().filter(|(attempt, record)| match known {
             true => charged(attempt),
-            false => !queued,
-        }));
-        for (attempt, queued) in released {
+            false => !record.queued,
+        });
+        self.count_death(ran.map(|(attempt, _)| attempt));
+        for (attempt, record) in released {
             match charged(&attempt) {
-                true => self.stopped(attempt, id, Failure::User, out),
-                false if known && !queued => self.stopped_by_another(attempt, out),
-                false if queued => {
+                true => self.stopped(attempt, &record, Failure::User, out),
+                false if known && !record.queued => self.stopped_by_another(attempt, &record, out),
+                false if record.queued => {
                     // It may have begun after all, and the worker have died of it before it could report that.
                     if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
                         job.tries_mut(attempt.task).alone = true;
                     }
                     self.map_again(attempt, out);
                 }
-                false => self.stopped(attempt, id, Failure::Lost, out),
+                false => self.stopped(attempt, &record, Failure::Lost, out),
             }
         }
         let concerned: BTreeSet<JobId> =
@@ -163,8 +165,8 @@ impl Ledger {
     }
 
     /// A worker died in which these attempts ran, or the one that brought it down.
-    fn count_death<'a>(&mut self, ran: impl Iterator<Item = &'a (AttemptId, bool)>) {
-        let jobs: BTreeSet<JobId> = ran.map(|(attempt, _)| attempt.task.job).collect();
+    fn count_death<'a>(&mut self, ran: impl Iterator<Item = &'a AttemptId>) {
+        let jobs: BTreeSet<JobId> = ran.map(|attempt| attempt.task.job).collect();
         for id in jobs {
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.workers.deaths += 1;

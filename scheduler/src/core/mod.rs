@@ -6,6 +6,7 @@
 //! Not here: clocks, sockets, threads; and no cost per call that grows with all jobs or tasks, only with what
 //! changed.
 
+mod backup;
 mod enter;
 mod execute;
 mod explain;
@@ -27,9 +28,10 @@ use crate::command::Command;
 use crate::estimate::Estimator;
 use crate::event::Event;
 use crate::ids::{JobId, TaskKind};
-pub use crate::ledger::{AheadConfig, CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
+pub use crate::ledger::{AheadConfig, BackupLimits, CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
 pub use crate::ledger::{
-    AttemptSnapshot, AttemptTotals, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot,
+    AttemptSnapshot, AttemptTotals, BackupTotals, JobSnapshot, JobState, MapCounts, ReduceCounts,
+    WorkerSnapshot,
 };
 use crate::ledger::{Ledger, Violation};
 use crate::placement::Placement;
@@ -172,7 +174,8 @@ impl Core {
         let rehomed = self.rehome(commands);
         let again =
             self.ledger.call_back(|attempt, worker| commands.push(Command::Recall { attempt, worker }));
-        self.ask_for_wake([taken, wish, moved, rehomed, again], commands);
+        let backups = self.back_up(commands);
+        self.ask_for_wake([taken, wish, moved, rehomed, again, backups], commands);
     }
 
     /// Lets the policy plan and executes its plan.
@@ -204,7 +207,7 @@ impl Core {
 
     /// One standing wake: the earliest of these wishes, the end of a pause, the end of the grace without
     /// workers, of any or of those that maps are pinned to, and the next try of a way that is cut.
-    fn ask_for_wake(&mut self, wishes: [Option<Time>; 5], commands: &mut Vec<Command>) {
+    fn ask_for_wake(&mut self, wishes: [Option<Time>; 6], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);
         let (grace, orphans) = (self.ledger.grace_ends(), self.ledger.orphans_end());

@@ -36,6 +36,18 @@ impl Core {
         self.estimator.as_ref().map_or(serde_json::Value::Null, |estimator| estimator.memory())
     }
 
+    /// Whether slow tasks get a second attempt.
+    #[must_use]
+    pub fn makes_backups(&self) -> bool {
+        self.ledger.config.backups.is_some()
+    }
+
+    /// Whether this attempt counts no more: it was told to stop, and has not said that it did.
+    #[must_use]
+    pub fn is_dying(&self, id: AttemptId) -> bool {
+        self.ledger.attempts.get(&id).is_some_and(|record| record.dying)
+    }
+
     /// Whether the policy takes slots back from reduces.
     #[must_use]
     pub fn preempts(&self) -> bool {

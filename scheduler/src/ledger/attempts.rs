@@ -1,15 +1,16 @@
 //! Attempts: launched, finished, failed, allowed to publish. The rules of who is charged stand here.
 //!
-//! Invariant: a task has at most one attempt in the table that is not dying, and it is the current one.
+//! Invariant: a task has at most two attempts in the table that are not dying, the current one and its backup.
 
 use crate::command::Command;
-use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
+use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::Ledger;
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::plan::Line;
-use crate::units::{Span, Time};
+use crate::rules::{Rule, holds};
+use crate::units::{Bytes, Span, Time};
 use crate::view::Station;
 
 /// One try that holds a slot, is queued behind one, or is suspended.
@@ -24,15 +25,39 @@ pub(crate) struct Attempt {
     /// The line it was granted in.
     #[serde(skip)]
     pub(crate) line: Option<Line>,
-    /// Told to die because its job ended; nothing is expected of it but to release its slot.
+    /// Told to die because its job ended or another attempt of its task did; nothing is expected of it but to release
+    /// its slot.
     pub(crate) dying: bool,
-    /// Of a map attempt that holds a slot: its place in [`Job::runs`].
-    pub(crate) place: u32,
+    /// Of a map attempt that holds a slot, but for backups: its place in [`JobAttempts::runs`].
+    ///
+    /// [`JobAttempts::runs`]: crate::ledger::job_parts::JobAttempts::runs
+    pub(crate) place: Option<u32>,
+    /// How much it had read, and when it said so last.
+    pub(crate) read: Option<(Time, Bytes)>,
     pub(crate) hold: SlotHold,
     /// When it got its slot the last time.
     pub(crate) since: Time,
     /// How long it held a slot before it was suspended the last time.
     pub(crate) ran: Span,
+}
+
+impl Attempt {
+    /// One that has got its slot now, outside of lines.
+    pub(crate) fn begun(worker: WorkerId, now: Time) -> Self {
+        Self {
+            worker,
+            started: now,
+            queued: false,
+            quick: false,
+            line: None,
+            dying: false,
+            place: None,
+            read: None,
+            hold: SlotHold::Firm,
+            since: now,
+            ran: Span::default(),
+        }
+    }
 }
 
 /// The station of a kind of task.
@@ -71,6 +96,7 @@ impl Ledger {
         let quick = job.is_quick(task, &self.config.ahead);
         let tries = job.tries_mut(task);
         let attempt = task.attempt(tries.launched);
+        tries.current = tries.launched;
         tries.launched += 1;
         job.tally.launched += 1;
         job.tally.first_launch.get_or_insert(self.now);
@@ -79,7 +105,7 @@ impl Ledger {
         job.workers.informed.insert(worker);
         self.workers.tell(worker, task.job);
         let queued = self.workers.get(worker).is_some_and(|worker| worker.free(task.kind) == 0);
-        let mut place = 0;
+        let mut place = None;
         if queued {
             self.workers.queue(worker, attempt);
             self.ahead.waiting.insert((self.now, attempt));
@@ -87,16 +113,14 @@ impl Ledger {
         } else {
             self.workers.take_slot(worker, attempt, quick);
             if task.kind == TaskKind::Map {
-                place = job.attempts.begin_run(attempt, self.now);
+                place = Some(job.attempts.begin_run(attempt, self.now));
             }
         }
         if let Some(line) = line {
             self.lines[station_of(task.kind)].take(line);
         }
         let quick = quick && !queued;
-        let (started, hold, ran) = (self.now, SlotHold::Firm, Span::default());
-        let record =
-            Attempt { worker, started, queued, quick, line, dying: false, place, hold, since: started, ran };
+        let record = Attempt { queued, quick, line, place, ..Attempt::begun(worker, self.now) };
         self.attempts.insert(attempt, record);
         if task.kind == TaskKind::Reduce {
             self.set_hold(attempt, SlotHold::Suspendable);
@@ -128,16 +152,21 @@ impl Ledger {
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
             job.attempts.live.remove(&attempt);
             job.counts.maps_queued -= u32::from(record.queued);
-            if attempt.task.kind == TaskKind::Map
-                && !record.queued
-                && let Some(moved) = job.attempts.end_run(record.place)
-            {
-                let moved = self.attempts.get_mut(&moved).expect("running attempts are in the table");
-                moved.place = record.place;
+            if let Some(place) = record.place {
+                self.end_run(attempt.task.job, place);
             }
             self.unseen.dirty.insert(attempt.task.job);
         }
         Some(record)
+    }
+
+    /// The map attempt at this place is not among those any more that policies see running.
+    pub(super) fn end_run(&mut self, job: JobId, place: u32) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        if let Some(moved) = job.attempts.end_run(place) {
+            let moved = self.attempts.get_mut(&moved).expect("running attempts are in the table");
+            moved.place = Some(place);
+        }
     }
 
     /// A suspended attempt is over. Where its worker is gone, the lines there go with it.
@@ -159,7 +188,7 @@ impl Ledger {
         record.since = self.now;
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.counts.maps_queued -= 1;
-        record.place = job.attempts.begin_run(attempt, self.now);
+        record.place = Some(job.attempts.begin_run(attempt, self.now));
         record.quick = job.is_quick(attempt.task, &self.config.ahead);
         self.workers.judge(record.worker, record.quick);
         self.unseen.dirty.insert(attempt.task.job);
@@ -179,7 +208,8 @@ impl Ledger {
             return;
         };
         let tries = job.tries_mut(attempt.task);
-        if *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch {
+        let first = *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch;
+        if first || !holds(Rule::OneAttemptPublishes) {
             out.push(Command::GrantCommit { attempt, worker });
             // It was faster than an order to suspend, and ends in its slot.
             if hold != SlotHold::Firm {

@@ -1,6 +1,6 @@
 //! The limits of the core, with their defaults.
 
-use crate::ledger::AheadConfig;
+use crate::ledger::{AheadConfig, BackupLimits};
 use crate::units::{Bytes, Span};
 
 /// Limits of the core.
@@ -46,6 +46,8 @@ pub struct CoreConfig {
     /// What follows when workers do not reach each other.
     #[serde(flatten)]
     pub routes: RouteLimits,
+    /// When slow tasks get a second attempt; `None`, the default, is never.
+    pub backups: Option<BackupLimits>,
 }
 
 impl Default for CoreConfig {
@@ -66,6 +68,7 @@ impl Default for CoreConfig {
             suspending: SuspendLimits::default(),
             moving: MoveLimits::default(),
             routes: RouteLimits::default(),
+            backups: None,
         }
     }
 }

@@ -4,12 +4,16 @@ use crate::command::{Cause, Command, Outcome};
 use crate::event::{Failure, Fingerprint};
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::Ledger;
+use crate::ledger::attempts::Attempt;
+use crate::ledger::backups::Race;
 use crate::ledger::jobs::Job;
 use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
+use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span};
 
 /// The report of an attempt that ended well.
+#[derive(Clone, Copy)]
 pub(crate) struct TaskEnd {
     pub(crate) output: Bytes,
     pub(crate) took: Span,
@@ -33,7 +37,7 @@ impl Ledger {
         match attempt.task.kind {
             TaskKind::Map => self.map_again(attempt, out),
             // Reduces are not queued; if a worker reports it all the same, it runs again.
-            TaskKind::Reduce => self.stopped(attempt, record.worker, Failure::Cancelled, out),
+            TaskKind::Reduce => self.stopped(attempt, &record, Failure::Cancelled, out),
         }
     }
 
@@ -50,23 +54,30 @@ impl Ledger {
         &mut self,
         attempt: AttemptId,
         kind: TaskKind,
-        TaskEnd { output, took, print }: TaskEnd,
+        end: TaskEnd,
         out: &mut Vec<Command>,
     ) {
+        let TaskEnd { output, took, print } = end;
         assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
         let Some(record) = self.release(attempt) else { return self.late() };
         if record.dying {
-            // It was faster than the order to die: what it left behind goes as well.
-            out.push(Command::Forget { job: attempt.task.job, worker: record.worker });
+            // It was faster than the order to die, with which what it left behind goes as well; if its job is over, all
+            // of that job.
+            if !self.jobs.contains_key(&attempt.task.job) {
+                out.push(Command::Forget { job: attempt.task.job, worker: record.worker });
+            }
             return;
         }
         let now = self.now;
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
         let publishes = kind == TaskKind::Reduce || job.map_only();
-        if publishes && job.tries(attempt.task).permit != Some(attempt.epoch) {
+        let permitted = job.tries(attempt.task).permit == Some(attempt.epoch);
+        if publishes && !permitted && holds(Rule::OneAttemptPublishes) {
             // Whatever it published, it was not allowed to, so its result does not count.
-            return self.stopped(attempt, record.worker, Failure::Worker, out);
+            return self.stopped(attempt, &record, Failure::Worker, out);
         }
+        self.win(attempt, record.started, out);
+        let job = self.jobs.get_mut(&attempt.task.job).expect("it was live a moment ago");
         match kind {
             TaskKind::Map => {
                 job.tally.map_bytes += output;
@@ -93,7 +104,9 @@ impl Ledger {
                 job.finish_reduce(attempt.task.index);
             }
         }
-        if job.complete() {
+        let complete = job.complete();
+        self.learn_usual(attempt.task, record.worker, &end);
+        if complete {
             self.end(attempt.task.job, Outcome::Succeeded, out);
         } else if kind == TaskKind::Map {
             self.give_up_cut_off(attempt.task.job, out);
@@ -104,7 +117,7 @@ impl Ledger {
     pub(crate) fn failed(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
         let Some(record) = self.release(attempt) else { return self.late() };
         if !record.dying {
-            self.stopped(attempt, record.worker, class, out);
+            self.stopped(attempt, &record, class, out);
         }
     }
 
@@ -112,22 +125,34 @@ impl Ledger {
     pub(crate) fn stopped(
         &mut self,
         attempt: AttemptId,
-        worker: WorkerId,
+        record: &Attempt,
         class: Failure,
         out: &mut Vec<Command>,
     ) {
+        let worker = record.worker;
+        let race = self.leave_race(attempt, record.started);
+        if matches!(race, Race::LeftByBackup) {
+            return self.backup_failed(attempt, worker, class);
+        }
+        let goes_on = matches!(race, Race::LeftByFirst);
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.tally.failed[class.index()] += 1;
-        job.tries_mut(attempt.task).drop_permit();
+        job.tries_mut(attempt.task).drop_permit(attempt.epoch);
         let limits = Limits {
             losses_max: self.config.losses_max,
             deaths_max: self.config.deaths_max,
             uncharged_max: self.config.uncharged_max,
             worker_failures: self.config.worker_failures(),
         };
-        match job.retry((attempt.task, worker), class, limits, &mut self.workers, out) {
+        let charged = job.charge((attempt.task, worker), class, limits).and_then(|()| match goes_on {
+            true => Ok(()),
+            false => job.stand_in_line(attempt.task, class, &mut self.workers, out),
+        });
+        let blamed =
+            charged.and_then(|()| job.blame((attempt.task, worker), class, limits, &mut self.workers, out));
+        match blamed {
             Err(cause) => self.end(attempt.task.job, Outcome::Failed { cause }, out),
-            Ok(()) if class.avoids_worker() => {
+            Ok(()) if class.avoids_worker() && !goes_on => {
                 self.waits.backing_off.insert((self.now + self.config.backoff, attempt.task));
             }
             Ok(()) => {}
@@ -135,10 +160,19 @@ impl Ledger {
     }
 
     /// An attempt was lost because another one brought its worker down: that is not held against it.
-    pub(crate) fn stopped_by_another(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+    pub(crate) fn stopped_by_another(
+        &mut self,
+        attempt: AttemptId,
+        record: &Attempt,
+        out: &mut Vec<Command>,
+    ) {
+        let race = self.leave_race(attempt, record.started);
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.tally.failed[Failure::Lost.index()] += 1;
-        job.tries_mut(attempt.task).drop_permit();
+        job.tries_mut(attempt.task).drop_permit(attempt.epoch);
+        if !matches!(race, Race::None) {
+            return;
+        }
         match attempt.task.kind {
             TaskKind::Map => self.map_again(attempt, out),
             TaskKind::Reduce => {
@@ -161,17 +195,15 @@ impl Ledger {
 }
 
 impl Job {
-    /// Charges a failure to whom it belongs and puts the task in line again.
+    /// Charges a failure to whom it belongs.
     ///
     /// # Errors
     /// The job has to be given up.
-    fn retry(
+    fn charge(
         &mut self,
         (task, worker): (TaskId, WorkerId),
         class: Failure,
         limits: Limits,
-        workers: &mut Workers,
-        out: &mut Vec<Command>,
     ) -> Result<(), Cause> {
         let attempts_max = self.spec.attempts_max;
         // Whoever gets on with its work may lose workers on its way.
@@ -215,11 +247,40 @@ impl Job {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Puts a task in line again whose attempt failed.
+    ///
+    /// # Errors
+    /// The job has to be given up.
+    fn stand_in_line(
+        &mut self,
+        task: TaskId,
+        class: Failure,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
         match task.kind {
             TaskKind::Map if class.avoids_worker() => self.map_backs_off(task.index),
             TaskKind::Map => self.map_waits(task.index, workers)?,
             TaskKind::Reduce => self.reduce_stopped(task.index, class, workers, out),
         }
+        Ok(())
+    }
+
+    /// What a failure means for the worker.
+    ///
+    /// # Errors
+    /// The job has to be given up.
+    fn blame(
+        &mut self,
+        (task, worker): (TaskId, WorkerId),
+        class: Failure,
+        limits: Limits,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Cause> {
         match class {
             Failure::Worker => self.worker_failed(worker, task, limits.worker_failures, workers, out),
             Failure::Unreachable => self.cut_off(worker, task, limits.worker_failures.0, workers, out),

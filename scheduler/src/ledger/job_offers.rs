@@ -1,10 +1,11 @@
 //! What placements may look at of a job: the first waiting tasks of each kind, and where they may run.
 
 use crate::ids::{HostId, JobId, TaskId, TaskKind, WorkerId};
-use crate::job::MapSpec;
+use crate::job::{Locality, MapSpec};
 use crate::ledger::jobs::Job;
 use crate::ledger::queue::places;
 use crate::ledger::workers::Workers;
+use crate::units::Bytes;
 
 impl Job {
     /// Its id.
@@ -102,6 +103,29 @@ impl Job {
     #[must_use]
     pub fn avoids(&self, kind: TaskKind, index: u32, worker: WorkerId) -> bool {
         self.tries(TaskId { job: self.id, kind, index }).avoids.contains(&worker)
+    }
+
+    /// How near a map is to its input on this worker.
+    #[must_use]
+    pub fn locality(&self, index: u32, worker: WorkerId, workers: &Workers) -> Locality {
+        let preferred = &self.map_spec(index).preferred;
+        if preferred.contains(&worker) {
+            return Locality::Local;
+        }
+        let hosts: Vec<HostId> = preferred.iter().filter_map(|&other| workers.host(other)).collect();
+        match workers.host(worker) {
+            _ if hosts.is_empty() => Locality::NoPreference,
+            Some(host) if hosts.contains(&host) => Locality::SameHost,
+            _ => Locality::Remote,
+        }
+    }
+
+    /// What a task has to read, as far as anybody knows; 0 otherwise.
+    pub(crate) fn input_of(&self, task: TaskId) -> Bytes {
+        match task.kind {
+            TaskKind::Map => self.map_spec(task.index).bytes,
+            TaskKind::Reduce => Bytes::ZERO,
+        }
     }
 
     /// Whether this map may start on this worker now, as far as it is not a matter of taste.

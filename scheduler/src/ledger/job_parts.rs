@@ -6,6 +6,7 @@ use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::ahead::Pace;
+use crate::ledger::backups::{BackupTally, UsualTime};
 use crate::ledger::queue::Bound;
 use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
 use crate::units::{Bytes, Span, Time};
@@ -26,6 +27,7 @@ pub(crate) struct JobTally {
     /// Times that an attempt was suspended, and handed over.
     pub(crate) suspended: u32,
     pub(crate) handed_over: u32,
+    pub(crate) backups: BackupTally,
 }
 
 /// How the list of the start times of a job's running maps changed: whoever keeps a copy does the same.
@@ -126,6 +128,8 @@ pub(crate) struct JobAttempts {
     pub(crate) run_changes: Vec<RunChange>,
     /// How long maps take.
     pub(crate) pace: Pace,
+    /// How long tasks usually take, by kind.
+    pub(crate) usual: [UsualTime; 2],
 }
 
 impl JobAttempts {

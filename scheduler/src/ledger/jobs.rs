@@ -87,11 +87,11 @@ impl Job {
         }
     }
 
-    /// The attempt of this map that was launched last.
+    /// The attempt of this map that runs, or that made its output.
     pub(crate) fn current_map(&self, index: u32) -> AttemptId {
-        let launched = self.maps[index as usize].tries.launched;
-        assert!(0 < launched, "{}: map {index} was never launched", self.id);
-        TaskId::map(self.id, index).attempt(launched - 1)
+        let tries = &self.maps[index as usize].tries;
+        assert!(0 < tries.launched, "{}: map {index} was never launched", self.id);
+        TaskId::map(self.id, index).attempt(tries.current)
     }
 
     pub(crate) fn set_map(&mut self, index: u32, state: MapState) {

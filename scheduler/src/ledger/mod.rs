@@ -8,6 +8,7 @@
 pub(crate) mod ahead;
 pub(crate) mod attempts;
 mod audit;
+pub(crate) mod backups;
 mod config;
 mod detours;
 pub(crate) mod ends;
@@ -29,12 +30,14 @@ pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
 pub use audit::Violation;
+pub use backups::BackupLimits;
 pub use config::{CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
 pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
 pub(crate) use queue::{Bound, places};
 pub use snapshot::{
-    AttemptSnapshot, AttemptTotals, JobSnapshot, JobState, MapCounts, ReduceCounts, WorkerSnapshot,
+    AttemptSnapshot, AttemptTotals, BackupTotals, JobSnapshot, JobState, MapCounts, ReduceCounts,
+    WorkerSnapshot,
 };
 pub use workers::{Worker, Workers};
 
@@ -44,6 +47,7 @@ use crate::station::PerStation;
 use crate::units::Time;
 use ahead::Ahead;
 use attempts::Attempt;
+use backups::Backups;
 use lines::LineCredits;
 use rates::Rates;
 use routes::Routes;
@@ -83,6 +87,8 @@ pub(crate) struct Ledger {
     pub(crate) routes: Routes,
     /// How fast.
     pub(crate) rates: Rates,
+    /// Tasks of which two attempts run.
+    pub(crate) backups: Backups,
 }
 
 /// What the policy has not seen yet.
@@ -180,6 +186,7 @@ impl Ledger {
             arrivals: ArrivalRate::default(),
             routes: Routes::default(),
             rates: Rates::default(),
+            backups: Backups::default(),
         }
     }
 
@@ -202,7 +209,8 @@ impl Ledger {
 
     /// A job is over: its attempts are killed and its workers informed.
     pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, out: &mut Vec<Command>) {
-        let job = self.jobs.remove(&id).expect("only live jobs end");
+        let mut job = self.jobs.remove(&id).expect("only live jobs end");
+        self.end_races(&mut job);
         for &attempt in &job.attempts.live {
             let record = self.attempts.get_mut(&attempt).expect("running attempts are in the table");
             record.dying = true;

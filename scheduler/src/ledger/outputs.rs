@@ -99,15 +99,15 @@ impl Job {
     /// Whether this map attempt was launched and does not run any more.
     fn was_made(&self, map: AttemptId) -> bool {
         let Some(task) = self.maps.get(map.task.index as usize) else { return false };
-        let still_running = map.epoch + 1 == task.tries.launched && task.state == MapState::Running;
+        let still_running = task.tries.concerns(map.epoch) && task.state == MapState::Running;
         map.epoch < task.tries.launched && !still_running
     }
 
-    /// Who holds the output of this map attempt, if it is the last one.
+    /// Who holds the output of this map attempt, if it is the one that counts.
     pub(crate) fn held_at(&self, map: AttemptId) -> Option<WorkerId> {
         let task = self.maps.get(map.task.index as usize)?;
         let MapState::Done { output } = task.state else { return None };
-        output.filter(|_| map.epoch + 1 == task.tries.launched)
+        output.filter(|_| map.epoch == task.tries.current)
     }
 
     /// A map attempt has ended well: its output must consist of the same pairs as that of earlier attempts, if any

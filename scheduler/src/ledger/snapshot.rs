@@ -8,7 +8,7 @@ use crate::ledger::attempts::Attempt;
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 
 /// Where a job stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -91,6 +91,19 @@ pub struct AttemptTotals {
     pub suspended: u32,
     /// Times that a suspended one was handed over to go on elsewhere.
     pub handed_over: u32,
+    /// Second attempts of slow tasks.
+    pub backups: BackupTotals,
+}
+
+/// What became of a job's second attempts of slow tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct BackupTotals {
+    /// How many were launched.
+    pub launched: u32,
+    /// How many ended well before the first attempt of their task did.
+    pub won: u32,
+    /// How long those that are over have held slots beside the first attempts.
+    pub slot_time: Span,
 }
 
 impl JobSnapshot {
@@ -143,6 +156,11 @@ impl JobSnapshot {
                 localities: job.tally.localities,
                 suspended: job.tally.suspended,
                 handed_over: job.tally.handed_over,
+                backups: BackupTotals {
+                    launched: job.tally.backups.launched,
+                    won: job.tally.backups.won,
+                    slot_time: job.tally.backups.slot_time,
+                },
             },
             map_output: job.tally.map_bytes,
             reduce_output: job.tally.reduce_bytes,
@@ -209,6 +227,8 @@ pub struct AttemptSnapshot {
     pub handing_over: bool,
     /// It was killed.
     pub dying: bool,
+    /// When its worker said last how much it had read.
+    pub said: Option<Time>,
 }
 
 impl AttemptSnapshot {
@@ -221,6 +241,7 @@ impl AttemptSnapshot {
             leaving: attempt.hold == SlotHold::Leaving,
             handing_over: attempt.hold == SlotHold::HandingOver,
             dying: attempt.dying,
+            said: attempt.read.map(|(at, _)| at),
         }
     }
 }

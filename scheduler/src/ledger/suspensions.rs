@@ -230,11 +230,11 @@ impl Ledger {
 }
 
 impl Job {
-    /// The attempt of this reduce that was launched last.
+    /// The attempt of this reduce that runs or is suspended, or was the last to do so.
     pub(crate) fn current_reduce(&self, index: u32) -> AttemptId {
-        let launched = self.reduces[index as usize].tries.launched;
-        assert!(0 < launched, "{}: reduce {index} was never launched", self.id);
-        TaskId::reduce(self.id, index).attempt(launched - 1)
+        let tries = &self.reduces[index as usize].tries;
+        assert!(0 < tries.launched, "{}: reduce {index} was never launched", self.id);
+        TaskId::reduce(self.id, index).attempt(tries.current)
     }
 
     /// What a handed-over attempt wrote is of no use any more after its successor failed like this: the successor could

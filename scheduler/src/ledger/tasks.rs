@@ -35,8 +35,14 @@ pub(crate) enum ReduceState {
 /// The tries of one task.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tries {
-    /// Attempts launched; the current epoch is one less.
+    /// Attempts launched.
     pub(crate) launched: u32,
+    /// The epoch of the attempt that runs, or of the last one that did; 0 before the first.
+    pub(crate) current: u32,
+    /// The epoch of the backup that runs beside it.
+    pub(crate) backup: Option<u32>,
+    /// Backups that ended without result while the other attempt ran.
+    pub(crate) backups_failed: u32,
     /// Failures by user code.
     pub(crate) charged: u32,
     /// Failures by a worker's fault or without fault, lost workers not counted.
@@ -64,9 +70,14 @@ impl Tries {
         self.charged == 0 && self.uncharged == 0 && !self.alone
     }
 
-    /// The current attempt ended without result: its permit, if it held one, goes to the next.
-    pub(crate) fn drop_permit(&mut self) {
-        self.permit = None;
+    /// This attempt ended without result: its permit, if it held one, goes to another.
+    pub(crate) fn drop_permit(&mut self, epoch: u32) {
+        self.permit.take_if(|holder| *holder == epoch);
+    }
+
+    /// Whether this is the attempt that runs or ran last, or its backup.
+    pub(crate) fn concerns(&self, epoch: u32) -> bool {
+        0 < self.launched && (epoch == self.current || Some(epoch) == self.backup)
     }
 }
 

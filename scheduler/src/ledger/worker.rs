@@ -40,6 +40,8 @@ pub struct Worker {
     pub(crate) shown_idle: [bool; 2],
     /// Maps that one slot ends in a second, by the last that ended here.
     pub(crate) slot_rate: Option<f64>,
+    /// How many times as long tasks took here as their peers, those of late counting most.
+    pub(crate) slowness: Option<f64>,
 }
 
 /// Which live jobs have something to do with a worker.
@@ -99,6 +101,12 @@ impl Worker {
     #[must_use]
     pub fn service_rate(&self) -> Option<f64> {
         Some(self.slot_rate? * f64::from(self.slots.of(TaskKind::Map)))
+    }
+
+    /// How many times as long tasks take here as elsewhere; 1 before anybody knows.
+    #[must_use]
+    pub fn slowness(&self) -> f64 {
+        self.slowness.unwrap_or(1.0)
     }
 
     pub(crate) fn pool(&self, kind: TaskKind) -> usize {

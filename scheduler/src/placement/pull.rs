@@ -5,7 +5,7 @@
 //! not). Maps that a placement assigned go to their worker. A retry goes where the task has not failed yet, and waits
 //! for such a worker if one is live.
 
-use crate::ids::{HostId, TaskKind, WorkerId};
+use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::{Job, Workers};
 use crate::placement::{Choice, HomeRequest, Offer, Placement};
@@ -81,7 +81,7 @@ fn choose_retrying(job: &Job, workers: &Workers) -> Option<Choice> {
     for index in job.retrying() {
         let fitting = workers.idle(TaskKind::Map).filter(|worker| job.fits(index, worker.id(), workers));
         // `min_by_key` takes the first of equals, so the order of idleness decides among equally near ones.
-        let nearest = fitting.map(|worker| (locality(job, index, worker.id(), workers), worker.id()));
+        let nearest = fitting.map(|worker| (job.locality(index, worker.id(), workers), worker.id()));
         if let Some((locality, worker)) = nearest.min_by_key(|&(locality, _)| locality) {
             return Some(Choice { worker, index, locality });
         }
@@ -93,7 +93,7 @@ fn choose_retrying(job: &Job, workers: &Workers) -> Option<Choice> {
 fn choose_assigned(job: &Job, workers: &Workers) -> Option<Choice> {
     let assigned = |worker: WorkerId| {
         let index = job.first_assigned(worker)?;
-        Some(Choice { worker, index, locality: locality(job, index, worker, workers) })
+        Some(Choice { worker, index, locality: job.locality(index, worker, workers) })
     };
     if job.assigned_to().len() < workers.idle_count(TaskKind::Map) {
         let free = |worker: WorkerId| workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Map));
@@ -145,17 +145,4 @@ fn choose_reduce(job: &Job, workers: &Workers) -> Option<Choice> {
         job.ready_homes().filter(|&home| 0 < free(home)).min_by_key(|&home| (Reverse(free(home)), home))?;
     let index = job.first_ready(home)?;
     Some(Choice { worker: home, index, locality: Locality::Local })
-}
-
-fn locality(job: &Job, index: u32, worker: WorkerId, workers: &Workers) -> Locality {
-    let preferred = &job.map_spec(index).preferred;
-    if preferred.contains(&worker) {
-        return Locality::Local;
-    }
-    let hosts: Vec<HostId> = preferred.iter().filter_map(|&other| workers.host(other)).collect();
-    match workers.host(worker) {
-        _ if hosts.is_empty() => Locality::NoPreference,
-        Some(host) if hosts.contains(&host) => Locality::SameHost,
-        _ => Locality::Remote,
-    }
 }

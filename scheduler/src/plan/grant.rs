@@ -63,6 +63,13 @@ pub enum Reason {
     },
     /// Words of a policy of one's own.
     Own(&'static str),
+    /// No policy's: another attempt of the task is slow.
+    Backup {
+        /// How long that one still takes, seconds.
+        left: f64,
+        /// How long such tasks usually take, seconds.
+        usual: f64,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -77,6 +84,9 @@ impl fmt::Display for Reason {
             Reason::Target { what, slots } => write!(f, "{what}: {slots:.1} slots"),
             Reason::Place { order, place } => write!(f, "place {place} in {order}"),
             Reason::Own(words) => f.write_str(words),
+            Reason::Backup { left, usual } => {
+                write!(f, "backup of an attempt with {left:.1} s left, where others took {usual:.1} s")
+            }
         }
     }
 }

@@ -248,7 +248,7 @@ pub enum MasterFrame {
     },
     /// Stop gathering a partition and drop what there is of it.
     Unhome { job: JobId, partition: u32 },
-    /// Stop an attempt.
+    /// Stop an attempt. If it has ended, what it left behind goes: another attempt of its task counts.
     Kill { attempt: AttemptId },
     /// Your part is the one that will be published.
     CommitGranted {

@@ -10,7 +10,7 @@
 use crate::budget::Reservation;
 use crate::http::Secret;
 use crate::segment::{self, MapOutput, SegmentData, SegmentId};
-use gristmill_scheduler::ids::{AttemptId, JobId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -126,6 +126,12 @@ pub struct Gone {
 }
 
 impl Gone {
+    /// An output that is not to be held at all.
+    #[must_use]
+    pub(crate) fn of(output: MapOutput) -> Self {
+        Self { gather: None, output: Some(Arc::new(output)) }
+    }
+
     /// Whether there is nothing to delete.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
@@ -174,6 +180,18 @@ impl Store {
         let Some((_, old)) = job.outputs.insert(index, (map.epoch, output)) else { return Gone::default() };
         job.keep_gathered(index, &old);
         gone(old)
+    }
+
+    /// Gives up the output of this very attempt, of which nobody has taken anything: another attempt of its map counts.
+    #[must_use]
+    pub fn discard_output(&self, map: AttemptId) -> Gone {
+        let mut jobs = self.jobs();
+        let outputs = jobs.get_mut(&map.task.job).filter(|_| map.task.kind == TaskKind::Map);
+        let Some(outputs) = outputs.map(|job| &mut job.outputs) else { return Gone::default() };
+        if outputs.get(&map.task.index).is_none_or(|(epoch, _)| *epoch != map.epoch) {
+            return Gone::default();
+        }
+        Gone { gather: None, output: outputs.remove(&map.task.index).map(|(_, output)| output) }
     }
 
     /// Gives up those own outputs whose segment of this partition cannot be read any more, and answers of which maps
@@ -415,6 +433,18 @@ mod tests {
         assert_eq!(store.fill_own(attempt(0, 1)), Some(vec![2]));
         assert_eq!(gathered(&store, 1), Some(vec![(0, 0)]));
         assert_eq!(gathered(&store, 2), Some(vec![(0, 1)]));
+    }
+
+    #[test]
+    fn an_output_is_dropped_by_its_attempt_and_by_no_other() {
+        let store = Store::default();
+        store.open_job(JOB, Secret::generate().unwrap(), 1);
+        store.put_output(attempt(0, 1), output(0, 1, &[1]));
+        assert!(store.discard_output(attempt(0, 0)).is_nothing());
+        assert!(store.discard_output(TaskId::reduce(JOB, 0).attempt(1)).is_nothing());
+        assert!(store.output(JOB, 0, 1).is_some());
+        assert!(!store.discard_output(attempt(0, 1)).is_nothing());
+        assert!(store.output(JOB, 0, 1).is_none());
     }
 
     #[test]

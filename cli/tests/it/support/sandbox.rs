@@ -33,8 +33,16 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A fresh one with folders for temporary files, state and faults.
+    /// A fresh one with folders for temporary files, state and faults. Its settings leave tasks to their one attempt, so
+    /// that tests can stop a task, look at what happens, and count attempts.
     pub fn new() -> Self {
+        let sandbox = Self::with_backups();
+        sandbox.write("config/gristmill/gristmill.toml", "no-backup = true\n");
+        sandbox
+    }
+
+    /// A fresh one without settings: slow tasks get a second attempt.
+    pub fn with_backups() -> Self {
         let directory = tempfile::Builder::new().prefix("gristmill-it-").tempdir().unwrap();
         for name in ["tmp", "faults", "log"] {
             fs::create_dir(directory.path().join(name)).unwrap();

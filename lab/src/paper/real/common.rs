@@ -37,6 +37,8 @@ pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
         },
         pools: BTreeMap::new(),
         journal: None,
+        // The papers' models know one attempt of a task at a time.
+        backups: false,
     }
 }
 

@@ -175,6 +175,7 @@ impl Meter {
             | Event::JobCancelled { .. }
             | Event::JobFailed { .. }
             | Event::CommitRequested { .. }
+            | Event::AttemptProgressed { .. }
             | Event::Tick => {}
         }
     }

@@ -10,11 +10,14 @@ use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::commit::part_name;
 use gristmill_worker::input::{FileStamp, InputError};
-use gristmill_worker::protocol::{AttemptReport, FailureClass, Part};
+use gristmill_worker::protocol::{AttemptReport, FailureClass, MasterFrame, Part};
 use gristmill_worker::segment::OutputPrint;
 
 /// Attempts of one task whose part could not be written, after which the output counts as one that cannot be.
 const OUTPUT_TRIES_MAX: u32 = 3;
+
+/// Said of an attempt that ended well just before it was stopped.
+const OTHER_COUNTS: &str = "another attempt of its task ended before it";
 
 /// An attempt that its worker says has ended, with what it did.
 pub(super) struct EndedAttempt {
@@ -35,6 +38,12 @@ impl MasterState {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
             return self.refuse_result(now, ended, "a map output");
+        }
+        let live = self.jobs.get(&attempt.task.job).is_some_and(|job| !job.state.ended());
+        if live && self.core.is_dying(attempt) {
+            // It may have ended before it was told to stop, or have lost that order with its connection.
+            self.queue(ended.worker, &MasterFrame::Kill { attempt });
+            return self.attempt_failed(now, ended, FailureClass::Cancelled, OTHER_COUNTS);
         }
         if let Some(reason) = self.too_many_bad_records(&mut ended) {
             return self.attempt_failed(now, ended, FailureClass::Input, &reason);

@@ -54,7 +54,9 @@ impl MasterState {
     /// The core is done with a job. If no client closes its output, it ends when the master has done so.
     pub(super) fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
         self.pending.learned = true;
+        let backups = self.core.job(id).map(|job| job.attempts.backups).unwrap_or_default();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.records.counts = job.records.counts.with_backups(backups);
         if job.followers.client {
             return self.end(now, id, outcome);
         }

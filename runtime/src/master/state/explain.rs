@@ -154,6 +154,12 @@ fn about_job(now: Time, id: JobId, job: &JobEntry) -> Vec<String> {
             attempts.launched, attempts.lost, attempts.maps_rerun
         ));
     }
+    if 0 < attempts.backups {
+        sentences.push(format!(
+            "{} backups of slow attempts were launched, of which {} ended first",
+            attempts.backups, attempts.backups_won
+        ));
+    }
     if let Some(outlook) = &job.outlook {
         sentences.push(format!("when it arrived: {}", outlook.words));
     }

@@ -11,12 +11,17 @@ use super::workers::shift;
 use crate::api::FetchRecord;
 use crate::journal::Encoded;
 use gristmill_scheduler::event::Event;
-use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
-use gristmill_scheduler::units::Time;
+use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
 use std::collections::BTreeSet;
+
+/// Progress of an attempt is told once it has run so long, and then again when it has run longer by one part in
+/// [`PROGRESS_PARTS`].
+const PROGRESS_FIRST: Span = Span::milliseconds(200);
+const PROGRESS_PARTS: u64 = 4;
 
 /// A transfer that failed, as its home says.
 struct FailedFetch {
@@ -53,7 +58,7 @@ impl MasterState {
         match frame {
             WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}
             WorkerFrame::Leave => drop(self.drain(from)),
-            WorkerFrame::Heartbeat(heartbeat) => self.heartbeat(from, heartbeat),
+            WorkerFrame::Heartbeat(heartbeat) => self.heartbeat(now, from, heartbeat),
             WorkerFrame::Pong { master_ns, worker_ns } => worker.measure_clock(now, master_ns, worker_ns),
             WorkerFrame::MapFinished { attempt, print, report } => {
                 if self.stopped_there(from, attempt) {
@@ -138,7 +143,7 @@ impl MasterState {
         }
     }
 
-    fn heartbeat(&mut self, from: WorkerId, mut heartbeat: Heartbeat) {
+    fn heartbeat(&mut self, now: Time, from: WorkerId, mut heartbeat: Heartbeat) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         heartbeat.running.retain(|progress| worker.running.contains_key(&progress.attempt));
         heartbeat.running.shrink_to_fit();
@@ -157,11 +162,30 @@ impl MasterState {
         worker.heartbeat = heartbeat;
         for (attempt, before, bytes) in moved {
             self.read_in_flight(attempt, before, bytes);
+            self.progressed(now, attempt, bytes);
         }
         for job in jobs {
             if let Some(job) = self.jobs.get_mut(&job) {
                 job.touch();
             }
+        }
+    }
+
+    /// Tells the core how much a map has read, where that matters: not of those that are soon over, and of a long one ever
+    /// more rarely, so that it costs a few facts however long the map runs.
+    fn progressed(&mut self, now: Time, attempt: AttemptId, bytes: u64) {
+        let known = self.core.attempt(attempt).filter(|_| attempt.task.kind == TaskKind::Map);
+        let Some(known) = known.filter(|known| self.core.makes_backups() && !known.queued && !known.dying)
+        else {
+            return;
+        };
+        let ran = now.since(known.started);
+        let due = known.said.map_or(PROGRESS_FIRST, |said| {
+            let before = said.since(known.started).0;
+            Span(before.saturating_add(before / PROGRESS_PARTS))
+        });
+        if due <= ran {
+            self.events.push(Event::AttemptProgressed { attempt, read: Bytes(bytes) });
         }
     }
 

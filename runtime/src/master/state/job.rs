@@ -13,6 +13,7 @@ use crate::api::{
     DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
 };
 use gristmill_scheduler::command::Outcome;
+use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::clean;
@@ -32,6 +33,8 @@ pub(super) struct StatusContext {
     pub(super) parts: bool,
     /// With where they were built, for whoever publishes them.
     pub(super) built: bool,
+    /// What the core counts of backups while the job is live.
+    pub(super) backups: Option<BackupTotals>,
 }
 
 /// One job, as far as the core does not keep it.
@@ -210,7 +213,7 @@ impl JobEntry {
             ended_ns: self.times.ended.map(|at| at.0),
             now_ns: now.0,
             totals: records.sums.totals.clone(),
-            attempts: self.records.counts,
+            attempts: context.backups.map_or(records.counts, |totals| records.counts.with_backups(totals)),
             counters: records.sums.counters.clone(),
             parts: self
                 .output

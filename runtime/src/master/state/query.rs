@@ -55,9 +55,10 @@ impl MasterState {
     fn status_with(&self, now: Time, id: JobId, parts: bool, built: bool) -> Option<JobStatus> {
         let job = self.jobs.get(&id)?;
         let in_core = self.core.job(id).filter(|_| !job.state.ended());
-        let running = in_core.map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
+        let running = in_core.as_ref().map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
+        let backups = in_core.map(|job| job.attempts.backups);
         let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
-        Some(job.status(now, id, StatusContext { running, workers, slots, parts, built }))
+        Some(job.status(now, id, StatusContext { running, workers, slots, parts, built, backups }))
     }
 
     /// Where the changes of a job are announced.

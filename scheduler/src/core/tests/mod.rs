@@ -1,6 +1,7 @@
 //! What the core promises, rule by rule, and under random histories.
 
 mod ahead;
+mod backups;
 mod brains;
 mod changing;
 mod commits;

@@ -36,9 +36,17 @@ impl Ledger {
                 continue;
             };
             let tries = job.tries(attempt.task);
-            findings.rule(!record.dying, attempt, "is not dying, as its job is live");
-            findings.rule(attempt.epoch + 1 == tries.launched, attempt, "is the current attempt");
-            findings.rule(job.attempts.live.contains(attempt), attempt, "is known to its job");
+            let listed = job.attempts.live.contains(attempt);
+            if record.dying {
+                findings.rule(
+                    !listed && record.place.is_none(),
+                    attempt,
+                    "is of no account, as another was faster",
+                );
+                continue;
+            }
+            findings.rule(tries.concerns(attempt.epoch), attempt, "is the current attempt or its backup");
+            findings.rule(listed, attempt, "is known to its job");
             let running = match attempt.task.kind {
                 TaskKind::Map => job.maps[attempt.task.index as usize].state == MapState::Running,
                 TaskKind::Reduce => {

@@ -38,7 +38,7 @@ impl Ledger {
             "runs only attempts of the table",
         );
         let placed = job.attempts.runs.iter().enumerate().all(|(place, run)| {
-            self.attempts.get(run).is_some_and(|record| !record.queued && record.place as usize == place)
+            self.attempts.get(run).is_some_and(|record| !record.queued && record.place == Some(place as u32))
         });
         findings.rule(placed, job.id, "knows the places of its running maps");
         let began = job.attempts.runs.len() as u32;
@@ -50,10 +50,18 @@ impl Ledger {
         let reduces =
             [ReduceState::Running, ReduceState::Suspended].map(|state| job.counts.reduces[state as usize]);
         let begun = job.counts.maps_running + reduces.iter().sum::<u32>();
+        let tries =
+            job.maps.iter().map(|map| &map.tries).chain(job.reduces.iter().map(|reduce| &reduce.tries));
+        let backups = tries.filter(|tries| tries.backup.is_some()).count() as u32;
         findings.rule(
-            job.attempts.live.len() as u32 == begun,
+            job.attempts.live.len() as u32 == begun + backups,
             job.id,
-            "has one attempt for each task that has begun",
+            "has one attempt for each task that has begun, and its backups",
+        );
+        findings.rule(
+            self.backups.racing.iter().filter(|task| task.job == job.id).count() as u32 == backups,
+            job.id,
+            "has its backups listed",
         );
         let settled = self.workers.count() == 0 || job.homes.unassigned.is_empty();
         findings.rule(settled, job.id, "has a home for every partition while there are workers");
@@ -108,8 +116,8 @@ pub(super) fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) 
                 None => {}
             }
         }
-        let permit = map.tries.permit.is_none_or(|epoch| epoch + 1 == map.tries.launched && job.map_only());
-        findings.rule(permit, task, "gave its permit to its current attempt");
+        let permit = map.tries.permit.is_none_or(|epoch| map.tries.concerns(epoch) && job.map_only());
+        findings.rule(permit, task, "gave its permit to its current attempt or its backup");
     }
     findings.rule(outputs == job.outputs.kept, job.id, "knows who keeps its outputs");
     findings.rule(
@@ -214,8 +222,8 @@ pub(super) fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Finding
             }
         }
         let permit = reduce.tries.permit;
-        let held_right = permit.is_none_or(|epoch| epoch + 1 == reduce.tries.launched);
-        findings.rule(held_right, task, "gave its permit to its current attempt");
+        let held_right = permit.is_none_or(|epoch| reduce.tries.concerns(epoch));
+        findings.rule(held_right, task, "gave its permit to its current attempt or its backup");
         let published = reduce.state != ReduceState::Done || permit.is_some();
         findings.rule(published, task, "was allowed to publish, as it is done");
     }

@@ -34,6 +34,7 @@ impl Workers {
             marks: JobMarks::default(),
             shown_idle: [false; 2],
             slot_rate: None,
+            slowness: None,
         };
         self.live.insert(id, worker);
         self.by_host.entry(host).or_default().insert(id);
@@ -135,6 +136,13 @@ impl Workers {
         if let Some(worker) = self.live.get_mut(&id) {
             self.rates.finished(id, took.seconds());
             worker.slot_rate = self.rates.rate(id);
+        }
+    }
+
+    /// A task there took so many times as long as its peers.
+    pub(crate) fn compare(&mut self, id: WorkerId, times: f64) {
+        if let Some(worker) = self.live.get_mut(&id) {
+            worker.slowness = Some(worker.slowness.map_or(times, |before| (before + times) / 2.0));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Launching attempts, killing them, and passing on what the master answers to them.
 
-use super::Agent;
+use super::{Agent, delete};
 use crate::agent::slots::{Assignment, AttemptInput, LeaveSlot, Permit};
 use crate::agent::work::SlotTurn;
 use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
@@ -100,10 +100,14 @@ impl Agent {
             return self.refuse(attempt, FailureClass::Cancelled, "it was told to stop before it began");
         }
         self.slots.work.withdraw_suspended(attempt);
-        if let Some(running) = self.running.get_mut(&attempt) {
-            running.progress.cancel();
-            running.killed_at.get_or_insert_with(Instant::now);
-            let _ = running.permit.try_send(Permit::Refused);
+        match self.running.get_mut(&attempt) {
+            Some(running) => {
+                running.progress.cancel();
+                running.killed_at.get_or_insert_with(Instant::now);
+                let _ = running.permit.try_send(Permit::Refused);
+            }
+            // It was faster, but another attempt of its task counts.
+            None => delete(self.store.discard_output(attempt)),
         }
     }
 

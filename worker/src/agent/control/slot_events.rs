@@ -4,6 +4,7 @@ use super::attempts::Suspension;
 use super::{Agent, delete};
 use crate::agent::slots::{Done, EndedAttempt, SlotEvent};
 use crate::protocol::{AttemptReport, FailureClass, WorkerFrame};
+use crate::shuffle::store::Gone;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::sync::Arc;
 
@@ -48,8 +49,12 @@ impl Agent {
         let writer =
             (had_slot && self.config.settings.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
-        self.running.remove(&attempt);
+        let killed = self.running.remove(&attempt).is_some_and(|running| running.killed_at.is_some());
         match result {
+            Ok(Done::Output(output)) if killed => {
+                delete(Gone::of(output));
+                self.refuse(attempt, FailureClass::Cancelled, "it was told to stop just before it ended");
+            }
             Ok(Done::Output(output)) => {
                 let report = AttemptReport { bytes_out: output.bytes(), ..report };
                 let print = output.print();

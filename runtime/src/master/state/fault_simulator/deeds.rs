@@ -25,6 +25,9 @@ const RESTART: Span = Span::milliseconds(500);
 /// Who finds its way cut looks again after this time.
 const AGAIN: Span = Span::milliseconds(100);
 
+/// Attempts of a task that has ended are told to stop within this time, if anything reaches them.
+const LOSERS_STOP_WITHIN: Span = Span::whole_seconds(1);
+
 const SIGSEGV: i32 = 11;
 
 /// The frames that were encoded one after another.
@@ -121,6 +124,7 @@ impl World {
                 self.oracle.reported.insert(*attempt);
             }
             WorkerFrame::PartFinished { .. } => self.fires("zombie's part"),
+            WorkerFrame::MapFinished { attempt, .. } if in_service => self.note_losers(*attempt),
             WorkerFrame::AttemptFailed {
                 attempt, class: FailureClass::User | FailureClass::Hang, ..
             } => {
@@ -167,10 +171,63 @@ impl World {
             for frame in frames::<MasterFrame>(&bytes) {
                 if let MasterFrame::CommitGranted { attempt, .. } = &frame {
                     self.oracle.granted.insert(*attempt);
+                    let held = self.publishes_alone(id, *attempt);
+                    self.must(held);
                 }
                 self.say(|| format!("{id} hears {frame:?}"));
                 self.turn(id, |process| process.execute(now, frame));
             }
+        }
+    }
+
+    /// A map has ended well, which workers in service may be at as well.
+    fn note_losers(&mut self, winner: AttemptId) {
+        // One that had lost itself may come long after, when its map runs again.
+        if !self.oracle.ended.insert(winner) || self.state.core.is_dying(winner) {
+            return;
+        }
+        let by = self.now + LOSERS_STOP_WITHIN;
+        let rivals = |process: &Process| {
+            let of_task = process.tries.keys().filter(|other| other.task == winner.task).copied();
+            of_task.collect::<Vec<_>>()
+        };
+        let found = self
+            .processes
+            .iter()
+            .flat_map(|(id, process)| rivals(process).into_iter().map(|loser| (by, *id, loser)));
+        self.losers.extend(found.collect::<Vec<_>>());
+    }
+
+    /// Whoever hears the master has been told by now that nobody wants what it does.
+    pub fn losers_are_stopped(&mut self) {
+        let due = self.losers.extract_if(.., |(by, ..)| *by <= self.now).collect::<Vec<_>>();
+        for (_, id, loser) in due {
+            let worker = self.workers.get(&id).filter(|worker| self.state.workers.contains_key(worker));
+            let (Some(_), Some(process)) = (worker, self.processes.get(&id)) else { continue };
+            let all_heard = process.stopped_until.is_none()
+                && self.links.get(&id).is_some_and(|link| link.down.under_way.is_empty());
+            let goes_on = process.tries.get(&loser).is_some_and(|one| !one.killed);
+            if all_heard && goes_on {
+                self.must(Err(format!("{loser} goes on at {id}, though another attempt has ended long ago")));
+            }
+        }
+    }
+
+    /// Nobody else publishes the part of this task, as far as workers in service go.
+    fn publishes_alone(&self, told: ProcessId, attempt: AttemptId) -> Result<(), String> {
+        let in_service = |id: &ProcessId| {
+            self.workers.get(id).is_some_and(|worker| self.state.workers.contains_key(worker))
+        };
+        let runs = |process: &Process| process.tries.contains_key(&attempt);
+        // To a worker that was given up meanwhile it was said before that.
+        if !in_service(&told) || !self.processes.get(&told).is_some_and(runs) {
+            return Ok(());
+        }
+        let processes = self.processes.iter().filter(|(id, _)| in_service(id));
+        let mut publishing = processes.flat_map(|(_, process)| process.publishing());
+        match publishing.find(|other| other.task == attempt.task && *other != attempt) {
+            Some(other) => Err(format!("{attempt} is told to publish while {other} does")),
+            None => Ok(()),
         }
     }
 

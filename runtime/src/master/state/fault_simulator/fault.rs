@@ -1,6 +1,6 @@
 //! The menu of faults, and how one is drawn.
 
-use super::scenario::Mode;
+use super::scenario::{Mode, Theme};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::protocol::FailureClass;
 use rand::RngExt as _;
@@ -136,27 +136,49 @@ fn class(rng: &mut ChaCha8Rng) -> FailureClass {
     }
 }
 
-/// The faults of a run, by time.
+/// The faults of a run, by time. `arrivals` are those of its jobs.
 pub(super) fn draw(
     rng: &mut ChaCha8Rng,
-    mode: Mode,
+    (mode, theme): (Mode, Theme),
     until: Time,
-    (places, jobs): (usize, usize),
+    (places, arrivals): (usize, &[Time]),
 ) -> Vec<PlannedFault> {
     let count = match mode {
         Mode::Liveness => rng.random_range(0..14),
         Mode::Safety => rng.random_range(5..40),
     };
-    let mut faults: Vec<PlannedFault> = (0..count)
-        .map(|_| PlannedFault {
+    let mut faults = Vec::new();
+    for _ in 0..count {
+        let fault = PlannedFault {
             at: Time(rng.random_range(0..until.0)),
             place: rng.random_range(0..places),
-            fault: Fault::draw(rng, (places, jobs)),
+            fault: Fault::draw(rng, (places, arrivals.len())),
             lasts: span(rng),
-        })
-        .collect();
+        };
+        match theme {
+            Theme::LateNews if rng.random_range(0..4) != 0 => {
+                faults.extend(news_of_the_dead(rng, places, arrivals));
+            }
+            _ => faults.push(fault),
+        }
+    }
     faults.sort_by_key(|fault| fault.at);
     faults
+}
+
+/// When a job begins nobody hears a worker, for too short a time to give it up, and meanwhile another
+/// one is killed: what the first has fetched from it becomes known when its maps have run again elsewhere.
+fn news_of_the_dead(rng: &mut ChaCha8Rng, places: usize, arrivals: &[Time]) -> [PlannedFault; 2] {
+    let arrival = arrivals[rng.random_range(0..arrivals.len())];
+    let at = Time(arrival.0.saturating_sub(rng.random_range(0..300_000_000)));
+    let lasts = Span::milliseconds(rng.random_range(1_000..4_500));
+    let place = rng.random_range(0..places);
+    let other = (place + rng.random_range(1..places)) % places;
+    let killed = at + Span(rng.random_range(0..lasts.0 * 3 / 4));
+    [
+        PlannedFault { at, place, fault: Fault::Mute, lasts },
+        PlannedFault { at: killed, place: other, fault: Fault::Kill, lasts: span(rng) },
+    ]
 }
 
 /// Half are too short for anybody to be given up.

@@ -44,7 +44,12 @@ impl Process {
             return self.ends_badly(attempt, FailureClass::Cancelled);
         }
         self.withdraw(attempt, Stage::GoesOn);
-        let Some(one) = self.tries.get_mut(&attempt) else { return };
+        let Some(one) = self.tries.get_mut(&attempt) else {
+            // It was faster, but another attempt of its task counts.
+            drop(self.store.discard_output(attempt));
+            self.outputs.remove(&attempt);
+            return;
+        };
         one.killed = true;
         one.answer.get_or_insert(false);
         match one.stage {

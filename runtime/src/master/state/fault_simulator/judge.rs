@@ -88,6 +88,11 @@ impl World {
             self.calm_at = self.calm_at.max(self.now);
             self.shown.ended_after = self.now.since(self.scenario.healed());
             let status = self.state.followed_status(self.now, job, true).expect("it is a job of this master");
+            for (what, count) in
+                [("backup", status.attempts.backups), ("backup won", status.attempts.backups_won)]
+            {
+                (0..count).for_each(|_| self.fires(what));
+            }
             let held = self.oracle.ended(&plan, &status, &self.files);
             self.must(held);
             self.state.client_closed(self.now, job, None);

@@ -5,7 +5,8 @@
 //! behave like TCP connections: what is sent on one arrives in order or is lost with it. A run draws a cluster, jobs,
 //! who decides, and a list of faults. In liveness mode the faults stop, and then every job ends within a bound with
 //! nothing left behind; in safety mode they never do. In both an oracle that knows what the jobs were meant to do
-//! judges parts, counters and reasons of failure.
+//! judges parts, counters and reasons of failure. One seed of five is about one thing (`Theme`), which hardly ever comes
+//! about by chance.
 //!
 //! `FAULT_SEED=N` repeats one run and says what was drawn, with `FAULT_TRACE=1` also what arrives where;
 //! `FAULT_SEEDS=FROM..TO` tries many. A run that fails is

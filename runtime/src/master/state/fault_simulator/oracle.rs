@@ -17,6 +17,8 @@ const FAILURES_MIN: u32 = 8;
 pub(super) struct Oracle {
     /// Attempts whose part was reported by a worker that the master had not given up.
     pub reported: BTreeSet<AttemptId>,
+    /// Maps that ended well, as workers in service said.
+    pub ended: BTreeSet<AttemptId>,
     /// Which attempt built each part that counts.
     parts: BTreeMap<TaskId, AttemptId>,
     /// Attempts that were told to publish.

@@ -249,6 +249,11 @@ impl Process {
         begun.map(|(attempt, _)| *attempt).collect()
     }
 
+    /// The attempts that were told to publish and have not done so.
+    pub fn publishing(&self) -> impl Iterator<Item = AttemptId> {
+        self.tries.iter().filter(|(_, one)| one.stage == Stage::Publishing).map(|(attempt, _)| *attempt)
+    }
+
     /// The pool of slots that this kind draws on.
     pub fn pool(&self, kind: TaskKind) -> usize {
         usize::from(matches!((self.slots, kind), (SlotCounts::Pools { .. }, TaskKind::Reduce)))

@@ -119,6 +119,8 @@ fn no_output_is_wrong_while_faults_go_on() {
         "held back before a worker",
         "suspension",
         "handover",
+        "backup",
+        "backup won",
     ];
     let silent: Vec<&str> = kinds.into_iter().filter(|kind| !shown.fired.contains_key(kind)).collect();
     assert!(silent.is_empty(), "did not fire: {silent:?} of {:?}", shown.fired);
@@ -166,4 +168,16 @@ fn a_master_that_does_not_make_lost_outputs_again_is_noticed() {
 #[cfg(debug_assertions)]
 fn a_master_that_takes_segments_of_another_output_is_noticed() {
     check_broken(Rule::StaleSegmentsAreRefused);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_master_that_lets_two_attempts_of_a_task_publish_is_noticed() {
+    check_broken(Rule::OneAttemptPublishes);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_master_that_lets_the_slower_of_two_attempts_go_on_is_noticed() {
+    check_broken(Rule::LosersAreStopped);
 }

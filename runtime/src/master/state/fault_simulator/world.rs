@@ -72,6 +72,8 @@ pub(super) struct World {
     pub submitted: BTreeMap<JobId, JobPlan>,
     pub over: BTreeSet<JobId>,
     pub oracle: Oracle,
+    /// Attempts of maps of which another one has ended well, and when they must have been stopped.
+    pub losers: Vec<(Time, ProcessId, AttemptId)>,
     pub shown: Shown,
     pub calm_at: Time,
     /// Look into the master too, not at its work alone.
@@ -125,6 +127,7 @@ impl World {
             submitted: BTreeMap::new(),
             over: BTreeSet::new(),
             oracle: Oracle::default(),
+            losers: Vec::new(),
             shown: Shown::default(),
             calm_at,
             looks_inside,
@@ -296,6 +299,7 @@ impl World {
                     self.oracle.losses += 1;
                     self.state.fell_silent(now, worker);
                 }
+                self.losers_are_stopped();
                 self.happen(now + HEARTBEAT, Happening::Check);
             }
         }

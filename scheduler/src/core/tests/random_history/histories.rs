@@ -59,9 +59,18 @@ fn histories_have_suspensions_resumptions_and_reduces_that_go_on_elsewhere() {
     let wild = Wildness { steps: 1_500, failure: 5, loss: 2, cancel: 0 };
     let kind = Kind { policy: Rule::Random, pools: false, deals: false };
     let mut moves = [0; 4];
-    for seed in 0..20 {
+    for seed in 0..60 {
         let history = RandomHistory::new(seed, kind, wild).run();
         moves = std::array::from_fn(|i| moves[i] + history.moves[i]);
     }
     assert!(moves.iter().all(|&count| 5 < count), "suspended, resumed, handed over, gone on from: {moves:?}");
+}
+
+#[test]
+fn histories_have_backups_that_win_and_backups_that_lose() {
+    let wild = Wildness { steps: 1_500, failure: 5, loss: 2, cancel: 0 };
+    let kind = Kind { policy: Rule::Fair, pools: false, deals: false };
+    let histories = (0..20).map(|seed| RandomHistory::new(seed, kind, wild).run().backups);
+    let [launched, won] = histories.fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+    assert!(5 < won && won + 5 < launched, "{won} of {launched} backups won");
 }

@@ -5,9 +5,9 @@
 
 use super::brains::{Dealer, Nervous, RandomPolicy};
 use crate::command::{Command, Outcome};
-use crate::core::{Core, CoreConfig, JobState, SuspendLimits};
+use crate::core::{BackupLimits, Core, CoreConfig, JobState, SuspendLimits};
 use crate::event::{Event, External, Failure, Fingerprint, Slots};
-use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
 use crate::placement::{Placement, Pull};
 use crate::policy::{Fair, Fifo, Policy};
@@ -73,6 +73,8 @@ struct RandomHistory {
     continues: BTreeMap<AttemptId, AttemptId>,
     /// How often attempts were suspended, resumed, handed over, and gone on from.
     moves: [u32; 4],
+    /// Backups launched, and those that won.
+    backups: [u32; 2],
     wake: Option<Time>,
     log: Vec<Command>,
 }
@@ -86,6 +88,13 @@ impl RandomHistory {
                 suspended_per_worker_max: SUSPENDED_MAX as u32,
                 hand_over_after: Span::milliseconds(800),
             },
+            // Far more backups than in earnest.
+            backups: Some(BackupLimits {
+                slots_per_backup: 2,
+                run_min: Span::milliseconds(50),
+                judge_min: Span::milliseconds(5),
+                ..BackupLimits::default()
+            }),
             ..CoreConfig::default()
         };
         RandomHistory {
@@ -105,6 +114,7 @@ impl RandomHistory {
             joined: 0,
             continues: BTreeMap::new(),
             moves: [0; 4],
+            backups: [0; 2],
             wake: None,
             log: Vec::new(),
         }
@@ -349,6 +359,7 @@ impl RandomHistory {
         let Some(worker) = self.some_worker() else { return };
         let cannot_move = self.chance(300);
         let housed = &mut self.housed;
+        let mut granted = None;
         let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
         match sim_worker.inbox.pop_front() {
             Some(Command::Launch { attempt, .. }) => {
@@ -379,6 +390,7 @@ impl RandomHistory {
                     place.map(|place| sim_worker.queue.remove(place));
                     sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
                 }
+                sim_worker.outputs.remove(&attempt);
             }
             Some(Command::Recall { attempt, .. }) => {
                 if let Some(place) = sim_worker.queue.iter().position(|&other| other == attempt) {
@@ -403,6 +415,7 @@ impl RandomHistory {
                 if sim_worker.running.get(&attempt) == Some(&Phase::Asked) {
                     sim_worker.running.insert(attempt, Phase::Granted);
                     self.published.insert((attempt.task.job, attempt.task.index));
+                    granted = Some(attempt.task);
                 }
             }
             Some(Command::RefuseCommit { attempt, .. }) => {
@@ -443,6 +456,17 @@ impl RandomHistory {
             Some(Command::JobEnded { .. } | Command::WakeAt { .. }) | None => {}
         }
         sim_worker.begin();
+        self.one_publishes(granted);
+    }
+
+    /// Of a task, one attempt at a time publishes.
+    fn one_publishes(&self, task: Option<TaskId>) {
+        let publishing = |sim_worker: &SimWorker| {
+            let of_task = sim_worker.running.iter().filter(|(attempt, _)| Some(attempt.task) == task);
+            of_task.filter(|(_, phase)| **phase == Phase::Granted).count()
+        };
+        let count: usize = self.sim_workers.values().map(publishing).sum();
+        assert!(count <= 1, "{count} attempts of {task:?} publish at once");
     }
 
     /// Some attempt comes a step further.
@@ -455,6 +479,11 @@ impl RandomHistory {
         let Some(attempt) = self.pick(&running) else { return };
         if self.cannot_go_on(worker, attempt) || self.suspend(worker, attempt) {
             return;
+        }
+        if attempt.task.kind == TaskKind::Map && self.chance(100) {
+            let read = Bytes(self.rng.random_range(0..100));
+            let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
+            return sim_worker.outbox.push_back(Event::AttemptProgressed { attempt, read });
         }
         // Under a policy that preempts reduces are longer, or there would be nothing to suspend.
         if self.slow && attempt.task.kind == TaskKind::Reduce && self.chance(850) {
@@ -610,6 +639,10 @@ impl RandomHistory {
             assert!(steps < STEPS_MAX, "stuck with {open:#?}");
         }
         self.check_the_end();
+        for job in self.core.ended_jobs() {
+            let backups = job.attempts.backups;
+            self.backups = [self.backups[0] + backups.launched, self.backups[1] + backups.won];
+        }
         self
     }
 

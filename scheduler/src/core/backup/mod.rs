@@ -1,0 +1,154 @@
+//! Backups: which running tasks are so slow that another attempt would end before them, and where it runs.
+//!
+//! Slots that the policy has not given away in its plan may be used, a share of all at once, on workers that are not slow
+//! themselves; the task with the longest time left comes first.
+//!
+//! What follows when one of the two ends stands in [`ledger::backups`](crate::ledger).
+
+mod left;
+
+use crate::command::{Command, LaunchReason};
+use crate::core::Core;
+use crate::ids::{AttemptId, TaskKind, WorkerId};
+use crate::ledger::attempts::Attempt;
+use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
+use crate::plan::Reason;
+use crate::units::{Span, Time};
+use left::Running;
+use std::collections::BTreeSet;
+
+/// A running attempt that lags.
+struct Laggard {
+    attempt: AttemptId,
+    /// Seconds.
+    left: f64,
+    usual: Span,
+}
+
+/// What a look at the running attempts has shown.
+#[derive(Default)]
+struct Look {
+    laggards: Vec<Laggard>,
+    /// Workers that are slow.
+    slow: BTreeSet<WorkerId>,
+    /// When another attempt could turn out to lag without a word from its worker.
+    again: Option<Time>,
+}
+
+impl Core {
+    /// Launches the backups that are due. Answers when to look again.
+    pub(super) fn back_up(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+        let ledger = &mut self.ledger;
+        let limits = ledger.config.backups.clone()?;
+        if ledger.workers.free_of(TaskKind::Map) == 0 || ledger.attempts.is_empty() {
+            return None;
+        }
+        if ledger.now < ledger.backups.next_look {
+            return Some(ledger.backups.next_look);
+        }
+        ledger.backups.next_look = ledger.now + limits.look_after;
+        let Look { mut laggards, slow, again } = ledger.look_for_laggards(&limits);
+        laggards.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
+        for laggard in laggards {
+            if ledger.backups_max(&limits) <= ledger.backups.racing.len() {
+                break;
+            }
+            let task = laggard.attempt.task;
+            let Some(worker) = ledger.backup_place(laggard.attempt, &slow) else { continue };
+            let locality = ledger.jobs[&task.job].locality(task.index, worker, &ledger.workers);
+            let attempt = ledger.launch_backup(task, worker, locality);
+            let grant = Reason::Backup { left: laggard.left, usual: laggard.usual.seconds() };
+            let reason = LaunchReason { grant, locality };
+            commands.push(Command::Launch { attempt, worker, reason });
+        }
+        again.map(|again| again.max(ledger.backups.next_look))
+    }
+}
+
+impl Ledger {
+    /// How many backups may run at once.
+    fn backups_max(&self, limits: &BackupLimits) -> usize {
+        let slots: u32 = self.workers.sums.slots.iter().sum();
+        slots.div_ceil(limits.slots_per_backup.max(1)).max(1) as usize
+    }
+
+    /// Looks at every running map: its cost is that of all attempts.
+    fn look_for_laggards(&self, limits: &BackupLimits) -> Look {
+        let slow_times = f64::from(limits.slow_times);
+        let slow = self.workers.iter().filter(|worker| slow_times <= worker.slowness());
+        let mut look = Look { slow: slow.map(Worker::id).collect(), ..Look::default() };
+        for (&attempt, record) in &self.attempts {
+            let Some((job, running)) = self.running(attempt, record, limits) else { continue };
+            if slow_times <= running.times_usual() {
+                look.slow.insert(record.worker);
+            }
+            if self.now < record.started + limits.run_min || !job.may_be_backed_up(attempt, limits) {
+                look.wait_until(self.now, record.started + limits.run_min);
+                continue;
+            }
+            match running.lags(slow_times) {
+                Some(left) => look.laggards.push(Laggard { attempt, left, usual: running.usual }),
+                None => {
+                    let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
+                    look.wait_until(self.now, record.started + span);
+                }
+            }
+        }
+        look
+    }
+
+    /// What is known of a map attempt that holds a slot, if enough of its peers have ended.
+    fn running(
+        &self,
+        attempt: AttemptId,
+        record: &Attempt,
+        limits: &BackupLimits,
+    ) -> Option<(&Job, Running)> {
+        if attempt.task.kind != TaskKind::Map || record.queued || record.dying {
+            return None;
+        }
+        let job = self.jobs.get(&attempt.task.job)?;
+        let input = job.input_of(attempt.task);
+        let usual = job.attempts.usual[attempt.task.kind as usize].span(input, limits.peers_min)?;
+        let share = |bytes: u64| bytes as f64 / input.0.max(1) as f64;
+        let read = record.read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
+        let slowness = self.workers.get(record.worker).map_or(1.0, Worker::slowness);
+        Some((job, Running { ran: self.now.since(record.started), read, usual, slowness }))
+    }
+
+    /// The emptiest worker that is not slow and on which a second attempt of this map may run; nearest to its input among
+    /// equals.
+    fn backup_place(&self, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
+        let task = first.task;
+        let job = &self.jobs[&task.job];
+        let spec = job.map_spec(task.index);
+        let own = self.attempts[&first].worker;
+        let allowed = spec.pinned.then(|| places(spec, &self.workers));
+        let fits = |worker: &&Worker| {
+            let id = worker.id();
+            id != own
+                && !slow.contains(&id)
+                && job.may_use(id, &self.workers)
+                && !job.avoids(task.kind, task.index, id)
+                && allowed.as_ref().is_none_or(|allowed| allowed.contains(&id))
+        };
+        let idle = self.workers.idle(task.kind).filter(fits);
+        idle.map(Worker::id).min_by_key(|&id| job.locality(task.index, id, &self.workers))
+    }
+}
+
+impl Look {
+    fn wait_until(&mut self, now: Time, time: Time) {
+        if now < time {
+            self.again = Some(self.again.map_or(time, |again| again.min(time)));
+        }
+    }
+}
+
+impl Job {
+    /// Whether this attempt is the only one of its task, and may yet turn out not to be the one that counts.
+    fn may_be_backed_up(&self, attempt: AttemptId, limits: &BackupLimits) -> bool {
+        let tries = self.tries(attempt.task);
+        tries.backup.is_none() && tries.permit.is_none() && tries.backups_failed < limits.failures_max
+    }
+}

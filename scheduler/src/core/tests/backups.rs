@@ -1,0 +1,206 @@
+//! Backups: which slow maps get one, where, and what follows when either attempt ends.
+
+use super::driver::{self, JOB, Table, map, plain};
+use crate::core::{BackupLimits, CoreConfig, JobState};
+use crate::event::{Event, Failure};
+use crate::ids::AttemptId;
+use crate::job::{JobSpec, MapSpec};
+use crate::policy::Fifo;
+use crate::units::{Bytes, Span};
+
+/// A table with backups, and workers of one slot.
+fn table(workers: usize) -> Table {
+    let config =
+        CoreConfig { backoff: Span(0), backups: Some(BackupLimits::default()), ..CoreConfig::default() };
+    let mut table = Table::with_config(Fifo::new(), config);
+    for _ in 0..workers {
+        table.join(1);
+    }
+    table
+}
+
+/// Three workers, of which the third has run map 2 for far too long when the two others are done: it has a backup.
+fn with_backup(spec: JobSpec) -> Table {
+    let mut table = table(3);
+    table.submit(spec);
+    wait(&mut table, 1_000);
+    publish(&mut table, map(0, 0));
+    publish(&mut table, map(1, 0));
+    check(&wait(&mut table, 990), "");
+    check(&wait(&mut table, 100), "launch map-2.1 on w1");
+    table
+}
+
+/// Checks the orders, but for those to wake the core.
+#[track_caller]
+fn check(orders: &[String], expected: &str) {
+    let orders: Vec<String> = orders.iter().filter(|order| !order.starts_with("wake")).cloned().collect();
+    driver::check(&orders, expected);
+}
+
+fn publish(table: &mut Table, attempt: AttemptId) -> Vec<String> {
+    table.ask_commit(attempt);
+    table.map_done(attempt)
+}
+
+/// So much time passes, and what was asked for is done then.
+fn wait(table: &mut Table, ms: u64) -> Vec<String> {
+    table.now = table.now + Span::milliseconds(ms);
+    table.tell(&[Event::Tick])
+}
+
+fn progress(table: &mut Table, attempt: AttemptId, read: Bytes) -> Vec<String> {
+    table.tell(&[Event::AttemptProgressed { attempt, read }])
+}
+
+#[test]
+fn a_map_that_runs_twice_as_long_as_others_gets_a_backup() {
+    let table = with_backup(plain(3, 1));
+    let said = table.reasons.last().unwrap().to_string();
+    assert_eq!(said, "backup of an attempt with 2.1 s left, where others took 1.0 s; anywhere");
+    assert_eq!(table.job(JOB).maps.running, 1, "policies see the map, not its attempts");
+}
+
+#[test]
+fn a_map_that_reads_slowly_gets_a_backup_as_soon_as_it_says_so() {
+    let mut table = table(3);
+    table.submit(plain(3, 1));
+    wait(&mut table, 1_000);
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    check(&progress(&mut table, map(2, 0), Bytes((1 << 20) / 10)), "");
+    check(&wait(&mut table, 100), "launch map-2.1 on w1");
+}
+
+#[test]
+fn a_map_that_reads_as_fast_as_others_gets_no_backup() {
+    let mut table = table(3);
+    table.submit(plain(3, 1));
+    wait(&mut table, 1_000);
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    check(&progress(&mut table, map(2, 0), Bytes((1 << 20) / 2)), "");
+    check(&wait(&mut table, 100), "");
+}
+
+#[test]
+fn the_first_map_that_ends_counts_and_the_other_is_stopped() {
+    let mut table = with_backup(plain(3, 1));
+    check(&table.map_done(map(2, 1)), "kill map-2.0 on w3\nannounce map-2.1 from w1 to w1");
+    let backups = table.job(JOB).attempts.backups;
+    assert_eq!((backups.launched, backups.won), (1, 1));
+    assert!(Span(0) < backups.slot_time);
+    assert_eq!(table.core.slots(), (3, 2), "the loser has its slot until it says so");
+    check(&table.fail(map(2, 0), Failure::Cancelled), "");
+    assert_eq!(table.core.slots(), (3, 3));
+    assert_eq!(table.job(JOB).attempts.failed, [0; Failure::ALL.len()], "nobody has failed");
+}
+
+#[test]
+fn a_backup_is_stopped_when_the_first_attempt_ends_after_all() {
+    let mut table = with_backup(plain(3, 1));
+    check(&table.map_done(map(2, 0)), "kill map-2.1 on w1\nannounce map-2.0 from w3 to w1");
+    check(&table.map_done(map(2, 1)), "");
+    let backups = table.job(JOB).attempts.backups;
+    assert_eq!((backups.launched, backups.won), (1, 0));
+    assert_eq!(table.core.attempts().count(), 0);
+}
+
+#[test]
+fn a_backup_goes_on_when_the_first_attempt_fails() {
+    let mut table = with_backup(plain(3, 1));
+    check(&table.fail(map(2, 0), Failure::User), "");
+    check(&table.map_done(map(2, 1)), "announce map-2.1 from w1 to w1");
+    assert_eq!(table.job(JOB).attempts.failed[Failure::User.index()], 1);
+}
+
+#[test]
+fn a_backup_goes_on_when_the_worker_of_the_first_attempt_is_lost() {
+    let mut table = with_backup(plain(3, 1));
+    check(&table.lose(3), "");
+    check(&table.map_done(map(2, 1)), "announce map-2.1 from w1 to w1");
+}
+
+#[test]
+fn a_backup_that_fails_is_not_charged_to_its_task_while_the_first_attempt_runs() {
+    let mut spec = plain(3, 1);
+    spec.attempts_max = 1;
+    let mut table = with_backup(spec);
+    table.fail(map(2, 1), Failure::User);
+    assert_eq!(table.job(JOB).state, JobState::Running);
+    check(&wait(&mut table, 100), "launch map-2.2 on w2");
+    table.fail(map(2, 2), Failure::Input);
+    assert_eq!(table.job(JOB).state, JobState::Running);
+    check(&wait(&mut table, 100), "");
+    check(&table.map_done(map(2, 0)), "announce map-2.0 from w3 to w1");
+}
+
+#[test]
+fn of_two_attempts_that_ask_to_publish_the_first_may() {
+    let mut table = with_backup(plain(3, 0));
+    check(&table.ask_commit(map(2, 1)), "grant map-2.1");
+    check(&table.ask_commit(map(2, 0)), "refuse map-2.0");
+    check(&table.fail(map(2, 0), Failure::Cancelled), "");
+    check(
+        &table.map_done(map(2, 1)),
+        "forget job-1 at w1\nforget job-1 at w2\nforget job-1 at w3\njob-1 succeeded",
+    );
+}
+
+#[test]
+fn an_attempt_that_may_publish_gets_no_backup() {
+    let mut table = table(3);
+    table.submit(plain(3, 0));
+    wait(&mut table, 1_000);
+    publish(&mut table, map(0, 0));
+    publish(&mut table, map(1, 0));
+    table.ask_commit(map(2, 0));
+    check(&wait(&mut table, 5_000), "");
+}
+
+#[test]
+fn backups_take_a_share_of_the_slots_and_no_more() {
+    let mut table = table(6);
+    table.submit(plain(6, 1));
+    wait(&mut table, 1_000);
+    (0..3).for_each(|index| drop(table.map_done(map(index, 0))));
+    check(&wait(&mut table, 3_000), "launch map-3.1 on w1\nlaunch map-4.1 on w2");
+}
+
+#[test]
+fn backups_do_not_run_on_workers_that_are_slow() {
+    for (took, expected) in [(1, "launch map-3.1 on w2"), (9, "")] {
+        let mut table = table(2);
+        table.submit(plain(4, 1));
+        for index in [0, 2] {
+            wait(&mut table, 1_000);
+            let next = format!("launch map-{}.0 on w1", index / 2 + 2);
+            assert!(table.map_done(map(index, 0)).contains(&next));
+        }
+        table.map_done_in(map(1, 0), Span::whole_seconds(took));
+        check(&wait(&mut table, 20_000), expected);
+    }
+}
+
+#[test]
+fn a_pinned_map_has_its_backup_where_its_input_is() {
+    use crate::ids::WorkerId;
+    let mut spec = plain(3, 1);
+    spec.maps[2] = MapSpec { bytes: Bytes::mib(1), preferred: vec![WorkerId(3)], pinned: true };
+    let mut table = table(3);
+    table.submit(spec);
+    wait(&mut table, 1_000);
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    check(&wait(&mut table, 9_000), "");
+}
+
+#[test]
+fn a_core_without_backups_launches_none() {
+    let mut table = Table::with_workers(&[1, 1, 1]);
+    table.submit(plain(3, 1));
+    wait(&mut table, 1_000);
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    check(&wait(&mut table, 60_000), "");
+}
