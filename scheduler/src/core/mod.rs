@@ -167,6 +167,7 @@ impl Core {
         self.ledger.end_backoff(commands);
         self.ledger.try_routes(before, commands);
         self.settle(commands);
+        self.leave_slow_homes(commands);
         self.observe(ticked);
         let taken = self.take_back(commands);
         let wish = self.plan(commands);

@@ -1,13 +1,16 @@
-//! Ready reduces whose home is busy while other workers stay idle: those with a small input move.
+//! Partitions whose reduces have not begun move away from homes that would hold them up: from those that are slow, and
+//! ready ones from those that are busy while other workers stay idle.
 //!
-//! A home that is slower than the others, or has a long task, would hold up its reduces for as long. Moving costs the
-//! transfer of what was gathered, so it is done when slots have stood idle for a while, once for each reduce, and only
-//! where no map would have to run again.
+//! Moving costs the transfer of what was gathered, so it is done once for each reduce, where these are small and no map
+//! would have to run again; from busy homes when slots have stood idle for a while, from slow ones as long as the new home
+//! would be through with all of its partitions sooner.
 
 use crate::command::{Command, Outcome};
 use crate::core::Core;
 use crate::ids::{JobId, TaskKind, WorkerId};
-use crate::ledger::{Job, Ledger};
+use crate::ledger::tasks::ReduceState;
+use crate::ledger::{Job, Ledger, Worker};
+use crate::placement::pull::homes_load;
 use crate::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,28 +30,85 @@ impl Core {
             return Some(due);
         }
         ledger.waits.idle_since = Some(ledger.now);
-        let mut new: BTreeMap<JobId, BTreeSet<WorkerId>> = BTreeMap::new();
-        for (id, partition, to) in ledger.moves() {
-            let job = ledger.jobs.get_mut(&id).expect("only live jobs have ready reduces");
-            job.unhome(partition, &mut ledger.workers, commands);
-            job.reduces[partition as usize].moved = true;
-            job.set_home(partition, to, &mut ledger.workers, commands);
-            new.entry(id).or_default().insert(to);
-        }
-        for (id, homes) in new {
-            ledger.unseen.dirty.insert(id);
-            let job = ledger.jobs.get_mut(&id).expect("it was live a moment ago");
-            match job.supply(&homes, &mut ledger.workers, commands) {
-                Err(cause) => ledger.end(id, Outcome::Failed { cause }, commands),
-                Ok(()) => ledger.give_up_cut_off(id, commands),
-            }
-        }
+        let moves = ledger.moves();
+        ledger.carry_out(moves, commands);
         None
+    }
+
+    /// Moves partitions away from slow homes.
+    pub(super) fn leave_slow_homes(&mut self, commands: &mut Vec<Command>) {
+        let ledger = &mut self.ledger;
+        let Some(limits) = ledger.config.backups.as_ref().filter(|_| !ledger.workers.slow.is_empty()) else {
+            return;
+        };
+        if ledger.now < ledger.waits.slow_looked_at + limits.look_after {
+            return;
+        }
+        ledger.waits.slow_looked_at = ledger.now;
+        let moves = ledger.moves_from_slow();
+        ledger.carry_out(moves, commands);
     }
 }
 
 impl Ledger {
-    /// What moves where: at most one for each idle slot.
+    fn carry_out(&mut self, moves: Vec<Move>, commands: &mut Vec<Command>) {
+        let mut new: BTreeMap<JobId, BTreeSet<WorkerId>> = BTreeMap::new();
+        for (id, partition, to) in moves {
+            let job = self.jobs.get_mut(&id).expect("only live jobs have ready reduces");
+            job.unhome(partition, &mut self.workers, commands);
+            job.reduces[partition as usize].moved = true;
+            job.set_home(partition, to, &mut self.workers, commands);
+            new.entry(id).or_default().insert(to);
+        }
+        for (id, homes) in new {
+            self.unseen.dirty.insert(id);
+            let job = self.jobs.get_mut(&id).expect("it was live a moment ago");
+            match job.supply(&homes, &mut self.workers, commands) {
+                Err(cause) => self.end(id, Outcome::Failed { cause }, commands),
+                Ok(()) => self.give_up_cut_off(id, commands),
+            }
+        }
+    }
+
+    /// What moves away from slow homes, and where to.
+    fn moves_from_slow(&self) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for job in self.jobs.values().filter(|job| self.moves_cheaply(job)) {
+            for &home in self.workers.slow.keys() {
+                self.moves_of_job_from(job, home, &mut moves);
+            }
+        }
+        moves
+    }
+
+    fn moves_of_job_from(&self, job: &Job, home: WorkerId, moves: &mut Vec<Move>) {
+        let Some(partitions) = job.homes.at.get(&home) else { return };
+        let slots =
+            |id: WorkerId| self.workers.get(id).map_or(0, |worker| worker.slots().of(TaskKind::Reduce));
+        let load = |id: WorkerId, homes: u32| homes_load(homes, slots(id), self.workers.delay(id));
+        let mut given: BTreeMap<WorkerId, u32> = BTreeMap::new();
+        let mut left = partitions.len() as u32;
+        for &partition in partitions.iter().rev() {
+            let reduce = &job.reduces[partition as usize];
+            let begun = !matches!(reduce.state, ReduceState::Gathering | ReduceState::Ready);
+            if begun || reduce.moved || reduce.continues.is_some() {
+                continue;
+            }
+            let fits = |id: &WorkerId| {
+                *id != home && job.may_use(*id, &self.workers) && !reduce.tries.avoids.contains(id)
+            };
+            let after = |id: WorkerId| load(id, job.homes_at(id) + 1 + given.get(&id).copied().unwrap_or(0));
+            let others = self.workers.iter().map(Worker::id).filter(fits);
+            let Some(to) = others.min_by_key(|&id| (after(id), id)) else { continue };
+            if after(to) < load(home, left) {
+                moves.push((job.id, partition, to));
+                *given.entry(to).or_default() += 1;
+                left -= 1;
+            }
+        }
+    }
+
+    /// What moves from busy homes to where: at most one for each idle slot.
     fn moves(&self) -> Vec<Move> {
         let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
         let mut idle: BTreeMap<WorkerId, u32> =
@@ -78,12 +138,12 @@ impl Ledger {
         moves
     }
 
-    /// Whether a partition of the job is small, and all of its segments are still to be had.
+    /// Whether a partition of the job is small so far, and all of its segments that were made are still to be had.
     fn moves_cheaply(&self, job: &Job) -> bool {
         let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
         let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
-        !job.reduce_queue.ready.at.is_empty()
-            && kept + job.outputs.empty.count() as usize == job.maps.len()
+        !job.homes.at.is_empty()
+            && kept + job.outputs.empty.count() as usize == job.counts.maps_done as usize
             && small() <= self.config.moving.move_bytes_max.0
     }
 }

@@ -111,6 +111,8 @@ pub(crate) struct Waits {
     pub(crate) orphaned: BTreeSet<(Time, JobId)>,
     /// Since when, but for looks in between, slots have been idle while reduces waited for busy homes.
     pub(crate) idle_since: Option<Time>,
+    /// When somebody looked last what could leave slow homes.
+    pub(crate) slow_looked_at: Time,
     /// When the last worker went, or the start.
     pub(crate) deserted_at: Time,
 }

@@ -47,12 +47,12 @@ impl Placement for Pull {
         Some(Choice { worker: worker.id(), index, locality })
     }
 
-    /// The worker with the fewest homes of this job for its slots; among equals the next after the last one
-    /// given, over all jobs. Workers where the reduce failed are avoided.
+    /// The worker with the fewest homes of this job for its slots, and for its speed if it is slow; among equals the next
+    /// after the last one given, over all jobs. Workers where the reduce failed are avoided.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
         let HomeRequest { job, partition, goes_on, workers } = request;
         let key = |id: WorkerId, slots: u32| {
-            let load = ((u64::from(job.homes_at(id)) + 1) << 32) / u64::from(slots);
+            let load = homes_load(job.homes_at(id) + 1, slots, workers.delay(id));
             let avoided = job.avoids(TaskKind::Reduce, partition, id);
             let busy = goes_on && workers.get(id).is_none_or(|worker| worker.free(TaskKind::Reduce) == 0);
             (avoided, busy, load, self.last_home.is_some_and(|last| id <= last), id)
@@ -66,6 +66,12 @@ impl Placement for Pull {
         self.last_home = Some(home);
         home
     }
+}
+
+/// How long the reduces of so many homes take, in parts of what one takes on a common worker.
+pub(crate) fn homes_load(homes: u32, slots: u32, delay: f64) -> u64 {
+    let common = (u64::from(homes) << 32) / u64::from(slots.max(1));
+    if delay <= 1.0 { common } else { (common as f64 * delay) as u64 }
 }
 
 fn choose_map(job: &Job, workers: &Workers) -> Option<Choice> {

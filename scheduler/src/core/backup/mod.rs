@@ -75,8 +75,7 @@ impl Ledger {
     /// Looks at every running map: its cost is that of all attempts.
     fn look_for_laggards(&self, limits: &BackupLimits) -> Look {
         let slow_times = f64::from(limits.slow_times);
-        let slow = self.workers.iter().filter(|worker| slow_times <= worker.slowness());
-        let mut look = Look { slow: slow.map(Worker::id).collect(), ..Look::default() };
+        let mut look = Look { slow: self.workers.slow.keys().copied().collect(), ..Look::default() };
         for (&attempt, record) in &self.attempts {
             let Some((job, running)) = self.running(attempt, record, limits) else { continue };
             if slow_times <= running.times_usual() {

@@ -204,3 +204,40 @@ fn a_core_without_backups_launches_none() {
     table.map_done(map(1, 0));
     check(&wait(&mut table, 60_000), "");
 }
+
+/// Three workers with a partition each, of which the third has taken so long for a map that takes 1 s elsewhere.
+fn with_slow_third(took: Span) -> (Table, Vec<String>) {
+    let mut table = table(3);
+    table.submit(plain(9, 3));
+    wait(&mut table, 1_000);
+    table.map_done(map(0, 0));
+    table.map_done(map(1, 0));
+    let orders = table.map_done_in(map(2, 0), took);
+    (table, orders.into_iter().filter(|order| order.contains("home")).collect())
+}
+
+#[test]
+fn reduces_leave_a_slow_home_before_they_begin() {
+    let (mut table, orders) = with_slow_third(Span::whole_seconds(9));
+    check(&orders, "unhome 2 at w3\nhome 2 at w1");
+    assert_eq!(table.core.homes_at(crate::ids::WorkerId(3)).len(), 0);
+    let orders = table.submit(plain(1, 4));
+    let homes: Vec<_> = orders.iter().filter(|order| order.contains("home")).cloned().collect();
+    assert!(homes.len() == 4 && homes.iter().all(|home| !home.ends_with("w3")), "{homes:?}");
+}
+
+#[test]
+fn reduces_stay_where_nothing_is_gained() {
+    let (_, orders) = with_slow_third(Span::milliseconds(1_900));
+    check(&orders, "");
+    let (_, orders) = with_slow_third(Span::milliseconds(2_000));
+    check(&orders, "");
+}
+
+#[test]
+fn a_worker_that_loses_to_backups_counts_as_slow() {
+    let mut table = with_backup(plain(3, 6));
+    table.map_done(map(2, 1));
+    let homes = table.core.homes_at(crate::ids::WorkerId(3)).len();
+    assert_eq!(homes, 1, "of six, a worker that takes at least twice as long has one");
+}

@@ -14,6 +14,11 @@ impl Ledger {
         let holding_up: BTreeSet<WorkerId> =
             workers.iter().filter(holds_up).map(|worker| worker.id).collect();
         findings.rule(holding_up == workers.holding_up, "workers", "list those that hold up ready reduces");
+        let slow = workers
+            .slow
+            .iter()
+            .all(|(id, times)| workers.get(*id).is_some_and(|worker| worker.slowness == Some(*times)));
+        findings.rule(slow, "workers", "list slow ones that are live, as slow as they are");
         let mut idle = [BTreeSet::new(), BTreeSet::new()];
         let mut counted = [[0; 4]; 2];
         let mut behind = BTreeSet::new();

@@ -103,8 +103,12 @@ impl Ledger {
         job.attempts.live.remove(&loser);
         job.tally.backups.won += u32::from(won);
         job.tally.backups.slot_time += self.now.since(if won { started } else { record.started });
+        let (at, ran) = (record.worker, self.now.since(record.started));
         if let Some(place) = record.place.take() {
             self.end_run(winner.task.job, place);
+        }
+        if won {
+            self.learn_of_loser(winner.task, at, ran);
         }
     }
 
@@ -163,9 +167,22 @@ impl Ledger {
         if let Some(span) = usual.span(input, limits.peers_min) {
             let longer = span.max(end.took);
             if limits.judge_min <= longer {
-                self.workers.compare(worker, end.took.seconds() / span.seconds().max(1e-9));
+                self.workers.compare(worker, times(end.took, span), limits.slow_times);
             }
         }
         usual.add(end.took, input);
     }
+
+    /// A backup was faster than an attempt that ran there for so long, which says something of that worker too.
+    fn learn_of_loser(&mut self, task: TaskId, worker: WorkerId, ran: Span) {
+        let (Some(limits), Some(job)) = (&self.config.backups, self.jobs.get(&task.job)) else { return };
+        let usual = job.attempts.usual[task.kind as usize].span(job.input_of(task), limits.peers_min);
+        if let Some(usual) = usual.filter(|_| limits.judge_min <= ran) {
+            self.workers.lags(worker, times(ran, usual), limits.slow_times);
+        }
+    }
+}
+
+fn times(took: Span, usual: Span) -> f64 {
+    took.seconds() / usual.seconds().max(1e-9)
 }

@@ -68,6 +68,7 @@ impl Workers {
             }
         }
         self.holding_up.remove(&id);
+        self.slow.remove(&id);
         self.moved.remove(&id);
         self.rates.forget(id);
         Some(worker)
@@ -139,10 +140,22 @@ impl Workers {
         }
     }
 
-    /// A task there took so many times as long as its peers.
-    pub(crate) fn compare(&mut self, id: WorkerId, times: f64) {
-        if let Some(worker) = self.live.get_mut(&id) {
-            worker.slowness = Some(worker.slowness.map_or(times, |before| (before + times) / 2.0));
+    /// A task there took so many times as long as its peers. A worker that takes `slow_times` as long is slow.
+    pub(crate) fn compare(&mut self, id: WorkerId, times: f64, slow_times: u32) {
+        let Some(worker) = self.live.get_mut(&id) else { return };
+        let slowness = worker.slowness.map_or(times, |before| (before + times) / 2.0);
+        worker.slowness = Some(slowness);
+        if f64::from(slow_times) <= slowness {
+            self.slow.insert(id, slowness);
+        } else {
+            self.slow.remove(&id);
+        }
+    }
+
+    /// A task there runs, or ran before it was stopped, for so many times as long as its peers took in all.
+    pub(crate) fn lags(&mut self, id: WorkerId, times: f64, slow_times: u32) {
+        if self.get(id).is_some_and(|worker| worker.slowness() < times) {
+            self.compare(id, times, slow_times);
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Workers {
     pub(crate) behind: BTreeSet<(u64, WorkerId)>,
     /// Those at which ready reduces wait and find no slot.
     pub(crate) holding_up: BTreeSet<WorkerId>,
+    /// Those that are slow, and how many times as long as others they take.
+    pub(crate) slow: BTreeMap<WorkerId, f64>,
     /// Of every worker that ever joined, as the disk outlives the process: eight bytes each.
     pub(crate) hosts: BTreeMap<WorkerId, HostId>,
     /// The live ones by host.
@@ -90,6 +92,11 @@ impl Workers {
     /// Workers with a free slot for this kind: those with most free slots first, then by id.
     pub fn idle(&self, kind: TaskKind) -> impl Iterator<Item = &Worker> {
         self.idle[self.pool(kind)].iter().map(|(_, id)| &self.live[id])
+    }
+
+    /// How many times as long as elsewhere tasks take there, if that makes a difference; else 1.
+    pub(crate) fn delay(&self, id: WorkerId) -> f64 {
+        self.slow.get(&id).copied().unwrap_or(1.0)
     }
 
     /// Number of workers with a free slot for this kind.
