@@ -120,10 +120,12 @@ impl Ledger {
                     continue;
                 }
                 // The home goes on with the first.
-                for &partition in line.iter().rev() {
+                for (place, &partition) in line.iter().enumerate().rev() {
                     let reduce = &job.reduces[partition as usize];
                     let fits = |worker: WorkerId| {
-                        job.may_use(worker, &self.workers) && !reduce.tries.avoids.contains(&worker)
+                        job.may_use(worker, &self.workers)
+                            && !reduce.tries.avoids.contains(&worker)
+                            && self.is_sooner(worker, home, place as u32)
                     };
                     let best = idle.iter().filter(|&(&worker, &slots)| 0 < slots && fits(worker));
                     let best = best.max_by_key(|&(&worker, &slots)| (slots, std::cmp::Reverse(worker)));
@@ -138,8 +140,16 @@ impl Ledger {
         moves
     }
 
+    /// Whether a worker with an idle slot, should it be slow, is through with a reduce before a home where so many stand
+    /// before it, and where at least one runs.
+    fn is_sooner(&self, idle: WorkerId, home: WorkerId, before: u32) -> bool {
+        let slots = self.workers.get(home).map_or(1, |worker| worker.slots().of(TaskKind::Reduce));
+        let (here, there) = (self.workers.delay(home), self.workers.delay(idle));
+        there <= 1.0 || homes_load(1, 1, there) < homes_load(before + 2, slots, here)
+    }
+
     /// Whether a partition of the job is small so far, and all of its segments that were made are still to be had.
-    fn moves_cheaply(&self, job: &Job) -> bool {
+    pub(super) fn moves_cheaply(&self, job: &Job) -> bool {
         let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
         let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
         !job.homes.at.is_empty()

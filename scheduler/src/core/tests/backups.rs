@@ -227,6 +227,23 @@ fn reduces_leave_a_slow_home_before_they_begin() {
 }
 
 #[test]
+fn reduces_do_not_go_back_to_a_slow_worker_because_it_idles() {
+    let (mut table, _) = with_slow_third(Span::whole_seconds(9));
+    let mut running: Vec<AttemptId> = table.core.attempts().map(|(attempt, _)| attempt).collect();
+    while let Some(attempt) = running.pop() {
+        table.map_done(attempt);
+        running = table.core.attempts().map(|(attempt, _)| attempt).collect();
+    }
+    for map in (0..9).map(|index| map(index, 0)) {
+        table.fetched(1, map, &[0, 2]);
+        table.fetched(2, map, &[1]);
+    }
+    assert_eq!(table.job(JOB).reduces.ready, 1, "one waits at its home while the slow worker has a slot");
+    let orders = wait(&mut table, 300);
+    assert!(!orders.iter().any(|order| order.contains("home")), "{orders:?}");
+}
+
+#[test]
 fn reduces_stay_where_nothing_is_gained() {
     let (_, orders) = with_slow_third(Span::milliseconds(1_900));
     check(&orders, "");
