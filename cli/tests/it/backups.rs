@@ -86,3 +86,11 @@ fn map_that_stands_still_does_not_hold_up_its_job() {
     assert_eq!((backups, won), (1, 1), "{}", report["status"]["attempts"]);
     assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("out"))) == oracle::word_counts(&text));
 }
+
+#[test]
+fn reduce_that_stands_still_does_not_hold_up_its_job() {
+    let (sandbox, report, text) = count_while_one_stands_still("reduce", &["wordcount", "--reduces", "3"]);
+    let [_, backups, won, _] = attempts(&report);
+    assert_eq!((backups, won), (1, 1), "{}", report["status"]["attempts"]);
+    assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("out"))) == oracle::word_counts(&text));
+}

@@ -24,7 +24,7 @@ impl Core {
         self.attempts().filter(move |(_, attempt)| attempt.worker == worker)
     }
 
-    /// The partitions of live jobs whose home this worker is, and which are not done.
+    /// The partitions of live jobs whose home or second home this worker is, and which are not done.
     #[must_use]
     pub fn homes_at(&self, worker: WorkerId) -> Vec<StandingHome> {
         let homes = |job: &Job| {
@@ -38,7 +38,14 @@ impl Core {
                     in_use: matches!(reduce.state, ReduceState::Running | ReduceState::Suspended),
                 }
             });
-            standing.collect::<Vec<_>>()
+            let second = job.homes.second.iter().filter(|(_, second)| second.at == worker);
+            let second = second.map(|(&partition, second)| StandingHome {
+                job: job.id,
+                partition,
+                fetched: second.gathered.count() - job.outputs.empty.count(),
+                in_use: job.reduces[partition as usize].tries.backup.is_some(),
+            });
+            standing.chain(second).collect::<Vec<_>>()
         };
         self.ledger.jobs.values().flat_map(homes).collect()
     }
@@ -47,14 +54,19 @@ impl Core {
     #[must_use]
     pub fn outputs_owed_to(&self, worker: WorkerId) -> Vec<(AttemptId, WorkerId)> {
         let owed = |job: &Job| {
-            let maps = (0..job.maps.len() as u32).filter(|&map| job.home_lacks(worker, map));
+            let second =
+                |map: u32| job.homes.second.keys().any(|&partition| job.second_lacks(worker, map, partition));
+            let maps = (0..job.maps.len() as u32).filter(|&map| job.home_lacks(worker, map) || second(map));
             let made = maps.filter_map(|map| match job.maps[map as usize].state {
                 MapState::Done { output: Some(from) } => Some((job.current_map(map), from)),
                 _ => None,
             });
             made.collect::<Vec<_>>()
         };
-        self.ledger.jobs.values().filter(|job| job.homes.at.contains_key(&worker)).flat_map(owed).collect()
+        let gathers = |job: &&Job| {
+            job.homes.at.contains_key(&worker) || job.homes.second.values().any(|second| second.at == worker)
+        };
+        self.ledger.jobs.values().filter(gathers).flat_map(owed).collect()
     }
 
     /// Whether this job has come and not ended.

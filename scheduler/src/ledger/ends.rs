@@ -101,6 +101,7 @@ impl Ledger {
             TaskKind::Reduce => {
                 job.tally.reduce_bytes += output;
                 job.tally.reduce_time += took;
+                job.close_second(attempt.task.index, &self.workers, out);
                 job.finish_reduce(attempt.task.index);
             }
         }
@@ -130,7 +131,7 @@ impl Ledger {
         out: &mut Vec<Command>,
     ) {
         let worker = record.worker;
-        let race = self.leave_race(attempt, record.started);
+        let race = self.leave_race(attempt, record.started, out);
         if matches!(race, Race::LeftByBackup) {
             return self.backup_failed(attempt, worker, class);
         }
@@ -166,7 +167,7 @@ impl Ledger {
         record: &Attempt,
         out: &mut Vec<Command>,
     ) {
-        let race = self.leave_race(attempt, record.started);
+        let race = self.leave_race(attempt, record.started, out);
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.tally.failed[Failure::Lost.index()] += 1;
         job.tries_mut(attempt.task).drop_permit(attempt.epoch);

@@ -65,6 +65,7 @@ impl Job {
 
     /// Takes a partition from its home, with all that was gathered; a live home is informed.
     pub(crate) fn unhome(&mut self, partition: u32, workers: &mut Workers, out: &mut Vec<Command>) {
+        self.close_second(partition, workers, out);
         let reduce = &mut self.reduces[partition as usize];
         assert!(reduce.state != ReduceState::Done, "{}: finished partition {partition} moved", self.id);
         let home = reduce.home.take().expect("only partitions with a home lose it");
@@ -86,7 +87,7 @@ impl Job {
         }
     }
 
-    pub(super) fn leave_home(&mut self, home: WorkerId, partition: u32) {
+    pub(crate) fn leave_home(&mut self, home: WorkerId, partition: u32) {
         if let Some(partitions) = self.homes.at.get_mut(&home) {
             partitions.remove(&partition);
             if partitions.is_empty() {
@@ -113,6 +114,7 @@ impl Job {
         workers: &mut Workers,
         out: &mut Vec<Command>,
     ) {
+        self.close_second(partition, workers, out);
         let home = self.reduces[partition as usize].home.expect("a running reduce has a home");
         // An attempt that could not go on from what another had written is begun anew from what was gathered.
         let continued = self.drop_continuation(partition, class, workers);

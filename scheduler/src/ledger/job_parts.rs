@@ -6,7 +6,7 @@ use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::ahead::Pace;
-use crate::ledger::backups::{BackupTally, UsualTime};
+use crate::ledger::backups::{BackupTally, SecondHome, UsualTime};
 use crate::ledger::queue::Bound;
 use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
 use crate::units::{Bytes, Span, Time};
@@ -173,11 +173,18 @@ pub(crate) struct Homes {
     pub(crate) unassigned: BTreeSet<u32>,
     /// How much of each map has come to each home.
     pub(crate) gathered: BTreeMap<WorkerId, GatheredSegments>,
+    /// Where partitions are gathered once more, for backups of their reduces.
+    pub(crate) second: BTreeMap<u32, SecondHome>,
 }
 
 impl Homes {
     pub(crate) fn new(reduces: u32) -> Self {
-        Self { at: BTreeMap::new(), unassigned: (0..reduces).collect(), gathered: BTreeMap::new() }
+        Self {
+            at: BTreeMap::new(),
+            unassigned: (0..reduces).collect(),
+            gathered: BTreeMap::new(),
+            second: BTreeMap::new(),
+        }
     }
 }
 

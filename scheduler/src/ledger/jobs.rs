@@ -248,6 +248,7 @@ impl Job {
         self.workers.failures.remove(&worker);
         self.workers.excluded.remove(&worker);
         self.workers.informed.remove(&worker);
+        self.lose_seconds(worker);
         self.reduce_queue.ready.lose(lost);
         self.reduce_queue.parked.lose(lost);
         for partition in self.homes.at.get(&worker).cloned().unwrap_or_default() {

@@ -63,6 +63,7 @@ impl Job {
             }
         }
         self.set_map(map, MapState::Done { output: None });
+        self.close_seconds_without(map, workers, out);
         if self.maps[map as usize].lacking == 0 || !holds(Rule::LostOutputsAreMadeAgain) {
             return Ok(());
         }
@@ -93,7 +94,9 @@ impl Job {
     pub(crate) fn lacks(&self, home: WorkerId, map: AttemptId, partition: u32) -> bool {
         let reduce = self.reduces.get(partition as usize);
         self.was_made(map)
-            && reduce.is_some_and(|reduce| reduce.home == Some(home) && !reduce.gathered.get(map.task.index))
+            && (reduce
+                .is_some_and(|reduce| reduce.home == Some(home) && !reduce.gathered.get(map.task.index))
+                || self.second_lacks(home, map.task.index, partition))
     }
 
     /// Whether this map attempt was launched and does not run any more.
@@ -150,6 +153,10 @@ impl Job {
         let (alike_since, task) = (self.maps[index as usize].alike_since, map.task);
         let mut news = false;
         for &partition in partitions {
+            if let Some(second) = self.homes.second.get_mut(&partition).filter(|second| second.at == home) {
+                second.gathered.set(index);
+                continue;
+            }
             let Some(reduce) = self.reduces.get_mut(partition as usize) else { continue };
             if reduce.home != Some(home) || reduce.gathered.get(index) {
                 continue;

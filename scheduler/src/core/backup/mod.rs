@@ -10,7 +10,9 @@ mod left;
 use crate::command::{Command, LaunchReason};
 use crate::core::Core;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
+use crate::job::Locality;
 use crate::ledger::attempts::Attempt;
+use crate::ledger::suspensions::SlotHold;
 use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
 use crate::plan::Reason;
 use crate::units::{Span, Time};
@@ -40,7 +42,8 @@ impl Core {
     pub(super) fn back_up(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         let limits = ledger.config.backups.clone()?;
-        if ledger.workers.free_of(TaskKind::Map) == 0 || ledger.attempts.is_empty() {
+        let free = ledger.workers.free_of(TaskKind::Map) + ledger.workers.free_of(TaskKind::Reduce);
+        if free == 0 || ledger.attempts.is_empty() {
             return None;
         }
         if ledger.now < ledger.backups.next_look {
@@ -50,12 +53,14 @@ impl Core {
         let Look { mut laggards, slow, again } = ledger.look_for_laggards(&limits);
         laggards.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
         for laggard in laggards {
-            if ledger.backups_max(&limits) <= ledger.backups.racing.len() {
-                break;
-            }
             let task = laggard.attempt.task;
-            let Some(worker) = ledger.backup_place(laggard.attempt, &slow) else { continue };
-            let locality = ledger.jobs[&task.job].locality(task.index, worker, &ledger.workers);
+            let Some(worker) = ledger.prepare_backup(laggard.attempt, &slow, &limits, commands) else {
+                continue;
+            };
+            let locality = match task.kind {
+                TaskKind::Map => ledger.jobs[&task.job].locality(task.index, worker, &ledger.workers),
+                TaskKind::Reduce => Locality::Local,
+            };
             let attempt = ledger.launch_backup(task, worker, locality);
             let grant = Reason::Backup { left: laggard.left, usual: laggard.usual.seconds() };
             let reason = LaunchReason { grant, locality };
@@ -66,6 +71,58 @@ impl Core {
 }
 
 impl Ledger {
+    /// Where the backup of this attempt begins now, if it may. That of a reduce waits for its segments at a second home,
+    /// which is chosen first.
+    fn prepare_backup(
+        &mut self,
+        first: AttemptId,
+        slow: &BTreeSet<WorkerId>,
+        limits: &BackupLimits,
+        commands: &mut Vec<Command>,
+    ) -> Option<WorkerId> {
+        let task = first.task;
+        let job = &self.jobs[&task.job];
+        if job.homes.second.contains_key(&task.index) && task.kind == TaskKind::Reduce {
+            let free = |&at: &WorkerId| self.workers.get(at).is_some_and(|worker| 0 < worker.free(task.kind));
+            return job.second_is_complete(task.index).filter(free);
+        }
+        if self.backups_max(limits) <= self.backups_begun() {
+            return None;
+        }
+        match task.kind {
+            TaskKind::Map => self.backup_place(first, slow),
+            TaskKind::Reduce => {
+                let at = self.second_place(first, slow)?;
+                let job = self.jobs.get_mut(&task.job)?;
+                job.open_second(task.index, at, &mut self.workers, commands);
+                None
+            }
+        }
+    }
+
+    /// Backups that run, or wait for their segments.
+    fn backups_begun(&self) -> usize {
+        let maps = self.backups.racing.iter().filter(|task| task.kind == TaskKind::Map).count();
+        maps + self.jobs.values().map(|job| job.homes.second.len()).sum::<usize>()
+    }
+
+    /// The emptiest worker that is not slow and where this reduce may run as well.
+    fn second_place(&self, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
+        let task = first.task;
+        let job = &self.jobs[&task.job];
+        let own = self.attempts[&first].worker;
+        if !self.moves_cheaply(job) {
+            return None;
+        }
+        let fits = |id: &WorkerId| {
+            *id != own
+                && !slow.contains(id)
+                && job.may_use(*id, &self.workers)
+                && !job.avoids(task.kind, task.index, *id)
+        };
+        self.workers.idle(task.kind).map(Worker::id).find(fits)
+    }
+
     /// How many backups may run at once.
     fn backups_max(&self, limits: &BackupLimits) -> usize {
         let slots: u32 = self.workers.sums.slots.iter().sum();
@@ -81,38 +138,44 @@ impl Ledger {
             if slow_times <= running.times_usual() {
                 look.slow.insert(record.worker);
             }
-            if self.now < record.started + limits.run_min || !job.may_be_backed_up(attempt, limits) {
-                look.wait_until(self.now, record.started + limits.run_min);
+            let began = Time(self.now.0 - running.ran.0.min(self.now.0));
+            if self.now < began + limits.run_min || !job.may_be_backed_up(attempt, limits) {
+                look.wait_until(self.now, began + limits.run_min);
                 continue;
             }
             match running.lags(slow_times) {
                 Some(left) => look.laggards.push(Laggard { attempt, left, usual: running.usual }),
                 None => {
                     let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
-                    look.wait_until(self.now, record.started + span);
+                    look.wait_until(self.now, began + span);
                 }
             }
         }
         look
     }
 
-    /// What is known of a map attempt that holds a slot, if enough of its peers have ended.
+    /// What is known of an attempt that holds a slot, if enough of its peers have ended. Reduces that go on from another
+    /// attempt or are about to be suspended are left alone.
     fn running(
         &self,
         attempt: AttemptId,
         record: &Attempt,
         limits: &BackupLimits,
     ) -> Option<(&Job, Running)> {
-        if attempt.task.kind != TaskKind::Map || record.queued || record.dying {
+        if record.queued || record.dying {
             return None;
         }
         let job = self.jobs.get(&attempt.task.job)?;
+        let (reduces, index) = (attempt.task.kind == TaskKind::Reduce, attempt.task.index as usize);
+        if reduces && (record.hold != SlotHold::Suspendable || job.reduces[index].continues.is_some()) {
+            return None;
+        }
         let input = job.input_of(attempt.task);
         let usual = job.attempts.usual[attempt.task.kind as usize].span(input, limits.peers_min)?;
         let share = |bytes: u64| bytes as f64 / input.0.max(1) as f64;
         let read = record.read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
         let slowness = self.workers.get(record.worker).map_or(1.0, Worker::slowness);
-        Some((job, Running { ran: self.now.since(record.started), read, usual, slowness }))
+        Some((job, Running { ran: record.ran + self.now.since(record.since), read, usual, slowness }))
     }
 
     /// The emptiest worker that is not slow and on which a second attempt of this map may run; nearest to its input among

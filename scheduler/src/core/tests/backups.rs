@@ -1,6 +1,6 @@
 //! Backups: which slow maps get one, where, and what follows when either attempt ends.
 
-use super::driver::{self, JOB, Table, map, plain};
+use super::driver::{self, JOB, Table, map, plain, reduce};
 use crate::core::{BackupLimits, CoreConfig, JobState};
 use crate::event::{Event, Failure};
 use crate::ids::AttemptId;
@@ -257,4 +257,92 @@ fn a_worker_that_loses_to_backups_counts_as_slow() {
     table.map_done(map(2, 1));
     let homes = table.core.homes_at(crate::ids::WorkerId(3)).len();
     assert_eq!(homes, 1, "of six, a worker that takes at least twice as long has one");
+}
+
+/// Four workers with a partition each of one map; the reduces of the first three are done in 1 s, the last one runs.
+fn with_slow_reduce() -> Table {
+    let mut table = table(4);
+    table.submit(plain(1, 4));
+    table.map_done(map(0, 0));
+    (0..4).for_each(|home| drop(table.fetched(home + 1, map(0, 0), &[home])));
+    wait(&mut table, 1_000);
+    for index in 0..3 {
+        table.ask_commit(reduce(index, 0));
+        let took = Span::whole_seconds(1);
+        let end = Event::ReduceFinished { attempt: reduce(index, 0), output_bytes: Bytes(5), took };
+        table.tell(&[end]);
+    }
+    table
+}
+
+/// The same, with a backup of the last one that has begun.
+fn with_reduce_backup() -> Table {
+    let mut table = with_slow_reduce();
+    check(&wait(&mut table, 900), "");
+    check(&wait(&mut table, 200), "home 3 at w1\nannounce map-0.0 from w1 to w1");
+    check(&table.fetched(1, map(0, 0), &[3]), "");
+    check(&wait(&mut table, 100), "launch reduce-3.1 on w1");
+    table
+}
+
+#[test]
+fn a_reduce_that_runs_twice_as_long_as_others_gets_a_backup_where_its_segments_are_gathered_again() {
+    let table = with_reduce_backup();
+    assert_eq!(table.job(JOB).reduces.running, 1, "policies see the reduce, not its attempts");
+}
+
+#[test]
+fn the_first_reduce_that_may_publish_counts_and_the_other_is_stopped() {
+    let mut table = with_reduce_backup();
+    check(&table.ask_commit(reduce(3, 1)), "grant reduce-3.1");
+    check(&table.ask_commit(reduce(3, 0)), "refuse reduce-3.0");
+    let orders = table.reduce_done(reduce(3, 1));
+    assert!(orders.contains(&"kill reduce-3.0 on w4".to_owned()), "{orders:?}");
+    assert!(orders.contains(&"unhome 3 at w4".to_owned()), "{orders:?}");
+    assert!(orders.contains(&"job-1 succeeded".to_owned()), "{orders:?}");
+}
+
+#[test]
+fn a_reduce_that_is_done_after_all_ends_its_backup() {
+    let mut table = with_reduce_backup();
+    table.ask_commit(reduce(3, 0));
+    let orders = table.reduce_done(reduce(3, 0));
+    assert!(orders.contains(&"kill reduce-3.1 on w1".to_owned()), "{orders:?}");
+    assert!(orders.contains(&"unhome 3 at w1".to_owned()), "{orders:?}");
+}
+
+#[test]
+fn a_backup_of_a_reduce_goes_on_when_the_first_attempt_fails_or_its_worker_is_lost() {
+    for lost in [false, true] {
+        let mut table = with_reduce_backup();
+        match lost {
+            true => check(&table.lose(4), ""),
+            false => check(&table.fail(reduce(3, 0), Failure::User), "unhome 3 at w4"),
+        }
+        check(&table.ask_commit(reduce(3, 1)), "grant reduce-3.1");
+        assert!(table.reduce_done(reduce(3, 1)).contains(&"job-1 succeeded".to_owned()));
+    }
+}
+
+#[test]
+fn a_reduce_goes_on_when_its_backup_fails_or_the_worker_of_that_is_lost() {
+    for lost in [false, true] {
+        let mut table = with_reduce_backup();
+        match lost {
+            true => check(&table.lose(1), ""),
+            false => check(&table.fail(reduce(3, 1), Failure::User), "unhome 3 at w1"),
+        }
+        check(&table.ask_commit(reduce(3, 0)), "grant reduce-3.0");
+        assert!(table.reduce_done(reduce(3, 0)).contains(&"job-1 succeeded".to_owned()));
+    }
+}
+
+#[test]
+fn a_second_home_is_given_up_when_an_output_that_it_lacks_is_lost() {
+    let mut table = with_slow_reduce();
+    wait(&mut table, 900);
+    check(&wait(&mut table, 200), "home 3 at w1\nannounce map-0.0 from w1 to w1");
+    check(&table.lose(1), "");
+    assert_eq!(table.core.homes_at(crate::ids::WorkerId(1)).len(), 0);
+    check(&wait(&mut table, 5_000), "");
 }

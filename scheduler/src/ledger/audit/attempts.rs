@@ -53,7 +53,10 @@ impl Ledger {
                     let reduce = &job.reduces[attempt.task.index as usize];
                     let parked = record.hold.is_parked();
                     let state = if parked { ReduceState::Suspended } else { ReduceState::Running };
-                    reduce.state == state && reduce.home == Some(record.worker)
+                    let backup = tries.backup == Some(attempt.epoch);
+                    let second = || job.second_is_complete(attempt.task.index);
+                    let home = if backup { second() } else { reduce.home };
+                    reduce.state == state && home == Some(record.worker)
                 }
             };
             findings.rule(
@@ -61,11 +64,13 @@ impl Ledger {
                 attempt,
                 "belongs to a task that runs or is suspended, a reduce at its home",
             );
-            let firm = attempt.task.kind == TaskKind::Map || tries.permit == Some(attempt.epoch);
+            let firm = attempt.task.kind == TaskKind::Map
+                || tries.permit == Some(attempt.epoch)
+                || tries.backup.is_some();
             findings.rule(
                 firm == (record.hold == SlotHold::Firm),
                 attempt,
-                "has its slot for good if it may publish",
+                "has its slot for good if it may publish or races",
             );
         }
         for (held, lines) in held.iter().zip(self.lines.iter()) {

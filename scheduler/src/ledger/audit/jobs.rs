@@ -200,6 +200,11 @@ pub(super) fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Finding
             task,
             "goes on from an earlier attempt while it is not done",
         );
+        if let Some(second) = job.homes.second.get(&partition) {
+            let begun = matches!(reduce.state, ReduceState::Running | ReduceState::Suspended);
+            let elsewhere = workers.is_live(second.at) && reduce.home.is_some_and(|home| home != second.at);
+            findings.rule(begun && elsewhere, task, "has a second home elsewhere while it runs");
+        }
         match (reduce.state, reduce.home) {
             (ReduceState::Done, home) => findings.rule(home.is_none(), task, "has no home, as it is done"),
             (state, Some(home)) => {

@@ -8,9 +8,11 @@
 //! Invariant: `racing` holds exactly the tasks with a [`Tries::backup`](crate::ledger::tasks::Tries::backup).
 
 mod config;
+mod second;
 mod usual;
 
 pub use config::BackupLimits;
+pub(crate) use second::SecondHome;
 pub(crate) use usual::UsualTime;
 
 use crate::command::Command;
@@ -20,6 +22,7 @@ use crate::job::Locality;
 use crate::ledger::Ledger;
 use crate::ledger::attempts::Attempt;
 use crate::ledger::ends::TaskEnd;
+use crate::ledger::suspensions::SlotHold;
 use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span, Time};
 use std::collections::BTreeSet;
@@ -54,12 +57,14 @@ pub(crate) enum Race {
 }
 
 impl Ledger {
-    /// Starts a second attempt of a running map on a worker with a free slot.
+    /// Starts a second attempt of a running task on a worker with a free slot; of a reduce at its second home. Two reduces
+    /// that race keep their slots.
     pub(crate) fn launch_backup(&mut self, task: TaskId, worker: WorkerId, locality: Locality) -> AttemptId {
         let job = self.jobs.get_mut(&task.job).expect("backups are for live jobs");
         let tries = job.tries_mut(task);
         assert!(tries.backup.is_none(), "{task} has a backup already");
         let attempt = task.attempt(tries.launched);
+        let current = tries.current;
         tries.launched += 1;
         tries.backup = Some(attempt.epoch);
         job.tally.launched += 1;
@@ -69,8 +74,12 @@ impl Ledger {
         job.workers.informed.insert(worker);
         self.workers.tell(worker, task.job);
         self.workers.take_slot(worker, attempt, false);
+        let first = task.attempt(current);
         self.attempts.insert(attempt, Attempt::begun(worker, self.now));
         self.backups.racing.insert(task);
+        if task.kind == TaskKind::Reduce {
+            self.set_hold(first, SlotHold::Firm);
+        }
         attempt
     }
 
@@ -110,10 +119,15 @@ impl Ledger {
         if won {
             self.learn_of_loser(winner.task, at, ran);
         }
+        if let Some(job) =
+            self.jobs.get_mut(&winner.task.job).filter(|_| won && winner.task.kind == TaskKind::Reduce)
+        {
+            job.second_becomes_home(winner.task.index, &self.workers, out);
+        }
     }
 
     /// An attempt that has left the table ended without result, after it had begun at that time.
-    pub(crate) fn leave_race(&mut self, attempt: AttemptId, started: Time) -> Race {
+    pub(crate) fn leave_race(&mut self, attempt: AttemptId, started: Time, out: &mut Vec<Command>) -> Race {
         let Some(job) =
             self.jobs.get_mut(&attempt.task.job).filter(|_| self.backups.racing.remove(&attempt.task))
         else {
@@ -124,17 +138,34 @@ impl Ledger {
         tries.drop_permit(attempt.epoch);
         if attempt.epoch == backup {
             tries.backups_failed += 1;
+            let first = attempt.task.attempt(tries.current);
             job.tally.backups.slot_time += self.now.since(started);
+            if attempt.task.kind == TaskKind::Reduce {
+                job.close_second(attempt.task.index, &self.workers, out);
+                self.runs_alone(first);
+            }
             return Race::LeftByBackup;
         }
         tries.current = backup;
         let heir = attempt.task.attempt(backup);
         let record = self.attempts.get_mut(&heir).expect("both attempts of a race are in the table");
         job.tally.backups.slot_time += self.now.since(record.started);
-        if attempt.task.kind == TaskKind::Map {
-            record.place = Some(job.attempts.begin_run(heir, record.started));
+        match attempt.task.kind {
+            TaskKind::Map => record.place = Some(job.attempts.begin_run(heir, record.started)),
+            TaskKind::Reduce => {
+                job.second_becomes_home(attempt.task.index, &self.workers, out);
+                self.runs_alone(heir);
+            }
         }
         Race::LeftByFirst
+    }
+
+    /// A reduce runs without a rival, so that it can be suspended again, unless it may publish.
+    fn runs_alone(&mut self, reduce: AttemptId) {
+        let permitted = |job: &crate::ledger::Job| job.tries(reduce.task).permit == Some(reduce.epoch);
+        if self.jobs.get(&reduce.task.job).is_some_and(|job| !permitted(job)) {
+            self.set_hold(reduce, SlotHold::Suspendable);
+        }
     }
 
     /// A backup failed while the first attempt goes on, which will tell whether it was the task's fault.

@@ -143,13 +143,13 @@ impl World {
         }
         self.say(|| format!("{worker} says {frame:?}"));
         let before = self.state.events.len();
-        let words = format!("{frame:?}");
+        let words = (!in_service).then(|| format!("{frame:?}"));
         self.state.frame(self.now, worker, frame);
         if !in_service {
             self.fires("zombie's word");
             let heeded = self.looks_inside && before != self.state.events.len();
             self.must(if heeded {
-                Err(format!("{worker} was given up, and heeded: {words}"))
+                Err(format!("{worker} was given up, and heeded: {}", words.unwrap_or_default()))
             } else {
                 Ok(())
             });
