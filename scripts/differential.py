@@ -46,6 +46,7 @@ LEFT_OUT = {
     "--insecure-plaintext": "only means something beyond this machine",
     "--listen-everywhere": "only means something beyond this machine",
     "--allow-root": "only means something beyond this machine",
+    "--show": "waits for somebody to look",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
 }
 

@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Package of each program, as Debian names it.
-declare -A package_of=([sqlite3]=sqlite3 [rg]=ripgrep [ip]=iproute2 [zstd]=zstd [gzip]=gzip [unshare]=util-linux)
+declare -A package_of=([sqlite3]=sqlite3 [rg]=ripgrep [ip]=iproute2 [zstd]=zstd [gzip]=gzip [unshare]=util-linux
+    [chromium]=chromium [chromedriver]=chromium-driver)
 missing=()
 for program in "${!package_of[@]}"; do
     command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
@@ -24,3 +25,5 @@ fi
 
 # All targets but benches, examples included: one of them is a program that tests run.
 cargo test --workspace "$@"
+# The live page in a browser, with the program that the tests have built; not when only some tests are asked for.
+(($#)) || scripts/page.py

@@ -5,8 +5,8 @@
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};
 use crate::{
-    compare, explain, order, paper, policy, processes, query, queues, replay, run, settings, sim, token,
-    tools,
+    compare, explain, order, page, paper, policy, processes, query, queues, replay, run, settings, sim,
+    token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -30,6 +30,7 @@ enum Fixed {
     /// Show or change who decides on a running master
     Policy(policy::PolicyCommand),
     Token(token::TokenCommand),
+    Page(page::PageCommand),
     /// List jobs
     Jobs(query::JobsCommand),
     /// Wait until a job has ended
@@ -176,6 +177,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Status(flags) => query::status(&settings, &flags),
             Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
             Fixed::Token(flags) => token::token(&settings, &flags),
+            Fixed::Page(flags) => page::page(&settings, &flags),
             Fixed::Jobs(flags) => query::jobs(&settings, &flags),
             Fixed::Wait(flags) => query::wait(&settings, &flags),
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),

@@ -214,6 +214,7 @@ mod flags;
 mod interruption;
 mod number_table;
 mod order;
+mod page;
 mod paper;
 mod policy;
 mod private_memory;

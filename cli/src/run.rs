@@ -6,7 +6,7 @@ use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{stderr_text, stdout_line, written};
 use crate::usage::usage;
-use crate::{summary, trace};
+use crate::{page, summary, trace};
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::{JobStatus, LogEntry};
@@ -31,6 +31,13 @@ pub fn run_command(registry: &Registry) -> Command {
             "Run a job on a cluster of local processes that lives as long as the job.\n\nStarts a master and workers \
              of this same program on the loopback interface, runs the job, ends them. Without --output the result is \
              printed.",
+        )
+        .arg(
+            clap::Arg::new("show")
+                .long("show")
+                .global(true)
+                .action(clap::ArgAction::SetTrue)
+                .help("Print a link to the live page of this run, and keep it there until Enter"),
         );
     with_jobs(command, registry)
 }
@@ -76,6 +83,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
+    let ended = interrupted.clone();
     let cluster = runtime.block_on(Cluster::start(&config))?;
     if job.output.is_none() {
         // In the cluster's own folder: should this process be killed, its children remove it.
@@ -87,7 +95,15 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     client.wait_for_workers(config.workers.count);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
     let shown = ResultView { print: job.output.is_none(), cores };
+    let shows = typed.get_flag("show");
+    if shows {
+        say!("live page: {}", page::link(&cluster.join_line().endpoint, &client.page_code()?));
+    }
     let result = work.carry_out(&mut client, &options, &job, shown);
+    if shows {
+        say!("the page stays until you press Enter");
+        runtime.block_on(page::wait_for_enter(ended));
+    }
     runtime.block_on(cluster.stop());
     result
 }

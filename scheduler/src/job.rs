@@ -147,7 +147,7 @@ impl fmt::Display for Locality {
             Locality::Local => "on the worker that has the input",
             Locality::SameHost => "on the host that has the input",
             Locality::Remote => "away from the input",
-            Locality::NoPreference => "anywhere",
+            Locality::NoPreference => "any worker would do",
         })
     }
 }

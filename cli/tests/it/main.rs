@@ -41,6 +41,7 @@ mod limits;
 mod live_policy;
 mod network;
 mod output;
+mod page;
 mod paper;
 mod paths;
 mod replay;

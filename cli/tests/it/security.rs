@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Every route of a master and of a worker, and some that do not exist.
-const ROUTES: [&str; 21] = [
-    "/",
+const ROUTES: [&str; 23] = [
+    "/page",
     "/api/v1",
     "/api/v1/status",
     "/api/v1/jobs",
@@ -25,6 +25,8 @@ const ROUTES: [&str; 21] = [
     "/api/v1/workers/ended",
     "/api/v1/workers/worker-1/drain",
     "/api/v1/shutdown",
+    "/api/v1/feed",
+    "/api/v1/page",
     "/api/v1/no-such-route",
     "/worker/connect",
     "/shuffle/job-1",

@@ -6,6 +6,7 @@
 mod cluster;
 mod failures;
 mod job;
+mod page;
 mod submission;
 mod tokens;
 mod trace;
@@ -19,6 +20,8 @@ pub use self::job::{
     AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals,
     NamedBadRecord, TaskCounts,
 };
+pub use self::page::PageCode;
+pub(crate) use self::page::{EnterPage, FeedAttempt, FeedEnd, FeedFetch, FeedLine};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
 pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, OutputClosed, Submission};
 pub use self::tokens::{MadeToken, NewToken, RevokeToken, RotateTokens};

@@ -8,8 +8,8 @@ use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobState, JobStatus, JobTrace,
-    LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PolicyChange, ROOT, RevokeToken, Role,
-    RotateTokens, Submission,
+    LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, ROOT, RevokeToken,
+    Role, RotateTokens, Submission,
 };
 use crate::cluster_view::{ClusterView, unseen};
 use crate::output_dir::{OutputDirectory, Success};
@@ -99,6 +99,15 @@ impl AsyncClient {
         let wanted = NewToken { role, label: label.map(str::to_owned) };
         let made: MadeToken = parsed(&self.change(Method::POST, "tokens", &wanted).await?)?;
         made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
+    }
+
+    /// A code that opens the live page once.
+    ///
+    /// # Errors
+    /// A token of ours that may not look, or a master that cannot be reached.
+    pub async fn page_code(&self) -> Result<String, ClientError> {
+        let made: PageCode = parsed(&self.change(Method::POST, "page", &()).await?)?;
+        Ok(made.code)
     }
 
     /// Lets the token of this name open nothing any more. Workers that joined with it are lost.

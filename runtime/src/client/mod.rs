@@ -157,6 +157,14 @@ impl Client {
         self.block_on(self.core.new_token(role, label))
     }
 
+    /// [`AsyncClient::page_code`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn page_code(&self) -> Result<String, ClientError> {
+        self.block_on(self.core.page_code())
+    }
+
     /// [`AsyncClient::revoke_token`].
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! A route that is not named here needs the role that may do everything.
 
+use super::page;
 use super::routes::route;
 use super::tokens::Tokens;
 use crate::role::Role;
@@ -15,6 +16,9 @@ pub(super) struct MasterAuth(pub(super) Arc<Tokens>);
 
 impl RouteAuth for MasterAuth {
     fn access(&self, method: &Method, path: &str, key: &str) -> Access {
+        if page::is_open(method, path) {
+            return Access::Open;
+        }
         let (Some(needed), Some((role, secret))) = (role_for(method, path), self.0.find(key)) else {
             return Access::Closed;
         };
@@ -32,7 +36,7 @@ fn role_for(method: &Method, path: &str) -> Option<Role> {
         (&Method::GET, ["cluster"]) | (&Method::POST, ["jobs"] | ["jobs", _, "cancel" | "closed"]) => {
             Role::Submit
         }
-        (&Method::GET, ["status" | "jobs"] | ["jobs", ..]) => Role::View,
+        (&Method::GET, ["status" | "jobs" | "feed"] | ["jobs", ..]) | (&Method::POST, ["page"]) => Role::View,
         _ => Role::Admin,
     })
 }

@@ -1,5 +1,6 @@
 //! What the master's loop is fed with, and the handle that feeds it.
 
+use super::page::PageCodes;
 use super::state::{MasterState, TaskName};
 use super::tokens::Tokens;
 use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, WorkerEnded};
@@ -103,6 +104,7 @@ pub(super) struct MasterHandle {
     /// Which endpoints of others may speak plain HTTP.
     pub(super) plaintext: Plaintext,
     pub(super) tokens: Arc<Tokens>,
+    pub(super) page_codes: Arc<PageCodes>,
 }
 
 impl MasterHandle {

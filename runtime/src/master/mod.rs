@@ -11,6 +11,7 @@ mod connection;
 mod event_loop;
 mod history;
 mod input;
+mod page;
 mod recovery;
 mod register;
 mod routes;
@@ -95,6 +96,7 @@ impl PreparedMaster {
             build: self.build.clone(),
             plaintext: self.bind.permissions.plaintext(),
             tokens: self.tokens.clone(),
+            page_codes: Arc::default(),
         };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();

@@ -75,14 +75,18 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Oldest => f.write_str("oldest job that could use the slot"),
+            Reason::Oldest => f.write_str("its job is the oldest that could use the slot"),
             Reason::LowestShare { held, weight } => {
-                write!(f, "lowest share: {held} slots held at weight {weight}")
+                write!(f, "its pool held the least for its weight: {held} slots at weight {weight}")
             }
-            Reason::Smallest { what, value } => write!(f, "smallest {what}: {value:.3}"),
-            Reason::Largest { what, value } => write!(f, "largest {what}: {value:.3}"),
-            Reason::Target { what, slots } => write!(f, "{what}: {slots:.1} slots"),
-            Reason::Place { order, place } => write!(f, "place {place} in {order}"),
+            Reason::Smallest { what, value } => {
+                write!(f, "of the jobs that could use the slot its own has the least {what}: {value:.3}")
+            }
+            Reason::Largest { what, value } => {
+                write!(f, "of the jobs that could use the slot its own has the most {what}: {value:.3}")
+            }
+            Reason::Target { what, slots } => write!(f, "its job is to hold {slots:.1} slots: {what}"),
+            Reason::Place { order, place } => write!(f, "its job is number {place} in the order {order}"),
             Reason::Own(words) => f.write_str(words),
             Reason::Backup { left, usual } => {
                 write!(f, "backup of an attempt with {left:.1} s left, where others took {usual:.1} s")

@@ -74,7 +74,7 @@ impl Policy for MaxSrpt {
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         let reason = |view: View<'_>, job| Reason::Smallest {
-            what: "remaining time, the longer of map and shuffle, in seconds",
+            what: "left to do, the longer of map and shuffle, in seconds",
             value: remaining(view, job),
         };
         self.jobs.plan(view, plan, self.shuffle, reason);

@@ -14,8 +14,17 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// Everything after the empty line.
+    /// Everything before the empty line.
+    pub head: String,
+    /// Everything after it.
     pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
 }
 
 /// Sends one request with these headers and reads the answer until the connection ends.
@@ -58,5 +67,5 @@ pub fn request_with(
     let head_end = head_end.unwrap_or_else(|| panic!("{method} {path}: no head in {answer:?}"));
     let head = String::from_utf8_lossy(&answer[..head_end]).into_owned();
     let status = head.split_whitespace().nth(1).unwrap().parse().unwrap();
-    Answer { status, body: answer[head_end + 4..].to_vec() }
+    Answer { status, head, body: answer[head_end + 4..].to_vec() }
 }

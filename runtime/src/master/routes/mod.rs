@@ -23,9 +23,15 @@
 //! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
 //! | `POST /api/v1/tokens/rotate` | make all tokens new |
 //! | `POST /api/v1/shutdown` | end the master |
+//! | `POST /api/v1/page` | a code that opens the live page once |
+//! | `GET /api/v1/feed` | what changes, a line each |
+//! | `GET /`, `/page.js`, `/page.css` | the page, which holds no data: open |
+//! | `POST /page/enter` | what the page may look with, for such a code: open |
 
 mod estimator;
+mod feed;
 mod follow;
+mod page;
 mod tokens;
 
 use super::connection::attend;
@@ -63,7 +69,10 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
     if path == CONNECT_PATH {
         return connect(handle, &mut request);
     }
-    let Some(parts) = route(&path) else { return answer::status(StatusCode::NOT_FOUND) };
+    if let (&Method::GET, Some(file)) = (request.method(), super::page::file(&path)) {
+        return file;
+    }
+    let Some(parts) = route(&path) else { return page::respond(&handle, request).await };
     let answered = match (request.method(), parts.as_slice()) {
         (&Method::GET, ["status"]) => master_status(&handle).await,
         (&Method::GET, ["cluster"]) => cluster(&handle).await,
@@ -85,6 +94,8 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
+        (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),
+        (&Method::POST, ["page"]) => page::code(&handle, &key_of(&request)),
         (&Method::GET, ["estimator"]) => estimator::memory(&handle).await,
         (&Method::PUT, ["estimator"]) => estimator::restore(&handle, request.into_body()).await,
         (&Method::PUT, ["policy"]) => change_policy(&handle, request.into_body()).await,
@@ -103,10 +114,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
             format!("there is no route {path}"),
         )),
     };
-    answered.unwrap_or_else(|RouteRefusal { status, error }| {
-        // It may repeat what was sent.
-        answer::json(status, &ApiError { message: clean::message(&error.message), ..error })
-    })
+    answered.unwrap_or_else(RouteRefusal::answer)
 }
 
 /// An answer that is no success.
@@ -118,6 +126,11 @@ struct RouteRefusal {
 impl RouteRefusal {
     fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
         Self { status, error: ApiError { code, message: message.into() } }
+    }
+
+    fn answer(self) -> Response<Body> {
+        // It may repeat what was sent.
+        answer::json(self.status, &ApiError { message: clean::message(&self.error.message), ..self.error })
     }
 
     fn ending() -> Self {
@@ -198,7 +211,11 @@ fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, RouteRefusal
 
 async fn status_of_master(handle: &MasterHandle) -> Result<MasterStatus, RouteRefusal> {
     let build = handle.build.clone();
-    let status = handle.query(move |state, now| MasterStatus {
+    handle.query(move |state, now| status_in(state, now, build)).await.ok_or_else(RouteRefusal::ending)
+}
+
+fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
+    MasterStatus {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build,
@@ -210,8 +227,7 @@ async fn status_of_master(handle: &MasterHandle) -> Result<MasterStatus, RouteRe
         now_ns: now.0,
         workers: state.workers(),
         jobs_live: state.jobs_live(),
-    });
-    status.await.ok_or_else(RouteRefusal::ending)
+    }
 }
 
 async fn jobs(handle: &MasterHandle) -> Answered {

@@ -13,6 +13,7 @@ mod estimates;
 mod explain;
 #[cfg(test)]
 mod fault_simulator;
+mod feed;
 mod frames;
 mod handed_over;
 mod job;
@@ -33,6 +34,7 @@ mod workers;
 pub(crate) use deciders::LiveDeciders;
 pub(crate) use ending::Closing;
 pub(crate) use explain::TaskName;
+pub(crate) use feed::FeedCursor;
 pub(crate) use query::Absence;
 pub(crate) use submit::ENDED_JOBS_MAX;
 

@@ -52,6 +52,11 @@ impl MasterState {
         self.status_with(now, id, publishes || job.shown_state().ended(), publishes)
     }
 
+    /// How a job stands, without its parts.
+    pub(super) fn followed_status_without_parts(&self, now: Time, id: JobId) -> Option<JobStatus> {
+        self.status_with(now, id, false, false)
+    }
+
     fn status_with(&self, now: Time, id: JobId, parts: bool, built: bool) -> Option<JobStatus> {
         let job = self.jobs.get(&id)?;
         let in_core = self.core.job(id).filter(|_| !job.state.ended());

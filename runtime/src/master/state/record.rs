@@ -6,9 +6,11 @@
 
 use super::sums::{Nearness, Sums};
 use super::workers::shift;
-use crate::api::{AttemptCounts, AttemptEnd, AttemptFailure, AttemptRecord, FetchRecord};
+use crate::api::{
+    AttemptCounts, AttemptEnd, AttemptFailure, AttemptRecord, FeedAttempt, FeedEnd, FetchRecord,
+};
 use gristmill_scheduler::command::LaunchReason;
-use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{AttemptReport, FailureClass};
 use std::collections::BTreeMap;
@@ -347,6 +349,26 @@ impl TaskRecords {
             suspended: spans.last().is_some_and(|(_, until)| until.is_none()),
             suspensions: spans.iter().map(|(from, until)| (*from, until.unwrap_or(now.0))).collect(),
         }
+    }
+
+    /// The attempt at this place, in short.
+    pub(super) fn feed_attempt(&self, job: JobId, at: usize) -> Option<FeedAttempt> {
+        let record = self.records.get(at)?;
+        let spans = self.suspensions.get(&(at as u32)).map(Vec::as_slice).unwrap_or_default();
+        let suspended = spans.last().is_some_and(|(_, until)| until.is_none());
+        let end = match &record.end {
+            AttemptOutcome::Running if suspended => FeedEnd::Suspended,
+            AttemptOutcome::Running => FeedEnd::Running,
+            AttemptOutcome::Succeeded => FeedEnd::Succeeded,
+            AttemptOutcome::HandedOver => FeedEnd::HandedOver,
+            AttemptOutcome::Returned => FeedEnd::Returned,
+            AttemptOutcome::Failed(..) => FeedEnd::Failed,
+            AttemptOutcome::Lost => FeedEnd::Lost,
+        };
+        let AttemptId { task, epoch } = record.attempt;
+        let (launched, started, ended) = (record.launched_ns, record.started_ns, record.ended_ns);
+        let kind = task.kind as u8;
+        Some(FeedAttempt(job.0, kind, task.index, epoch, record.worker.0, launched, started, ended, end))
     }
 
     /// Maps, attempts and transfers that are kept.

@@ -3,6 +3,7 @@
 mod comeback;
 mod compaction;
 mod every_line;
+mod feed;
 
 use super::job::StatusContext;
 use super::job_parts::JobKeys;

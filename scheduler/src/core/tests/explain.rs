@@ -22,7 +22,7 @@ fn a_job_behind_another_is_told_who_holds_the_slots_and_how_many_tasks_come_befo
         table.core.explain(SECOND),
         [
             "1 of its maps could start; it holds 0 slots, and 0 of 2 map slots are free (job-1 holds 2)",
-            "by policy `fifo` 3 tasks come before it: 3 of job-1; its own reason: oldest job that could use the slot",
+            "by policy `fifo` 3 tasks come before it: 3 of job-1; its own reason: its job is the oldest that could use the slot",
         ]
     );
 }

@@ -44,7 +44,7 @@ fn maps_run_on_the_host_of_their_input_when_its_worker_is_busy() {
     assert_eq!(places, [Locality::Local, Locality::SameHost, Locality::Remote]);
     assert_eq!(
         table.reasons[1].to_string(),
-        "oldest job that could use the slot; on the host that has the input"
+        "its job is the oldest that could use the slot; on the host that has the input"
     );
 }
 

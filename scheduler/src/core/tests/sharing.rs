@@ -57,7 +57,10 @@ fn fair_gives_each_job_the_same_when_all_want_more() {
     table.tell(&jobs);
     table.join(9);
     assert_eq!(held(&table, 3), [3, 3, 3]);
-    assert_eq!(table.reasons[8].grant.to_string(), "lowest share: 2 slots held at weight 1");
+    assert_eq!(
+        table.reasons[8].grant.to_string(),
+        "its pool held the least for its weight: 2 slots at weight 1"
+    );
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl Gristmill {
     }
 
     fn reason(&self, view: View<'_>, job: Handle) -> Reason {
-        let what = "time to its end with the whole cluster to itself over its weight, in seconds";
+        let what = "left to do, in seconds of the whole cluster over its weight";
         Reason::Smallest { what, value: self.distance(view, job) }
     }
 }

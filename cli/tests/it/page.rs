@@ -1,0 +1,64 @@
+//! The live page: who is let in, and that its files tell nothing of a cluster.
+
+use crate::support::Sandbox;
+use crate::support::http::{request, request_with};
+use crate::support::standing::Standing;
+
+/// A link of the page, as `gristmill page` prints it: its address and its code.
+fn link(sandbox: &Sandbox) -> String {
+    sandbox.gristmill(["page"]).finish().expect_code(0).stdout_text().trim().to_owned()
+}
+
+fn code_of(link: &str) -> String {
+    link.split_once("/#enter=").unwrap_or_else(|| panic!("{link} has no code")).1.to_owned()
+}
+
+#[test]
+fn files_of_the_page_are_open_say_what_scripts_may_do_and_name_nothing_of_the_cluster() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "word\n");
+    sandbox.gristmill(["submit", "grep", "secretword", &input]).finish().expect_code(0);
+    let host = standing.join.address.to_string();
+    for path in ["/", "/page.js", "/page.css"] {
+        let answer = request(standing.join.address, "GET", path, &[("Host", &host)]);
+        assert_eq!(answer.status, 200, "{path}");
+        let policy = "content-security-policy: default-src 'none'; script-src 'self';";
+        assert!(answer.head.contains(policy), "{path}: {}", answer.head);
+        let text = answer.text();
+        assert!(!text.contains("secretword") && !text.contains("vm/"), "{path}");
+        let foreign = [("Host", host.as_str()), ("Sec-Fetch-Site", "cross-site")];
+        assert_eq!(request(standing.join.address, "GET", path, &foreign).status, 403, "{path}");
+    }
+    standing.end();
+}
+
+#[test]
+fn link_of_the_page_opens_it_once_for_looking_and_for_nothing_else() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let link = link(&sandbox);
+    let (address, host) = (standing.join.address, standing.join.address.to_string());
+    assert!(link.starts_with(&format!("http://{host}/#enter=")), "{link}");
+    let enter = |code: &str| {
+        let body = format!("{{\"code\":\"{code}\"}}");
+        request_with(address, "POST", "/page/enter", &[("Host", &host)], body.as_bytes())
+    };
+    assert_eq!(enter("nothing").status, 403);
+    let entered = enter(&code_of(&link));
+    assert_eq!(entered.status, 200, "{}", entered.text());
+    let token: serde_json::Value = serde_json::from_slice(&entered.body).unwrap();
+    let again = enter(&code_of(&link));
+    assert_eq!(again.status, 403);
+    assert!(again.text().contains("was used before"), "{}", again.text());
+
+    let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
+    let with = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
+    assert_eq!(request(address, "GET", "/api/v1/jobs", &with).status, 200);
+    for (method, path) in
+        [("POST", "/api/v1/shutdown"), ("POST", "/api/v1/jobs/job-1/cancel"), ("PUT", "/api/v1/policy")]
+    {
+        assert_eq!(request(address, method, path, &with).status, 403, "{method} {path}");
+    }
+    standing.end();
+}

@@ -1,0 +1,163 @@
+//! The live page: its files, which hold no data and are open to everybody, and the codes with which a browser is let in.
+//!
+//! What the page shows it asks for like any client, with a token that may only look. A browser gets that token for a
+//! code that works once: the link with the code may stay in a terminal or a history without opening anything. The
+//! token is kept by the page's script alone. It is no cookie: browsers show those to every port of a machine, also to
+//! another user's.
+
+use super::tokens::{Tokens, TokensError};
+use crate::role::Role;
+use gristmill_worker::answer;
+use gristmill_worker::http::{Body, Secret, SecretError};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a code waits to be used.
+const CODE_TIME: Duration = Duration::from_secs(600);
+/// Codes that wait at once; the oldest gives way.
+const CODES_MAX: usize = 64;
+/// Label of the token that lets in whoever asked with one that may do more than look.
+const PAGE_LABEL: &str = "page";
+
+/// The route to which a page sends its code.
+pub(super) const ENTER_PATH: &str = "/page/enter";
+
+/// Scripts, styles and data of ours only, in no frame, and nothing that a name of a job could add.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+const CONTENT_SECURITY_POLICY: HeaderName = HeaderName::from_static("content-security-policy");
+
+/// The files of the page: path, type, content.
+const FILES: [(&str, HeaderValue, &str); 3] = [
+    ("/", HeaderValue::from_static("text/html; charset=utf-8"), include_str!("page.html")),
+    ("/page.css", HeaderValue::from_static("text/css; charset=utf-8"), include_str!("page.css")),
+    ("/page.js", HeaderValue::from_static("text/javascript; charset=utf-8"), include_str!("page.js")),
+];
+
+/// Whether everybody may ask for this.
+pub(super) fn is_open(method: &Method, path: &str) -> bool {
+    match *method {
+        Method::GET => FILES.iter().any(|(known, ..)| *known == path),
+        Method::POST => path == ENTER_PATH,
+        _ => false,
+    }
+}
+
+/// The file of this path.
+pub(super) fn file(path: &str) -> Option<Response<Body>> {
+    let (_, kind, content) = FILES.into_iter().find(|(known, ..)| *known == path)?;
+    let mut response = answer::bytes(StatusCode::OK, content);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
+    Some(response)
+}
+
+/// A code and what it opens.
+struct WaitingCode {
+    code: Secret,
+    role: Role,
+    label: Option<String>,
+    until: Instant,
+}
+
+/// Codes that were given out and not used yet.
+#[derive(Default)]
+pub(super) struct PageCodes(Mutex<Vec<WaitingCode>>);
+
+impl PageCodes {
+    /// A code for whoever shows the token of this name: what it opens ends with that token, if that may only look.
+    ///
+    /// # Errors
+    /// A system that gives no random numbers.
+    pub(super) fn give(&self, key: &str, now: Instant) -> Result<Secret, SecretError> {
+        let code = Secret::generate()?;
+        let label = match key.split_once('@').map(|(name, _)| name) {
+            Some("view") => None,
+            Some(name) => Some(name.strip_prefix("view-").unwrap_or(PAGE_LABEL).to_owned()),
+            None => Some(PAGE_LABEL.to_owned()),
+        };
+        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|waiting| now < waiting.until);
+        if CODES_MAX <= codes.len() {
+            codes.remove(0);
+        }
+        codes.push(WaitingCode { code: code.clone(), role: Role::View, label, until: now + CODE_TIME });
+        Ok(code)
+    }
+
+    /// The token for a code, which is used up; `None` if there is no such code.
+    pub(super) fn take(
+        &self,
+        code: &str,
+        tokens: &Tokens,
+        now: Instant,
+    ) -> Option<Result<String, TokensError>> {
+        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|waiting| now < waiting.until);
+        let at = codes.iter().position(|waiting| waiting.code.matches(code))?;
+        let WaitingCode { role, label, .. } = codes.remove(at);
+        drop(codes);
+        Some(tokens.token(role, label.as_deref()).map(|token| token.to_text().to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens() -> Tokens {
+        Tokens::of_secret(Secret::from_bytes([7; 32]))
+    }
+
+    #[test]
+    fn code_opens_the_page_once_and_not_after_its_time() {
+        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        let first = codes.give("admin@0", now).unwrap();
+        let token = codes.take(&first.to_text(), &tokens, now).unwrap().unwrap();
+        assert!(token.starts_with("view-page@0:"), "{token}");
+        assert!(codes.take(&first.to_text(), &tokens, now).is_none(), "it was used");
+        let late = codes.give("admin@0", now).unwrap();
+        assert!(codes.take(&late.to_text(), &tokens, now + CODE_TIME).is_none());
+        assert!(codes.take("", &tokens, now).is_none());
+    }
+
+    #[test]
+    fn page_of_a_token_that_may_only_look_ends_with_that_token() {
+        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        for (key, name) in
+            [("view@0", "view@0:"), ("view-projector@0", "view-projector@0:"), ("submit-x@0", "view-page@0:")]
+        {
+            let code = codes.give(key, now).unwrap();
+            let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
+            assert!(token.starts_with(name), "{token}");
+        }
+        let code = codes.give("view-projector@0", now).unwrap();
+        tokens.revoke("view-projector@0").unwrap();
+        assert!(codes.take(&code.to_text(), &tokens, now).unwrap().is_err(), "it was revoked meanwhile");
+    }
+
+    #[test]
+    fn codes_that_wait_are_bounded_and_the_oldest_gives_way() {
+        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        let given: Vec<_> = (0..=CODES_MAX).map(|_| codes.give("admin@0", now).unwrap()).collect();
+        assert!(codes.take(&given[0].to_text(), &tokens, now).is_none());
+        assert!(codes.take(&given[1].to_text(), &tokens, now).is_some());
+    }
+
+    #[test]
+    fn files_of_the_page_are_open_small_and_ask_no_other_host() {
+        let bytes: usize = FILES.iter().map(|(_, _, content)| content.len()).sum();
+        assert!(bytes < 150 << 10, "{bytes} bytes");
+        for (path, _, content) in FILES {
+            assert!(is_open(&Method::GET, path) && !is_open(&Method::POST, path) && file(path).is_some());
+            assert!(!content.contains("://"), "{path} names another host");
+            assert!(!content.contains("innerHTML"), "{path}: text of others must stay text");
+        }
+        assert!(!is_open(&Method::GET, "/page") && file("/page").is_none());
+    }
+}

@@ -1,0 +1,556 @@
+// The live page: follows the master's feed and draws it. It only looks; nothing here changes anything.
+// All text of others is set as text, never as markup.
+
+const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
+const KEPT_SECONDS = 600, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
+const FRAME_MS = 100;
+const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its worker", running: "running",
+  suspended: "suspended", handed_over: "handed over", returned: "given back" };
+
+const model = {
+  master: null, at: 0, jobs: new Map(), workers: new Map(), attempts: new Map(), fetches: [],
+  span: 60, paused: null, traces: new Map(), reasons: new Map(),
+};
+const $ = (id) => document.getElementById(id);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+// ---- being let in ----------------------------------------------------------------------------------------------
+
+const TOKEN = "gristmill.token";
+
+async function enter() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("enter");
+  if (!code) return sessionStorage.getItem(TOKEN);
+  history.replaceState(null, "", "/");
+  const answer = await fetch("/page/enter", { method: "POST", body: JSON.stringify({ code }) });
+  if (!answer.ok) {
+    const kept = sessionStorage.getItem(TOKEN);
+    if (kept) return kept;
+    throw new Locked((await answer.json()).message);
+  }
+  const { token } = await answer.json();
+  sessionStorage.setItem(TOKEN, token);
+  return token;
+}
+
+class Locked extends Error {}
+
+async function ask(path) {
+  const token = sessionStorage.getItem(TOKEN);
+  const answer = await fetch("/api/v1/" + path, { headers: { Authorization: "Bearer " + token } });
+  if (answer.status === 401 || answer.status === 403) {
+    sessionStorage.removeItem(TOKEN);
+    throw new Locked("This page is not let in any more. Run `gristmill page` for a new link.");
+  }
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).message ?? "status " + answer.status);
+  return answer;
+}
+
+// ---- following -------------------------------------------------------------------------------------------------
+
+async function follow() {
+  for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
+    try {
+      const reader = (await ask("feed")).body.pipeThrough(new TextDecoderStream()).getReader();
+      forget();
+      let rest = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        const lines = (rest + value).split("\n");
+        rest = lines.pop();
+        for (const line of lines) if (line) take(JSON.parse(line));
+        connection("live", "live");
+        wait = 500;
+      }
+    } catch (error) {
+      if (error instanceof Locked) return lock(error.message);
+    }
+    connection("lost", "no answer from the master; trying again");
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+function forget() {
+  model.jobs.clear(); model.attempts.clear(); model.workers.clear(); model.reasons.clear(); model.traces.clear();
+  model.fetches = [];
+}
+
+function take(line) {
+  model.master = line.master;
+  model.at = performance.now();
+  for (const job of line.jobs) {
+    const before = model.jobs.get(job.job);
+    model.jobs.set(job.job, job);
+    if (before && before.state !== job.state) model.traces.delete(job.job);
+  }
+  for (const worker of line.master.workers) lanesOf(worker.worker).live = worker;
+  const present = new Set(line.master.workers.map((worker) => worker.worker));
+  for (const [id, lanes] of model.workers) if (!present.has(id)) lanes.live = null;
+  for (const [job, kind, index, epoch, worker, launched, started, ended, end] of line.attempts) {
+    const key = job + "/" + kind + "/" + index + "/" + epoch;
+    let attempt = model.attempts.get(key);
+    if (!attempt) {
+      attempt = { key, job, kind, index, epoch, worker, launched };
+      model.attempts.set(key, attempt);
+      lanesOf(worker).attempts.push(attempt);
+    }
+    attempt.started = started; attempt.ended = ended; attempt.end = end;
+  }
+  for (const [job, map, from, to, bytes, started, ended] of line.fetches) {
+    if (bytes) model.fetches.push({ job, map, from, to, bytes, started, ended });
+  }
+  trim(line.master.now_ns - KEPT_SECONDS * 1e9);
+  document.body.dataset.lines = String(Number(document.body.dataset.lines ?? 0) + 1);
+}
+
+function lanesOf(worker) {
+  if (!model.workers.has(worker)) model.workers.set(worker, { attempts: [], live: null });
+  return model.workers.get(worker);
+}
+
+function trim(before) {
+  for (const [id, lanes] of model.workers) {
+    let cut = 0;
+    const over = lanes.attempts.length - KEPT_PER_WORKER;
+    while (cut < lanes.attempts.length) {
+      const attempt = lanes.attempts[cut];
+      const end = stopped(attempt);
+      if (!(end && (end < before || cut < over))) break;
+      model.attempts.delete(attempt.key);
+      cut += 1;
+    }
+    if (cut) lanes.attempts.splice(0, cut);
+    if (!lanes.live && !lanes.attempts.length) model.workers.delete(id);
+  }
+  const first = model.fetches.findIndex((fetch) => before <= fetch.ended);
+  const cut = Math.max(first < 0 ? model.fetches.length : first, model.fetches.length - 4 * KEPT_PER_WORKER);
+  if (0 < cut) model.fetches.splice(0, cut);
+}
+
+/** The master's clock now, nanoseconds. */
+const clock = () => model.master.now_ns + (performance.now() - model.at) * 1e6;
+
+// ---- words -----------------------------------------------------------------------------------------------------
+
+function seconds(ns) {
+  const s = ns / 1e9;
+  if (s < 0.001) return (s * 1e6).toFixed(0) + " µs";
+  if (s < 1) return (s * 1e3).toFixed(s < 0.01 ? 1 : 0) + " ms";
+  if (s < 100) return s.toFixed(1) + " s";
+  if (s < 6000) return Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
+  return Math.floor(s / 3600) + " h " + Math.round((s % 3600) / 60) + " min";
+}
+
+function bytes(count) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (1024 <= count && unit + 1 < units.length) { count /= 1024; unit += 1; }
+  return (unit && count < 10 ? count.toFixed(1) : count.toFixed(0)) + " " + units[unit];
+}
+
+const taskName = (attempt) => (attempt.kind ? "reduce-" : "map-") + attempt.index;
+const jobName = (id) => "job-" + id;
+const colour = (job, light) => `hsl(${HUES[job % HUES.length]} 62% ${light + (dark.matches ? 6 : 0)}%)`;
+
+// ---- elements --------------------------------------------------------------------------------------------------
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key !== "style") {
+      made.setAttribute(key, value);
+      continue;
+    }
+    for (const [property, set] of Object.entries(value)) if (set !== undefined) made.style.setProperty(property, set);
+  }
+  made.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return made;
+}
+
+/** Shows rows in a table's body, and touches only those that have changed. */
+function fill(body, rows) {
+  rows.forEach((cells, at) => {
+    const words = JSON.stringify(cells, (key, value) => (value instanceof Node ? value.outerHTML : value));
+    let row = body.rows[at];
+    if (!row) row = body.insertRow();
+    if (row.dataset.words === words) return;
+    row.dataset.words = words;
+    row.replaceChildren(...cells.map(({ text, node, kind }) => element("td", kind ? { class: kind } : {}, node ?? text ?? "")));
+  });
+  while (rows.length < body.rows.length) body.deleteRow(-1);
+}
+
+function tiles(list, shown) {
+  shown.forEach(([label, value], at) => {
+    let item = list.children[at];
+    if (!item) { item = element("li", {}, element("b"), element("span")); list.append(item); }
+    if (item.firstChild.textContent !== value) item.firstChild.textContent = value;
+    if (item.children[1].textContent !== label) item.children[1].textContent = label;
+  });
+  while (shown.length < list.children.length) list.lastChild.remove();
+}
+
+function phase(done, running, total, fill) {
+  const share = total ? Math.min(1, done / total) : 0;
+  const words = total ? `${done} of ${total}` + (running ? `, ${running} run` : "") : "none";
+  return element("span", { class: "phase" },
+    element("i", {}, element("u", { style: { width: (100 * share).toFixed(1) + "%", "--fill": fill } })), words);
+}
+
+function connection(state, words) {
+  $("connection").dataset.state = state;
+  if ($("connection").textContent !== words) $("connection").textContent = words;
+}
+
+function lock(words) {
+  connection("lost", "closed");
+  $("cluster").hidden = $("job").hidden = true;
+  $("notice").hidden = false;
+  $("notice").textContent = words;
+}
+
+// ---- the cluster -----------------------------------------------------------------------------------------------
+
+function drawCluster() {
+  const { master } = model;
+  const jobs = [...model.jobs.values()];
+  const slots = master.workers.reduce((sum, worker) => sum + worker.slots, 0);
+  const running = (phase) => jobs.reduce((sum, job) => sum + (ended(job) ? 0 : job[phase].running), 0);
+  const lately = model.fetches.filter((fetch) => master.now_ns - 2e9 < fetch.ended);
+  const moved = lately.reduce((sum, fetch) => sum + fetch.bytes, 0) / 2;
+  const memory = master.workers.reduce((sum, worker) => sum + worker.memory_bytes, 0);
+  const budget = master.workers.reduce((sum, worker) => sum + worker.memory_budget_bytes, 0);
+  tiles($("tiles"), [
+    ["workers", String(master.workers.length)],
+    ["jobs under way", String(master.jobs_live)],
+    [`slots run maps, of ${slots}`, String(running("maps"))],
+    ["a second between workers", bytes(moved)],
+    [`slots run reduces, of ${slots}`, String(running("reduces"))],
+    [`memory in use, of ${bytes(budget)} for pairs`, bytes(memory)],
+  ]);
+  const pills = [["policy", master.policy], ["placement", master.placement], ["estimator", master.estimator]];
+  $("deciders").replaceChildren(...pills.map(([what, name]) => element("span", {}, element("b", {}, what), name)));
+  jobs.sort((a, b) => rank(a) - rank(b) || b.job - a.job);
+  fill($("jobs-table").tBodies[0], jobs.slice(0, ROWS_MAX).map(jobRow));
+  $("jobs-table").hidden = !jobs.length;
+  $("no-jobs").hidden = 0 < jobs.length;
+  fill($("workers-table").tBodies[0], master.workers.map(workerRow));
+  $("workers-table").hidden = !master.workers.length;
+  $("no-workers").hidden = 0 < master.workers.length;
+}
+
+const ended = (job) => job.ended_ns != null && job.state !== "publishing";
+const rank = (job) => (ended(job) ? 1 : 0);
+const flow = (job) => (job.ended_ns ?? clock()) - job.arrived_ns;
+
+function jobRow(job) {
+  const name = element("span", {}, element("span", { class: "swatch", style: { background: colour(job.job, 48) } }),
+    element("a", { href: "#" + jobName(job.job) }, jobName(job.job)), " " + job.name);
+  const fetched = job.segments_total ? Math.round((100 * job.totals.shuffle_segments) / job.segments_total) : 0;
+  const order = [job.pool && "pool " + job.pool, job.priority && "priority " + job.priority,
+    job.weight !== 1 && "weight " + job.weight, job.deadline_ns && deadline(job)].filter(Boolean);
+  return [
+    { node: name },
+    { node: element("span", { class: "state " + job.state }, job.state) },
+    { node: phase(job.maps.done, job.maps.running, job.maps.total, colour(job.job, 48)) },
+    { text: job.reduces.total ? (job.shuffle_done_ns != null || ended(job) ? bytes(job.totals.shuffle_bytes) : fetched + " %, " + bytes(job.totals.shuffle_bytes)) : "" },
+    { node: phase(job.reduces.done, job.reduces.running, job.reduces.total, colour(job.job, 48)) },
+    { text: seconds(flow(job)), kind: "number" },
+    { text: order.join(", ") },
+  ];
+}
+
+function deadline(job) {
+  const left = job.deadline_ns - (job.ended_ns ?? clock());
+  return left < 0 ? "deadline missed by " + seconds(-left) : seconds(left) + " to its deadline";
+}
+
+function workerRow(worker) {
+  const words = worker.away ? "away: its connection broke" : "working";
+  return [
+    { text: "worker-" + worker.worker }, { text: worker.host },
+    { node: phase(worker.running, 0, worker.slots) },
+    { text: bytes(worker.memory_bytes) + " (" + bytes(worker.memory_budget_bytes) + " for pairs)" },
+    { text: bytes(worker.disk_free_bytes), kind: "number" },
+    { text: worker.speed === 1 ? "" : "× " + worker.speed, kind: "number" },
+    { node: element("span", { class: "state " + (worker.away ? "away" : "") }, words) },
+  ];
+}
+
+// ---- the chart -------------------------------------------------------------------------------------------------
+
+const ROW = 15, GAP = 3, SIDE = 92, AXIS = 20;
+let drawn = [];
+
+function drawChart() {
+  const canvas = $("slots"), chart = canvas.parentElement;
+  const style = getComputedStyle(document.documentElement);
+  const tint = (name) => style.getPropertyValue(name).trim();
+  const rows = [];
+  for (const [id, lanes] of [...model.workers].sort((a, b) => a[0] - b[0])) {
+    if (lanes.live || lanes.attempts.length) rows.push({ id, lanes, slots: lanes.live?.slots ?? lanes.slots ?? 1 });
+    if (lanes.live) lanes.slots = lanes.live.slots;
+  }
+  const wide = chart.clientWidth;
+  const high = AXIS + rows.reduce((sum, row) => sum + row.slots * (ROW + 1) + 5 + GAP, 0) + 4;
+  const dense = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(wide * dense) || canvas.height !== Math.round(high * dense)) {
+    canvas.width = Math.round(wide * dense); canvas.height = Math.round(high * dense);
+    canvas.style.height = high + "px";
+  }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(dense, 0, 0, dense, 0, 0);
+  pen.clearRect(0, 0, wide, high);
+  pen.font = "12px system-ui, sans-serif";
+  const until = model.paused ?? clock(), from = until - model.span * 1e9;
+  const x = (at) => SIDE + ((at - from) / (until - from)) * (wide - SIDE - 6);
+  axis(pen, from, until, x, high, tint);
+  drawn = [];
+  let top = AXIS;
+  const shuffles = new Map();
+  for (const fetch of model.fetches) {
+    if (fetch.ended < from || until < fetch.started) continue;
+    if (!shuffles.has(fetch.to)) shuffles.set(fetch.to, []);
+    shuffles.get(fetch.to).push(fetch);
+  }
+  for (const { id, lanes, slots } of rows) {
+    pen.fillStyle = lanes.live ? tint("--ink") : tint("--bad");
+    pen.fillText("worker-" + id + (lanes.live ? "" : " †"), 8, top + 12);
+    for (let slot = 0; slot < slots; slot += 1) {
+      pen.fillStyle = tint("--lane");
+      pen.fillRect(SIDE, top + slot * (ROW + 1), wide - SIDE - 6, ROW);
+    }
+    drawAttempts(pen, { lanes, slots, top, from, until, x }, tint);
+    const line = top + slots * (ROW + 1) + 1;
+    for (const fetch of shuffles.get(id) ?? []) {
+      const left = Math.max(SIDE, x(fetch.started));
+      pen.fillStyle = colour(fetch.job, 48);
+      pen.fillRect(left, line, Math.max(1.5, x(fetch.ended) - left), 3);
+    }
+    top = line + 4 + GAP;
+  }
+}
+
+function axis(pen, from, until, x, high, tint) {
+  const steps = [1, 2, 5, 10, 15, 30, 60, 120];
+  const labels = (pen.canvas.clientWidth - SIDE) / 80;
+  const step = (steps.find((step) => model.span / step <= labels) ?? 300) * 1e9;
+  pen.fillStyle = tint("--soft"); pen.strokeStyle = tint("--line"); pen.lineWidth = 1;
+  for (let at = Math.ceil(from / step) * step; at <= until; at += step) {
+    pen.beginPath(); pen.moveTo(x(at), AXIS - 4); pen.lineTo(x(at), high); pen.stroke();
+    if (0 <= at && x(at) < pen.canvas.clientWidth - 50) pen.fillText(at ? seconds(at) : "0", x(at) + 3, 12);
+  }
+}
+
+/** Attempts of one worker, each in the first slot that is free when it begins. */
+function drawAttempts(pen, { lanes, slots, top, from, until, x }, tint) {
+  const free = new Array(slots).fill(-Infinity);
+  const shown = lanes.attempts.filter((attempt) => (stopped(attempt) || until) >= from && begin(attempt) <= until);
+  shown.sort((a, b) => begin(a) - begin(b));
+  for (const attempt of shown) {
+    const start = begin(attempt), stop = stopped(attempt) || until;
+    const slot = free.findIndex((end) => end <= start + 2e5);
+    if (slot < 0) continue; // it is queued behind one that runs, or suspended
+    if (attempt.end !== "suspended") free[slot] = stop;
+    const left = Math.max(SIDE, x(start)), width = Math.max(1, x(stop) - left);
+    const y = top + slot * (ROW + 1);
+    bar(pen, attempt, left, y, width, tint);
+    drawn.push({ attempt, left, y, right: left + Math.max(width, 3) });
+  }
+}
+
+/** When it ended: what is told no more of when its job ends, ended with it. */
+const stopped = (attempt) => attempt.ended || model.jobs.get(attempt.job)?.ended_ns || 0;
+const begin = (attempt) => attempt.started || attempt.launched;
+
+function bar(pen, attempt, left, y, width, tint) {
+  const bad = attempt.end === "failed", gone = attempt.end === "lost" || attempt.end === "returned";
+  pen.fillStyle = colour(attempt.job, attempt.kind ? 40 : 62);
+  pen.globalAlpha = gone ? 0.25 : attempt.end === "suspended" ? 0.5 : 1;
+  pen.fillRect(left, y, width, ROW);
+  pen.globalAlpha = 1;
+  if (bad || gone) {
+    pen.strokeStyle = bad ? tint("--bad") : tint("--soft");
+    pen.lineWidth = bad ? 2 : 1;
+    pen.setLineDash(gone ? [3, 2] : []);
+    pen.strokeRect(left + 1, y + 1, Math.max(1, width - 2), ROW - 2);
+    pen.setLineDash([]);
+  }
+  const name = taskName(attempt);
+  if (name.length * 7 + 8 < width) {
+    pen.fillStyle = attempt.kind ? "#fff" : "#1a1812";
+    pen.fillText(name, left + 4, y + 11.5);
+  }
+}
+
+async function hover(event) {
+  const box = $("slots").getBoundingClientRect();
+  const [px, py] = [event.clientX - box.left, event.clientY - box.top];
+  const hit = drawn.findLast((one) => one.left <= px && px <= one.right && one.y <= py && py <= one.y + ROW);
+  const shown = $("hover");
+  if (!hit) { shown.hidden = true; shown.dataset.key = ""; return; }
+  shown.hidden = false;
+  shown.style.left = Math.min(event.clientX + 14, innerWidth - 440) + "px";
+  shown.style.top = Math.min(event.clientY + 14, innerHeight - 140) + "px";
+  const { attempt } = hit;
+  if (shown.dataset.key === attempt.key + attempt.end) return;
+  shown.dataset.key = attempt.key + attempt.end;
+  const ran = seconds((stopped(attempt) || clock()) - begin(attempt));
+  const title = `${jobName(attempt.job)} ${taskName(attempt)}` + (attempt.epoch ? `, try ${attempt.epoch + 1}` : "");
+  shown.replaceChildren(element("b", {}, title), `${ENDS[attempt.end]}, ${ran} on worker-${attempt.worker}`, element("p", {}, "…"));
+  const sentences = await reason(attempt).catch(() => []);
+  if (shown.dataset.key === attempt.key + attempt.end) shown.lastChild.textContent = sentences[0] ?? "";
+}
+
+async function reason(attempt) {
+  const key = attempt.key + attempt.end;
+  if (!model.reasons.has(key)) {
+    if (2000 < model.reasons.size) model.reasons.clear();
+    const answer = await ask(`jobs/${jobName(attempt.job)}/explain?task=${taskName(attempt)}`);
+    model.reasons.set(key, (await answer.json()).sentences);
+  }
+  return model.reasons.get(key);
+}
+
+// ---- one job ---------------------------------------------------------------------------------------------------
+
+async function drawJob(id) {
+  const job = model.jobs.get(id);
+  $("job-title").textContent = jobName(id) + (job ? " " + job.name : "");
+  if (!job) { $("job-state").textContent = "not known to this master, or ended long ago"; return; }
+  $("job-state").replaceChildren(element("span", { class: "state " + job.state }, job.state));
+  $("job-parameters").textContent = job.parameters;
+  const span = (from, to) => (to == null ? "…" : seconds(to - from));
+  tiles($("job-tiles"), [
+    ["flow time", seconds(flow(job))],
+    ["maps done" + (job.maps.running ? `, ${job.maps.running} run` : ""), `${job.maps.done} of ${job.maps.total}`],
+    ["until all maps were done", span(job.arrived_ns, job.maps_done_ns)],
+    ["between workers", bytes(job.totals.shuffle_bytes)],
+    ["reduces done" + (job.reduces.running ? `, ${job.reduces.running} run` : ""), `${job.reduces.done} of ${job.reduces.total}`],
+    ["records out", job.totals.records_out.toLocaleString("en")],
+  ]);
+  const counters = Object.entries(job.counters);
+  $("counters").hidden = !counters.length;
+  fill($("counters-table").tBodies[0], counters.map(([name, count]) => [{ text: name }, { text: count.toLocaleString("en"), kind: "number" }]));
+  const trace = await traceOf(job);
+  if (shownJob() !== id || !trace) return;
+  list($("job-why"), [...trace.why, ...job.incidents, ...(job.failure ? [job.failure.message] : [])]);
+  drawTasks(job, trace);
+  const read = trace.attempts.filter((one) => one.attempt.task.kind === "Reduce" && one.end === "succeeded" && one.report);
+  const most = Math.max(1, ...read.map((one) => one.report.bytes_in));
+  read.sort((a, b) => b.report.bytes_in - a.report.bytes_in);
+  $("skew").hidden = read.length < 2;
+  $("skew-bars").replaceChildren(...read.slice(0, 64).map((one) => element("li", {}, "reduce-" + one.attempt.task.index,
+    element("i", { style: { width: (100 * one.report.bytes_in) / most + "%" } }), bytes(one.report.bytes_in))));
+  const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${entry.text}`).join("\n");
+  $("logs").hidden = !logs;
+  if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
+}
+
+function list(target, sentences) {
+  const words = sentences.join("\n");
+  if (target.dataset.words === words) return;
+  target.dataset.words = words;
+  target.replaceChildren(...sentences.map((sentence) => element("li", {}, sentence)));
+}
+
+/** What is told of one job only when it is looked at: asked again every two seconds while it is under way. */
+async function traceOf(job) {
+  const kept = model.traces.get(job.job);
+  if (kept && (kept.asking || kept.final || performance.now() - kept.at < 2000)) return kept.value;
+  const entry = { asking: true, value: kept?.value, at: performance.now(), final: ended(job) };
+  model.traces.set(job.job, entry);
+  try {
+    const name = jobName(job.job);
+    const [trace, why, logs] = await Promise.all(["trace", "explain", "logs"].map(async (what) => (await ask(`jobs/${name}/${what}`)).json()));
+    entry.value = { attempts: trace.attempts, omitted: trace.omitted, why: why.sentences, logs };
+  } catch (error) {
+    if (error instanceof Locked) lock(error.message);
+    entry.final = false;
+  }
+  entry.asking = false;
+  return entry.value;
+}
+
+function endOf(record) {
+  if (typeof record.end === "string") return { kind: record.suspended ? "suspended" : record.end, words: "" };
+  const [kind, detail] = Object.entries(record.end)[0];
+  return { kind, words: detail?.message ?? "" };
+}
+
+function drawTasks(job, trace) {
+  const chosen = $("task-filter").value;
+  let rows = trace.attempts;
+  if (chosen === "map") rows = rows.filter((one) => one.attempt.task.kind === "Map");
+  if (chosen === "reduce") rows = rows.filter((one) => one.attempt.task.kind === "Reduce");
+  if (chosen === "bad") rows = rows.filter((one) => ["failed", "lost", "returned"].includes(endOf(one).kind));
+  const ran = (one) => (one.ended_ns ?? clock()) - (one.started_ns ?? one.launched_ns);
+  if (chosen === "slow") rows = [...rows].sort((a, b) => ran(b) - ran(a));
+  fill($("tasks-table").tBodies[0], rows.slice(0, ROWS_MAX).map((one) => {
+    const { task, epoch } = one.attempt, end = endOf(one);
+    return [
+      { text: `${task.kind.toLowerCase()}-${task.index}` + (epoch ? `, try ${epoch + 1}` : "") },
+      { text: "worker-" + one.worker },
+      { text: seconds(one.launched_ns - job.arrived_ns), kind: "number" },
+      { text: seconds(ran(one)), kind: "number" },
+      { node: element("span", { class: "state " + (end.kind === "failed" ? "bad" : end.kind) }, ENDS[end.kind] ?? end.kind) },
+      { text: end.words || one.reason, kind: "why" },
+    ];
+  }));
+  const more = rows.length - Math.min(rows.length, ROWS_MAX) + trace.omitted;
+  $("tasks-more").hidden = !more;
+  $("tasks-more").textContent = `${more} more are not shown; \`gristmill explain ${jobName(job.job)}\` tells of each.`;
+}
+
+// ---- all together ----------------------------------------------------------------------------------------------
+
+function shownJob() {
+  const found = /^#job-(\d+)$/.exec(location.hash);
+  return found ? Number(found[1]) : null;
+}
+
+let last = -Infinity, tables = -Infinity;
+
+function frame(now) {
+  requestAnimationFrame(frame);
+  if (!model.master || now - last < FRAME_MS || $("notice").hidden === false) return;
+  last = now;
+  const id = shownJob();
+  $("cluster").hidden = id != null;
+  $("job").hidden = id == null;
+  if (id == null) drawChart();
+  if (now - tables < 250) return;
+  tables = now;
+  if (id == null) drawCluster(); else drawJob(id);
+}
+
+function choose(span) {
+  model.span = span;
+  for (const button of document.querySelectorAll("[data-span]")) {
+    button.setAttribute("aria-pressed", String(Number(button.dataset.span) === span));
+  }
+}
+
+function pause() {
+  model.paused = model.paused == null ? clock() : null;
+  $("pause").setAttribute("aria-pressed", String(model.paused != null));
+}
+
+for (const button of document.querySelectorAll("[data-span]")) {
+  button.addEventListener("click", () => choose(Number(button.dataset.span)));
+}
+$("pause").addEventListener("click", pause);
+$("slots").addEventListener("pointermove", hover);
+$("slots").addEventListener("pointerleave", () => { $("hover").hidden = true; });
+$("slots").addEventListener("keydown", (event) => { if (event.key === " ") { event.preventDefault(); pause(); } });
+addEventListener("hashchange", () => { tables = last = -Infinity; });
+choose(model.span);
+
+try {
+  if (await enter()) { requestAnimationFrame(frame); await follow(); } else {
+    lock("This page shows a running master. Run `gristmill page` beside it, and open the link that it prints.");
+  }
+} catch (error) {
+  lock(error instanceof Locked ? error.message : "The master does not answer.");
+}

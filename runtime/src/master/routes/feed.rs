@@ -1,0 +1,39 @@
+//! What changes, told to whoever looks on: a line several times a second.
+
+use super::super::input::MasterHandle;
+use super::super::state::FeedCursor;
+use super::status_in;
+use gristmill_worker::answer;
+use gristmill_worker::http::{Body, ShownKey, stream};
+use hyper::{Response, StatusCode};
+use std::time::Duration;
+
+/// Lines are this far apart.
+const LINE_PAUSE: Duration = Duration::from_millis(250);
+
+/// An endless answer. It breaks off when the token that opened it holds no more, or the master ends.
+pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
+    // A reader that is slower than the lines gets fewer, with all that has changed.
+    let (sender, body) = stream(1);
+    tokio::spawn(async move {
+        let mut cursor = FeedCursor::default();
+        while handle.tokens.find(&key.0).is_some() {
+            let build = handle.build.clone();
+            let told = handle.query(move |state, now| {
+                let line = state.feed(now, &mut cursor, status_in(state, now, build));
+                (line, cursor)
+            });
+            let Some((line, moved)) = told.await else { return };
+            cursor = moved;
+            let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
+            bytes.push(b'\n');
+            if sender.send(bytes.into()).await.is_err() {
+                return;
+            }
+            if !line.more {
+                tokio::time::sleep(LINE_PAUSE).await;
+            }
+        }
+    });
+    answer::with_body(StatusCode::OK, body)
+}

@@ -1,0 +1,40 @@
+//! A browser is let in: the code for the link, and the token for the code.
+
+use super::super::input::MasterHandle;
+use super::super::page::ENTER_PATH;
+use super::{Answered, RouteRefusal, body, ok, parsed};
+use crate::api::{EnterPage, ErrorCode, MadeToken, PageCode};
+use gristmill_worker::answer;
+use gristmill_worker::http::{Body, ShownKey};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::Instant;
+
+/// Longest body with a code, bytes.
+const ENTER_BYTES_MAX: usize = 1 << 10;
+
+pub(super) fn code(handle: &MasterHandle, key: &ShownKey) -> Answered {
+    let code = handle.page_codes.give(&key.0, Instant::now()).map_err(|wrong| {
+        RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Token, crate::chain(&wrong))
+    })?;
+    ok(&PageCode { code: code.to_text().to_string() })
+}
+
+/// Answers what is asked for outside the routes of clients.
+pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -> Response<Body> {
+    if (request.method(), request.uri().path()) != (&Method::POST, ENTER_PATH) {
+        return answer::status(StatusCode::NOT_FOUND);
+    }
+    enter(handle, request.into_body()).await.unwrap_or_else(RouteRefusal::answer)
+}
+
+async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
+    let EnterPage { code } = parsed(&body(incoming, ENTER_BYTES_MAX).await?)?;
+    let refusal = |message: &str| RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Token, message);
+    let token = handle.page_codes.take(&code, &handle.tokens, Instant::now());
+    let token = token.ok_or_else(|| {
+        refusal("this link was used before, or is more than ten minutes old: `gristmill page` prints another")
+    })?;
+    let token = token.map_err(|wrong| refusal(&crate::chain(&wrong)))?;
+    ok(&MadeToken { token })
+}

@@ -1,0 +1,120 @@
+//! What has changed since somebody last looked, for those who look several times a second: costs as much as has changed,
+//! whatever there is.
+
+use super::MasterState;
+use super::record::TaskRecords;
+use crate::api::{FeedEnd, FeedFetch, FeedLine, JobStatus, MasterStatus};
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Attempts and transfers of one line at most.
+const RECORDS_OF_LINE_MAX: usize = 4_000;
+/// Ended jobs that the first line tells of at most, the last ones.
+const ENDED_AT_FIRST_MAX: usize = 200;
+/// Of a job that ended so long ago the first look is told how it stands, and nothing of its attempts.
+const RECENTLY: Span = Span::whole_seconds(300);
+
+/// How far somebody has looked.
+#[derive(Default)]
+pub(crate) struct FeedCursor {
+    /// Jobs from this number on are new.
+    next_job: u32,
+    /// Those whose end has not been told.
+    open: BTreeMap<JobId, JobCursor>,
+}
+
+/// How far somebody has looked at one job.
+#[derive(Default)]
+struct JobCursor {
+    attempts: usize,
+    fetches: usize,
+    /// Attempts that were told of and had not ended, by their place, and how they stood.
+    unended: BTreeMap<usize, FeedEnd>,
+}
+
+impl MasterState {
+    /// What has changed since `cursor`, which moves on.
+    pub(crate) fn feed(&self, now: Time, cursor: &mut FeedCursor, master: MasterStatus) -> FeedLine {
+        let mut jobs = self.newly_seen(now, cursor);
+        let mut line =
+            FeedLine { master, jobs: Vec::new(), attempts: Vec::new(), fetches: Vec::new(), more: false };
+        let mut told = BTreeSet::new();
+        for (id, seen) in &mut cursor.open {
+            let Some(job) = self.jobs.get(id) else {
+                told.insert(*id);
+                continue;
+            };
+            let room = RECORDS_OF_LINE_MAX.saturating_sub(line.attempts.len() + line.fetches.len());
+            let whole = job.records.feed(*id, seen, room, &mut line);
+            line.more |= !whole;
+            jobs.extend(self.followed_status_without_parts(now, *id));
+            if whole && job.shown_state().ended() {
+                told.insert(*id);
+            }
+        }
+        cursor.open.retain(|id, _| !told.contains(id));
+        line.jobs = jobs;
+        line
+    }
+
+    /// Jobs that came since; gives those of them that had ended before the first look.
+    fn newly_seen(&self, now: Time, cursor: &mut FeedCursor) -> Vec<JobStatus> {
+        let first = cursor.next_job == 0;
+        let mut ended = Vec::new();
+        for (id, job) in self.jobs.range(JobId(cursor.next_job)..) {
+            let past = job.times.ended.is_some_and(|ended| RECENTLY <= now.since(ended));
+            if first && past && job.shown_state().ended() {
+                ended.push(*id);
+            } else {
+                cursor.open.insert(*id, JobCursor::default());
+            }
+            cursor.next_job = id.0 + 1;
+        }
+        let skipped = ended.len().saturating_sub(ENDED_AT_FIRST_MAX);
+        ended.iter().skip(skipped).filter_map(|id| self.followed_status_without_parts(now, *id)).collect()
+    }
+}
+
+impl TaskRecords {
+    /// Adds what has changed since `seen`, no more than `room` records; says whether that was all.
+    fn feed(&self, job: JobId, seen: &mut JobCursor, room: usize, line: &mut FeedLine) -> bool {
+        let end = line.attempts.len() + line.fetches.len() + room;
+        let full = |line: &FeedLine| end <= line.attempts.len() + line.fetches.len();
+        let open: Vec<(usize, FeedEnd)> = seen.unended.iter().map(|(at, stood)| (*at, *stood)).collect();
+        for (at, stood) in open {
+            let Some(now) = self.feed_attempt(job, at).filter(|now| now.8 != stood) else { continue };
+            if full(line) {
+                return false;
+            }
+            note(&mut seen.unended, at, now.8);
+            line.attempts.push(now);
+        }
+        while let Some(attempt) = self.feed_attempt(job, seen.attempts) {
+            if full(line) {
+                return false;
+            }
+            note(&mut seen.unended, seen.attempts, attempt.8);
+            line.attempts.push(attempt);
+            seen.attempts += 1;
+        }
+        for fetch in self.fetches.iter().skip(seen.fetches) {
+            if full(line) {
+                return false;
+            }
+            let map = fetch.map.task.index;
+            let (from, to) = (fetch.from.0, fetch.to.0);
+            line.fetches.push(FeedFetch(job.0, map, from, to, fetch.bytes, fetch.started_ns, fetch.ended_ns));
+            seen.fetches += 1;
+        }
+        true
+    }
+}
+
+/// Remembers an attempt that has not ended.
+fn note(unended: &mut BTreeMap<usize, FeedEnd>, at: usize, stands: FeedEnd) {
+    match stands {
+        FeedEnd::Running | FeedEnd::Suspended => unended.insert(at, stands),
+        _ => unended.remove(&at),
+    };
+}

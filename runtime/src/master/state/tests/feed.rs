@@ -1,0 +1,105 @@
+//! The feed: each change is told once, and a look costs what has changed.
+
+use super::*;
+use crate::api::{FeedAttempt, FeedEnd, FeedLine, MasterStatus};
+use crate::master::state::FeedCursor;
+
+fn master() -> MasterStatus {
+    MasterStatus {
+        schema: SCHEMA,
+        version: String::new(),
+        build: String::new(),
+        policy: String::new(),
+        placement: String::new(),
+        estimator: String::new(),
+        policy_panics: 0,
+        policy_panic: String::new(),
+        now_ns: 0,
+        workers: Vec::new(),
+        jobs_live: 0,
+    }
+}
+
+fn look(scene: &Scene, cursor: &mut FeedCursor) -> FeedLine {
+    scene.state.feed(scene.now, cursor, master())
+}
+
+/// Job, kind, index and end of the attempts of a line.
+fn told(line: &FeedLine) -> Vec<(u32, u8, u32, FeedEnd)> {
+    line.attempts.iter().map(|FeedAttempt(job, kind, index, .., end)| (*job, *kind, *index, *end)).collect()
+}
+
+#[test]
+fn feed_tells_of_each_attempt_and_transfer_when_it_changes_and_not_again() {
+    let mut scene = Scene::new(&[]);
+    let (worker, mut cursor) = (scene.join(), FeedCursor::default());
+    assert!(look(&scene, &mut cursor).jobs.is_empty());
+    let job = scene.submit(|_| {}).unwrap();
+    let line = look(&scene, &mut cursor);
+    assert_eq!((line.jobs.len(), told(&line)), (1, vec![(job.0, 0, 0, FeedEnd::Running)]));
+    assert_eq!(told(&look(&scene, &mut cursor)), [], "nothing has changed");
+    scene.map_done(worker, map(job));
+    scene.fetched(worker, worker, map(job));
+    let line = look(&scene, &mut cursor);
+    assert_eq!(told(&line), [(job.0, 0, 0, FeedEnd::Succeeded), (job.0, 1, 0, FeedEnd::Running)]);
+    assert_eq!(line.fetches.len(), 1);
+    let line = look(&scene, &mut cursor);
+    assert_eq!((told(&line), line.fetches.len()), (vec![], 0));
+    assert_eq!(line.jobs.len(), 1, "a job that lives is told of with every line");
+}
+
+#[test]
+fn feed_tells_how_a_job_ended_once_and_then_no_more_of_it() {
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    let mut cursor = FeedCursor::default();
+    look(&scene, &mut cursor);
+    scene.state.cancel(job);
+    scene.settle();
+    let line = look(&scene, &mut cursor);
+    assert_eq!(line.jobs.iter().map(|job| job.state).collect::<Vec<_>>(), [JobState::Cancelled]);
+    assert!(look(&scene, &mut cursor).jobs.is_empty());
+}
+
+#[test]
+fn first_look_tells_of_jobs_that_ended_just_now_with_their_attempts_and_of_older_ones_without() {
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let old = scene.submit(|_| {}).unwrap();
+    scene.state.cancel(old);
+    scene.settle();
+    scene.pass(Span::whole_seconds(3600));
+    scene.join();
+    let new = scene.submit(|_| {}).unwrap();
+    scene.state.cancel(new);
+    scene.settle();
+    let line = look(&scene, &mut FeedCursor::default());
+    let jobs: BTreeSet<_> = line.jobs.iter().map(|job| job.job).collect();
+    assert_eq!(jobs, BTreeSet::from([old, new]));
+    let of_jobs: BTreeSet<u32> = told(&line).iter().map(|(job, ..)| *job).collect();
+    assert_eq!(of_jobs, BTreeSet::from([new.0]));
+}
+
+#[test]
+fn line_that_has_no_room_for_all_says_so_and_the_next_ones_bring_the_rest() {
+    const MAPS: usize = 9_000;
+    let mut scene = Scene::new(&[]);
+    for _ in 0..9 {
+        scene.try_join(Scene::hello(1000)).unwrap();
+    }
+    scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); MAPS]).unwrap();
+    let (mut cursor, mut seen, mut lines) = (FeedCursor::default(), BTreeSet::new(), 0);
+    loop {
+        let line = look(&scene, &mut cursor);
+        lines += 1;
+        assert!(line.attempts.len() <= 4_000);
+        for attempt in told(&line) {
+            assert!(seen.insert(attempt.2), "map-{} twice", attempt.2);
+        }
+        if !line.more {
+            break;
+        }
+    }
+    assert_eq!((seen.len(), lines), (MAPS, 3));
+}

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover.
+
+Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Talks to
+loopback only. --pictures FOLDER keeps what it looked like, light, dark and narrow.
+"""
+import argparse, base64, json, os, pathlib, shutil, signal, subprocess, sys, tempfile, time, urllib.error, urllib.request
+
+PATIENCE_SECONDS = 60
+# What would make elements, attributes or requests if it were taken for markup.
+HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b>"
+
+
+class Browser:
+    """A session of chromedriver."""
+
+    def __init__(self, width: int, height: int, dark: bool):
+        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = None
+        for line in self.driver.stdout:
+            if "started successfully on port" in line:
+                self.port = int(line.split("on port")[1].strip(" .\n"))
+                break
+        if self.port is None:
+            raise SystemExit("chromedriver did not say on which port it listens")
+        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+                     "--disable-sync", "--no-first-run", f"--window-size={width},{height}", "--hide-scrollbars"]
+        if dark:
+            arguments.append("--force-dark-mode")
+        wanted = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments},
+                  "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self.session = answer["sessionId"]
+
+    def call(self, method: str, path: str, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=data, method=method)
+        request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{method} {path}: {error.read().decode()[:500]}") from error
+
+    def of_session(self, method: str, path: str, body=None):
+        return self.call(method, f"/session/{self.session}{path}", body)
+
+    def open(self, url: str):
+        self.of_session("POST", "/url", {"url": url})
+
+    def run(self, script: str, *arguments):
+        return self.of_session("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def until(self, what: str, script: str, *arguments):
+        """Waits until a script gives something true, and gives that."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            value = self.run("return " + script, *arguments)
+            if value:
+                return value
+            time.sleep(0.05)
+        raise AssertionError(f"waited {PATIENCE_SECONDS} s for: {what}; the page says {self.run('return document.body.innerText')[:1500]}")
+
+    def point(self, x: float, y: float):
+        move = {"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}
+        self.of_session("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
+
+    def picture(self, path: pathlib.Path):
+        path.write_bytes(base64.b64decode(self.of_session("GET", "/screenshot")))
+
+    def log(self, kind: str) -> list:
+        return self.of_session("POST", "/se/log", {"type": kind})
+
+    def end(self):
+        try:
+            self.of_session("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+
+
+class Cluster:
+    """A master and two workers of one slot, in a folder of their own."""
+
+    def __init__(self, program: str, folder: pathlib.Path):
+        self.program, self.folder, self.ours = program, folder, []
+        self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "TMPDIR": str(folder)}
+        (folder / "state").mkdir()
+        self.start("master")
+        end = time.monotonic() + PATIENCE_SECONDS
+        while subprocess.run([program, "status"], env=self.environment, capture_output=True).returncode:
+            assert time.monotonic() < end, "the master does not answer"
+            time.sleep(0.1)
+        self.workers = [self.start("worker", "--workers", "1", "--slots", "1") for _ in range(2)]
+
+    def start(self, *arguments):
+        log = open(self.folder / f"{len(self.ours)}.log", "w")
+        started = subprocess.Popen([self.program, *arguments], env=self.environment, stdout=log, stderr=log)
+        self.ours.append(started)
+        return started
+
+    def ask(self, *arguments) -> str:
+        done = subprocess.run([self.program, *arguments], env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return done.stdout.strip()
+
+    def end(self):
+        for process in reversed(self.ours):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.ours:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def children(pid: int) -> list:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout
+    return [int(word) for word in listed.split()]
+
+
+def check(cluster: Cluster, browser: Browser, pictures):
+    folder = cluster.folder
+    browser.open(cluster.ask("page"))
+    browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
+    assert "enter=" not in browser.run("return location.href"), "the code stays in the address"
+    browser.until("both workers", "document.querySelectorAll('#workers-table tbody tr').length === 2")
+    assert browser.run("return document.getElementById('no-jobs').hidden") is False
+
+    text = folder / "text"
+    text.write_text("".join(f"{HOSTILE} line {number}\n" for number in range(2000)))
+    cluster.ask("submit", "grep", HOSTILE, str(text), "--detach", "--output", str(folder / "hostile"))
+    job = cluster.ask("submit", "synthetic", "--maps", "12", "--reduces", "2", "--map-time", "700ms", "--reduce-time", "1s",
+                      "--map-bytes", "100KB", "--detach", "--output", str(folder / "out"))
+    row = f"[...document.querySelectorAll('#jobs-table tbody tr')].find((row) => row.innerText.includes('{job} '))"
+    browser.until(f"{job} runs", f"{row}?.innerText.includes('running')")
+    browser.until("a map has ended", f"/[1-9]\\d* of 12/.test({row}?.innerText)")
+
+    killed = children(cluster.workers[0].pid)
+    assert killed, "a worker process to kill"
+    os.kill(killed[0], signal.SIGKILL)
+    browser.until("the lost worker is marked and another has come",
+                  "document.querySelectorAll('#workers-table tbody tr').length === 2 && document.getElementById('workers-table').innerText.includes('worker-3')")
+
+    box = browser.run("const box = document.getElementById('slots').getBoundingClientRect(); return [box.left, box.top, box.width, box.height]")
+    browser.run("document.querySelector('[data-span=\"15\"]').click()")
+    read = None
+    end = time.monotonic() + PATIENCE_SECONDS
+    while read is None and time.monotonic() < end:
+        for share in (0.95, 0.9, 0.85, 0.8, 0.7):
+            for down in range(28, int(box[3]), 8):
+                browser.point(box[0] + share * box[2], box[1] + down)
+                words = browser.run("const shown = document.getElementById('hover'); return shown.hidden ? '' : shown.innerText")
+                if words and "reason: " in words:
+                    read = words
+                    break
+            if read:
+                break
+    assert read, "no reason was read over any bar of the chart"
+    print("over a bar:", " / ".join(read.splitlines()))
+    if pictures:
+        browser.picture(pictures / "cluster.png")
+
+    browser.until(f"{job} has succeeded", f"{row}?.innerText.includes('succeeded')")
+    browser.run(f"location.hash = '#{job}'")
+    browser.until("its tasks", "document.querySelectorAll('#tasks-table tbody tr').length >= 14")
+    browser.until("its reasons", "document.getElementById('job-why').innerText.includes('succeeded')")
+    assert browser.run("return document.getElementById('tasks-table').innerText.includes('lost with its worker')"), "the lost attempt is not told of"
+    if pictures:
+        browser.picture(pictures / "job.png")
+    browser.run("location.hash = '#job-1'")
+    browser.until("the hostile parameters as text", "document.getElementById('job-parameters').innerText.includes('<img src=x onerror=alert(1)>')")
+    assert browser.run("return document.querySelectorAll('img, b b, #job script').length") == 0, "text became elements"
+
+    # A browser without a link is told what to do, and told nothing else.
+    browser.run("sessionStorage.clear(); location.hash = ''; location.reload()")
+    browser.until("the page is closed without a link", "document.getElementById('notice').innerText.includes('gristmill page')")
+    assert browser.run("return document.body.innerText.includes('worker-2')") is False
+
+
+def judge(browser: Browser, address: str):
+    """No request to another host, no error."""
+    hosts = set()
+    for entry in browser.log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            url = message["params"]["request"]["url"]
+            if not url.startswith(("data:", "about:", "chrome:")):
+                hosts.add(url.split("/")[2])
+    assert hosts == {address}, f"requests went to {hosts}"
+    bad = {entry["message"][:300] for entry in browser.log("browser") if entry["level"] == "SEVERE"}
+    assert not bad, f"the browser complains: {sorted(bad)[:5]}"
+
+
+def look(cluster: Cluster, pictures: pathlib.Path):
+    for name, width, height, dark in (("dark", 1280, 1000, True), ("narrow", 420, 900, False)):
+        browser = Browser(width, height, dark)
+        try:
+            browser.open(cluster.ask("page"))
+            browser.until("jobs", "document.querySelectorAll('#jobs-table tbody tr').length")
+            browser.picture(pictures / f"{name}.png")
+        finally:
+            browser.end()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="target/debug/gristmill", help="the program (default: %(default)s)")
+    parser.add_argument("--pictures", type=pathlib.Path, help="folder for pictures of the page")
+    options = parser.parse_args()
+    missing = [tool for tool in ("chromedriver", "chromium") if shutil.which(tool) is None]
+    if missing:
+        print(f"skipped: {' and '.join(missing)} not found (Debian: chromium chromium-driver)")
+        return 0
+    if options.pictures:
+        options.pictures.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="gristmill-page-") as folder:
+        cluster = Cluster(os.path.abspath(options.program), pathlib.Path(folder))
+        browser = None
+        try:
+            browser = Browser(1280, 1000, False)
+            check(cluster, browser, options.pictures)
+            judge(browser, cluster.ask("page").split("/")[2])
+            if options.pictures:
+                look(cluster, options.pictures)
+        finally:
+            if browser:
+                browser.end()
+            cluster.end()
+    print("the page holds: a job from submission to end, a worker killed, a reason on hover, hostile text as text, one host, no error")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
