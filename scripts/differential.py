@@ -91,6 +91,7 @@ def draw_cluster(draw) -> dict:
         ("--disk-reserve", 0.2, ["0", "1MiB"]), ("--speed", 0.1, ["0.9", "1,0.8"]), ("--nic-rate", 0.1, ["200MB/s"]),
         ("--policy", 0.6, ["fifo", "fair", "gristmill:preemptive=yes", "max-srpt", "asrpt:slot=100ms", "split-srpt", "ps"]),
         ("--placement", 0.1, ["pull"]), ("--estimator", 0.3, ["history", "oracle"]), ("--journal", 0.2, ["journal.jsonl"]),
+        ("--no-backup", 0.3, [ON]),
     ):
         if chance() < share:
             cluster[flag] = draw.choice(values)
@@ -139,7 +140,7 @@ class StandingCluster:
         folder.mkdir()
         (folder / "spills").mkdir()
         self.state = folder / "state"
-        of_master = {flag: shape[flag] for flag in ("--policy", "--placement", "--estimator", "--journal") if flag in shape}
+        of_master = {flag: shape[flag] for flag in ("--policy", "--placement", "--estimator", "--journal", "--no-backup") if flag in shape}
         of_worker = {flag: value for flag, value in shape.items() if flag not in of_master}
         self.processes = []
         self.start([program, "master", "--state", str(self.state), *words(of_master)], "master")
@@ -519,7 +520,7 @@ class Campaign:
 
 GENERAL_FLAGS = {
     "--workers", "--slots", "--map-slots", "--reduce-slots", "--speed", "--nic-rate", "--memory", "--spill-dir", "--disk-reserve",
-    "--shuffle", "--policy", "--placement", "--estimator", "--journal", "--output", "--overwrite", "--reduces", "--split-size",
+    "--shuffle", "--policy", "--placement", "--estimator", "--journal", "--no-backup", "--output", "--overwrite", "--reduces", "--split-size",
     "--weight", "--pool", "--label", "--priority", "--deadline", "--exact", "--attempts", "--no-sync", "--max-record",
     "--max-expansion", "--hang-after", "--json", "--trace", "--quiet", "--serve", "--settings", "--master", "--join", "--state",
     "--detach", "--skip-bad-records",
