@@ -1,6 +1,7 @@
 //! `explain`: why a task ran where and when it did, or why a job waits.
 
 use crate::flags::MasterFlags;
+use crate::query::parse_job;
 use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
@@ -28,12 +29,13 @@ pub struct ExplainCommand {
 
 /// The job of `job-7` or `job-7/map-12`, and the name of the task.
 fn read(what: &str) -> anyhow::Result<(JobId, Option<String>)> {
-    let wrong = || usage(format!("`{what}` is neither a job such as job-7 nor a task such as job-7/map-12"));
+    let wrong =
+        || usage(format!("`{what}` is neither a job such as job-7 (or 7) nor a task such as job-7/map-12"));
     let (job, task) = match what.split_once('/') {
         Some((job, task)) => (job, Some(task)),
         None => (what, None),
     };
-    let job: JobId = job.parse().map_err(|_| wrong())?;
+    let job = parse_job(job).map_err(|_| wrong())?;
     let task = task.map(|task| {
         let (kind, index) = task.split_once('-')?;
         let kind = [TaskKind::Map, TaskKind::Reduce].into_iter().find(|known| known.to_string() == kind)?;
@@ -67,9 +69,12 @@ mod tests {
     #[test]
     fn a_job_or_a_task_is_read_and_nothing_else() {
         assert_eq!(read("job-7").unwrap(), (JobId(7), None));
+        assert_eq!(read("7/map-12").unwrap(), (JobId(7), Some("map-12".to_owned())));
         assert_eq!(read("job-7/map-12").unwrap(), (JobId(7), Some("map-12".to_owned())));
         assert_eq!(read("job-7/reduce-0").unwrap(), (JobId(7), Some("reduce-0".to_owned())));
-        for wrong in ["", "7", "job-", "job-7/", "job-7/map", "job-7/map-x", "job-7/mop-1", "job-7/map-1/2"] {
+        for wrong in
+            ["", "seven", "job-", "job-7/", "job-7/map", "job-7/map-x", "job-7/mop-1", "job-7/map-1/2"]
+        {
             let error = read(wrong).unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{wrong}` is neither a job")), "{error}");
         }

@@ -11,7 +11,7 @@ use comfy_table::Table;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry};
 use gristmill_runtime::client::{Client, ClientError};
 use gristmill_runtime::exit;
-use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_scheduler::ids::{JobId, ParseIdError, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::protocol::SlotCounts;
 
@@ -19,6 +19,7 @@ use gristmill_worker::protocol::SlotCounts;
 #[derive(Args)]
 pub struct StatusCommand {
     /// A job such as job-7
+    #[arg(value_parser = parse_job)]
     job: Option<JobId>,
     #[command(flatten)]
     master: MasterFlags,
@@ -41,6 +42,7 @@ pub struct JobsCommand {
 #[derive(Args)]
 pub struct WaitCommand {
     /// The job
+    #[arg(value_parser = parse_job)]
     job: JobId,
     #[command(flatten)]
     master: MasterFlags,
@@ -56,6 +58,7 @@ pub struct WaitCommand {
 #[derive(Args)]
 pub struct CancelCommand {
     /// The job
+    #[arg(value_parser = parse_job)]
     job: JobId,
     #[command(flatten)]
     master: MasterFlags,
@@ -65,6 +68,7 @@ pub struct CancelCommand {
 #[derive(Args)]
 pub struct DrainCommand {
     /// The worker, such as worker-3; `gristmill status` lists them
+    #[arg(value_parser = parse_worker)]
     worker: WorkerId,
     #[command(flatten)]
     master: MasterFlags,
@@ -74,6 +78,7 @@ pub struct DrainCommand {
 #[derive(Args)]
 pub struct LogsCommand {
     /// The job
+    #[arg(value_parser = parse_job)]
     job: JobId,
     /// A task such as map-12 or reduce-0 [default: all]
     task: Option<String>,
@@ -85,6 +90,16 @@ pub struct LogsCommand {
     /// Print what was written byte for byte, also what could harm a terminal
     #[arg(long)]
     raw: bool,
+}
+
+/// A job as people type it: `job-7`, or its number.
+pub(crate) fn parse_job(text: &str) -> Result<JobId, ParseIdError> {
+    text.parse().or_else(|wrong| format!("job-{text}").parse().map_err(|_| wrong))
+}
+
+/// A worker as people type it: `worker-3`, or its number.
+fn parse_worker(text: &str) -> Result<WorkerId, ParseIdError> {
+    text.parse().or_else(|wrong| format!("worker-{text}").parse().map_err(|_| wrong))
 }
 
 fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {

@@ -1,6 +1,6 @@
 //! `gen`, `verify-sort`, `completions`: no cluster needed.
 
-use crate::terminal::stdout_line;
+use crate::terminal::{stdout_line, stdout_text};
 use crate::usage::usage;
 use clap::{Args, Command};
 use gristmill_runtime::exit;
@@ -80,6 +80,9 @@ pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
 
 /// `gristmill completions SHELL`.
 pub fn completions(flags: &CompletionsCommand, mut command: Command) -> anyhow::Result<u8> {
-    clap_complete::generate(flags.shell, &mut command, "gristmill", &mut std::io::stdout());
+    // Written in one go: the generator itself panics where nobody reads to the end.
+    let mut script = Vec::new();
+    clap_complete::generate(flags.shell, &mut command, "gristmill", &mut script);
+    stdout_text(&String::from_utf8_lossy(&script))?;
     Ok(exit::OK)
 }

@@ -113,9 +113,11 @@ fn reader_that_closes_the_pipe_early_is_no_error() {
     assert_eq!(oracle::lines(&finished.stdout).len(), 1);
     assert_eq!(finished.stderr, "", "nobody wants to read about it");
     sandbox.assert_nothing_left();
-    let arguments =
-        ["-c", r#""$@" | true; exit "${PIPESTATUS[0]}""#, "bash", program, "run", "sort", "--help"];
-    sandbox.program("bash".as_ref(), arguments).finish().expect_code(0);
+    for words in [["run", "sort", "--help"].as_slice(), &["completions", "zsh"]] {
+        let gone = ["-c", r#""$@" | true; exit "${PIPESTATUS[0]}""#, "bash", program];
+        let finished = sandbox.program("bash".as_ref(), [&gone, words].concat()).finish().expect_code(0);
+        assert_eq!(finished.stderr, "", "{words:?}");
+    }
 }
 
 #[test]

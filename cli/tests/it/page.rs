@@ -62,3 +62,32 @@ fn link_of_the_page_opens_it_once_for_looking_and_for_nothing_else() {
     }
     standing.end();
 }
+
+#[test]
+fn measures_need_a_token_that_may_look_and_probes_none() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let (address, host) = (standing.join.address, standing.join.address.to_string());
+    for probe in ["/healthz", "/readyz"] {
+        let answer = request(address, "GET", probe, &[("Host", &host)]);
+        assert_eq!((answer.status, answer.body.len()), (204, 0), "{probe}");
+    }
+    assert_eq!(request(address, "GET", "/metrics", &[("Host", &host)]).status, 401);
+    let input = sandbox.write("text", "word\n");
+    sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    let file = sandbox.text("view.join");
+    sandbox.gristmill(["token", "new", "view", "--output", &file]).finish().expect_code(0);
+    let line = std::fs::read_to_string(&file).unwrap();
+    let bearer = format!("Bearer {}", line.trim().split_once('#').unwrap().1);
+    let answer = request(address, "GET", "/metrics", &[("Host", &host), ("Authorization", &bearer)]);
+    let text = answer.text();
+    for measure in [
+        "gristmill_workers{state=\"connected\"} 1\n",
+        "gristmill_jobs{state=\"succeeded\"} 1\n",
+        "gristmill_slots_running{kind=\"map\"} 0\n",
+        "# TYPE gristmill_worker_memory_bytes gauge\n",
+    ] {
+        assert!(text.contains(measure), "{measure} is not in\n{text}");
+    }
+    standing.end();
+}

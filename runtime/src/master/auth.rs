@@ -3,7 +3,7 @@
 //! A route that is not named here needs the role that may do everything.
 
 use super::page;
-use super::routes::route;
+use super::routes::{METRICS_PATH, probes, route};
 use super::tokens::Tokens;
 use crate::role::Role;
 use gristmill_worker::http::{Access, RouteAuth};
@@ -16,7 +16,7 @@ pub(super) struct MasterAuth(pub(super) Arc<Tokens>);
 
 impl RouteAuth for MasterAuth {
     fn access(&self, method: &Method, path: &str, key: &str) -> Access {
-        if page::is_open(method, path) {
+        if page::is_open(method, path) || probes::is_open(method, path) {
             return Access::Open;
         }
         let (Some(needed), Some((role, secret))) = (role_for(method, path), self.0.find(key)) else {
@@ -30,6 +30,9 @@ impl RouteAuth for MasterAuth {
 fn role_for(method: &Method, path: &str) -> Option<Role> {
     if path == CONNECT_PATH {
         return Some(Role::Work);
+    }
+    if (method, path) == (&Method::GET, METRICS_PATH) {
+        return Some(Role::View);
     }
     Some(match (method, route(path)?.as_slice()) {
         (&Method::POST, ["workers", "ended"]) => Role::Work,

@@ -9,6 +9,7 @@ mod begin;
 mod config;
 mod connection;
 mod event_loop;
+mod gauges;
 mod history;
 mod input;
 mod page;

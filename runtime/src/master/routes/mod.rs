@@ -25,6 +25,8 @@
 //! | `POST /api/v1/shutdown` | end the master |
 //! | `POST /api/v1/page` | a code that opens the live page once |
 //! | `GET /api/v1/feed` | what changes, a line each |
+//! | `GET /metrics` | measures for Prometheus |
+//! | `GET /healthz`, `/readyz` | whether the process lives, whether the master answers: open, no data |
 //! | `GET /`, `/page.js`, `/page.css` | the page, which holds no data: open |
 //! | `POST /page/enter` | what the page may look with, for such a code: open |
 
@@ -32,7 +34,10 @@ mod estimator;
 mod feed;
 mod follow;
 mod page;
+pub(super) mod probes;
 mod tokens;
+
+pub(super) use probes::METRICS_PATH;
 
 use super::connection::attend;
 use super::input::{MasterHandle, MasterInput};
@@ -71,6 +76,9 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
     }
     if let (&Method::GET, Some(file)) = (request.method(), super::page::file(&path)) {
         return file;
+    }
+    if let Some(answer) = probes::respond(&handle, request.method(), &path).await {
+        return answer;
     }
     let Some(parts) = route(&path) else { return page::respond(&handle, request).await };
     let answered = match (request.method(), parts.as_slice()) {

@@ -1,8 +1,8 @@
 //! What clients ask of jobs, answered: nothing here changes anything.
 
 use super::MasterState;
-use super::job::StatusContext;
-use crate::api::{JobStatus, JobTrace, LogEntry};
+use super::job::{JobEntry, StatusContext};
+use crate::api::{JobState, JobStatus, JobTrace, LogEntry};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
 use tokio::sync::watch;
@@ -86,6 +86,17 @@ impl MasterState {
     /// User output of a job.
     pub(crate) fn logs(&self, job: JobId) -> Option<Vec<LogEntry>> {
         self.jobs.get(&job).map(|job| job.logs.entries())
+    }
+
+    /// Slots in which maps and reduces run.
+    pub(crate) fn running_by_kind(&self) -> [u32; 2] {
+        let live = self.jobs.keys().filter_map(|job| self.core.job(*job));
+        live.fold([0; 2], |[maps, reduces], job| [maps + job.maps.running, reduces + job.reduces.running])
+    }
+
+    /// The states of all jobs that are remembered with their tasks.
+    pub(crate) fn job_states(&self) -> Vec<JobState> {
+        self.jobs.values().map(JobEntry::shown_state).collect()
     }
 
     /// Jobs that have not ended.

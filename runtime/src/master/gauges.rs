@@ -1,0 +1,154 @@
+//! What a running master measures of itself and its workers, for Prometheus and for probes. Each gauge is declared once,
+//! with its unit and meaning; `GET /metrics` gives all of them.
+//!
+//! Not here: what `sim` and `compare` measure of jobs (the scheduler's metrics).
+
+use super::state::MasterState;
+use crate::api::{JobState, WorkerStatus};
+use gristmill_scheduler::units::Time;
+use std::fmt::Write as _;
+
+/// What the text is called in HTTP.
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// One measure: its name with its unit, what it says, and its values with their labels.
+pub struct Gauge {
+    /// As Prometheus knows it.
+    pub name: &'static str,
+    /// What it says.
+    pub help: &'static str,
+    values: fn(&Facts<'_>, &mut Values),
+}
+
+/// What gauges are computed from.
+struct Facts<'a> {
+    state: &'a MasterState,
+    now: Time,
+    workers: Vec<WorkerStatus>,
+}
+
+/// Labels and values of one gauge.
+type Values = Vec<(String, f64)>;
+
+/// All gauges.
+pub static GAUGES: [Gauge; 11] = [
+    Gauge {
+        name: "gristmill_clock_seconds",
+        help: "Seconds since the master began; it goes on when a master comes back",
+        values: |facts, values| values.push((String::new(), facts.now.seconds())),
+    },
+    Gauge {
+        name: "gristmill_workers",
+        help: "Workers by whether their connection stands (connected) or is gone and they are expected back (away)",
+        values: |facts, values| {
+            let away = facts.workers.iter().filter(|worker| worker.away).count();
+            values.push((label("state", "connected"), (facts.workers.len() - away) as f64));
+            values.push((label("state", "away"), away as f64));
+        },
+    },
+    Gauge {
+        name: "gristmill_slots",
+        help: "Attempts that all workers can run at once",
+        values: |facts, values| {
+            let slots: u32 = facts.workers.iter().map(|worker| worker.slots).sum();
+            values.push((String::new(), f64::from(slots)));
+        },
+    },
+    Gauge {
+        name: "gristmill_slots_running",
+        help: "Slots in which an attempt runs, by kind of task",
+        values: |facts, values| {
+            for (kind, running) in ["map", "reduce"].into_iter().zip(facts.state.running_by_kind()) {
+                values.push((label("kind", kind), f64::from(running)));
+            }
+        },
+    },
+    Gauge {
+        name: "gristmill_jobs",
+        help: "Jobs that the master remembers, by state",
+        values: |facts, values| {
+            let states = facts.state.job_states();
+            for (state, word) in [
+                (JobState::Waiting, "waiting"),
+                (JobState::Running, "running"),
+                (JobState::Publishing, "publishing"),
+                (JobState::Succeeded, "succeeded"),
+                (JobState::Failed, "failed"),
+                (JobState::Cancelled, "cancelled"),
+            ] {
+                let jobs = states.iter().filter(|known| **known == state).count();
+                values.push((label("state", word), jobs as f64));
+            }
+        },
+    },
+    Gauge {
+        name: "gristmill_policy_panics",
+        help: "Times that the policy panicked since it decides; fifo decided in its place",
+        values: |facts, values| values.push((String::new(), facts.state.policy_panics().count as f64)),
+    },
+    Gauge {
+        name: "gristmill_worker_slots_running",
+        help: "Slots of a worker in which an attempt runs",
+        values: |facts, values| of_workers(facts, values, |worker| f64::from(worker.running)),
+    },
+    Gauge {
+        name: "gristmill_worker_memory_bytes",
+        help: "Anonymous and shared memory that a worker uses",
+        values: |facts, values| of_workers(facts, values, |worker| worker.memory_bytes as f64),
+    },
+    Gauge {
+        name: "gristmill_worker_memory_budget_bytes",
+        help: "What a worker may use for pairs and map outputs",
+        values: |facts, values| of_workers(facts, values, |worker| worker.memory_budget_bytes as f64),
+    },
+    Gauge {
+        name: "gristmill_worker_disk_free_bytes",
+        help: "What is free on the fullest spill folder of a worker",
+        values: |facts, values| of_workers(facts, values, |worker| worker.disk_free_bytes as f64),
+    },
+    Gauge {
+        name: "gristmill_worker_clock_offset_seconds",
+        help: "A worker's clock minus the master's, as measured",
+        values: |facts, values| of_workers(facts, values, |worker| worker.clock_offset_ns as f64 / 1e9),
+    },
+];
+
+fn of_workers(facts: &Facts<'_>, values: &mut Values, value: fn(&WorkerStatus) -> f64) {
+    for worker in &facts.workers {
+        values.push((label("worker", &worker.worker.to_string()), value(worker)));
+    }
+}
+
+/// A label, whose value is a word of ours.
+fn label(name: &str, value: &str) -> String {
+    format!("{{{name}=\"{value}\"}}")
+}
+
+/// All gauges as Prometheus reads them.
+pub(super) fn text(state: &MasterState, now: Time) -> String {
+    let facts = Facts { state, now, workers: state.workers() };
+    let mut text = String::new();
+    for Gauge { name, help, values: measure } in &GAUGES {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        let mut values = Vec::new();
+        measure(&facts, &mut values);
+        for (labels, value) in values {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readme_has_the_row_of_each_gauge_and_of_no_other() {
+        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `gristmill_")).collect();
+        let declared: Vec<String> =
+            GAUGES.iter().map(|Gauge { name, help, .. }| format!("| `{name}` | {help} |")).collect();
+        assert_eq!(rows, declared);
+    }
+}

@@ -1,0 +1,44 @@
+//! Whether the master lives and answers, for whoever watches over it, and its measures.
+
+use super::super::gauges;
+use super::super::input::MasterHandle;
+use gristmill_worker::answer;
+use gristmill_worker::http::Body;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use std::time::Duration;
+
+/// Measures for Prometheus.
+pub(in crate::master) const METRICS_PATH: &str = "/metrics";
+/// The process lives.
+const HEALTH_PATH: &str = "/healthz";
+/// The master answers.
+const READY_PATH: &str = "/readyz";
+/// A master that takes longer to look at its state is not ready.
+const READY_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether everybody may ask: the answer holds no data.
+pub(in crate::master) fn is_open(method: &Method, path: &str) -> bool {
+    *method == Method::GET && (path == HEALTH_PATH || path == READY_PATH)
+}
+
+/// Answers a probe or gives the measures; `None` if it is neither.
+pub(super) async fn respond(handle: &MasterHandle, method: &Method, path: &str) -> Option<Response<Body>> {
+    match (method, path) {
+        (&Method::GET, HEALTH_PATH) => Some(answer::status(StatusCode::NO_CONTENT)),
+        (&Method::GET, READY_PATH) => {
+            let asked = tokio::time::timeout(READY_PATIENCE, handle.query(|_, _| ())).await;
+            let ready = matches!(asked, Ok(Some(())));
+            Some(answer::status(if ready { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }))
+        }
+        (&Method::GET, METRICS_PATH) => {
+            let Some(text) = handle.query(gauges::text).await else {
+                return Some(answer::status(StatusCode::SERVICE_UNAVAILABLE));
+            };
+            let mut response = answer::bytes(StatusCode::OK, text);
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(gauges::CONTENT_TYPE));
+            Some(response)
+        }
+        _ => None,
+    }
+}
