@@ -5,7 +5,7 @@ use super::transport::{Happening, Link, Node, Parcel};
 use super::world::{HEARTBEAT, World};
 use crate::api::WorkerEnded;
 use gristmill_scheduler::ids::AttemptId;
-use gristmill_scheduler::units::Span;
+use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::codec;
 use gristmill_worker::http::Secret;
 use gristmill_worker::protocol::{
@@ -100,7 +100,7 @@ impl World {
     pub fn arrive_up(&mut self, id: ProcessId) {
         if self.cuts.is_cut(Node::Place(self.seats[&id]), Node::Master) {
             self.fires("held back before the master");
-            return self.happen(self.now + AGAIN, Happening::Up(id));
+            return self.look_again(Happening::Up(id));
         }
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.up.due(self.now)) {
             match parcel {
@@ -113,6 +113,16 @@ impl World {
                     self.happen(self.now + patience, Happening::Gone(id));
                 }
             }
+        }
+    }
+
+    /// A way is cut: it is looked at again, once for all that waits there.
+    fn look_again(&mut self, arrival: Happening) {
+        let again = self.now + AGAIN;
+        let planned = self.looks.entry(arrival.clone()).or_insert(Time::ZERO);
+        if *planned <= self.now {
+            *planned = again;
+            self.happen(again, arrival);
         }
     }
 
@@ -160,7 +170,7 @@ impl World {
         let Some(place) = self.place_of(id) else { return };
         if self.cuts.is_cut(Node::Master, place) {
             self.fires("held back before a worker");
-            return self.happen(self.now + AGAIN, Happening::Down(id));
+            return self.look_again(Happening::Down(id));
         }
         let now = self.now;
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.down.due(now)) {
@@ -174,10 +184,25 @@ impl World {
                     let held = self.publishes_alone(id, *attempt);
                     self.must(held);
                 }
+                if let MasterFrame::LaunchReduce { attempt, .. } = &frame
+                    && self.runs_elsewhere(id, *attempt)
+                {
+                    self.fires("backup of a reduce");
+                }
                 self.say(|| format!("{id} hears {frame:?}"));
                 self.turn(id, |process| process.execute(now, frame));
             }
         }
+    }
+
+    /// Whether an earlier attempt of the same task runs at a worker in service.
+    fn runs_elsewhere(&self, here: ProcessId, attempt: AttemptId) -> bool {
+        let earlier = |other: &AttemptId| other.task == attempt.task && other.epoch < attempt.epoch;
+        let runs = |process: &Process| process.tries.iter().any(|(other, one)| earlier(other) && !one.killed);
+        let in_service = |id: &ProcessId| {
+            self.workers.get(id).is_some_and(|worker| self.state.workers.contains_key(worker))
+        };
+        self.processes.iter().any(|(id, process)| *id != here && in_service(id) && runs(process))
     }
 
     /// A map has ended well, which workers in service may be at as well.

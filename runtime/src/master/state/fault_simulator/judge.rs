@@ -71,10 +71,8 @@ impl World {
 
     /// What has become of the jobs.
     pub fn watch(&mut self) {
-        for (job, plan) in self.submitted.clone() {
-            if self.over.contains(&job) {
-                continue;
-            }
+        let open = self.submitted.iter().filter(|(job, _)| !self.over.contains(job));
+        for (job, plan) in open.map(|(job, plan)| (*job, plan.clone())).collect::<Vec<_>>() {
             let Some(entry) = self.state.jobs.get(&job) else { continue };
             let parts = entry.output.parts.iter().map(|(index, (_, built))| (*index, built.attempt));
             let done = (plan.reduces, entry.output.reduces_done);

@@ -121,6 +121,7 @@ fn no_output_is_wrong_while_faults_go_on() {
         "handover",
         "backup",
         "backup won",
+        "backup of a reduce",
     ];
     let silent: Vec<&str> = kinds.into_iter().filter(|kind| !shown.fired.contains_key(kind)).collect();
     assert!(silent.is_empty(), "did not fire: {silent:?} of {:?}", shown.fired);

@@ -95,7 +95,7 @@ impl Cuts {
 }
 
 /// What is to happen.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Happening {
     Submit(usize),
     Fault(usize),

@@ -64,6 +64,8 @@ pub(super) struct World {
     pub requests: BTreeMap<u64, Request>,
     pub taking_over: BTreeMap<(ProcessId, AttemptId), Vec<Group>>,
     wakes: BTreeMap<ProcessId, Time>,
+    /// When ways that are cut are looked at again, by what would arrive.
+    pub looks: BTreeMap<Happening, Time>,
     pub transfers_to_damage: u32,
     pub transfers_to_break: u32,
     pub repeats: BTreeMap<ProcessId, u32>,
@@ -120,6 +122,7 @@ impl World {
             requests: BTreeMap::new(),
             taking_over: BTreeMap::new(),
             wakes: BTreeMap::new(),
+            looks: BTreeMap::new(),
             transfers_to_damage: 0,
             transfers_to_break: 0,
             repeats: BTreeMap::new(),
