@@ -16,7 +16,8 @@ use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{
-    self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, WorkerConfig, WorkerError, WorkerExit, crash, slots,
+    self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, ORPHAN_PATIENCE, WorkerConfig, WorkerError, WorkerExit,
+    crash, slots,
 };
 use gristmill_worker::fault;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, Transport};
@@ -169,7 +170,10 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         spill_dirs: child.folders,
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
-        join_patience: JOIN_PATIENCE,
+        join_patience: match child.replaces {
+            true => ORPHAN_PATIENCE,
+            false => fault::span("worker.join", JOIN_PATIENCE),
+        },
         leave_max: fault::span("worker.leave", LEAVE_MAX),
         master_silence_max: fault::span("worker.master_silence", MASTER_SILENCE_MAX),
         fetch: FetchLimits::default(),

@@ -8,6 +8,7 @@ use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Sandbox, process, until};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 /// Bytes of input of a map.
 const SPLIT_BYTES: usize = 8 << 10;
@@ -285,4 +286,29 @@ fn damaged_journal_is_refused_with_its_place_and_not_touched() {
         .expect_code(3)
         .expect_words(&[&format!("the line at byte {second} is damaged"), "state/recovery"]);
     assert_eq!(std::fs::read(&journal).unwrap(), written);
+}
+
+#[test]
+fn worker_that_is_killed_while_its_master_is_away_is_replaced_by_one_that_waits_as_long_as_the_others() {
+    const USUAL: Duration = Duration::from_millis(300);
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let killed = standing.worker_pids()[0];
+    let workers = kill_master(standing);
+    sandbox.write("faults/worker.join", USUAL.as_millis().to_string());
+    // One that has lived for two seconds is taken to have worked.
+    let start = Instant::now();
+    until("a worker that has worked", || (Duration::from_secs(2) < start.elapsed()).then_some(()));
+    process::kill(killed);
+    let another = || process::children(workers[0].pid()).into_iter().find(|pid| *pid != killed);
+    let replaced = until("a worker in its place", another);
+    let start = Instant::now();
+    until("the end of the usual patience", || (4 * USUAL < start.elapsed()).then_some(()));
+    assert!(process::is_alive(replaced), "{}", workers[0].stderr());
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let standing = Standing::of(&sandbox, master, workers, join);
+    standing.await_workers(1);
+    assert_eq!(standing.worker_pids(), [replaced]);
+    standing.end();
 }

@@ -66,6 +66,9 @@ pub struct WorkerChild {
     pub settings: WorkerSettings,
     /// Its private folders; there is at least one.
     pub folders: Vec<PathBuf>,
+    /// Whether it takes the place of one that was killed or broke down after it had worked: its master may be away for as
+    /// long as one of a worker that lives on.
+    pub replaces: bool,
 }
 
 /// What the master says on its standard output once it listens.

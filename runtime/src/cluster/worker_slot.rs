@@ -67,8 +67,13 @@ pub(super) struct RunningWorker {
 }
 
 impl WorkerSlot {
-    /// Starts a process.
+    /// Starts the first process.
     pub(super) async fn start(&mut self) -> Result<RunningWorker, ClusterError> {
+        self.start_another(false).await
+    }
+
+    /// Starts a process, which may replace one that had worked.
+    async fn start_another(&mut self, replaces: bool) -> Result<RunningWorker, ClusterError> {
         let failed = |source| ClusterError::Start { role: "worker", source };
         let ended_key = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let mut child = child::start("worker", Stdio::null()).map_err(failed)?;
@@ -79,6 +84,7 @@ impl WorkerSlot {
             ended_proof: ended_proof(&ended_key).to_text().to_string(),
             settings: self.settings.clone(),
             folders: folders.clone(),
+            replaces,
         });
         // A process that has died already takes no settings; its supervisor sees that and starts another.
         let stdin = child::configure(&mut child, &config).await.ok();
@@ -123,6 +129,9 @@ impl WorkerSlot {
             let quick = born.elapsed() < HASTY;
             worked |= !quick;
             hasty = if quick { hasty + 1 } else { 0 };
+            // One that gives up its master has waited for it already.
+            let gave_up = status.as_ref().is_ok_and(|status| status.code() == Some(exit::worker::RENEW));
+            let replaces = worked && !gave_up;
             if let Some(code) = self.ended((pid, &process.ended_key), status, &process.folders, worked).await
             {
                 return Some(code);
@@ -135,7 +144,7 @@ impl WorkerSlot {
                         () = self.requests.to_go() => return None,
                     }
                 }
-                match self.start().await {
+                match self.start_another(replaces).await {
                     Ok(next) => break next,
                     Err(error) if hasty < HASTY_MAX => {
                         hasty += 1;

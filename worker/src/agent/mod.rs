@@ -38,6 +38,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
 pub use end_requests::EndRequests;
+pub use rejoin::ORPHAN_PATIENCE;
 
 /// How long the master may take to greet.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// How long a worker waits for a master that is gone, with all that it keeps.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Between two tries: the first pause, which doubles, and the longest.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -110,7 +110,7 @@ impl MasterDoor {
     }
 
     async fn find(&self, hello: &Hello) -> Option<Returned> {
-        let (began, patience) = (Instant::now(), fault::span("worker.orphaned", PATIENCE));
+        let (began, patience) = (Instant::now(), fault::span("worker.orphaned", ORPHAN_PATIENCE));
         let mut pause = PAUSE;
         while began.elapsed() < patience {
             match self.try_once(hello).await {
