@@ -85,9 +85,9 @@ pub(crate) async fn segments_at(
     front[..4].copy_from_slice(&length.to_le_bytes());
     let mut ready = vec![Bytes::from(front)];
     if pace.is_none()
-        && pieces.iter().all(|piece| matches!(piece, AnswerPiece::Whole(SegmentData::Memory(_))))
+        && pieces.iter().all(|of| matches!(of.piece, AnswerPiece::Whole(SegmentData::Memory(_))))
     {
-        ready.extend(pieces.into_iter().filter_map(|piece| match piece {
+        ready.extend(pieces.into_iter().filter_map(|of| match of.piece {
             AnswerPiece::Whole(SegmentData::Memory(bytes)) => Some(bytes),
             AnswerPiece::Whole(SegmentData::File { .. } | SegmentData::InFile(_)) | AnswerPiece::Order(_) => {
                 None
@@ -97,19 +97,36 @@ pub(crate) async fn segments_at(
     }
     let (sender, body) = http::stream(CHUNKS_AHEAD);
     let sender = Paced { sender, pace: pace.cloned() };
+    let store = store.clone();
     tokio::spawn(async move {
-        // A reader that is gone needs no answer; a broken disk breaks the body off, which the reader notices.
-        if let Err(error) = send(&sender, ready, pieces).await {
-            tracing::debug!(%error, "segments could not be sent");
-        } else {
-            let _ = sender.sender.finish().await;
+        match send(&sender, ready, pieces).await {
+            Ok(()) => drop(sender.sender.finish().await),
+            // A reader that is gone needs no answer.
+            Err(Unsent::Gone(error)) => tracing::debug!(%error, "segments could not be sent"),
+            // The body breaks off, as on a way that is cut. Who asks again is told that the output is not here.
+            Err(Unsent::Unreadable { output, source }) => store.give_up_unreadable(job, output, &source),
         }
     });
     answer::with_body(StatusCode::OK, body)
 }
 
+/// Why segments were not sent to their end.
+enum Unsent {
+    /// Whoever asked is not there any more.
+    Gone(io::Error),
+    /// A segment of this map and attempt could not be read where it is kept.
+    Unreadable { output: (u32, u32), source: io::Error },
+}
+
+impl From<io::Error> for Unsent {
+    /// Of sending.
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
 /// What is sent of the outputs that are held here: the head, and what follows it. Blocks.
-fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<AnswerPiece>) {
+fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<PieceOf>) {
     let mut pieces = Vec::new();
     let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()), damaged: Vec::new() };
     let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();
@@ -136,11 +153,18 @@ fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<A
                 lengths.push(piece.len());
                 follow.push(piece);
             }
-            pieces.extend(follow.into_iter().filter(|piece| 0 < piece.len()));
+            let follow = follow.into_iter().filter(|piece| 0 < piece.len());
+            pieces.extend(follow.map(|piece| PieceOf { output: (map, epoch), piece }));
             OutputHead { lengths, in_file }
         }));
     }
     (head, pieces)
+}
+
+/// What is sent of one segment of this map and attempt.
+struct PieceOf {
+    output: (u32, u32),
+    piece: AnswerPiece,
 }
 
 /// What is sent of one segment.
@@ -186,11 +210,12 @@ impl Paced {
 }
 
 /// Sends the head, then segments one after another.
-async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<AnswerPiece>) -> io::Result<()> {
+async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<PieceOf>) -> Result<(), Unsent> {
     for bytes in head {
         sender.send(bytes).await?;
     }
-    for piece in pieces {
+    for PieceOf { output, piece } in pieces {
+        let unreadable = |source| Unsent::Unreadable { output, source };
         match piece {
             AnswerPiece::Order(segment) => {
                 let (mut next, mut checksum) = (0, 0);
@@ -211,7 +236,7 @@ async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<AnswerPiece>) -> io:
                         let mut bytes = vec![0; size];
                         file.read_at(offset + at, &mut bytes).map(|()| Chunk { bytes, _permit })
                     });
-                    let chunk = read.await.map_err(io::Error::other)??;
+                    let chunk = read.await.map_err(io::Error::other)?.map_err(unreadable)?;
                     sender.send(Bytes::from_owner(chunk)).await?;
                     at += size as u64;
                 }
@@ -228,7 +253,7 @@ async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<AnswerPiece>) -> io:
                         }
                         io::Result::Ok((left, Chunk { bytes, _permit }, more))
                     });
-                    let (rest, chunk, more) = made.await.map_err(io::Error::other)??;
+                    let (rest, chunk, more) = made.await.map_err(io::Error::other)?.map_err(unreadable)?;
                     left = rest;
                     sender.send(Bytes::from_owner(chunk)).await?;
                     if !more {

@@ -8,10 +8,12 @@
 //! Invariant: a gather holds at most one segment for each map, the first that came.
 
 use crate::budget::Reservation;
+use crate::descriptors;
 use crate::http::Secret;
 use crate::segment::{self, MapOutput, SegmentData, SegmentId};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -228,6 +230,18 @@ impl Store {
         tracing::error!(%job, map, place, "the output of a map is damaged where it is kept; the map runs again");
         self.drop_output(job, (map, epoch), &output);
         true
+    }
+
+    /// Gives up the output of this attempt of a map because it could not be read, unless it was for want of descriptors, so
+    /// that the map runs again: a disk that fails here looks to others like a way that is cut.
+    pub(crate) fn give_up_unreadable(&self, job: JobId, (map, epoch): (u32, u32), error: &io::Error) {
+        if descriptors::are_used_up(error) {
+            return tracing::warn!(%job, map, %error, "the output of a map could not be read");
+        }
+        let Some(output) = self.output(job, map, epoch) else { return };
+        let place = output.path().map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
+        tracing::error!(%job, map, place, %error, "the output of a map cannot be read; the map runs again");
+        self.drop_output(job, (map, epoch), &output);
     }
 
     /// Gives up an own output, if it is still that of this attempt. Answers whether it is.

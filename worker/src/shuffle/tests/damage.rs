@@ -172,3 +172,26 @@ async fn segment_that_the_disk_of_its_holder_has_damaged_is_given_up_there_and_n
     assert_eq!((*map, outcomes[1].resent), (attempt(1, 1), 0));
     assert!(pair.held(0) && !pair.held(1), "the damaged output alone is given up");
 }
+
+#[tokio::test]
+async fn segment_that_the_disk_of_its_holder_does_not_give_back_is_missing_when_it_is_asked_for_again() {
+    let mut pair = Pair::start(0).await;
+    let cut = pair.holder.output(JobId(1), 1, 0).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(cut.path().unwrap()).unwrap();
+    file.set_len(0).unwrap();
+    let fetch = pair.plan.next(Time(0)).unwrap();
+    let outcomes = pair.home.fetch(&fetch, &key()).await;
+    let broken = outcomes.iter().find(|outcome| outcome.map == attempt(1, 1)).unwrap();
+    assert!(matches!(broken.error, Some(FetchError::Request { .. })), "{broken:?}");
+    let holder = pair.holder.clone();
+    let given_up = async {
+        while holder.output(JobId(1), 1, 0).is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), given_up).await.unwrap();
+    let outcomes = pair.home.fetch(&fetch, &key()).await;
+    let missing = outcomes.iter().find(|outcome| outcome.map == attempt(1, 1)).unwrap();
+    assert!(matches!(missing.error, Some(FetchError::Missing { .. })), "{missing:?}");
+    assert!(pair.held(0), "the other output stays");
+}
