@@ -33,6 +33,7 @@ mod drain;
 mod faults;
 mod floods;
 mod formats;
+mod fuzz;
 mod input;
 mod jobs;
 mod lanes;

@@ -1,0 +1,6 @@
+//! See `master_frame` in `entries.rs`.
+#![no_main]
+#[path = "../entries.rs"]
+#[allow(dead_code)]
+mod entries;
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::master_frame(bytes));

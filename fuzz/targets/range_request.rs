@@ -1,0 +1,6 @@
+//! See `range_request` in `entries.rs`.
+#![no_main]
+#[path = "../entries.rs"]
+#[allow(dead_code)]
+mod entries;
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::range_request(bytes));

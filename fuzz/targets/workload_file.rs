@@ -1,0 +1,6 @@
+//! See `workload_file` in `entries.rs`.
+#![no_main]
+#[path = "../entries.rs"]
+#[allow(dead_code)]
+mod entries;
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::workload_file(bytes));
