@@ -1,14 +1,15 @@
 //! What a user is told when the machine's own limits end something: the right words, and the documented exit code.
 
 use crate::support::data::{Random, tool};
+use crate::support::memory_group::MemoryGroup;
 use crate::support::standing::Standing;
-use crate::support::{Finished, Sandbox, is_root, process, say_skipped, until};
+use crate::support::{Finished, Sandbox, is_root, process, say_skipped};
 use crate::user_code::faulty_program;
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs the program in a shell that has prepared for it with this script.
 fn prepared(sandbox: &Sandbox, script: &str, program: &Path, arguments: &[&str]) -> Finished {
@@ -105,30 +106,6 @@ fn worker_that_falls_silent_is_lost_with_these_words() {
     standing.end();
 }
 
-/// A memory control group of this test's own, in that of the test.
-struct MemoryGroup(PathBuf);
-
-impl MemoryGroup {
-    /// `None`, and says so, where there can be none.
-    fn new(name: &str, bytes: u64) -> Option<Self> {
-        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let own = groups.lines().find_map(|line| line.split_once(":memory:"));
-        let own = own.map(|(_, path)| Path::new("/sys/fs/cgroup/memory").join(path.trim_start_matches('/')));
-        let folder = own?.join(format!("gristmill-{name}-{}", std::process::id()));
-        fs::create_dir(&folder).ok()?;
-        let group = Self(folder);
-        fs::write(group.0.join("memory.limit_in_bytes"), bytes.to_string()).ok()?;
-        Some(group)
-    }
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        // What is left of processes that were killed leaves the group a moment later.
-        until("the control group to be empty", || fs::remove_dir(&self.0).is_ok().then_some(()));
-    }
-}
-
 #[test]
 fn kernel_is_offered_worker_processes_before_the_master_when_memory_runs_out() {
     let sandbox = Sandbox::new();
@@ -155,7 +132,7 @@ fn job_that_uses_up_the_memory_fails_with_code_7_after_three_workers_and_says_wh
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "bad\n");
     let out = sandbox.text("out");
-    let enter = format!("echo $$ > {}/cgroup.procs", group.0.display());
+    let enter = group.enter();
     let arguments =
         ["run", "faulty", &input, "--how", "devour", "--workers", "2", "--reduces", "1", "--output", &out];
     let finished = prepared(&sandbox, &enter, &faulty_program(), &arguments).expect_code(7);
@@ -177,7 +154,7 @@ fn memory_of_which_nothing_is_said_is_a_share_of_what_the_control_group_and_othe
     };
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "a b\n");
-    let enter = format!("echo $$ > {}/cgroup.procs", group.0.display());
+    let enter = group.enter();
     let budget = |out: &str, script: &str| {
         let output = sandbox.text(out);
         let arguments = ["run", "wordcount", &input, "--workers", "1", "--json", "--output", &output];

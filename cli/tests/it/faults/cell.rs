@@ -90,14 +90,17 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 /// Runs one cell.
 fn cell(row: &Row, phase: Phase) -> Outcome {
     let sandbox = Sandbox::new();
-    let mut workers = match (row.workers)(&sandbox) {
-        Ok(workers) => workers,
+    let mut fleet = match (row.fleet)(&sandbox) {
+        Ok(fleet) => fleet,
         Err(why) => return Outcome::Skipped(why),
     };
-    for worker in &mut workers {
+    for worker in &mut fleet.workers {
         worker.flags.extend(["--memory", phase.memory()].map(str::to_owned));
     }
-    let mut cluster = Cluster::start(&sandbox, &["--journal", &sandbox.text(facts::JOURNAL)], &workers);
+    if !row.is_detached() {
+        fleet.master.extend(["--journal".to_owned(), sandbox.text(facts::JOURNAL)]);
+    }
+    let mut cluster = Cluster::start(&sandbox, &fleet);
     let job = phase.job(&sandbox);
     let reference = undisturbed(&sandbox, &job);
     let mut run = disturbed(row, phase, &cluster, &job);
@@ -105,7 +108,7 @@ fn cell(row: &Row, phase: Phase) -> Outcome {
     run.next = facts::next(&sandbox, &job);
     run.left = cluster.end();
     if let Some(told) = &mut run.told {
-        facts::add_written(told, &sandbox, 2);
+        facts::add_written(told, &sandbox);
     }
     run.left.extend(facts::left(&sandbox));
     run.logs = facts::logs(&sandbox);
@@ -145,40 +148,105 @@ fn undisturbed(sandbox: &Sandbox, job: &[String]) -> Reference {
     Reference { parts, status: report["status"].clone() }
 }
 
+/// The job that is to be struck, on its way.
+struct Struck<'a> {
+    sandbox: &'a Sandbox,
+    job: &'a [String],
+    output: String,
+    detached: bool,
+}
+
+impl Struck<'_> {
+    /// Starts the program that submits it.
+    fn submit(&self) -> Running {
+        let arguments = self.job.iter().map(String::as_str).chain(["--output", &self.output]);
+        match self.detached {
+            false => self.sandbox.gristmill(arguments).start(),
+            true => self.sandbox.gristmill(arguments.chain(["--detach"])).start(),
+        }
+    }
+
+    /// Waits until it is acknowledged if it is detached, and is submitted by now.
+    fn acknowledged(&self, submitter: Running) -> Acknowledged {
+        if !self.detached {
+            return Acknowledged::Attached(submitter);
+        }
+        let said = submitter.finish().expect_code(0).stdout_text();
+        Acknowledged::Known(said.trim().to_owned())
+    }
+
+    /// Starts the program that waits for its end, unless it is already there.
+    fn follow(&self, acknowledged: Acknowledged) -> Running {
+        match acknowledged {
+            Acknowledged::Attached(submitter) => submitter,
+            Acknowledged::Known(job) => self.sandbox.gristmill(["wait", &job, "--json", "--quiet"]).start(),
+        }
+    }
+}
+
+/// Who waits for the end of a job.
+enum Acknowledged {
+    /// Its submitter.
+    Attached(Running),
+    /// Nobody yet; it has this name.
+    Known(String),
+}
+
+impl Acknowledged {
+    /// The name of the job: the second one, unless a master was killed before, after which numbers are left out.
+    fn name(&self) -> String {
+        match self {
+            Acknowledged::Attached(_) => "job-2".to_owned(),
+            Acknowledged::Known(job) => job.clone(),
+        }
+    }
+}
+
 /// Runs the job again, causes the fault when it stands at the phase, and gathers what came of it.
 fn disturbed(row: &Row, phase: Phase, cluster: &Cluster<'_>, job: &[String]) -> Run {
     let sandbox = cluster.sandbox;
-    let output = sandbox.text("out");
-    let arguments = || job.iter().map(String::as_str).chain(["--output", &output]);
-    let submit = || sandbox.gristmill(arguments()).start();
-    let mut early = None;
+    let struck = Struck { sandbox, job, output: sandbox.text("out"), detached: row.is_detached() };
+    let (mut submitter, mut acknowledged) = (None, None);
     let held = phase.place().map(|place| {
         sandbox.arm(place);
-        early = Some(submit());
-        sandbox.stopped_at(place)
+        let early = struck.submit();
+        let held = sandbox.stopped_at(place);
+        match phase == Phase::Split {
+            true => submitter = Some(early),
+            false => acknowledged = Some(struck.acknowledged(early)),
+        }
+        held
     });
-    let scene = Scene { cluster, phase, held, client: early.as_ref().map(Running::pid) };
+    let client = match (&submitter, &acknowledged) {
+        (Some(running), _) | (None, Some(Acknowledged::Attached(running))) => Some(running.pid()),
+        _ => None,
+    };
+    let scene = Scene { cluster, phase, held, client };
     let effect = (row.inject)(&scene);
     let start = Instant::now();
     phase.place().into_iter().for_each(|place| sandbox.go_on(place));
     // Without a place there is nobody yet whom the fault needs.
-    let started = early.unwrap_or_else(submit);
+    let acknowledged =
+        acknowledged.unwrap_or_else(|| struck.acknowledged(submitter.unwrap_or_else(|| struck.submit())));
+    let name = acknowledged.name();
+    let started = struck.follow(acknowledged);
     effect.heal.into_iter().for_each(|heal| heal());
     let limit = row.bound + BEYOND_BOUND;
     let took = until_within("the job to end", limit, || started.has_ended().then(|| start.elapsed()));
     let fired = (effect.fired)();
     let Finished { status, stdout, stderr, .. } = started.finish();
+    let report = serde_json::from_slice::<Value>(&stdout).ok();
     Run {
         ending: effect.ending,
         code: status.code(),
         took,
         bound: row.bound,
         stderr,
-        report: serde_json::from_slice::<Value>(&stdout).ok(),
-        output: facts::files(Path::new(&output)),
+        report: if struck.detached { report.map(|status| json!({ "status": status })) } else { report },
+        output: facts::files(Path::new(&struck.output)),
         fired,
         wanted: effect.wanted,
-        told: effect.submitted.then(|| facts::told(cluster, "job-2")),
+        told: effect.submitted.then(|| facts::told(cluster, &name)),
         next: Next::default(),
         left: Vec::new(),
         logs: String::new(),

@@ -1,14 +1,15 @@
 //! Disks that fill up, fail, are slow or change what they keep, and clocks that jump.
 
-use super::cluster::WorkerSpec;
+use super::cluster::{Fleet, WorkerSpec};
 use super::row::{Effect, Scene, rows, three};
 use super::shim;
 use crate::support::data::tool;
-use crate::support::{Sandbox, is_root};
+use crate::support::{Sandbox, comes_within, is_root};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 rows! {
     /// The spill disk of one worker is full: others do its work.
@@ -36,12 +37,20 @@ rows! {
         at [ShuffleFromDisk]
         else "no map output lies on a disk"
         within 30 s on three => flip_bits_on_disk;
+    /// All map outputs on the disks of all workers are cut to nothing: their holders are no workers that nobody reaches.
+    Disk map_outputs_that_are_cut_to_nothing_change_nothing: ["D08"]
+        at [ShuffleFromDisk]
+        else "no map output lies on a disk"
+        within 30 s on three => cut_files_on_disk;
     /// The wall clock of all workers jumps by ten years.
     Clock clock_that_jumps_changes_nothing: ["T01", "T02"]
         at [Map, Idle, Spill, Shuffle]
         else "no worker reads its wall clock any more"
         within 20 s on with_shim => jump;
 }
+
+/// How long after the end of a job a process may take to look at its clock.
+const MEETING_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Errno for an error of the device.
 const EIO: u32 = 5;
@@ -52,8 +61,8 @@ pub fn small_disk(sandbox: &Sandbox, worker: usize) -> String {
 }
 
 /// Three workers whose spill folders are small file systems of their own.
-fn with_small_disks(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
-    small_disks(sandbox, 3)
+fn with_small_disks(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
+    small_disks(sandbox, 3).map(Fleet::of)
 }
 
 /// The same, of so many workers.
@@ -74,11 +83,11 @@ pub fn small_disks(sandbox: &Sandbox, workers: usize) -> Result<Vec<WorkerSpec>,
 }
 
 /// Three workers with the shim before their C library.
-fn with_shim(sandbox: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
+fn with_shim(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
     // Every line of a log has a time of the wall clock in it.
     let log = ("GRISTMILL_LOG".to_owned(), "debug".to_owned());
     let environment = vec![shim::environment(sandbox).ok_or("needs a C compiler")?, log];
-    Ok(vec![WorkerSpec { environment, ..WorkerSpec::default() }; 3])
+    Ok(Fleet::of(vec![WorkerSpec { environment, ..WorkerSpec::default() }; 3]))
 }
 
 /// How often attempts of the disturbed job ended with these words.
@@ -123,10 +132,12 @@ fn fail_write<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     Effect::once_if(move || !path.exists())
 }
 
-/// Whether a token that lies there for as long as it is needed was met; removes both.
+/// Whether a token that lies there for as long as it is needed was met, by now or in a moment; removes both.
 fn was_met(token: &Path) -> bool {
+    let hit = token.with_added_extension("hit");
+    let met = comes_within(MEETING_PATIENCE, || hit.exists());
     fs::remove_file(token).unwrap();
-    fs::remove_file(token.with_added_extension("hit")).is_ok()
+    met && fs::remove_file(hit).is_ok()
 }
 
 fn slow_writes<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
@@ -135,7 +146,7 @@ fn slow_writes<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     Effect::once_if(move || was_met(&path))
 }
 
-fn jump<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+pub fn jump<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     let path = token(scene, "shim.clock");
     fs::write(&path, "315360000").unwrap();
     Effect::once_if(move || was_met(&path))
@@ -167,6 +178,20 @@ pub fn flip_bits(folder: &Path) -> u64 {
         }
     }
     flipped
+}
+
+fn cut_files_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
+    let files = spill_files(&scene.cluster.sandbox.path("tmp"));
+    let cut =
+        |path: &PathBuf| OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0)).is_ok();
+    let cut = files.iter().filter(|path| cut(path)).count();
+    assert!(0 < cut, "no map output lies on a disk");
+    // No way counts as cut, which one that breaks off twice would.
+    Effect::at_least_once(move || {
+        let blamed = incidents(scene, "do not reach each other");
+        assert_eq!(blamed, 0, "ways are blamed for a disk");
+        scene.cluster.standing.job("job-2")["attempts"]["maps_rerun"].as_u64().unwrap()
+    })
 }
 
 fn flip_bits_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {

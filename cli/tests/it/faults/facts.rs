@@ -2,7 +2,7 @@
 //! journal.
 
 use super::cluster::Cluster;
-use super::run::{Files, Next, Told};
+use super::run::{Files, Next, Told, Written};
 use crate::support::{Sandbox, oracle};
 use serde_json::Value;
 use std::fs;
@@ -30,30 +30,34 @@ pub fn told(cluster: &Cluster<'_>, job: &str) -> Told {
         status: cluster.standing.job(job),
         listed: line.unwrap_or_default().to_owned(),
         registered: String::new(),
-        journal: String::new(),
-        replay: String::new(),
+        journal: None,
     }
 }
 
 /// Adds what is written down of a job, once the master has ended.
-pub fn add_written(told: &mut Told, sandbox: &Sandbox, number: u64) {
+pub fn add_written(told: &mut Told, sandbox: &Sandbox) {
+    let number = told.status["job"].as_u64().unwrap();
     let state = |line: &Value| {
         let ended = &line["ended"];
         (ended["job"] == number).then(|| ended["state"].as_str().unwrap_or_default().to_owned())
     };
     told.registered =
         lines(&sandbox.path("state/jobs")).iter().filter_map(state).next_back().unwrap_or_default();
+    let journal = sandbox.path(JOURNAL);
+    told.journal = journal.exists().then(|| written(sandbox, &journal, number));
+}
+
+fn written(sandbox: &Sandbox, journal: &Path, number: u64) -> Written {
     let outcome = |line: &Value| {
         let orders = line["instant"]["orders"].as_array()?;
         orders
             .iter()
             .find_map(|order| Some(&order["job_ended"]).filter(|ended| ended["job"] == number).map(word))
     };
-    told.journal = lines(&sandbox.path(JOURNAL)).iter().find_map(outcome).unwrap_or_default();
+    let outcome = lines(journal).iter().find_map(outcome).unwrap_or_default();
     let replayed = sandbox.gristmill(["replay", &sandbox.text(JOURNAL)]).finish();
-    if replayed.status.code() != Some(0) {
-        told.replay = replayed.stderr;
-    }
+    let replay = if replayed.status.code() == Some(0) { String::new() } else { replayed.stderr };
+    Written { outcome, replay }
 }
 
 /// The word of an outcome, which may have a cause.

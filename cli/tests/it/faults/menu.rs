@@ -2,7 +2,7 @@
 
 use super::phase::PHASES;
 use super::row::Row;
-use super::{disks, network, processes};
+use super::{disks, masters, memory, network, processes};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,9 +17,17 @@ const FOLDERS: [&str; 5] = ["cli/tests", "worker/src", "worker/tests", "runtime/
 /// How many lines each letter of the menu has.
 const LINES: [(char, usize); 7] = [('F', 18), ('N', 17), ('D', 13), ('T', 8), ('O', 5), ('I', 12), ('U', 16)];
 
-/// All rows of the matrix.
+/// All rows of the matrix, by the files in which they stand.
+const FILES: [(&str, &[Row]); 5] = [
+    ("masters", masters::ROWS),
+    ("processes", processes::ROWS),
+    ("network", network::ROWS),
+    ("disks", disks::ROWS),
+    ("memory", memory::ROWS),
+];
+
 fn rows() -> impl Iterator<Item = &'static Row> {
-    [processes::ROWS, network::ROWS, disks::ROWS].into_iter().flatten()
+    FILES.iter().flat_map(|(_, rows)| *rows)
 }
 
 /// One line of the menu.
@@ -119,15 +127,19 @@ fn rows_of_the_matrix_have_each_phase_once_or_say_why_not() {
         assert_eq!(names.len() == PHASES.len(), row.otherwise.is_empty(), "{}", row.test);
     }
     if let Some(folder) = std::env::var_os("GRISTMILL_MATRIX").map(PathBuf::from) {
-        fs::write(folder.join("rows.jsonl"), rows().map(line).collect::<String>()).unwrap();
+        fs::write(
+            folder.join("rows.jsonl"),
+            FILES.iter().flat_map(|(file, rows)| rows.iter().map(|row| line(file, row))).collect::<String>(),
+        )
+        .unwrap();
     }
 }
 
 /// A row for `scripts/matrix`.
-fn line(row: &Row) -> String {
+fn line(file: &str, row: &Row) -> String {
     let names = |phases: &[super::phase::Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>();
     let line = json!({
-        "subject": format!("{:?}", row.subject).to_lowercase(), "test": row.test, "menu": row.menu,
+        "file": file, "subject": format!("{:?}", row.subject).to_lowercase(), "test": row.test, "menu": row.menu,
         "phases": names(row.phases), "all": names(&PHASES), "otherwise": row.otherwise,
         "bound": row.bound.as_secs(),
     });

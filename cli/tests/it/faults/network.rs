@@ -181,7 +181,8 @@ fn flip_segments<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 #[test]
 fn detached_job_is_accepted_while_its_submitter_cannot_reach_one_of_the_workers() {
     let sandbox = Sandbox::new();
-    let cluster = Cluster::start(&sandbox, &[], &three(&sandbox).unwrap());
+    let fleet = three(&sandbox).unwrap();
+    let cluster = Cluster::start(&sandbox, &fleet);
     cluster.set_rules(0, [Rule::all(Treatment::Refuse)]);
     let (input, output) = (sandbox.write("text", "b a\na\n"), sandbox.text("out"));
     let submit = ["submit", "wordcount", &input, "--detach", "--reduces", "1", "--output", &output];

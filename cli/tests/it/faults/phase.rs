@@ -104,7 +104,9 @@ impl Phase {
         if self.spills() {
             // The reverse order is made of copies, which do not stay in the input.
             let input = sandbox.text("records");
-            sandbox.gristmill(["gen", "records", &input, "--size", "12MiB"]).finish().expect_code(0);
+            // What two homes gather of the larger one does not fit in the memory of either.
+            let size = if self == Phase::Spill { "12MiB" } else { "20MiB" };
+            sandbox.gristmill(["gen", "records", &input, "--size", size]).finish().expect_code(0);
             return words(&[
                 "submit",
                 "sort",

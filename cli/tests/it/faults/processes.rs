@@ -69,7 +69,7 @@ fn lose_machine<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 }
 
 /// Stops a process; back when it stands.
-fn stop(pid: u32) {
+pub fn stop(pid: u32) {
     process::signal(pid, Signal::STOP);
     until("a process to stand still", || process::is_stopped(pid).then_some(()));
 }

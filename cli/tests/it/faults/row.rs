@@ -1,6 +1,6 @@
 //! A row of the matrix: one fault, the phases at which it makes sense, and how to cause it.
 
-use super::cluster::{Cluster, WorkerSpec};
+use super::cluster::{Cluster, Fleet, WorkerSpec};
 use super::phase::Phase;
 use super::run::Ending;
 use crate::support::Sandbox;
@@ -10,10 +10,12 @@ use std::time::Duration;
 /// Whom a fault befalls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
+    Master,
     Worker,
     Submitter,
     Link,
     Disk,
+    Memory,
     Clock,
 }
 
@@ -31,10 +33,17 @@ pub struct Row {
     pub otherwise: &'static str,
     /// From the fault to the end of the job.
     pub bound: Duration,
-    /// The workers, or why this machine cannot have them.
-    pub workers: fn(&Sandbox) -> Result<Vec<WorkerSpec>, &'static str>,
+    /// The cluster, or why this machine cannot have it.
+    pub fleet: fn(&Sandbox) -> Result<Fleet, &'static str>,
     /// Causes it.
     pub inject: for<'s> fn(&'s Scene<'s>) -> Effect<'s>,
+}
+
+impl Row {
+    /// Whether the job is submitted detached and waited for afterwards, as it must be to outlive its master.
+    pub fn is_detached(&self) -> bool {
+        self.subject == Subject::Master
+    }
 }
 
 /// The moment at which a fault strikes.
@@ -130,14 +139,14 @@ impl<'s> Effect<'s> {
 }
 
 /// Three workers, as they are.
-pub fn three(_: &Sandbox) -> Result<Vec<WorkerSpec>, &'static str> {
-    Ok(vec![WorkerSpec::default(); 3])
+pub fn three(_: &Sandbox) -> Result<Fleet, &'static str> {
+    Ok(Fleet::of(vec![WorkerSpec::default(); 3]))
 }
 
 /// Declares the rows of one kind of fault, with a test for each.
 macro_rules! rows {
     ($($(#[doc = $doc:literal])+ $subject:ident $test:ident: $menu:tt at [$($phase:ident),+] else $otherwise:literal
-        within $bound:literal s on $workers:path => $inject:path;)+) => {
+        within $bound:literal s on $fleet:path => $inject:path;)+) => {
         /// The rows of this file.
         pub const ROWS: &[$crate::faults::row::Row] = &[$($crate::faults::row::Row {
             subject: $crate::faults::row::Subject::$subject,
@@ -146,7 +155,7 @@ macro_rules! rows {
             phases: &[$($crate::faults::phase::Phase::$phase),+],
             otherwise: $otherwise,
             bound: std::time::Duration::from_secs($bound),
-            workers: $workers,
+            fleet: $fleet,
             inject: $inject,
         }),+];
         $($(#[doc = $doc])+ #[test] fn $test() { $crate::faults::cell::run(ROWS, stringify!($test)); })+

@@ -91,8 +91,15 @@ pub struct Told {
     pub listed: String,
     /// Its state in the register that outlives the master.
     pub registered: String,
-    /// Its outcome in the journal.
-    pub journal: String,
+    /// What the journal says of it; `None` if its master was killed, since each writes a journal of its own.
+    pub journal: Option<Written>,
+}
+
+/// What a journal says of a job.
+#[derive(Clone, Default)]
+pub struct Written {
+    /// Its outcome.
+    pub outcome: String,
     /// Why the journal does not replay to the same orders; empty if it does.
     pub replay: String,
 }

@@ -5,6 +5,7 @@
 pub mod data;
 pub mod faults;
 pub mod http;
+pub mod memory_group;
 pub mod namespace;
 pub mod oracle;
 pub mod process;
@@ -32,6 +33,18 @@ pub fn until_within<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Op
         assert!(start.elapsed() < limit, "waited {limit:?} in vain: {what}");
         std::thread::sleep(LOOK_PAUSE);
     }
+}
+
+/// Whether something comes about within `limit`: for what may not, and is no fault of who looks.
+pub fn comes_within(limit: Duration, look: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while !look() {
+        if limit < start.elapsed() {
+            return false;
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
+    true
 }
 
 /// As [`until_within`] with [`PATIENCE`].

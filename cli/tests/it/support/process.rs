@@ -55,6 +55,12 @@ pub fn is_stopped(pid: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
+/// Whether a process has ended and given back all that it held, but for its number.
+pub fn is_zombie(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_none_or(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('Z'))
+}
+
 /// Sends a signal; a process that is gone is no error, since tests race with the end of what they kill.
 pub fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();

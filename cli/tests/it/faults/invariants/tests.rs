@@ -2,7 +2,7 @@
 
 use super::Invariant::{self, *};
 use super::violations;
-use crate::faults::run::{Ending, Files, Next, Reference, Run, Told};
+use crate::faults::run::{Ending, Files, Next, Reference, Run, Told, Written};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -41,8 +41,7 @@ fn told(state: &str, status: Value) -> Told {
         status,
         listed: format!(" job-2 sort {state} 2/2"),
         registered: word(),
-        journal: word(),
-        replay: String::new(),
+        journal: Some(Written { outcome: word(), replay: String::new() }),
     }
 }
 
@@ -190,8 +189,11 @@ fn anybody_who_tells_something_else_breaks_the_eighth() {
     assert_eq!(change(unharmed(), |told| told.status["state"] = "failed".into()), [I8]);
     assert_eq!(change(unharmed(), |told| told.listed = " job-2 sort running 2/2".to_owned()), [I8]);
     assert_eq!(change(cancelled(), |told| told.registered = "failed".to_owned()), [I8]);
-    assert_eq!(change(cancelled(), |told| told.journal.clear()), [I8]);
-    assert_eq!(change(cancelled(), |told| told.replay = "line 7 differs".to_owned()), [I8]);
+    assert_eq!(change(cancelled(), |told| told.journal = Some(Written::default())), [I8]);
+    assert_eq!(
+        change(cancelled(), |told| told.journal.as_mut().unwrap().replay = "line 7 differs".to_owned()),
+        [I8]
+    );
     assert_eq!(change(cancelled(), |told| told.status["state"] = "succeeded".into()), [I8]);
     for key in ["totals", "parts", "counters", "attempts", "ended_ns"] {
         assert_eq!(

@@ -11,7 +11,7 @@ mod flights;
 mod kind;
 mod nemesis;
 
-use super::cluster::{Cluster, WorkerSpec};
+use super::cluster::{Cluster, Fleet, WorkerSpec};
 use super::disks::small_disks;
 use super::{facts, shim};
 use crate::support::data::Random;
@@ -62,17 +62,21 @@ struct Soak<'a> {
     worker: Series,
 }
 
+/// Four workers, with all faults that this machine can cause.
+fn fleet(sandbox: &Sandbox) -> (Fleet, Nemesis) {
+    let (disks, shim) = (small_disks(sandbox, WORKERS), shim::environment(sandbox));
+    let nemesis = Nemesis::new(disks.is_ok(), shim.is_some());
+    let mut workers = disks.unwrap_or_else(|_| vec![WorkerSpec::default(); WORKERS]);
+    for worker in &mut workers {
+        worker.flags.extend(["--memory", "16MiB"].map(str::to_owned));
+        worker.environment.extend(shim.clone());
+    }
+    (Fleet::of(workers), nemesis)
+}
+
 impl<'a> Soak<'a> {
-    fn start(sandbox: &'a Sandbox, seed: u64) -> Self {
-        let disks = small_disks(sandbox, WORKERS);
-        let shim = shim::environment(sandbox);
-        let nemesis = Nemesis::new(disks.is_ok(), shim.is_some());
-        let mut workers = disks.unwrap_or_else(|_| vec![WorkerSpec::default(); WORKERS]);
-        for worker in &mut workers {
-            worker.flags.extend(["--memory", "16MiB"].map(str::to_owned));
-            worker.environment.extend(shim.clone());
-        }
-        let cluster = Cluster::start(sandbox, &[], &workers);
+    fn start(sandbox: &'a Sandbox, (fleet, nemesis): (&'a Fleet, Nemesis), seed: u64) -> Self {
+        let cluster = Cluster::start(sandbox, fleet);
         let mut draw = Random::seeded(seed);
         let flights = Flights::prepare(&cluster, &mut draw);
         let (now, master, worker) = (Instant::now(), Series::default(), Series::default());
@@ -96,6 +100,7 @@ impl<'a> Soak<'a> {
     /// Looks after jobs, faults and samples.
     fn go_on(&mut self, more: bool) {
         self.nemesis.heal(&mut self.cluster, &mut self.flights, !more);
+        self.nemesis.assert_workers_stay(&self.cluster);
         let has_master = self.nemesis.has_master();
         self.flights.go_on(self.cluster.sandbox, has_master);
         while more && has_master && self.flights.len() < JOBS {
@@ -158,7 +163,8 @@ fn soak_of_random_faults_changes_no_output_and_leaves_nothing() {
     let seconds = number("GRISTMILL_SOAK_SECONDS").unwrap_or(SECONDS);
     let seed = number("GRISTMILL_SOAK_SEED").unwrap_or(1);
     let sandbox = Sandbox::new();
-    let mut soak = Soak::start(&sandbox, seed);
+    let (fleet, nemesis) = fleet(&sandbox);
+    let mut soak = Soak::start(&sandbox, (&fleet, nemesis), seed);
     soak.soak(Duration::from_secs(seconds));
     soak.settle();
     eprintln!("{}", soak.report());
@@ -172,6 +178,6 @@ fn soak_of_random_faults_changes_no_output_and_leaves_nothing() {
     assert_eq!(soak.cluster.end(), Vec::<String>::new());
     assert_eq!(facts::left(&sandbox), Vec::<String>::new());
     // Neither the port nor the lock of the state folder is held.
-    let (cluster, left) = (Cluster::start(&sandbox, &[], &[]), Vec::<String>::new());
-    assert_eq!(cluster.end(), left);
+    let alone = Fleet::default();
+    assert_eq!(Cluster::start(&sandbox, &alone).end(), Vec::<String>::new());
 }

@@ -166,7 +166,17 @@ impl Nemesis {
         }
     }
 
-    /// Whether a fault that has not ended yet is of this worker.
+    /// Fails if somebody who replaces worker processes has ended, and nobody made him.
+    pub fn assert_workers_stay(&self, cluster: &Cluster<'_>) {
+        for (number, worker) in cluster.standing.workers.iter().enumerate() {
+            let ended = worker.has_ended();
+            let made = self
+                .lasts(|fault| fault.worker == number && matches!(fault.kind, Kind::SwitchOff | Kind::Leave));
+            assert!(made || !ended, "worker {number} has ended by itself:\n{}", worker.stderr());
+        }
+    }
+
+    /// Whether no fault lasts any more.
     pub fn is_healed(&self) -> bool {
         self.lasting.is_empty()
     }
@@ -190,6 +200,7 @@ impl Nemesis {
             Kind::KillMaster => {
                 let start = Instant::now();
                 cluster.start_master();
+                cluster.succeed();
                 self.slowest_return = self.slowest_return.max(start.elapsed());
                 true
             }

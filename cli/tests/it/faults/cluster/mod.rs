@@ -4,22 +4,20 @@
 //! link before its shuffle server listens there, on the server's port; when its supervisor has started another process
 //! in its place, there is a new link before that one.
 
+mod door;
+
 use super::proxy::{Link, Rule, Strike};
+use crate::support::memory_group::MemoryGroup;
 use crate::support::sandbox::Running;
-use crate::support::standing::{Standing, await_join_line_within};
+use crate::support::standing::{Standing, await_join_line, await_join_line_within};
 use crate::support::{Sandbox, process, until};
+use door::Door;
 use rustix::process::Signal;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Pause between two looks for a worker process that has no link yet.
-const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long a master may take to come back: that of a debug build that has run jobs for an hour reads long.
 const RETURN_PATIENCE: Duration = Duration::from_secs(170);
@@ -38,46 +36,67 @@ pub struct WorkerSpec {
     pub prepare: Option<String>,
 }
 
+/// What a cluster consists of.
+#[derive(Debug, Default)]
+pub struct Fleet {
+    /// More flags of the master.
+    pub master: Vec<String>,
+    /// Variables of the environment of the master.
+    pub environment: Vec<(String, String)>,
+    /// The workers, each of one process with one slot.
+    pub workers: Vec<WorkerSpec>,
+    /// The control groups of the workers, if they have some.
+    pub groups: Vec<MemoryGroup>,
+}
+
+impl Fleet {
+    /// A plain master, and these workers.
+    pub fn of(workers: Vec<WorkerSpec>) -> Self {
+        Self { workers, ..Self::default() }
+    }
+}
+
 /// A cluster on loopback whose every link can be broken.
 pub struct Cluster<'a> {
     /// The sandbox in which all run.
     pub sandbox: &'a Sandbox,
     /// The processes.
     pub standing: Standing<'a>,
-    master_flags: Vec<String>,
+    /// What it was started with.
+    pub fleet: &'a Fleet,
+    /// The master that was started in the place of one that was killed.
+    successor: RefCell<Option<Running>>,
     to_master: Vec<Link>,
     doors: Vec<Door>,
-    specs: Vec<WorkerSpec>,
     /// Workers that were switched off.
     lost: RefCell<BTreeSet<usize>>,
 }
 
 impl<'a> Cluster<'a> {
-    /// A master with these flags, and these workers, each of one process with one slot.
-    pub fn start(sandbox: &'a Sandbox, master: &[&str], workers: &[WorkerSpec]) -> Self {
-        let flags = [&["--insecure-plaintext", "--allow-host", "127.0.0.1"], master].concat();
-        let standing = Standing::start_with(sandbox, 0, &flags);
+    /// Starts it; back when all workers have joined.
+    pub fn start(sandbox: &'a Sandbox, fleet: &'a Fleet) -> Self {
+        let master = master(sandbox, fleet);
+        let join = await_join_line(&master);
         let mut cluster = Self {
             sandbox,
-            standing,
-            master_flags: flags.into_iter().map(str::to_owned).collect(),
+            standing: Standing::of(sandbox, master, Vec::new(), join),
+            fleet,
+            successor: RefCell::default(),
             to_master: Vec::new(),
             doors: Vec::new(),
-            specs: Vec::new(),
             lost: RefCell::default(),
         };
-        for spec in workers {
-            cluster.add_worker(spec);
+        for _ in &fleet.workers {
+            cluster.add_worker();
         }
         cluster
     }
 
     /// Starts a worker and waits until it has joined.
-    pub fn add_worker(&mut self, spec: &WorkerSpec) {
+    fn add_worker(&mut self) {
         let index = self.doors.len();
         let link = Link::start(any_port(Ipv4Addr::LOCALHOST), self.standing.join.address).unwrap();
         self.to_master.push(link);
-        self.specs.push(spec.clone());
         let worker = self.start_worker(index);
         self.doors.push(Door::keep(own_address(index), worker.pid()));
         self.standing.workers.push(worker);
@@ -87,7 +106,7 @@ impl<'a> Cluster<'a> {
     }
 
     fn start_worker(&self, index: usize) -> Running {
-        let (spec, line) = (&self.specs[index], &self.standing.join);
+        let (spec, line) = (&self.fleet.workers[index], &self.standing.join);
         let through = self.to_master[index].address().to_string();
         let line = line.text.replace(&line.address.to_string(), &through);
         let line = self.sandbox.write_private(&format!("links/join-{index}"), line);
@@ -124,19 +143,29 @@ impl<'a> Cluster<'a> {
     }
 
     /// Kills the master; its workers live on.
-    pub fn kill_master(&mut self) {
-        self.standing.master.kill();
+    pub fn kill_master(&self) {
+        let pid = self.standing.master.pid();
+        process::kill(pid);
+        until("the end of the master", || process::is_zombie(pid).then_some(()));
     }
 
-    /// Starts the master anew, with the flags that it had; back when it listens.
-    pub fn start_master(&mut self) {
-        let flags = self.master_flags.iter().map(String::as_str);
-        self.standing.master = self.sandbox.gristmill(std::iter::once("master").chain(flags)).start();
-        self.standing.join = await_join_line_within(&self.standing.master, RETURN_PATIENCE);
+    /// Starts a master in the place of one that was killed; back when it listens.
+    pub fn start_master(&self) {
+        let successor = master(self.sandbox, self.fleet);
+        await_join_line_within(&successor, RETURN_PATIENCE);
+        self.successor.replace(Some(successor));
+    }
+
+    /// Lets the successor be the master.
+    pub fn succeed(&mut self) {
+        let Some(successor) = self.successor.take() else { return };
+        let old = std::mem::replace(&mut self.standing.master, successor);
+        assert_eq!(old.finish().status.code(), None, "a master that was killed ended in order");
     }
 
     /// Heals all links and switches on again what was switched off; back when all workers have joined.
     pub fn restore(&mut self) {
+        self.succeed();
         self.heal();
         let lost: Vec<usize> = self.lost.borrow().iter().copied().collect();
         for index in lost {
@@ -224,82 +253,16 @@ impl<'a> Cluster<'a> {
     }
 }
 
+fn master(sandbox: &Sandbox, fleet: &Fleet) -> Running {
+    let fixed = ["master", "--insecure-plaintext", "--allow-host", "127.0.0.1"];
+    let master = sandbox.gristmill(fixed.into_iter().chain(fleet.master.iter().map(String::as_str)));
+    fleet.environment.iter().fold(master, |master, (name, value)| master.env(name, value)).start()
+}
+
 fn own_address(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, FIRST_ADDRESS + u8::try_from(index).unwrap())
 }
 
 fn any_port(address: Ipv4Addr) -> SocketAddr {
     SocketAddr::new(address.into(), 0)
-}
-
-/// The link before whichever process is the worker now.
-struct Door {
-    state: Arc<Mutex<Doorway>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Doorway {
-    current: Option<(u32, Link)>,
-    /// What the links of earlier processes did.
-    before: (u64, u64),
-}
-
-impl Door {
-    /// Keeps a link before the child of this supervisor.
-    fn keep(own: Ipv4Addr, supervisor: u32) -> Self {
-        let (state, stop) = (Arc::new(Mutex::<Doorway>::default()), Arc::new(AtomicBool::new(false)));
-        let (seen, ended) = (state.clone(), stop.clone());
-        let thread = std::thread::spawn(move || {
-            while !ended.load(Ordering::Relaxed) {
-                look(own, supervisor, &seen);
-                std::thread::sleep(LOOK_PAUSE);
-            }
-        });
-        Self { state, stop, thread: Some(thread) }
-    }
-
-    fn pid(&self) -> Option<u32> {
-        self.state.lock().unwrap().current.as_ref().map(|(pid, _)| *pid)
-    }
-
-    fn with(&self, change: impl FnOnce(&Link)) {
-        if let Some((_, link)) = &self.state.lock().unwrap().current {
-            change(link);
-        }
-    }
-
-    fn fired(&self) -> (u64, u64) {
-        let state = self.state.lock().unwrap();
-        let now = state.current.as_ref().map_or((0, 0), |(_, link)| (link.struck(), link.treated()));
-        (state.before.0 + now.0, state.before.1 + now.1)
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Puts a link before the worker process if it is a new one that listens.
-fn look(own: Ipv4Addr, supervisor: u32, state: &Mutex<Doorway>) {
-    // The supervisor itself, if a script became it, or what it has started.
-    let Some(child) = process::children(supervisor).last().copied() else { return };
-    let known = |state: &Doorway| state.current.as_ref().is_some_and(|(pid, _)| *pid == child);
-    if known(&state.lock().unwrap()) {
-        return;
-    }
-    let [address] = process::listening(child)[..] else { return };
-    // Another test may have this very port of this address; the next look may find it free.
-    let Ok(link) = Link::start(SocketAddr::new(own.into(), address.port()), address) else { return };
-    let mut state = state.lock().unwrap();
-    if let Some((_, old)) = state.current.replace((child, link)) {
-        state.before.0 += old.struck();
-        state.before.1 += old.treated();
-    }
 }
