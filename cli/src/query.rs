@@ -103,7 +103,9 @@ fn parse_worker(text: &str) -> Result<WorkerId, ParseIdError> {
 }
 
 fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {
-    Ok(Client::connect(&flags.join_line(settings)?)?)
+    let mut client = Client::connect(&flags.join_line(settings)?)?;
+    client.set_said(crate::terminal::stderr_line);
+    Ok(client)
 }
 
 /// A plain table: no lines, columns aligned.

@@ -119,6 +119,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let interrupted = watch_interruptions()?;
     let mut core = AsyncClient::new(&line);
     core.set_interrupted(interrupted);
+    core.set_said(crate::terminal::stderr_line);
     core.set_permissions(listen.permissions(&master.plaintext));
     let mut client = Client::within(runtime, core);
     if typed.get_flag("detach") {

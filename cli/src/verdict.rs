@@ -80,6 +80,12 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
     match error {
         ClientError::Submit { source } => judge_submit(source),
         ClientError::Master { source, .. } => judge_request(source),
+        ClientError::LostSight { .. } => (
+            exit::CLUSTER,
+            Some(
+                "start the master again in its state folder; a job that must outlive its client is one of `submit --detach`",
+            ),
+        ),
         ClientError::Job { status } => match &status.failure {
             Some(failure) => judge_failure(&failure.code),
             None => (exit::CANCELLED, None),
@@ -229,6 +235,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Cuts
         | ErrorCode::Build
         | ErrorCode::Register
+        | ErrorCode::Journal
         | ErrorCode::NotShared
         | ErrorCode::Other(_) => (exit::ENVIRONMENT, None),
     }

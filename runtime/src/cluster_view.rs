@@ -22,6 +22,8 @@ pub(crate) struct ClusterView {
     pub list_keys: BTreeMap<WorkerId, Secret>,
     pub pool: Pool,
     pub runtime: tokio::runtime::Handle,
+    /// Should the master be killed, another one may come in its place.
+    pub master_returns: bool,
 }
 
 /// Lists files of this machine directly and files of workers by asking them.

@@ -312,3 +312,66 @@ fn worker_that_is_killed_while_its_master_is_away_is_replaced_by_one_that_waits_
     assert_eq!(standing.worker_pids(), [replaced]);
     standing.end();
 }
+
+/// A job whose client stays until it has ended, on a cluster of two workers one of which stands in a map.
+fn attached_and_held(sandbox: &Sandbox) -> (Standing<'_>, Running, Vec<u8>) {
+    let standing = Standing::start(sandbox, 2);
+    sandbox.arm("map");
+    let text = Random::seeded(17).text(4 * SPLIT_BYTES, &[" ", "\n"]);
+    let (input, output) = (sandbox.write("text", &text), sandbox.text("out"));
+    let arguments = ["submit", "wordcount", &input, "--split-size", "8KiB", "--output", &output];
+    let submit = sandbox.gristmill(arguments).start();
+    sandbox.stopped_at("map");
+    (standing, submit, text)
+}
+
+#[test]
+fn attached_submit_follows_its_job_to_the_end_when_the_master_is_killed_and_started_anew() {
+    let sandbox = Sandbox::new();
+    let (standing, submit, text) = attached_and_held(&sandbox);
+    let standing = replace_master(&sandbox, standing);
+    sandbox.go_on("map");
+    let said = submit.finish().expect_code(0);
+    assert!(
+        said.stderr.contains("looking for it, or for the one that comes in its place"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(counts_of_parts(&parts(&sandbox.path("out"))), word_counts(&text));
+    assert_eq!(standing.job("job-1")["attempts"]["maps_rerun"], 0);
+    standing.end();
+}
+
+#[test]
+fn attached_submit_gives_up_with_the_code_of_a_lost_cluster_when_no_master_comes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("faults/client.patience", "500");
+    sandbox.write("faults/worker.orphaned", "500");
+    let (standing, submit, _) = attached_and_held(&sandbox);
+    let workers = kill_master(standing);
+    let said = submit.finish().expect_code(5);
+    assert!(said.stderr.contains("lost sight of job-1: the master at 127.0.0.1:"), "{}", said.stderr);
+    assert!(!sandbox.path("out").exists(), "the claim on the output is given back");
+    sandbox.go_on("map");
+    for worker in workers {
+        worker.signal(Signal::TERM);
+        worker.finish();
+    }
+}
+
+#[test]
+fn client_that_does_not_come_back_costs_its_job_under_the_next_master_too() {
+    let sandbox = Sandbox::new();
+    let (standing, submit, _) = attached_and_held(&sandbox);
+    let workers = kill_master(standing);
+    submit.signal(Signal::KILL);
+    submit.finish();
+    sandbox.write("faults/master.client", "300");
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let standing = Standing::of(&sandbox, master, workers, join);
+    let waited = sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(5);
+    sandbox.go_on("map");
+    assert!(waited.stderr.contains("client"), "{}", waited.stderr);
+    standing.end();
+}

@@ -34,6 +34,12 @@ pub struct MasterStatus {
     pub workers: Vec<WorkerStatus>,
     /// Jobs that have not ended.
     pub jobs_live: u32,
+    /// Why it promises nothing new for now: it takes no jobs, and orders wait. `None` if it does.
+    #[serde(default)]
+    pub trouble: Option<String>,
+    /// Should it be killed, another one may come in its place and go on with its jobs.
+    #[serde(default)]
+    pub returns: bool,
 }
 
 /// Answer of `GET /api/v1/cluster`: what planning a job needs, for those who may submit one.

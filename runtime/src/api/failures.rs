@@ -104,6 +104,8 @@ pub enum ErrorCode {
     Build,
     /// The state folder cannot be written.
     Register,
+    /// The file that another master would come back from cannot be written.
+    Journal,
     /// The master cannot use the output directory of a detached job.
     NotShared,
     /// One that this program does not know.

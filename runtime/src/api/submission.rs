@@ -120,6 +120,13 @@ pub struct OutputClosed {
     pub failed: Option<String>,
 }
 
+/// Body of `POST /api/v1/attend`: what only the client that submitted the job has.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct JobAttended {
+    /// As the submission had it.
+    pub permit_key: String,
+}
+
 /// Where a part lies until it is published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BuiltPart {

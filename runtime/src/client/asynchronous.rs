@@ -4,12 +4,13 @@
 //! It needs a tokio runtime around it, with time and network. Not here: blocking, and what one program lets its user
 //! see (`client`).
 
+use super::finding_again::{self, Again};
 use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
 use crate::api::{
-    ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobState, JobStatus, JobTrace,
-    LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, ROOT, RevokeToken,
-    Role, RotateTokens, Submission,
+    ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
+    JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, ROOT,
+    RevokeToken, Role, RotateTokens, Submission,
 };
 use crate::cluster_view::{ClusterView, unseen};
 use crate::output_dir::{OutputDirectory, Success};
@@ -22,7 +23,7 @@ use gristmill_worker::api::Job;
 use gristmill_worker::fault;
 use gristmill_worker::http::{
     Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Timeouts, Token,
-    Transport, empty, full,
+    Transport, full,
 };
 use gristmill_worker::input::FilePath;
 use hyper::{Method, StatusCode, Uri};
@@ -52,6 +53,10 @@ pub struct AsyncClient {
     /// Counts interruptions by the user; `None` if nobody watches for them.
     interrupted: Option<watch::Receiver<u32>>,
     permissions: Permissions,
+    /// How long a master is looked for that was lost while a job was followed.
+    pub(super) patience: Duration,
+    /// Told, in words, that it is.
+    pub(super) said: Option<fn(&str)>,
 }
 
 impl AsyncClient {
@@ -70,12 +75,19 @@ impl AsyncClient {
             pool: Pool::new(timeouts, master.plaintext),
             interrupted: None,
             permissions: Permissions::default(),
+            patience: fault::span("client.patience", finding_again::PATIENCE),
+            said: None,
         }
     }
 
     /// Cancels the job that is followed as soon as this is more than 0.
     pub fn set_interrupted(&mut self, interrupted: watch::Receiver<u32>) {
         self.interrupted = Some(interrupted);
+    }
+
+    /// Tells, in words, that the way to the master broke while a job was followed, and that the master is looked for.
+    pub fn set_said(&mut self, said: fn(&str)) {
+        self.said = Some(said);
     }
 
     /// What this client may listen on, where it serves its files to workers.
@@ -173,9 +185,11 @@ impl AsyncClient {
     /// # Errors
     /// A job that the master does not know, or a master that cannot be reached.
     pub async fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
-        let mut lines = self.open(Method::GET, &format!("{ROOT}/jobs/{job}/watch"), empty()).await?;
+        let path = format!("{ROOT}/jobs/{job}/watch");
+        let mut lines = self.open(Method::GET, &path, full(Vec::new())).await?;
+        let again = Again { method: Method::GET, path, body: Vec::new(), patience: self.patience };
         loop {
-            let status = lines.next().await?;
+            let status = self.next_status(&mut lines, Some(job), &again).await?;
             seen(&status);
             if status.state.ended() {
                 lines.end().await;
@@ -312,7 +326,12 @@ impl AsyncClient {
         }))
     }
 
-    async fn open(&self, method: Method, path: &str, body: Body) -> Result<Lines<'_>, ClientError> {
+    pub(super) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Lines<'_>, ClientError> {
         let answer = self.send(method, path, body).await?;
         Ok(Lines::new(self, answer))
     }
@@ -320,6 +339,7 @@ impl AsyncClient {
     fn cluster_view(&self, master: MasterStatus, list_keys: &BTreeMap<WorkerId, String>) -> ClusterView {
         let keys = list_keys.iter().filter_map(|(worker, key)| Some((*worker, key.parse().ok()?)));
         ClusterView {
+            master_returns: master.returns,
             workers: master.workers,
             list_keys: keys.collect(),
             pool: self.pool.clone(),
@@ -408,7 +428,8 @@ impl AsyncClient {
         options: &JobOptions,
         seen: &mut dyn FnMut(&JobStatus),
     ) -> Result<JobReport, ClientError> {
-        let (mut planned, _) = self.plan(job, options, true).await?;
+        let (mut planned, cluster) = self.plan(job, options, true).await?;
+        let patience = if cluster.master_returns { self.patience } else { Duration::ZERO };
         let serving = match self.serve(&mut planned, options).await {
             Ok(serving) => serving,
             Err(error) => {
@@ -417,7 +438,7 @@ impl AsyncClient {
             }
         };
         let mut lines = None;
-        let result = self.follow(&planned.submission, &mut lines, seen).await;
+        let result = self.follow((&planned.submission, patience), &mut lines, seen).await;
         drop(serving);
         let (path, columns) = (planned.output.path(), planned.submission.columns.clone());
         let (claim, sync) = (planned.output, options.sync);
@@ -508,13 +529,20 @@ impl AsyncClient {
     /// Submits and waits until the output is to be published. While the connection in `open` lasts, the output is left to us.
     async fn follow<'a>(
         &'a self,
-        submission: &Submission,
+        (submission, patience): (&Submission, Duration),
         open: &mut Option<Lines<'a>>,
         seen: &mut dyn FnMut(&JobStatus),
     ) -> Result<JobStatus, ClientError> {
         let body = serde_json::to_vec(submission).map_err(|source| ClientError::Answer { source })?;
-        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await?;
+        let shown = JobAttended { permit_key: submission.permit_key.clone() };
+        let shown = serde_json::to_vec(&shown).map_err(|source| ClientError::Answer { source })?;
+        let again = Again { method: Method::POST, path: format!("{ROOT}/attend"), body: shown, patience };
+        let lines = match self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await {
+            Ok(lines) => lines,
+            Err(lost) => self.find_again(None, lost, &again).await?,
+        };
         let lines = open.insert(lines);
+        let mut job = None;
         let mut interrupted = self.interrupted.clone();
         let mut cancelled = None;
         loop {
@@ -527,10 +555,10 @@ impl AsyncClient {
                 }
             };
             let status = tokio::select! {
-                status = lines.next() => status?,
+                status = self.next_status(lines, job, &again) => status?,
                 _ = interruption => {
                     // The first status names the job; until it is there, the connection's end cancels.
-                    let status = lines.next().await?;
+                    let status = self.next_status(lines, job, &again).await?;
                     cancelled = Some(status.job);
                     if !status.state.ended() {
                         self.cancel(status.job).await?;
@@ -538,6 +566,7 @@ impl AsyncClient {
                     status
                 }
             };
+            job = Some(status.job);
             seen(&status);
             match (status.state, cancelled) {
                 (JobState::Publishing | JobState::Succeeded, _) => return Ok(status),

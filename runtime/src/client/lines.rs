@@ -23,11 +23,13 @@ pub(super) struct Lines<'a> {
     client: &'a AsyncClient,
     answer: Answer,
     read: Read,
+    /// The master has ended the answer: it is not there any more, and none comes in its place.
+    ended: bool,
 }
 
 impl<'a> Lines<'a> {
     pub(super) fn new(client: &'a AsyncClient, answer: Answer) -> Self {
-        Self { client, answer, read: Read::default() }
+        Self { client, answer, read: Read::default(), ended: false }
     }
 
     /// Reads what follows the last line, which is nothing, so that the connection can be used again.
@@ -43,12 +45,18 @@ impl<'a> Lines<'a> {
                 Some(status) => return Ok(status),
                 None => {
                     let chunk = self.answer.chunk().await.map_err(|source| self.client.failed(source))?;
+                    self.ended |= chunk.is_none();
                     if !chunk.is_some_and(|chunk| self.read.push(&chunk)) {
                         return Err(self.cut_short());
                     }
                 }
             }
         }
+    }
+
+    /// Whether the answer has come to its end, as it does when a master ends in order.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
     }
 
     fn cut_short(&self) -> ClientError {

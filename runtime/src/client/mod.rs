@@ -4,6 +4,7 @@
 //! client's own, which also serves files to workers while a job runs. Not here: starting a cluster (`cluster`).
 
 mod asynchronous;
+mod finding_again;
 mod joining;
 mod lines;
 mod outcome;
@@ -77,6 +78,11 @@ impl Client {
     /// Tells of each job that [`Client::run`] has run.
     pub fn set_announce(&mut self, announce: fn(&JobStatus)) {
         self.announce = Some(announce);
+    }
+
+    /// [`AsyncClient::set_said`].
+    pub fn set_said(&mut self, said: fn(&str)) {
+        self.core.set_said(said);
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {

@@ -29,6 +29,19 @@ pub enum ClientError {
         #[source]
         source: Box<HttpError>,
     },
+    /// The way to the master broke while it ran the job, and neither it nor another in its place was found in time.
+    #[error("lost sight of {job}: the master at {master} could not be reached for {seconds} s")]
+    LostSight {
+        /// Which job.
+        job: JobId,
+        /// Where the master was.
+        master: Endpoint,
+        /// How long it was looked for.
+        seconds: u64,
+        /// Why the last try did not succeed.
+        #[source]
+        source: Box<HttpError>,
+    },
     /// The master understood and refused.
     #[error("the master refused: {}", error.message)]
     Refused {

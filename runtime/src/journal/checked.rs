@@ -8,7 +8,7 @@
 use super::LINE_BYTES_MAX;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -18,18 +18,20 @@ const HEAD_BYTES: usize = 11;
 /// The checksum and the space behind it.
 const SUM_BYTES: usize = 9;
 
-/// A buffer that a long line has made longer than this is given back.
-const LINE_KEPT_BYTES: usize = 1 << 20;
+/// A buffer that has become longer than this is given back.
+const LINES_KEPT_BYTES: usize = 1 << 20;
 
-/// Appends lines.
+/// Appends lines, which wait until they are handed to the system.
+///
+/// Invariant: what waits behind `given` is exactly what the file lacks, whatever went wrong before.
 #[derive(Debug)]
 pub(crate) struct CheckedWriter<W: Write = File> {
-    file: BufWriter<W>,
-    line: Vec<u8>,
+    file: W,
+    waiting: Vec<u8>,
+    /// Bytes of it that the system has.
+    given: usize,
     /// Bytes of all lines, those before this writer included.
     length: u64,
-    /// Lines are waiting to be handed to the system.
-    waiting: bool,
 }
 
 impl CheckedWriter {
@@ -45,12 +47,17 @@ impl CheckedWriter {
         file.seek(SeekFrom::End(0))?;
         Ok(Self::of(file, length))
     }
+
+    /// Another handle of the file.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
 }
 
 impl<W: Write> CheckedWriter<W> {
     /// Goes on where this one stands, behind lines of so many bytes.
     pub(crate) fn of(file: W, length: u64) -> Self {
-        Self { file: BufWriter::new(file), line: Vec::new(), length, waiting: false }
+        Self { file, waiting: Vec::new(), given: 0, length }
     }
 
     /// Bytes of all lines.
@@ -58,26 +65,56 @@ impl<W: Write> CheckedWriter<W> {
         self.length
     }
 
+    /// Bytes that the system does not have.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len() - self.given
+    }
+
     /// Appends a line.
+    ///
+    /// # Errors
+    /// A value that has no JSON, or too much; then nothing has changed.
     pub(crate) fn line(&mut self, letter: u8, value: &impl Serialize) -> io::Result<()> {
-        self.line.clear();
-        self.line.shrink_to(LINE_KEPT_BYTES);
-        self.line.extend_from_slice(&[letter, b' ']);
-        serde_json::to_writer(&mut self.line, value)?;
-        if LINE_BYTES_MAX < self.line.len() as u64 {
-            let words = format!("a line would have {} bytes; {LINE_BYTES_MAX} are allowed", self.line.len());
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+        let start = self.waiting.len();
+        self.waiting.extend_from_slice(&[b' '; SUM_BYTES]);
+        self.waiting.extend_from_slice(&[letter, b' ']);
+        let written = serde_json::to_writer(&mut self.waiting, value).map_err(io::Error::from);
+        let length = self.waiting.len() - start;
+        let fits = written.and_then(|()| match length as u64 <= LINE_BYTES_MAX {
+            true => Ok(()),
+            false => {
+                let words = format!("a line would have {length} bytes; {LINE_BYTES_MAX} are allowed");
+                Err(io::Error::new(io::ErrorKind::FileTooLarge, words))
+            }
+        });
+        if let Err(error) = fits {
+            self.waiting.truncate(start);
+            return Err(error);
         }
-        self.waiting = true;
-        write!(self.file, "{:08x} ", crc32c::crc32c(&self.line))?;
-        self.line.push(b'\n');
-        self.length += (SUM_BYTES + self.line.len()) as u64;
-        self.file.write_all(&self.line)
+        let sum = crc32c::crc32c(&self.waiting[start + SUM_BYTES..]);
+        write!(&mut self.waiting[start..start + SUM_BYTES - 1], "{sum:08x}")?;
+        self.waiting.push(b'\n');
+        self.length += (length + 1) as u64;
+        Ok(())
     }
 
     /// Hands what was appended to the system: from now on it outlives this process.
+    ///
+    /// # Errors
+    /// What the file system says; the next call goes on where this one stopped.
     pub(crate) fn write_out(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.waiting) { self.file.flush() } else { Ok(()) }
+        while self.given < self.waiting.len() {
+            match self.file.write(&self.waiting[self.given..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => self.given += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.waiting.clear();
+        self.waiting.shrink_to(LINES_KEPT_BYTES);
+        self.given = 0;
+        Ok(())
     }
 }
 
@@ -220,6 +257,40 @@ mod tests {
             };
             assert_eq!(offset as usize / line, at / line, "byte {at}");
         }
+    }
+
+    /// Takes a few bytes at a time, and sometimes none.
+    struct Full(Vec<u8>, u32);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1 += 1;
+            if self.1.is_multiple_of(3) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let some = bytes.len().min(7);
+            self.0.extend_from_slice(&bytes[..some]);
+            Ok(some)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_are_whole_however_often_there_is_no_room_for_the_rest() {
+        let mut writer = CheckedWriter::of(Full(Vec::new(), 0), 0);
+        let mut failures = 0;
+        for number in [1, 2, 3] {
+            writer.line(b'n', &number).unwrap();
+            failures += u32::from(writer.write_out().is_err());
+        }
+        while writer.write_out().is_err() {
+            failures += 1;
+        }
+        assert_eq!(failures, 2, "there was room all the time");
+        assert_eq!(writer.file.0, file_of(&[1, 2, 3]));
     }
 
     #[test]

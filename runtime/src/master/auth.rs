@@ -36,9 +36,8 @@ fn role_for(method: &Method, path: &str) -> Option<Role> {
     }
     Some(match (method, route(path)?.as_slice()) {
         (&Method::POST, ["workers", "ended"]) => Role::Work,
-        (&Method::GET, ["cluster"]) | (&Method::POST, ["jobs"] | ["jobs", _, "cancel" | "closed"]) => {
-            Role::Submit
-        }
+        (&Method::GET, ["cluster"])
+        | (&Method::POST, ["jobs"] | ["attend"] | ["jobs", _, "cancel" | "closed"]) => Role::Submit,
         (&Method::GET, ["status" | "jobs" | "feed"] | ["jobs", ..]) | (&Method::POST, ["page"]) => Role::View,
         _ => Role::Admin,
     })

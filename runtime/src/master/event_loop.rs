@@ -2,25 +2,33 @@
 //! the core orders.
 
 use super::history::HistoryFile;
-use super::input::{Lease, MasterInput};
-use super::state::{Closing, MasterState};
+use super::input::{Joined, Lease, MasterInput, Submitted};
+use super::state::{ClientWay, Closing, MasterState, Promised};
 use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::WorkerEnded;
 use crate::output_dir::OutputDirectory;
-use gristmill_scheduler::ids::WorkerId;
+use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::fault;
 use gristmill_worker::http::Secret;
+use gristmill_worker::protocol::Hello;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// A worker silent for this long is lost.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// A worker silent for this long gets nothing new until it is heard of; four of its signs of life are missing.
 const SILENCE_SUSPECT: Duration = Duration::from_secs(2);
+
+/// How long a client of an attached job is waited for after its connection has gone, by a master that others come in the
+/// place of.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same for a client that has reached this master without a network: if it lives it is back at once.
+const LOCAL_CLIENT_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How long the loss of a worker waits for the word of whoever started its process.
 const END_PATIENCE: Duration = Duration::from_millis(300);
@@ -39,6 +47,16 @@ pub(super) struct Master {
     silence_max: Duration,
     /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
     gone: BTreeMap<WorkerId, Instant>,
+    /// The number of each worker's connection.
+    connections: BTreeMap<WorkerId, u64>,
+    /// The number of the lease of each attached job.
+    leases: BTreeMap<JobId, u64>,
+    /// Answers to submissions that go out once they are written down.
+    acknowledgements: Vec<(Promised, Submitted, oneshot::Sender<Submitted>)>,
+    /// Connections and leases given so far.
+    given: u64,
+    /// Attached jobs whose client is away, and until when it is waited for.
+    clients_away: BTreeMap<JobId, Instant>,
     /// Processes that ended before their connection did.
     ended: BTreeMap<WorkerId, WorkerEnded>,
 }
@@ -51,6 +69,9 @@ impl Master {
         inputs: UnboundedSender<MasterInput>,
         base: Time,
     ) -> Self {
+        // Those that a master before this one had.
+        let patience = Instant::now() + fault::span("master.client", CLIENT_PATIENCE);
+        let clients_away = state.attended().into_iter().map(|job| (job, patience)).collect();
         Self {
             state,
             history,
@@ -61,6 +82,11 @@ impl Master {
             base,
             silence_max: fault::span("master.silence", SILENCE_MAX),
             gone: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            acknowledgements: Vec::new(),
+            given: 0,
+            clients_away,
             ended: BTreeMap::new(),
         }
     }
@@ -107,6 +133,7 @@ impl Master {
             }
             let now = self.now();
             self.confirm_losses(now);
+            self.give_up_clients();
             if self.state.pending.wake.is_some_and(|at| at <= now) {
                 self.state.tick();
             }
@@ -115,8 +142,26 @@ impl Master {
             self.state.compact_if_grown(now);
             self.turns.clear();
             self.state.catch_up(now);
+            self.keep_promises();
             self.close_outputs();
             self.keep_history(now);
+        }
+    }
+
+    /// Answers submissions that are written down, and has synced what others wait for, off this loop.
+    fn keep_promises(&mut self) {
+        for (promised, submitted, reply) in std::mem::take(&mut self.acknowledgements) {
+            if submitted.is_err() || self.state.stands(promised) {
+                let _ = reply.send(submitted);
+            } else {
+                self.acknowledgements.push((promised, submitted, reply));
+            }
+        }
+        if let Some(order) = self.state.sync_order() {
+            let inputs = self.inputs.clone();
+            tokio::task::spawn_blocking(move || {
+                let _ = inputs.send(MasterInput::Synced(order.carry_out()));
+            });
         }
     }
 
@@ -136,7 +181,7 @@ impl Master {
         let kept = self.history.as_ref().and_then(HistoryFile::due);
         let state = self.state.pending.wake.into_iter().chain(self.state.due()).chain(kept);
         let state = state.map(|at| self.start + Duration::from_nanos(at.since(self.base).0));
-        state.chain(self.gone.values().copied()).min()
+        state.chain(self.gone.values().copied()).chain(self.clients_away.values().copied()).min()
     }
 
     /// What the estimator has learned from jobs that have ended is kept, off this loop.
@@ -160,43 +205,98 @@ impl Master {
         }
     }
 
+    /// Clients that do not come back: their jobs end.
+    fn give_up_clients(&mut self) {
+        let now = Instant::now();
+        let late: Vec<JobId> =
+            self.clients_away.iter().filter(|(_, until)| **until <= now).map(|(job, _)| *job).collect();
+        for job in late {
+            self.clients_away.remove(&job);
+            self.state.client_lost(job);
+        }
+    }
+
+    /// A connection of a client is gone.
+    fn client_away(&mut self, job: JobId, lease: u64) {
+        if self.leases.get(&job) != Some(&lease) {
+            return;
+        }
+        self.leases.remove(&job);
+        let patience = match self.state.client_returns(job) {
+            None => return self.state.client_lost(job),
+            Some(ClientWay::Local) => LOCAL_CLIENT_PATIENCE,
+            Some(ClientWay::Network) => CLIENT_PATIENCE,
+        };
+        self.clients_away.insert(job, Instant::now() + patience);
+    }
+
+    fn lease(&mut self, job: JobId) -> Lease {
+        self.given += 1;
+        self.leases.insert(job, self.given);
+        Lease { inputs: self.inputs.clone(), job: Some(job), number: self.given }
+    }
+
+    fn join(&mut self, now: Time, hello: Hello, frames: UnboundedSender<Vec<u8>>) -> Joined {
+        // It has found another connection before it was given up, perhaps before its old one was seen to be gone.
+        if let Some(before) = hello.rejoin
+            && self.state.is_known(&hello, before)
+        {
+            self.gone.remove(&before.worker);
+            self.state.expect_back(before.worker);
+        }
+        let worker = self.state.join(now, hello, frames)?;
+        self.given += 1;
+        self.connections.insert(worker, self.given);
+        Ok((worker, self.given))
+    }
+
     fn enter(&mut self, now: Time, input: MasterInput) {
         match input {
             MasterInput::Join { hello, frames, reply } => {
-                // Its connection is gone, and it has found another before it was given up.
-                if let Some(before) = hello.rejoin
-                    && self.gone.remove(&before.worker).is_some()
-                {
-                    self.state.expect_back(before.worker);
-                }
-                let _ = reply.send(self.state.join(now, hello, frames));
+                let _ = reply.send(self.join(now, hello, frames));
             }
-            MasterInput::Frames { worker, frames, turn } => {
+            MasterInput::Frames { worker, connection, frames, turn } => {
+                if self.connections.get(&worker) != Some(&connection) {
+                    return;
+                }
                 for frame in frames {
                     self.state.frame(now, worker, frame);
                 }
                 self.state.confirm_if_many(worker);
                 self.turns.push(turn);
             }
-            MasterInput::Gone { worker, goodbye } => self.gone(now, worker, goodbye),
+            MasterInput::Gone { worker, connection, goodbye } => {
+                if self.connections.get(&worker) == Some(&connection) {
+                    self.connections.remove(&worker);
+                    self.gone(now, worker, goodbye);
+                }
+            }
             MasterInput::ProcessEnded { end, key, reply } => {
                 let _ = reply.send(self.process_ended(now, end, &key));
             }
             MasterInput::Submit { submission, reply } => {
-                let attached = submission.attached;
+                let (attached, sync) = (submission.attached, submission.sync);
                 let submitted = self.state.submit(now, *submission).map(|(job, changes)| {
                     // Made here, so that an answer that reaches nobody ends the job too.
-                    let lease = attached.then(|| Lease { inputs: self.inputs.clone(), job: Some(job) });
-                    (job, changes, lease)
+                    (job, changes, attached.then(|| self.lease(job)))
                 });
-                let _ = reply.send(submitted);
+                let promised = self.state.promise(sync);
+                self.acknowledgements.push((promised, submitted, reply));
             }
-            MasterInput::ClientLost(job) => self.state.client_lost(job),
+            MasterInput::ClientLost { job, lease } => self.client_away(job, lease),
+            MasterInput::Attend { key, reply } => {
+                let attended = self.state.attend(&key).map(|(job, changes, attached)| {
+                    self.clients_away.remove(&job);
+                    (job, changes, attached.then(|| self.lease(job)))
+                });
+                let _ = reply.send(attended);
+            }
             MasterInput::ClientClosed { job, failed, reply } => {
                 self.state.client_closed(now, job, failed);
                 self.state.settle(now);
                 let _ = reply.send(());
             }
+            MasterInput::Synced(synced) => self.state.synced(synced),
             MasterInput::Closed { job, failed } => self.state.closed(now, job, failed),
             MasterInput::Drain { worker, reply } => {
                 let found = self.state.drain(worker);

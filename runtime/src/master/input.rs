@@ -1,7 +1,7 @@
 //! What the master's loop is fed with, and the handle that feeds it.
 
 use super::page::PageCodes;
-use super::state::{MasterState, TaskName};
+use super::state::{MasterState, Synced, TaskName};
 use super::tokens::Tokens;
 use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, WorkerEnded};
 use gristmill_scheduler::ids::{JobId, WorkerId};
@@ -22,11 +22,13 @@ pub(super) enum MasterInput {
     /// `turn` is given back once what follows from the frames has been settled.
     Frames {
         worker: WorkerId,
+        connection: u64,
         frames: Vec<WorkerFrame>,
         turn: OwnedSemaphorePermit,
     },
     Gone {
         worker: WorkerId,
+        connection: u64,
         goodbye: bool,
     },
     ProcessEnded {
@@ -38,7 +40,15 @@ pub(super) enum MasterInput {
         submission: Box<Submission>,
         reply: oneshot::Sender<Submitted>,
     },
-    ClientLost(JobId),
+    ClientLost {
+        job: JobId,
+        lease: u64,
+    },
+    /// The client of a job has found the master again, and has the key of the job's permits.
+    Attend {
+        key: Secret,
+        reply: oneshot::Sender<Submitted>,
+    },
     ClientClosed {
         job: JobId,
         failed: Option<String>,
@@ -69,26 +79,32 @@ pub(super) enum MasterInput {
         job: JobId,
         failed: Option<String>,
     },
+    Synced(Synced),
     Query(StateQuery),
 }
 
 /// A look at the state.
 pub(super) type StateQuery = Box<dyn FnOnce(&MasterState, Time) + Send>;
 
-pub(super) type Joined = Result<WorkerId, String>;
+/// A worker and the number of its connection: what comes over an earlier one does not count any more.
+pub(super) type Joined = Result<(WorkerId, u64), String>;
 
+/// A job, where its changes are announced, and what keeps it if its client follows it.
 pub(super) type Submitted = Result<(JobId, watch::Receiver<bool>, Option<Lease>), ApiError>;
 
-/// Held by the answer to an attached submission: dropped before the job has ended, it ends the job.
+/// Held by the answer to whoever follows an attached job: dropped before the job has ended, it ends the job, unless the
+/// client comes back in time.
 pub(super) struct Lease {
     pub(super) inputs: UnboundedSender<MasterInput>,
     pub(super) job: Option<JobId>,
+    /// An earlier one of the same job says nothing any more.
+    pub(super) number: u64,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
-            let _ = self.inputs.send(MasterInput::ClientLost(job));
+            let _ = self.inputs.send(MasterInput::ClientLost { job, lease: self.number });
         }
     }
 }

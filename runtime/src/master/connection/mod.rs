@@ -41,24 +41,25 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
     };
-    let Some((worker, mut to_write)) = admit(&handle, hello, peer, &mut writer).await else { return };
+    let Some((admitted, mut to_write)) = admit(&handle, hello, peer, &mut writer).await else { return };
     reader.set_limits(WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX);
     let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
-    let goodbye = carry_frames(&handle, worker, &key, &mut reader, &mut writing).await;
-    let _ = handle.inputs.send(MasterInput::Gone { worker, goodbye });
+    let goodbye = carry_frames(&handle, admitted, &key, &mut reader, &mut writing).await;
+    let (worker, connection) = admitted;
+    let _ = handle.inputs.send(MasterInput::Gone { worker, connection, goodbye });
     if !writing.is_finished() {
         // Frames that are queued, such as the order to end, still go out; the handle is held until then.
         let _ = writing.await;
     }
 }
 
-/// Lets a worker join, or tells it why not.
+/// Lets a worker join, or tells it why not. Answers its number and that of the connection.
 async fn admit(
     handle: &MasterHandle,
     mut hello: Hello,
     peer: IpAddr,
     writer: &mut (impl AsyncWrite + Unpin),
-) -> Option<(WorkerId, UnboundedReceiver<Vec<u8>>)> {
+) -> Option<((WorkerId, u64), UnboundedReceiver<Vec<u8>>)> {
     if hello.protocol != PROTOCOL_VERSION {
         let reason = format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol);
         refuse(writer, &reason).await;
@@ -76,7 +77,7 @@ async fn admit(
     let (reply, joined) = oneshot::channel();
     handle.inputs.send(MasterInput::Join { hello, frames, reply }).ok()?;
     match joined.await.ok()? {
-        Ok(worker) => Some((worker, to_write)),
+        Ok(admitted) => Some((admitted, to_write)),
         Err(reason) => {
             tracing::warn!(%peer, reason = clean::message(&reason), "refused a worker");
             refuse(writer, &reason).await;
@@ -93,7 +94,7 @@ async fn refuse(writer: &mut (impl AsyncWrite + Unpin), reason: &str) {
 /// worker has said goodbye.
 async fn carry_frames(
     handle: &MasterHandle,
-    worker: WorkerId,
+    (worker, connection): (WorkerId, u64),
     key: &ShownKey,
     reader: &mut FrameReader<impl AsyncRead + Unpin>,
     writing: &mut JoinHandle<()>,
@@ -142,7 +143,7 @@ async fn carry_frames(
         }
         goodbye |= matches!(frames.last(), Some(WorkerFrame::Goodbye));
         let Ok(turn) = turn else { return goodbye };
-        if handle.inputs.send(MasterInput::Frames { worker, frames, turn }).is_err() {
+        if handle.inputs.send(MasterInput::Frames { worker, connection, frames, turn }).is_err() {
             return goodbye;
         }
     }

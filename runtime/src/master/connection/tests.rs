@@ -45,7 +45,7 @@ async fn worker_that_says_more_than_is_heard_has_to_wait() {
     let Some(MasterInput::Join { frames: _frames, reply, .. }) = fed.recv().await else {
         panic!("it joins first")
     };
-    reply.send(Ok(WorkerId(1))).unwrap();
+    reply.send(Ok((WorkerId(1), 1))).unwrap();
 
     let mut much = Vec::new();
     for _ in 0..100_000 {

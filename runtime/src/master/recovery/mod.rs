@@ -47,6 +47,11 @@ impl<W: Write> RecoveryLines<W> {
         self.0.line(FACTS, line)
     }
 
+    /// Hands it to the system.
+    pub(super) fn write_out(&mut self) -> io::Result<()> {
+        self.0.write_out()
+    }
+
     /// Appends what only this one holds.
     pub(super) fn beside(&mut self, note: &RecoveryNote<'_>) -> io::Result<()> {
         self.0.line(BESIDE, note)
@@ -80,6 +85,16 @@ impl RecoveryJournal {
     /// Appends lines.
     pub(super) fn lines(&mut self) -> &mut RecoveryLines<File> {
         &mut self.lines
+    }
+
+    /// Bytes that the system does not have.
+    pub(super) fn waiting(&self) -> usize {
+        self.lines.0.waiting()
+    }
+
+    /// Another handle of the file, to sync it.
+    pub(super) fn file(&self) -> io::Result<File> {
+        self.lines.0.file()
     }
 
     /// Hands what was appended to the system: from now on it outlives this process.

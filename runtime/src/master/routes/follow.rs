@@ -2,8 +2,8 @@
 
 use super::super::address;
 use super::super::input::{Lease, MasterHandle, MasterInput};
-use super::{Answered, RouteRefusal, body, find, key_of};
-use crate::api::{ErrorCode, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed};
+use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::answer;
@@ -39,6 +39,21 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
     let submitted = submitted.await.map_err(|_| RouteRefusal::ending())?;
     let (job, changes, lease) =
         submitted.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
+    Ok(lines(handle, job, changes, lease, key))
+}
+
+/// Whoever submitted a job has lost the way to this master, or to the one before it, and follows the job again.
+pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> Answered {
+    let key = key_of(&request);
+    let shown: JobAttended = parsed(&body(request.into_body(), BODY_BYTES_MAX).await?)?;
+    let refusal = |code, message| RouteRefusal::new(StatusCode::BAD_REQUEST, code, message);
+    let wrong = |_| refusal(ErrorCode::Key, "the key is not a secret".to_owned());
+    let permit_key = shown.permit_key.parse().map_err(wrong)?;
+    let (reply, attended) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Attend { key: permit_key, reply });
+    let attended = attended.await.map_err(|_| RouteRefusal::ending())?;
+    let (job, changes, lease) =
+        attended.map_err(|error| RouteRefusal { status: StatusCode::NOT_FOUND, error })?;
     Ok(lines(handle, job, changes, lease, key))
 }
 
@@ -78,7 +93,11 @@ fn lines(
             changes.mark_unchanged();
             let status =
                 handle.query(move |state, now| state.followed_status(now, job, closes)).await.flatten();
-            let Some(status) = status else { return };
+            let Some(status) = status else {
+                // The master ends in order: one that is killed leaves the answer without an end.
+                let _ = sender.finish().await;
+                return;
+            };
             let publishes = closes && status.state == JobState::Publishing;
             let ended = status.state.ended();
             // Short lines go together: whoever follows wakes once for them.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `GET /api/v1/status` | the master and its workers |
 //! | `POST /api/v1/jobs` | submit; answers lines of status until the job ends |
+//! | `POST /api/v1/attend` | the client that submitted a job has found the master again; answers likewise |
 //! | `GET /api/v1/cluster` | the master and its workers, with what lists their files |
 //! | `GET /api/v1/jobs` | all jobs |
 //! | `GET /api/v1/jobs/JOB` | one job |
@@ -101,6 +102,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         }
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
         (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),
         (&Method::POST, ["page"]) => page::code(&handle, &key_of(&request)),
@@ -235,6 +237,8 @@ fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
         now_ns: now.0,
         workers: state.workers(),
         jobs_live: state.jobs_live(),
+        trouble: state.trouble().map(str::to_owned),
+        returns: state.is_recoverable(),
     }
 }
 

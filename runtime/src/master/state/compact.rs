@@ -33,11 +33,12 @@ struct Standing {
 impl MasterState {
     /// Begins the recovery file anew if it has grown. All facts have been entered.
     pub(crate) fn compact_if_grown(&mut self, now: Time) {
-        if !self.journal.has_grown() || !self.events.is_empty() {
+        // One that could not be synced is not trusted any more.
+        if !(self.journal.has_grown() || self.journal.must_begin_anew(now)) || !self.events.is_empty() {
             return;
         }
         if let Err(reason) = self.compact(now) {
-            tracing::warn!(reason, "the recovery file could not be begun anew, and grows on");
+            tracing::warn!(reason, "the recovery file could not be begun anew");
         }
     }
 
@@ -54,6 +55,7 @@ impl MasterState {
         });
         self.journal.come_back_from(recovery);
         self.core = begun?;
+        self.journal.begun_anew();
         self.journal.note_for_people(&record);
         self.pending.wake = None;
         self.events.push(Event::Tick);
@@ -84,6 +86,7 @@ impl MasterState {
     ) -> io::Result<()> {
         lines.beside(&RecoveryNote::Began { generation: self.join_terms.generation, at: now })?;
         lines.facts(core)?;
+        lines.write_out()?;
         let standing = Standing {
             draining: self.fleet.draining.clone(),
             network: self.fleet.network,
@@ -99,6 +102,7 @@ impl MasterState {
         let stands = |job: &JobEntry| !job.state.ended() || !*job.output.closed.borrow();
         for (&job, entry) in self.jobs.iter().filter(|(_, entry)| stands(entry)) {
             lines.beside(&RecoveryNote::StandingJob { job, entry: Encoded::of(entry) })?;
+            lines.write_out()?;
         }
         Ok(())
     }

@@ -148,6 +148,7 @@ impl MasterState {
         job.end(now, outcome);
         let open = job.output_is_open();
         self.ended.insert((now, id));
+        self.promise_end(id);
         // A success without output is none: that of a client is written down once it has closed the output.
         if !open {
             self.register_end(now, id);
@@ -156,9 +157,12 @@ impl MasterState {
 
     /// Writes into the register how a job has ended.
     fn register_end(&mut self, now: Time, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         let notified = job.followers.notified.get();
+        // The register says how it is, not what is told.
+        let kept_back = std::mem::take(&mut job.end_is_kept_back);
         let status = job.status(now, id, StatusContext::default());
+        job.end_is_kept_back = kept_back;
         job.followers.notified.set(notified);
         self.register.ended(|| Some(status));
     }

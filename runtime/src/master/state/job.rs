@@ -48,6 +48,9 @@ pub(super) struct JobEntry {
     pub(super) keys: JobKeys,
     /// `Succeeded` from the end of the last task on; others see [`JobEntry::shown_state`].
     pub(super) state: JobState,
+    /// It has ended, and nobody is told so until that is written down.
+    #[serde(skip)]
+    pub(super) end_is_kept_back: bool,
     pub(super) times: Milestones,
     pub(super) records: TaskRecords,
     pub(super) output: JobOutput,
@@ -81,6 +84,7 @@ impl JobEntry {
             input: JobInput::of(&submission, cuts),
             keys,
             state: JobState::Waiting,
+            end_is_kept_back: false,
             times: Milestones::from_arrival(arrived),
             records: TaskRecords::new(maps),
             output: JobOutput::default(),
@@ -127,11 +131,17 @@ impl JobEntry {
 
     /// All tasks are done, and the output is not there yet: its client, or the master in its place, closes it.
     pub(super) fn output_is_open(&self) -> bool {
-        self.submission.attached && self.state == JobState::Succeeded && !*self.output.closed.borrow()
+        let done = self.state == JobState::Succeeded && !self.end_is_kept_back;
+        self.submission.attached && done && !*self.output.closed.borrow()
     }
 
     /// The state that everybody is told: success is one when the output is there.
     pub(super) fn shown_state(&self) -> JobState {
+        if self.end_is_kept_back {
+            // Whoever closes an output begins when it is told of this state.
+            let closing = !self.submission.attached && self.state == JobState::Succeeded;
+            return if closing { JobState::Publishing } else { JobState::Running };
+        }
         if self.output_is_open() || self.output.closing == Some(Outcome::Succeeded) {
             return JobState::Publishing;
         }
@@ -210,7 +220,7 @@ impl JobEntry {
             started_ns: self.times.started.map(|at| at.0),
             maps_done_ns: self.times.maps_done.map(|at| at.0),
             shuffle_done_ns: self.times.shuffle_done.map(|at| at.0),
-            ended_ns: self.times.ended.map(|at| at.0),
+            ended_ns: self.times.ended.filter(|_| !self.end_is_kept_back).map(|at| at.0),
             now_ns: now.0,
             totals: records.sums.totals.clone(),
             attempts: context.backups.map_or(records.counts, |totals| records.counts.with_backups(totals)),
@@ -226,7 +236,7 @@ impl JobEntry {
             bad_records: if context.parts { self.bad_records.named() } else { Vec::new() },
             incidents: self.incidents.latest.iter().cloned().collect(),
             incidents_omitted: self.incidents.omitted,
-            failure: self.failures.of_job.clone(),
+            failure: self.failures.of_job.clone().filter(|_| !self.end_is_kept_back),
             remarks: submission.remarks.clone(),
             workers: context.workers,
             slots: context.slots,

@@ -6,6 +6,7 @@
 mod as_json;
 mod attempts;
 mod bad_records;
+mod clients;
 mod compact;
 mod deciders;
 mod ending;
@@ -23,6 +24,7 @@ mod lanes;
 mod logs;
 mod losses;
 mod orders;
+mod promises;
 mod query;
 mod reconcile;
 mod record;
@@ -31,10 +33,13 @@ mod submit;
 mod sums;
 mod workers;
 
+pub(crate) use clients::ClientWay;
 pub(crate) use deciders::LiveDeciders;
 pub(crate) use ending::Closing;
 pub(crate) use explain::TaskName;
 pub(crate) use feed::FeedCursor;
+pub(crate) use journal_writer::Synced;
+pub(crate) use promises::Promised;
 pub(crate) use query::Absence;
 pub(crate) use submit::ENDED_JOBS_MAX;
 
@@ -49,6 +54,7 @@ use gristmill_worker::http::Secret;
 use job::JobEntry;
 use journal_writer::JournalWriter;
 use lanes::LaneBroadcast;
+use promises::Promises;
 use std::collections::{BTreeMap, BTreeSet};
 use workers::{Fleet, WorkerEntry};
 
@@ -85,6 +91,7 @@ pub(crate) struct MasterState {
     events: Vec<Event>,
     commands: Vec<Command>,
     outgoing: Outgoing,
+    promises: Promises,
     /// What the event loop has to do.
     pub(super) pending: Pending,
     journal: JournalWriter,
@@ -158,6 +165,7 @@ impl MasterState {
             events: Vec::new(),
             commands: Vec::new(),
             outgoing: Outgoing::default(),
+            promises: Promises::default(),
             pending: Pending::default(),
             journal: JournalWriter::new(config.journal),
             reliving: false,

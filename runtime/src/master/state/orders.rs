@@ -5,7 +5,6 @@
 use super::MasterState;
 use super::workers::WorkerEntry;
 use crate::api::JobState;
-use crate::submitter::permit;
 use gristmill_scheduler::command::{Command, LaunchReason};
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
@@ -19,7 +18,7 @@ impl MasterState {
     pub(crate) fn settle(&mut self, now: Time) {
         if self.events.is_empty() {
             // Whoever asks is told of nothing that a crash could make undone.
-            return self.journal.write_out();
+            return self.flush();
         }
         let lanes = self.core.shuffle_revision();
         self.core.handle(now, &self.events, &mut self.commands);
@@ -78,7 +77,11 @@ impl MasterState {
 
     /// Sends out what was said to workers since the last time, to each in one piece.
     pub(super) fn flush(&mut self) {
-        self.journal.write_out();
+        if !self.journal.write_out() {
+            // There is no room: what was said waits, and is said when there is.
+            return;
+        }
+        self.keep_promises();
         for worker in std::mem::take(&mut self.outgoing.outboxes_filled) {
             if let Some(worker) = self.workers.get_mut(&worker).filter(|worker| !worker.outbox.is_empty()) {
                 // A closed channel means that the connection is ending; its loss is reported on its own way.
@@ -160,8 +163,7 @@ impl MasterState {
             Command::GrantCommit { attempt, worker, .. } => {
                 let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
                 job.output.permits.insert(attempt.task, attempt);
-                let permit = permit(&job.keys.permits, &attempt.file_name());
-                self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, permit });
+                self.promise_permit(attempt, worker);
             }
             Command::RefuseCommit { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::CommitRefused { attempt });

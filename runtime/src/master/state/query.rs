@@ -66,6 +66,11 @@ impl MasterState {
         Some(job.status(now, id, StatusContext { running, workers, slots, parts, built, backups }))
     }
 
+    /// Whether another master can go on with what this one has.
+    pub(crate) fn is_recoverable(&self) -> bool {
+        self.journal.is_recoverable()
+    }
+
     /// Where the changes of a job are announced.
     pub(crate) fn watch(&self, job: JobId) -> Option<watch::Receiver<bool>> {
         match self.jobs.get(&job) {

@@ -151,11 +151,20 @@ impl MasterState {
         }
     }
 
+    /// Whether this is a worker that the master has not given up, and that may come back to it.
+    pub(crate) fn is_known(&self, hello: &Hello, before: Rejoin) -> bool {
+        before.generation <= self.join_terms.generation
+            && self.workers.get(&before.worker).is_some_and(|entry| {
+                entry.hello.ended_proof == hello.ended_proof && entry.hello.pid == hello.pid
+            })
+    }
+
     /// A connection is gone whose worker may find another.
     pub(crate) fn expect_back(&mut self, worker: WorkerId) {
         if let Some(entry) = self.workers.get_mut(&worker) {
             entry.away = true;
             entry.outbox.clear();
+            self.forget_permits(worker);
         }
     }
 }

@@ -194,7 +194,7 @@ impl MasterState {
     pub(crate) fn begin_generation(&mut self, now: Time, generation: u64) {
         self.join_terms.generation = generation;
         self.journal.keep(|| RecoveryNote::Began { generation, at: now });
-        self.journal.write_out();
+        self.flush();
     }
 
     /// Writes to this journal from now on, which holds what has been.
@@ -224,14 +224,14 @@ impl MasterState {
         if let Some(outcome) = job.output.closing {
             return self.close_output(now, id, outcome, true);
         }
-        if job.followers.client {
-            // The connection by which it was known is gone.
-            return self.client_lost(id);
-        }
         if job.state.ended() {
             return;
         }
         job.incident(now, "the master that had the job ended; another goes on with it");
+        if job.followers.client {
+            // It may come back.
+            return;
+        }
         match OutputDirectory::adopt(&job.submission, Some(id)) {
             Ok(output) => job.output.directory = Some(output),
             Err(error) => {

@@ -84,6 +84,10 @@ impl MasterState {
         if submission.schema != SCHEMA {
             return Err(refuse(ErrorCode::Schema, format!("schema {} is not {SCHEMA}", submission.schema)));
         }
+        if let Some(trouble) = self.journal.trouble() {
+            let words = format!("the master takes no jobs for now, as it could not keep them: {trouble}");
+            return Err(refuse(ErrorCode::Journal, words));
+        }
         check_words(&mut submission)?;
         self.check_program(&submission)?;
         let parsed = ParsedTexts::of(&submission)?;
@@ -132,8 +136,6 @@ impl MasterState {
         if let Some(entry) = self.jobs.get_mut(&job) {
             entry.output.directory = output;
         }
-        // Whoever submitted it is told of it now.
-        self.journal.write_out();
         Ok((job, receiver))
     }
 

@@ -4,6 +4,7 @@ mod comeback;
 mod compaction;
 mod every_line;
 mod feed;
+mod promises;
 
 use super::job::StatusContext;
 use super::job_parts::JobKeys;

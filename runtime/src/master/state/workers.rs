@@ -12,7 +12,7 @@ use gristmill_scheduler::units::{Bytes, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::{Endpoint, Secret};
 use gristmill_worker::protocol::{
-    Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof,
+    Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof, push_frame,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -321,7 +321,18 @@ impl MasterState {
     /// Pings everyone, to learn clock offsets.
     pub(crate) fn ping(&mut self, now: Time) {
         self.confirm_heard();
-        self.queue_for_all(&MasterFrame::Ping { master_ns: now.0 });
+        let ping = MasterFrame::Ping { master_ns: now.0 };
+        if self.trouble().is_none() {
+            return self.queue_for_all(&ping);
+        }
+        // All else waits for room on the disk; a master that says nothing would be taken for gone.
+        let mut encoded = Vec::new();
+        if push_frame(&ping, &mut encoded).is_ok() {
+            for entry in self.workers.values().filter(|entry| !entry.away) {
+                let _ = entry.frames.send(encoded.clone());
+            }
+        }
+        self.flush();
     }
 
     /// Tells every worker to end.

@@ -1,0 +1,99 @@
+//! A client that has lost its master while it follows a job, and looks for it or the one that comes in its place.
+
+use super::lines::Lines;
+use super::{AsyncClient, ClientError};
+use crate::api::{ErrorCode, JobStatus};
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::http::{HttpError, full};
+use hyper::Method;
+use std::time::{Duration, Instant};
+
+/// How long a client looks for a master that is gone, and waits for the next one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two tries: the first pause, which doubles, and the longest.
+const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// A request that follows a job once more, and how long the master is looked for.
+pub(super) struct Again {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) body: Vec<u8>,
+    /// Zero: no master comes in the place of one that is gone.
+    pub(super) patience: Duration,
+}
+
+impl AsyncClient {
+    /// The next status of a job. If the way to the master breaks it is asked for again.
+    pub(super) async fn next_status<'a>(
+        &'a self,
+        lines: &mut Lines<'a>,
+        job: Option<JobId>,
+        again: &Again,
+    ) -> Result<JobStatus, ClientError> {
+        loop {
+            let lost = match lines.next().await {
+                Ok(status) => return Ok(status),
+                Err(error) => error,
+            };
+            if lines.has_ended() {
+                return Err(lost);
+            }
+            *lines = self.find_again(job, lost, again).await?;
+        }
+    }
+
+    /// Looks for the master, or the one that comes in its place, after this error.
+    ///
+    /// # Errors
+    /// That error if it is another, and that of the last try.
+    pub(super) async fn find_again(
+        &self,
+        job: Option<JobId>,
+        lost: ClientError,
+        again: &Again,
+    ) -> Result<Lines<'_>, ClientError> {
+        if again.patience.is_zero() || !is_broken(&lost) {
+            return Err(lost);
+        }
+        let (master, seconds) = (self.master.clone(), again.patience.as_secs());
+        if let Some(say) = self.said {
+            say(&format!(
+                "the way to the master at {master} broke: looking for it, or for the one that comes in its place, for \
+                 {seconds} s"
+            ));
+        }
+        let (began, mut pause, mut last) = (Instant::now(), PAUSE, lost);
+        while began.elapsed() < again.patience {
+            match self.open(again.method.clone(), &again.path, full(again.body.clone())).await {
+                Ok(lines) => return Ok(lines),
+                Err(error) if is_broken(&error) => last = error,
+                // It was never told of: the master before had not written it down.
+                Err(ClientError::Refused { error }) if job.is_none() && error.code == ErrorCode::Job => {
+                    return Err(last);
+                }
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
+        match (last, job) {
+            (ClientError::Master { source, .. }, Some(job)) => {
+                Err(ClientError::LostSight { job, master, seconds, source })
+            }
+            (error, _) => Err(error),
+        }
+    }
+}
+
+/// Whether a master may be there a little later.
+fn is_broken(error: &ClientError) -> bool {
+    match error {
+        ClientError::Master { source, .. } => {
+            !matches!(**source, HttpError::Unauthorized { .. } | HttpError::Forbidden { .. })
+        }
+        ClientError::Refused { error } => error.code == ErrorCode::Ending,
+        _ => false,
+    }
+}

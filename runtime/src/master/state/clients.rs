@@ -1,0 +1,48 @@
+//! Clients of attached jobs that lose the way to the master, or whose master is replaced, and find it again.
+
+use super::MasterState;
+use crate::api::{ApiError, ErrorCode};
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::http::Secret;
+use tokio::sync::watch;
+
+/// How a client has reached its master.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ClientWay {
+    /// On one machine.
+    Local,
+    /// Over a network, which may break, and from a machine that may sleep.
+    Network,
+}
+
+impl MasterState {
+    /// Attached jobs whose client this master has not given up, and which has not closed the output.
+    pub(crate) fn attended(&self) -> Vec<JobId> {
+        let attended = |job: &super::JobEntry| job.followers.client && !*job.output.closed.borrow();
+        self.jobs.iter().filter(|(_, job)| attended(job)).map(|(id, _)| *id).collect()
+    }
+
+    /// How the client of this job might come back; `None` if it need not, or nobody could come back to such a master.
+    pub(crate) fn client_returns(&self, job: JobId) -> Option<ClientWay> {
+        let entry = self.jobs.get(&job).filter(|_| self.journal.is_recoverable())?;
+        let waited_for = entry.followers.client && !*entry.output.closed.borrow();
+        waited_for.then_some(match entry.submission.submitter {
+            None => ClientWay::Local,
+            Some(_) => ClientWay::Network,
+        })
+    }
+
+    /// Somebody has submitted a job with this key, and may not have been told its number. Answers the job, where its
+    /// changes are announced, and whether that client still closes its output.
+    ///
+    /// # Errors
+    /// A key of no job that is here.
+    pub(crate) fn attend(&self, key: &Secret) -> Result<(JobId, watch::Receiver<bool>, bool), ApiError> {
+        let found = self.jobs.iter().find(|(_, job)| job.keys.permits == *key);
+        let Some((id, job)) = found else {
+            let message = "the master knows no job of this client any more".to_owned();
+            return Err(ApiError { code: ErrorCode::Job, message });
+        };
+        Ok((*id, job.followers.changed.subscribe(), job.followers.client))
+    }
+}
