@@ -9,6 +9,8 @@ pub enum Rule {
     LostWorkersAreFenced,
     /// A map whose output is gone and lacked by somebody runs again.
     LostOutputsAreMadeAgain,
+    /// A worker that comes back to its master, or to the next one, is told what it missed.
+    WorkersThatComeBackAreReconciled,
     /// Segments of an attempt whose output was another one than that of the last are not taken.
     StaleSegmentsAreRefused,
     /// Of several attempts of a task that ask to publish, the first may.

@@ -322,6 +322,8 @@ fn attached_and_held(sandbox: &Sandbox) -> (Standing<'_>, Running, Vec<u8>) {
     let arguments = ["submit", "wordcount", &input, "--split-size", "8KiB", "--output", &output];
     let submit = sandbox.gristmill(arguments).start();
     sandbox.stopped_at("map");
+    // It knows the number of its job.
+    until("the first word of the job", || submit.stderr().contains("job-1").then_some(()));
     (standing, submit, text)
 }
 

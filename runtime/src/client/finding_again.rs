@@ -57,7 +57,7 @@ impl AsyncClient {
         if again.patience.is_zero() || !is_broken(&lost) {
             return Err(lost);
         }
-        let (master, seconds) = (self.master.clone(), again.patience.as_secs());
+        let (master, seconds) = (self.master.clone(), again.patience.as_secs_f64());
         if let Some(say) = self.said {
             say(&format!(
                 "the way to the master at {master} broke: looking for it, or for the one that comes in its place, for \

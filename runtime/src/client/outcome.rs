@@ -37,7 +37,7 @@ pub enum ClientError {
         /// Where the master was.
         master: Endpoint,
         /// How long it was looked for.
-        seconds: u64,
+        seconds: f64,
         /// Why the last try did not succeed.
         #[source]
         source: Box<HttpError>,

@@ -301,7 +301,7 @@ impl Store {
 
     /// All partitions gathered here, with the number of maps whose segment has come.
     #[must_use]
-    pub(crate) fn homes(&self) -> Vec<(JobId, u32, u32)> {
+    pub fn homes(&self) -> Vec<(JobId, u32, u32)> {
         let jobs = self.jobs();
         let of_job = |(id, job): (&JobId, &JobStore)| {
             let (id, maps) = (*id, job.maps);

@@ -6,7 +6,8 @@
 
 use super::MasterState;
 use gristmill_scheduler::event::{Event, Failure};
-use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
+use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, Rejoin};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,6 +81,9 @@ impl MasterState {
         self.settle(now);
         let Some(entry) = self.workers.get_mut(&worker).filter(|entry| entry.away) else { return };
         entry.away = false;
+        if !holds(Rule::WorkersThatComeBackAreReconciled) {
+            return;
+        }
         entry.lanes_revision_sent = 0;
         entry.gathers.clear();
         let live = |job: &&JobId| self.core.is_live(**job);
@@ -88,7 +92,7 @@ impl MasterState {
         for job in over {
             self.queue(worker, &MasterFrame::Forget { job });
         }
-        self.reconcile_homes(now, worker, &holding.homes);
+        self.reconcile_homes(now, worker, holding);
         for (map, from) in self.core.outputs_owed_to(worker) {
             self.outgoing.announced.entry((worker, from, map.task.job)).or_default().push(map);
         }
@@ -98,15 +102,18 @@ impl MasterState {
         self.flush();
     }
 
-    fn reconcile_homes(&mut self, now: Time, worker: WorkerId, held: &[HeldHome]) {
-        let mut held: BTreeMap<_, u32> =
-            held.iter().map(|home| ((home.job, home.partition), home.segments)).collect();
+    fn reconcile_homes(&mut self, now: Time, worker: WorkerId, holding: &Holding) {
+        let of_home = |home: &HeldHome| ((home.job, home.partition), home.segments);
+        let mut held: BTreeMap<_, u32> = holding.homes.iter().map(of_home).collect();
+        let reduces: BTreeSet<TaskId> = holding.attempts.iter().map(|held| held.attempt.task).collect();
         for home in self.core.homes_at(worker) {
             let (job, partition) = (home.job, home.partition);
             let segments = held.remove(&(job, partition));
             self.gathers(now, worker, job);
             // One that has other segments than it has told of is begun anew: it was taken away and given back meanwhile.
-            let same = home.in_use || segments == Some(home.fetched);
+            // Where there is nothing to fetch, both the home and its reduce may have been ordered in vain.
+            let never_told = segments.is_none() && !reduces.contains(&TaskId::reduce(job, partition));
+            let same = home.in_use && !never_told || segments == Some(home.fetched);
             if same {
                 continue;
             }

@@ -116,6 +116,12 @@ impl MasterState {
     fn relive_fact(&mut self, at: Time, fact: &Event) {
         match *fact {
             Event::WorkerLost { worker, .. } => self.lost(at, worker, None),
+            // One that was found missing when its worker came back: no frame of that says so.
+            Event::AttemptFailed { attempt, .. } => {
+                if let Some(known) = self.core.attempt(attempt) {
+                    self.stopped_there(known.worker, attempt);
+                }
+            }
             Event::WorkerDraining { worker } => drop(self.drain(worker)),
             Event::WorkerSilent { worker, silent } => {
                 if let Some(entry) = self.workers.get_mut(&worker) {

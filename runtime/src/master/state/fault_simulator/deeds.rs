@@ -9,7 +9,7 @@ use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::codec;
 use gristmill_worker::http::Secret;
 use gristmill_worker::protocol::{
-    FRAME_BYTES_MAX, FailureClass, Hello, MasterFrame, PROTOCOL_VERSION, WorkerFrame, ended_proof,
+    FRAME_BYTES_MAX, FailureClass, Hello, MasterFrame, PROTOCOL_VERSION, Rejoin, WorkerFrame, ended_proof,
 };
 use rand::RngExt as _;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,9 @@ const END_IS_TOLD_AFTER: Span = Span::milliseconds(20);
 
 /// A process whose master is gone ends, and whoever supervises it starts another.
 const RESTART: Span = Span::milliseconds(500);
+
+/// Until a process has found the master that comes in the place of another, at most; some are given up before.
+const LOOKS_FOR_MS: u64 = 6_000;
 
 /// Who finds its way cut looks again after this time.
 const AGAIN: Span = Span::milliseconds(100);
@@ -60,6 +63,8 @@ impl World {
             return self.happen(self.now + HEARTBEAT, Happening::Join(id));
         }
         let Some(process) = self.processes.get(&id) else { return };
+        let generation = process.session.generation;
+        let rejoin = process.worker.map(|worker| Rejoin { worker, generation });
         let hello = Hello {
             protocol: PROTOCOL_VERSION,
             build: "build".to_owned(),
@@ -72,13 +77,29 @@ impl World {
             ended_proof: ended_proof(&Secret::from_bytes([9; 32])),
             memory_bytes: 1 << 20,
             worker_ns: self.now.0,
-            rejoin: None,
+            rejoin,
         };
+        // As the master's loop does.
+        if let Some(before) = rejoin.filter(|before| self.state.is_known(&hello, *before)) {
+            self.state.expect_back(before.worker);
+        }
         let (said, inbox) = unbounded_channel();
-        let worker = self.state.join(self.now, hello, said).expect("all workers of a scenario go together");
-        self.workers.insert(id, worker);
-        self.links.insert(id, Link::new(inbox));
-        self.happen(self.now + HEARTBEAT, Happening::Heartbeat(id));
+        match self.state.join(self.now, hello, said) {
+            Ok(worker) => {
+                self.going.remove(&id);
+                self.workers.insert(id, worker);
+                self.links.insert(id, Link::new(inbox));
+                match rejoin {
+                    Some(_) => self.fires("came back"),
+                    None => self.happen(self.now + HEARTBEAT, Happening::Heartbeat(id)),
+                }
+            }
+            Err(_) => {
+                assert!(rejoin.is_some(), "all workers of a scenario go together");
+                self.fires("refused");
+                self.die(id, None, RESTART);
+            }
+        }
     }
 
     pub fn send_frames(&mut self, id: ProcessId, outbox: &[SentFrame]) {
@@ -110,6 +131,7 @@ impl World {
                 Parcel::Closed => {
                     let told = self.ends.contains_key(&id);
                     let patience = if told { END_IS_TOLD_AFTER } else { END_PATIENCE };
+                    self.going.insert(id);
                     self.happen(self.now + patience, Happening::Gone(id));
                 }
             }
@@ -176,7 +198,7 @@ impl World {
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.down.due(now)) {
             let Parcel::Frames(bytes) = parcel else {
                 // The master is gone, as far as it can tell.
-                return self.die(id, None, RESTART);
+                return self.lose_master(id);
             };
             for frame in frames::<MasterFrame>(&bytes) {
                 if let MasterFrame::CommitGranted { attempt, .. } = &frame {
@@ -238,6 +260,21 @@ impl World {
         }
     }
 
+    /// A process has lost the connection to its master, and looks for it or the next one if any comes.
+    fn lose_master(&mut self, id: ProcessId) {
+        let pause = Span::milliseconds(self.rng.random_range(10..LOOKS_FOR_MS));
+        match self.processes.get_mut(&id).filter(|process| process.session.returns) {
+            None => self.die(id, None, RESTART),
+            Some(process) => {
+                process.away = true;
+                self.links.remove(&id);
+                // It hears later who is not wanted.
+                self.losers.retain(|(_, other, _)| *other != id);
+                self.happen(self.now + pause, Happening::Join(id));
+            }
+        }
+    }
+
     /// Nobody else publishes the part of this task, as far as workers in service go.
     fn publishes_alone(&self, told: ProcessId, attempt: AttemptId) -> Result<(), String> {
         let in_service = |id: &ProcessId| {
@@ -258,6 +295,9 @@ impl World {
 
     /// The master has lost the connection to a process, and knows how that ended if anybody says so.
     pub fn gone(&mut self, id: ProcessId) {
+        if !self.going.remove(&id) {
+            return;
+        }
         let Some(&worker) = self.workers.get(&id) else { return };
         if self.state.workers.contains_key(&worker) {
             self.oracle.losses += 1;

@@ -25,8 +25,7 @@ impl fmt::Display for PlannedFault {
     }
 }
 
-/// What can go wrong. Not here: the death of the master, which nothing comes back from as long as there is no recovery;
-/// it belongs into this list, with the part of the journal's last line that is left.
+/// What can go wrong.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Fault {
     /// SIGKILL. Another process takes the place after that time.
@@ -69,6 +68,9 @@ pub(super) enum Fault {
     DecideBy(usize),
     /// One more worker comes.
     Join,
+    /// The master is killed, and another takes its place: what it was writing is cut off at any byte, what it was saying
+    /// is lost from any point on, and so is what was on its way to it.
+    KillMaster,
 }
 
 impl Fault {
@@ -95,6 +97,7 @@ impl Fault {
             Fault::Cancel(_) => "cancel",
             Fault::DecideBy(_) => "decide by",
             Fault::Join => "join",
+            Fault::KillMaster => "kill master",
         }
     }
 
@@ -179,6 +182,17 @@ fn news_of_the_dead(rng: &mut ChaCha8Rng, places: usize, arrivals: &[Time]) -> [
         PlannedFault { at, place, fault: Fault::Mute, lasts },
         PlannedFault { at: killed, place: other, fault: Fault::Kill, lasts: span(rng) },
     ]
+}
+
+/// Deaths of the master, where there are some.
+pub(super) fn master_deaths(rng: &mut ChaCha8Rng, until: Time) -> Vec<PlannedFault> {
+    let death = |rng: &mut ChaCha8Rng| PlannedFault {
+        at: Time(rng.random_range(0..until.0)),
+        place: 0,
+        fault: Fault::KillMaster,
+        lasts: Span::default(),
+    };
+    (0..rng.random_range(1..6)).map(|_| death(rng)).collect()
 }
 
 /// Half are too short for anybody to be given up.

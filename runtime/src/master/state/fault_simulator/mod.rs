@@ -12,7 +12,9 @@
 //! `FAULT_SEEDS=FROM..TO` tries many. A run that fails is
 //! shrunk: faults are left out one after the other as long as it still fails.
 //!
-//! Not here: the death of the master, threads and disks of workers, and what submitters do with an output.
+//! In a third of the runs the master writes down what it does, is killed, and another goes on.
+//!
+//! Not here: threads and disks of workers, and what submitters do with an output.
 
 mod deeds;
 mod exchange;
@@ -22,6 +24,7 @@ mod holds;
 mod judge;
 mod oracle;
 mod process;
+mod recovery;
 mod scenario;
 mod shrink;
 mod slots;

@@ -11,8 +11,8 @@ use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::protocol::{
-    AttemptReport, Continuation, FailureClass, Heartbeat, JobOrder, MasterFrame, SlotCounts, WorkerFrame,
-    push_worker_frame,
+    AttemptReport, Continuation, FailureClass, Heartbeat, HeldAttempt, HeldHome, Holding, JobOrder,
+    MasterFrame, Session, SlotCounts, WorkerFrame, push_worker_frame,
 };
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::{Fetch, FetchLimits, FetchPlan};
@@ -50,6 +50,8 @@ pub(super) enum Effect {
     Stuck,
     /// The fault that waited for a commit.
     StopsInCommit,
+    /// The master that came back does not know what an earlier one had confirmed.
+    Forgotten,
     /// A fault of this name did something.
     Fires(&'static str),
 }
@@ -100,6 +102,13 @@ pub(super) struct Process {
     pub housed: BTreeMap<(JobId, u32), u32>,
     /// Reduces that were launched here although their input was not whole.
     pub incomplete: Vec<AttemptId>,
+    /// What the master has said of itself.
+    pub session: Session,
+    /// There is no way to it.
+    pub away: bool,
+    /// Encoded frames that count and that it has not confirmed, and the number of the first.
+    unheard: VecDeque<Vec<u8>>,
+    first_unheard: u64,
 }
 
 impl Process {
@@ -127,6 +136,10 @@ impl Process {
             outbox: Vec::new(),
             housed: BTreeMap::new(),
             incomplete: Vec::new(),
+            session: Session { generation: 0, returns: false, heard: 0 },
+            away: false,
+            unheard: VecDeque::new(),
+            first_unheard: 1,
         }
     }
 
@@ -143,11 +156,21 @@ impl Process {
     pub fn send(&mut self, frame: &WorkerFrame) {
         let mut bytes = Vec::new();
         push_worker_frame(frame, &mut bytes).expect("simulated frames are short");
+        let counts = self.session.returns && frame.is_numbered();
+        if counts {
+            self.unheard.push_back(bytes.clone());
+        }
+        if self.away {
+            return;
+        }
         // Whoever counts suspensions needs them in their order.
-        let repeatable = !matches!(
-            frame,
-            WorkerFrame::Suspended { .. } | WorkerFrame::NotSuspended { .. } | WorkerFrame::HandedOver { .. }
-        );
+        let repeatable = !counts
+            && !matches!(
+                frame,
+                WorkerFrame::Suspended { .. }
+                    | WorkerFrame::NotSuspended { .. }
+                    | WorkerFrame::HandedOver { .. }
+            );
         self.outbox.push(SentFrame { bytes, repeatable });
     }
 
@@ -167,9 +190,10 @@ impl Process {
     /// What the master orders.
     pub fn execute(&mut self, now: Time, frame: MasterFrame) {
         match frame {
-            MasterFrame::Welcome { worker, .. } => self.worker = Some(worker),
+            MasterFrame::Welcome { worker, session, .. } => self.welcome(worker, session),
             MasterFrame::Refused { reason } => panic!("{} was refused: {reason}", self.id),
-            MasterFrame::Shutdown | MasterFrame::Heard { .. } => {}
+            MasterFrame::Heard { through } => self.heard(through),
+            MasterFrame::Shutdown => {}
             MasterFrame::Ping { master_ns } => {
                 self.send(&WorkerFrame::Pong { master_ns, worker_ns: now.0 });
             }
@@ -204,6 +228,41 @@ impl Process {
             MasterFrame::CommitGranted { attempt, .. } => self.answer(attempt, true),
             MasterFrame::CommitRefused { attempt } => self.answer(attempt, false),
             MasterFrame::Forget { job } => self.forget(job),
+        }
+    }
+
+    /// A master is there: the first, or one that hears now what it has missed, and what there is.
+    fn welcome(&mut self, worker: WorkerId, session: Session) {
+        let comes_back = self.worker.replace(worker).is_some();
+        self.session = session;
+        if !comes_back {
+            return;
+        }
+        if session.heard + 1 < self.first_unheard {
+            return self.effects.push(Effect::Forgotten);
+        }
+        self.away = false;
+        self.heard(session.heard);
+        let again = self.unheard.iter().map(|bytes| SentFrame { bytes: bytes.clone(), repeatable: false });
+        self.outbox.extend(again.collect::<Vec<_>>());
+        let held = |(attempt, one): (&AttemptId, &Try)| HeldAttempt {
+            attempt: *attempt,
+            suspended: one.stage == Stage::Parked,
+            awaits_permit: one.stage == Stage::Built && one.answer.is_none(),
+        };
+        let home = |(job, partition, segments)| HeldHome { job, partition, segments };
+        self.send(&WorkerFrame::Holding(Holding {
+            jobs: self.jobs.keys().copied().collect(),
+            attempts: self.tries.iter().map(held).collect(),
+            homes: self.store.homes().into_iter().map(home).collect(),
+        }));
+    }
+
+    /// The master has written down all frames up to this one.
+    fn heard(&mut self, through: u64) {
+        while self.first_unheard <= through {
+            self.unheard.pop_front().expect("nothing is confirmed that was not said");
+            self.first_unheard += 1;
         }
     }
 

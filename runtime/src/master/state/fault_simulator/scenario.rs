@@ -94,6 +94,8 @@ pub(super) struct Scenario {
     pub places: Vec<PlacePlan>,
     pub jobs: Vec<JobPlan>,
     pub faults: Vec<PlannedFault>,
+    /// The master writes down what another one needs, and begins its file anew when it has grown by so many bytes.
+    pub recovery: Option<u64>,
 }
 
 impl Scenario {
@@ -132,7 +134,13 @@ impl Scenario {
             ..BackupLimits::default()
         });
         let limits = CoreConfig { suspending, backups, ..CoreConfig::default() };
-        Self { seed, mode, limits, deciders, places, jobs, faults }
+        let (mut faults, mut recovery) = (faults, None);
+        if rng.random_range(0..3) == 0 {
+            recovery = Some(rng.random_range(10_000..200_000));
+            faults.extend(fault::master_deaths(rng, until));
+            faults.sort_by_key(|fault| fault.at);
+        }
+        Self { seed, mode, limits, deciders, places, jobs, faults, recovery }
     }
 
     /// What all tasks take, if each runs once, on one slot of each place.
@@ -153,6 +161,9 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DeciderNames { policy, placement, estimator } = &self.deciders;
         writeln!(f, "seed {}, {:?}: {policy}, {placement}, {estimator}", self.seed, self.mode)?;
+        if let Some(bytes) = self.recovery {
+            writeln!(f, "  the master can be replaced; its file is begun anew after {bytes} bytes")?;
+        }
         for (number, place) in self.places.iter().enumerate() {
             writeln!(f, "  place {number}: host {}, {:?}", place.host, place.slots)?;
         }

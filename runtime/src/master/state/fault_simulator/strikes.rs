@@ -46,6 +46,7 @@ impl World {
             Fault::Cancel(job) => return self.cancel(*job),
             Fault::DecideBy(policy) => return self.decide_by(*policy),
             Fault::Join => return self.one_more(),
+            Fault::KillMaster => return self.doom_master(),
             Fault::DamageTransfers(count) => return self.transfers_to_damage += count,
             Fault::BreakTransfers(count) => return self.transfers_to_break += count,
             _ => {}
@@ -93,7 +94,7 @@ impl World {
     }
 
     /// What is under way on a connection that breaks is lost, but for what arrives first.
-    fn lose_under_way(&mut self, id: ProcessId) {
+    pub fn lose_under_way(&mut self, id: ProcessId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         for lane in [&mut link.up, &mut link.down] {
             let arrives = self.rng.random_range(0..=lane.under_way.len());
@@ -145,6 +146,9 @@ impl World {
         self.processes.values_mut().for_each(Process::heal);
         (self.transfers_to_break, self.transfers_to_damage) = (0, 0);
         self.repeats.clear();
+        if let Some(recovery) = &mut self.recovery {
+            recovery.relent();
+        }
     }
 
     fn cancel(&mut self, number: usize) {

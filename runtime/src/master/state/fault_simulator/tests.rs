@@ -122,6 +122,9 @@ fn no_output_is_wrong_while_faults_go_on() {
         "backup",
         "backup won",
         "backup of a reduce",
+        "kill master",
+        "torn journal",
+        "came back",
     ];
     let silent: Vec<&str> = kinds.into_iter().filter(|kind| !shown.fired.contains_key(kind)).collect();
     assert!(silent.is_empty(), "did not fire: {silent:?} of {:?}", shown.fired);
@@ -163,6 +166,12 @@ fn a_master_that_heeds_workers_it_has_given_up_is_noticed() {
 #[cfg(debug_assertions)]
 fn a_master_that_does_not_make_lost_outputs_again_is_noticed() {
     check_broken(Rule::LostOutputsAreMadeAgain);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_master_that_does_not_look_at_what_workers_have_that_come_back_is_noticed() {
+    check_broken(Rule::WorkersThatComeBackAreReconciled);
 }
 
 #[test]

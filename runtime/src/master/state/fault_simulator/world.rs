@@ -3,15 +3,17 @@
 use super::exchange::Request;
 use super::oracle::Oracle;
 use super::process::{Effect, Process, ProcessId};
+use super::recovery::Recovery;
 use super::scenario::{JobPlan, LiveDeciders, Mode, Scenario};
 use super::slots::Group;
 use super::transport::{Cuts, Happening, Link, Node, Parcel};
 use crate::api::WorkerEnded;
+use crate::deciders::DeciderNames;
 use crate::master::register::Register;
 use crate::master::state::tests::submission;
 use crate::master::state::{LiveDeciders as MasterDeciders, MasterState, StateConfig};
 use crate::registry::Registry;
-use gristmill_scheduler::core::Core;
+use gristmill_scheduler::core::{Core, CoreConfig};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Secret;
@@ -39,6 +41,23 @@ pub(super) struct Shown {
     pub late_events: u64,
     /// When the last job ended, after the faults were over.
     pub ended_after: Span,
+}
+
+/// A master's state, with nothing in it.
+pub(super) fn master(names: &DeciderNames, limits: CoreConfig) -> MasterState {
+    let registry = Registry::standard();
+    let made = names.clone().make(&registry).expect("it was drawn among those that can be made");
+    let core = Core::new(limits, made.policy, made.placement).with_estimator(made.estimator);
+    let config = StateConfig {
+        list_secret: Secret::from_bytes([7; 32]),
+        build: "build".to_owned(),
+        heartbeat_ms: 500,
+        deciders: MasterDeciders { registry, names: names.clone() },
+        pools: BTreeMap::new(),
+        journal: None,
+        register: Register::in_memory(),
+    };
+    MasterState::new(core, config)
 }
 
 pub(super) struct World {
@@ -83,25 +102,16 @@ pub(super) struct World {
     pub wrong: Option<String>,
     /// Says on stderr what arrives where.
     pub says: bool,
+    /// Processes whose connection the master has seen to end, and that it has not given up yet.
+    pub going: BTreeSet<ProcessId>,
+    pub recovery: Option<Recovery>,
 }
 
 impl World {
     pub fn new(scenario: Scenario, looks_inside: bool) -> Self {
-        let registry = Registry::standard();
-        let live = LiveDeciders::of(&registry);
-        let made =
-            scenario.deciders.clone().make(&registry).expect("it was drawn among those that can be made");
-        let core =
-            Core::new(scenario.limits.clone(), made.policy, made.placement).with_estimator(made.estimator);
-        let config = StateConfig {
-            list_secret: Secret::from_bytes([7; 32]),
-            build: "build".to_owned(),
-            heartbeat_ms: 500,
-            deciders: MasterDeciders { registry, names: scenario.deciders.clone() },
-            pools: BTreeMap::new(),
-            journal: None,
-            register: Register::in_memory(),
-        };
+        let live = LiveDeciders::of(&Registry::standard());
+        let mut state = master(&scenario.deciders, scenario.limits.clone());
+        let recovery = scenario.recovery.map(|bytes| Recovery::begin(&scenario, bytes, &mut state));
         let calm_at = scenario.healed();
         Self {
             live,
@@ -110,7 +120,7 @@ impl World {
             queue: BTreeMap::new(),
             count: 0,
             instants: 0,
-            state: MasterState::new(core, config),
+            state,
             processes: BTreeMap::new(),
             seats: BTreeMap::new(),
             places: vec![None; scenario.places.len()],
@@ -136,6 +146,8 @@ impl World {
             looks_inside,
             wrong: None,
             says: std::env::var_os("FAULT_TRACE").is_some(),
+            going: BTreeSet::new(),
+            recovery,
             scenario,
         }
     }
@@ -152,6 +164,9 @@ impl World {
             };
             let wake = self.state.pending.wake.into_iter().chain(self.state.due()).min();
             self.now = self.now.max(wake.map_or(time, |wake| wake.min(time)));
+            if let Some(recovery) = &mut self.recovery {
+                recovery.begin_instant();
+            }
             while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let happening = entry.remove();
                 self.handle(happening);
@@ -220,6 +235,11 @@ impl World {
         self.instants += 1;
         self.state.settle(self.now);
         self.state.catch_up(self.now);
+        if self.recovery.as_ref().is_some_and(Recovery::is_due) {
+            self.replace_master();
+        } else if !self.recovery.as_ref().is_some_and(Recovery::is_doomed) {
+            self.state.compact_if_grown(self.now);
+        }
         self.send_what_was_said();
         self.watch();
         self.oracle.workers(self.now, self.state.workers.len());
@@ -236,7 +256,7 @@ impl World {
         }
     }
 
-    fn send_what_was_said(&mut self) {
+    pub fn send_what_was_said(&mut self) {
         for id in self.links.keys().copied().collect::<Vec<_>>() {
             while let Some(link) = self.links.get_mut(&id).filter(|link| !link.down.closed) {
                 let parcel = match link.said.try_recv() {
@@ -362,6 +382,9 @@ impl World {
                 self.die(id, None, Span::milliseconds(500));
             }
             Effect::StopsInCommit => self.stop_in_commit(id),
+            Effect::Forgotten => {
+                self.must(Err(format!("the next master has forgotten what {id} was confirmed")));
+            }
             Effect::Fires(what) => self.fires(what),
         }
     }

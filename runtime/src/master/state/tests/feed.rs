@@ -17,6 +17,8 @@ fn master() -> MasterStatus {
         now_ns: 0,
         workers: Vec::new(),
         jobs_live: 0,
+        trouble: None,
+        returns: false,
     }
 }
 

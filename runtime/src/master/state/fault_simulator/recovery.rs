@@ -1,0 +1,157 @@
+//! The master is killed in the middle of an instant, and another takes its place.
+
+use super::process::ProcessId;
+use super::scenario::Scenario;
+use super::transport::Happening;
+use super::world::{World, master};
+use crate::journal::{JournalHeader, SCHEMA};
+use crate::master::recovery::{RecoveryJournal, recall};
+use crate::master::register::Register;
+use crate::master::state::MasterState;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
+use rand::RngExt as _;
+use std::path::PathBuf;
+
+/// What a master writes down for the next one.
+pub(super) struct Recovery {
+    folder: tempfile::TempDir,
+    generation: u64,
+    /// Begun anew when it has grown by so many bytes.
+    compact_after: u64,
+    /// The master is to be killed in the next instant in which it writes.
+    doomed: bool,
+    /// Bytes of the file before this instant, if it is.
+    before: u64,
+}
+
+impl Recovery {
+    pub fn begin(scenario: &Scenario, compact_after: u64, state: &mut MasterState) -> Self {
+        let folder = tempfile::tempdir().expect("there is a folder for temporary files");
+        let names = &scenario.deciders;
+        let header = JournalHeader {
+            schema: SCHEMA,
+            version: String::new(),
+            build: "build".to_owned(),
+            policy: names.policy.clone(),
+            placement: names.placement.clone(),
+            estimator: names.estimator.clone(),
+            memory: state.memory(),
+            core: scenario.limits.clone(),
+        };
+        let recovery = Self { folder, generation: 1, compact_after, doomed: false, before: 0 };
+        let journal = RecoveryJournal::begin(recovery.path(), &header).expect("it can be written");
+        state.come_back_from(journal.compact_after(compact_after));
+        state.begin_generation(Time(1), 1);
+        recovery
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("recovery")
+    }
+
+    fn length(&self) -> u64 {
+        std::fs::metadata(self.path()).map_or(0, |file| file.len())
+    }
+
+    pub fn is_doomed(&self) -> bool {
+        self.doomed
+    }
+
+    /// Whether the master is to be killed now.
+    pub fn is_due(&self) -> bool {
+        self.doomed && self.before < self.length()
+    }
+
+    /// An instant begins; all that was said before has gone out.
+    pub fn begin_instant(&mut self) {
+        if self.doomed {
+            self.before = self.length();
+        }
+    }
+
+    /// The master lives on.
+    pub fn relent(&mut self) {
+        self.doomed = false;
+    }
+
+    /// Cuts off what comes after so many bytes, and makes a state of the rest. Says what is wrong with it.
+    fn next_master(&mut self, now: Time, length: u64, register: Register) -> Result<MasterState, String> {
+        let file = std::fs::File::options().write(true).open(self.path());
+        file.and_then(|file| file.set_len(length)).map_err(|error| error.to_string())?;
+        let mut journal = recall(&self.path()).map_err(|error| crate::chain(&error))?.ok_or("no header")?;
+        let header = journal.header.clone();
+        let names = crate::deciders::DeciderNames {
+            policy: header.policy,
+            placement: header.placement,
+            estimator: header.estimator,
+        };
+        let mut state = master(&names, header.core);
+        state.core.restore_memory(&header.memory)?;
+        state.relive(&mut journal).map_err(|error| crate::chain(&error))?;
+        self.generation += 1;
+        let journal =
+            RecoveryJournal::go_on(self.path(), journal.offset()).map_err(|error| error.to_string())?;
+        state.go_on(now, self.generation, register, journal.compact_after(self.compact_after));
+        Ok(state)
+    }
+}
+
+impl World {
+    /// The master will not see the end of the next instant in which it has something to write.
+    pub fn doom_master(&mut self) {
+        // What it has written and said before this.
+        self.state.settle(self.now);
+        self.send_what_was_said();
+        if let Some(recovery) = &mut self.recovery {
+            recovery.doomed = true;
+            recovery.begin_instant();
+        }
+    }
+
+    /// It is killed, and another one goes on.
+    pub fn replace_master(&mut self) {
+        let Some(mut recovery) = self.recovery.take() else { return };
+        recovery.doomed = false;
+        let (before, after) = (recovery.before, recovery.length());
+        let torn = self.rng.random_range(0..2) == 0;
+        let length = if torn { self.rng.random_range(before..after) } else { after };
+        self.fires("kill master");
+        if torn {
+            self.fires("torn journal");
+        } else {
+            // Some of what it was about to say goes out.
+            self.send_what_was_said();
+        }
+        let links: Vec<ProcessId> = self.links.keys().copied().collect();
+        for id in links {
+            self.lose_under_way(id);
+            let Some(link) = self.links.get_mut(&id) else { continue };
+            while link.said.try_recv().is_ok() {}
+            // Nobody hears what was on its way there.
+            link.up.under_way.clear();
+            link.up.closed = true;
+        }
+        self.going.clear();
+        self.losers.clear();
+        let register = std::mem::replace(&mut self.state.register, Register::in_memory());
+        match recovery.next_master(self.now, length, register) {
+            Ok(state) => self.state = state,
+            Err(wrong) => self.must(Err(format!("no master could come back: {wrong}"))),
+        }
+        self.recovery = Some(recovery);
+        self.submit_again();
+    }
+
+    /// Jobs that were not written down were not acknowledged: their clients submit them again.
+    fn submit_again(&mut self) {
+        let lost = |job: &JobId| !self.over.contains(job) && !self.state.jobs.contains_key(job);
+        for job in self.submitted.keys().copied().filter(lost).collect::<Vec<_>>() {
+            let Some(plan) = self.submitted.remove(&job) else { continue };
+            self.fires("submission lost");
+            if let Some(number) = self.scenario.jobs.iter().position(|other| *other == plan) {
+                self.happen(self.now, Happening::Submit(number));
+            }
+        }
+    }
+}
