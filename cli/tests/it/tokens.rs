@@ -182,8 +182,9 @@ fn attached_job_and_whoever_watches_it_end_with_their_token() {
     for name in ["view-gone@0", "submit-gone@0"] {
         sandbox.gristmill(["token", "revoke", name]).finish().expect_code(0);
     }
-    watcher.finish().expect_code(5).expect_words(&["broke"]);
-    client.finish().expect_code(5).expect_words(&["broke"]);
+    // Both look for the way back, and are told that their tokens open nothing any more.
+    watcher.finish().expect_code(6).expect_words(&["broke", "revoked"]);
+    client.finish().expect_code(6).expect_words(&["broke", "revoked"]);
     sandbox.go_on("map");
     assert!(!sandbox.path("out").exists(), "published with a token that was revoked");
     standing.end();

@@ -22,7 +22,7 @@ pub(crate) struct EnterPage {
 pub(crate) struct FeedLine {
     /// The master and its workers.
     pub(crate) master: MasterStatus,
-    /// Jobs that have changed: all that live, and those that have ended since.
+    /// Jobs that are new, that have got on, or that have ended since.
     pub(crate) jobs: Vec<JobStatus>,
     /// Attempts that were launched, suspended, resumed or have ended.
     pub(crate) attempts: Vec<FeedAttempt>,

@@ -83,6 +83,14 @@ impl Network {
         }
     }
 
+    /// The link of this host is as fast as before.
+    pub fn free(&self, host: u8) {
+        let own = ("eth0".to_owned(), self.namespace(host));
+        for (link, namespace) in [own, (format!("cable{host}"), self.namespace(0))] {
+            ip(&["netns", "exec", &namespace, "tc", "qdisc", "del", "dev", &link, "root"]);
+        }
+    }
+
     /// How often what this host sends had to wait for its throttle.
     pub fn throttled(&self, host: u8) -> u64 {
         let show = ["netns", "exec", &self.namespace(host), "tc", "-s", "qdisc", "show", "dev", "eth0"];

@@ -4,6 +4,9 @@
 //! code that works once: the link with the code may stay in a terminal or a history without opening anything. The
 //! token is kept by the page's script alone. It is no cookie: browsers show those to every port of a machine, also to
 //! another user's.
+//!
+//! Not here: proof that the master is the one it was. A page that is open sends its token to whoever answers on the
+//! master's port, also when that master has ended and somebody else took the port; the token can only look.
 
 use super::tokens::{Tokens, TokensError};
 use crate::role::Role;

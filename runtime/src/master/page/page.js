@@ -3,7 +3,7 @@
 
 const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
 const KEPT_SECONDS = 600, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
-const FRAME_MS = 100;
+const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000;
 const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its worker", running: "running",
   suspended: "suspended", handed_over: "handed over", returned: "given back" };
 
@@ -55,7 +55,10 @@ async function follow() {
       forget();
       let rest = "";
       for (;;) {
+        // A master that is silent is lost, also where the connection stands: lines come four times a second.
+        const late = setTimeout(() => reader.cancel(), SILENCE_MS);
         const { value, done } = await reader.read();
+        clearTimeout(late);
         if (done) break;
         const lines = (rest + value).split("\n");
         rest = lines.pop();
@@ -111,17 +114,22 @@ function lanesOf(worker) {
 
 function trim(before) {
   for (const [id, lanes] of model.workers) {
-    let cut = 0;
     const over = lanes.attempts.length - KEPT_PER_WORKER;
-    while (cut < lanes.attempts.length) {
-      const attempt = lanes.attempts[cut];
-      const end = stopped(attempt);
-      if (!(end && (end < before || cut < over))) break;
-      model.attempts.delete(attempt.key);
-      cut += 1;
+    const first = lanes.attempts[0], end = first ? stopped(first) : 0;
+    if (0 < over || (end && end < before)) {
+      lanes.attempts = lanes.attempts.filter((attempt, at) => {
+        const end = stopped(attempt);
+        const kept = !end || (before <= end && over <= at);
+        if (!kept) model.attempts.delete(attempt.key);
+        return kept;
+      });
     }
-    if (cut) lanes.attempts.splice(0, cut);
     if (!lanes.live && !lanes.attempts.length) model.workers.delete(id);
+  }
+  if (4 * ROWS_MAX < model.jobs.size) {
+    for (const [id, job] of model.jobs) {
+      if (job.ended_ns && job.ended_ns < before && id !== shownJob()) model.jobs.delete(id);
+    }
   }
   const first = model.fetches.findIndex((fetch) => before <= fetch.ended);
   const cut = Math.max(first < 0 ? model.fetches.length : first, model.fetches.length - 4 * KEPT_PER_WORKER);
@@ -129,7 +137,7 @@ function trim(before) {
 }
 
 /** The master's clock now, nanoseconds. */
-const clock = () => model.master.now_ns + (performance.now() - model.at) * 1e6;
+const clock = () => model.master.now_ns + Math.min(performance.now() - model.at, AHEAD_MS) * 1e6;
 
 // ---- words -----------------------------------------------------------------------------------------------------
 
@@ -138,8 +146,9 @@ function seconds(ns) {
   if (s < 0.001) return (s * 1e6).toFixed(0) + " µs";
   if (s < 1) return (s * 1e3).toFixed(s < 0.01 ? 1 : 0) + " ms";
   if (s < 100) return s.toFixed(1) + " s";
-  if (s < 6000) return Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
-  return Math.floor(s / 3600) + " h " + Math.round((s % 3600) / 60) + " min";
+  const whole = Math.round(s), minutes = Math.round(s / 60);
+  if (s < 6000) return Math.floor(whole / 60) + " min " + (whole % 60) + " s";
+  return Math.floor(minutes / 60) + " h " + (minutes % 60) + " min";
 }
 
 function bytes(count) {
@@ -168,17 +177,25 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Shows rows in a table's body, and touches only those that have changed. */
+/** Shows rows in a table's body, and touches only cells that have changed, so that links stay what is being clicked. */
 function fill(body, rows) {
+  const focused = body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   rows.forEach((cells, at) => {
-    const words = JSON.stringify(cells, (key, value) => (value instanceof Node ? value.outerHTML : value));
-    let row = body.rows[at];
-    if (!row) row = body.insertRow();
-    if (row.dataset.words === words) return;
-    row.dataset.words = words;
-    row.replaceChildren(...cells.map(({ text, node, kind }) => element("td", kind ? { class: kind } : {}, node ?? text ?? "")));
+    const row = body.rows[at] ?? body.insertRow();
+    cells.forEach(({ text, node, kind }, column) => {
+      const words = node ? node.outerHTML : String(text ?? "");
+      const cell = row.cells[column] ?? row.insertCell();
+      if (cell.dataset.words === words) return;
+      cell.dataset.words = words;
+      cell.className = kind ?? "";
+      cell.replaceChildren(node ?? words);
+    });
+    while (cells.length < row.cells.length) row.deleteCell(-1);
   });
   while (rows.length < body.rows.length) body.deleteRow(-1);
+  if (focused && document.activeElement?.getAttribute("href") !== focused) {
+    [...body.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+  }
 }
 
 function tiles(list, shown) {
@@ -231,8 +248,10 @@ function drawCluster() {
   ]);
   const pills = [["policy", master.policy], ["placement", master.placement], ["estimator", master.estimator]];
   $("deciders").replaceChildren(...pills.map(([what, name]) => element("span", {}, element("b", {}, what), name)));
-  jobs.sort((a, b) => rank(a) - rank(b) || b.job - a.job);
+  jobs.sort((a, b) => rank(a) - rank(b) || (rank(a) === WAITS ? a.job - b.job : b.job - a.job));
   fill($("jobs-table").tBodies[0], jobs.slice(0, ROWS_MAX).map(jobRow));
+  $("jobs-more").hidden = jobs.length <= ROWS_MAX;
+  $("jobs-more").textContent = `${jobs.length - ROWS_MAX} more are not shown; \`gristmill jobs\` lists them.`;
   $("jobs-table").hidden = !jobs.length;
   $("no-jobs").hidden = 0 < jobs.length;
   fill($("workers-table").tBodies[0], master.workers.map(workerRow));
@@ -241,7 +260,8 @@ function drawCluster() {
 }
 
 const ended = (job) => job.ended_ns != null && job.state !== "publishing";
-const rank = (job) => (ended(job) ? 1 : 0);
+const WAITS = 1;
+const rank = (job) => (ended(job) ? 2 : job.state === "waiting" ? WAITS : 0);
 const flow = (job) => (job.ended_ns ?? clock()) - job.arrived_ns;
 
 function jobRow(job) {
@@ -391,16 +411,23 @@ async function hover(event) {
   const shown = $("hover");
   if (!hit) { shown.hidden = true; shown.dataset.key = ""; return; }
   shown.hidden = false;
-  shown.style.left = Math.min(event.clientX + 14, innerWidth - 440) + "px";
+  shown.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - 440)) + "px";
   shown.style.top = Math.min(event.clientY + 14, innerHeight - 140) + "px";
   const { attempt } = hit;
-  if (shown.dataset.key === attempt.key + attempt.end) return;
-  shown.dataset.key = attempt.key + attempt.end;
   const ran = seconds((stopped(attempt) || clock()) - begin(attempt));
+  const facts = `${ENDS[attempt.end]}, ${ran} on worker-${attempt.worker}`;
+  if (shown.dataset.key === attempt.key + attempt.end) {
+    shown.children[1].textContent = facts;
+    return;
+  }
+  shown.dataset.key = attempt.key + attempt.end;
   const title = `${jobName(attempt.job)} ${taskName(attempt)}` + (attempt.epoch ? `, try ${attempt.epoch + 1}` : "");
-  shown.replaceChildren(element("b", {}, title), `${ENDS[attempt.end]}, ${ran} on worker-${attempt.worker}`, element("p", {}, "…"));
+  shown.replaceChildren(element("b", {}, title), element("span", {}, facts), element("p", {}, "…"));
   const sentences = await reason(attempt).catch(() => []);
-  if (shown.dataset.key === attempt.key + attempt.end) shown.lastChild.textContent = sentences[0] ?? "";
+  // What is told of a task begins with its last attempt; earlier ones have sentences of their own.
+  const name = `${jobName(attempt.job)}/${taskName(attempt)}.${attempt.epoch}`;
+  const told = sentences.find((sentence) => sentence.replace("before that, ", "").startsWith(name + " "));
+  if (shown.dataset.key === attempt.key + attempt.end) shown.lastChild.textContent = told ?? "";
 }
 
 async function reason(attempt) {
@@ -415,6 +442,16 @@ async function reason(attempt) {
 
 // ---- one job ---------------------------------------------------------------------------------------------------
 
+/** Nothing of the job that was shown before stands under the title of another. */
+function clearJob() {
+  $("job-parameters").textContent = $("logs-text").textContent = $("job-state").textContent = "";
+  $("job-tiles").replaceChildren();
+  list($("job-why"), []);
+  fill($("tasks-table").tBodies[0], []);
+  $("skew").hidden = $("logs").hidden = $("counters").hidden = $("tasks-more").hidden = true;
+  for (const kept of model.traces.keys()) if (kept !== shownJob()) model.traces.delete(kept);
+}
+
 async function drawJob(id) {
   const job = model.jobs.get(id);
   $("job-title").textContent = jobName(id) + (job ? " " + job.name : "");
@@ -427,7 +464,7 @@ async function drawJob(id) {
     ["maps done" + (job.maps.running ? `, ${job.maps.running} run` : ""), `${job.maps.done} of ${job.maps.total}`],
     ["until all maps were done", span(job.arrived_ns, job.maps_done_ns)],
     ["between workers", bytes(job.totals.shuffle_bytes)],
-    ["reduces done" + (job.reduces.running ? `, ${job.reduces.running} run` : ""), `${job.reduces.done} of ${job.reduces.total}`],
+    ["reduces done" + (job.reduces.running ? `, ${job.reduces.running} run` : ""), job.reduces.total ? `${job.reduces.done} of ${job.reduces.total}` : "none"],
     ["records out", job.totals.records_out.toLocaleString("en")],
   ]);
   const counters = Object.entries(job.counters);
@@ -458,8 +495,8 @@ function list(target, sentences) {
 /** What is told of one job only when it is looked at: asked again every two seconds while it is under way. */
 async function traceOf(job) {
   const kept = model.traces.get(job.job);
-  if (kept && (kept.asking || kept.final || performance.now() - kept.at < 2000)) return kept.value;
-  const entry = { asking: true, value: kept?.value, at: performance.now(), final: ended(job) };
+  if (kept && (kept.asking || kept.final || performance.now() - kept.at < kept.pause)) return kept.value;
+  const entry = { asking: true, value: kept?.value, at: performance.now(), pause: 2000, final: ended(job) };
   model.traces.set(job.job, entry);
   try {
     const name = jobName(job.job);
@@ -469,6 +506,8 @@ async function traceOf(job) {
     if (error instanceof Locked) lock(error.message);
     entry.final = false;
   }
+  // A job of very many tasks is asked about less often.
+  entry.pause = Math.max(2000, 10 * (performance.now() - entry.at));
   entry.asking = false;
   return entry.value;
 }
@@ -522,7 +561,7 @@ function frame(now) {
   if (id == null) drawChart();
   if (now - tables < 250) return;
   tables = now;
-  if (id == null) drawCluster(); else drawJob(id);
+  if (id == null) drawCluster(); else drawJob(id).catch((error) => { $("job-state").textContent = String(error.message ?? error); });
 }
 
 function choose(span) {
@@ -542,9 +581,21 @@ for (const button of document.querySelectorAll("[data-span]")) {
 }
 $("pause").addEventListener("click", pause);
 $("slots").addEventListener("pointermove", hover);
-$("slots").addEventListener("pointerleave", () => { $("hover").hidden = true; });
+$("slots").addEventListener("pointerleave", () => { $("hover").hidden = true; $("hover").dataset.key = ""; });
 $("slots").addEventListener("keydown", (event) => { if (event.key === " ") { event.preventDefault(); pause(); } });
-addEventListener("hashchange", () => { tables = last = -Infinity; });
+addEventListener("hashchange", () => {
+  // A link that is opened in a tab that is here already.
+  if (location.hash.startsWith("#enter=")) return location.reload();
+  tables = last = -Infinity;
+  const id = shownJob();
+  document.title = id == null ? "Gristmill" : jobName(id) + " · Gristmill";
+  clearJob();
+  if (id != null) { $("job").hidden = false; $("job-title").focus(); }
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  (shownJob() == null ? $("jobs-title") : $("job-title")).focus();
+});
 choose(model.span);
 
 try {

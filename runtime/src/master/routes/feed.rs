@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Lines are this far apart.
 const LINE_PAUSE: Duration = Duration::from_millis(250);
 
+/// Somebody who takes nothing for so long has gone.
+const READER_PATIENCE: Duration = Duration::from_secs(30);
+
 /// An endless answer. It breaks off when the token that opened it holds no more, or the master ends.
 pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
     // A reader that is slower than the lines gets fewer, with all that has changed.
@@ -27,7 +30,8 @@ pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
             cursor = moved;
             let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
             bytes.push(b'\n');
-            if sender.send(bytes.into()).await.is_err() {
+            let sent = tokio::time::timeout(READER_PATIENCE, sender.send(bytes.into())).await;
+            if !matches!(sent, Ok(Ok(()))) {
                 return;
             }
             if !line.more {

@@ -3,7 +3,7 @@
 
 use super::MasterState;
 use super::record::TaskRecords;
-use crate::api::{FeedEnd, FeedFetch, FeedLine, JobStatus, MasterStatus};
+use crate::api::{FeedEnd, FeedFetch, FeedLine, JobState, JobStatus, MasterStatus};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,13 @@ struct JobCursor {
     fetches: usize,
     /// Attempts that were told of and had not ended, by their place, and how they stood.
     unended: BTreeMap<usize, FeedEnd>,
+    /// How the job looked when it was told of.
+    told: Option<JobLook>,
 }
+
+/// What shows that a job has changed: how it stands, tasks that are done and that run, bytes read and shuffled, records
+/// out.
+type JobLook = (JobState, [u32; 4], [u64; 3]);
 
 impl MasterState {
     /// What has changed since `cursor`, which moves on.
@@ -48,7 +54,10 @@ impl MasterState {
             let room = RECORDS_OF_LINE_MAX.saturating_sub(line.attempts.len() + line.fetches.len());
             let whole = job.records.feed(*id, seen, room, &mut line);
             line.more |= !whole;
-            jobs.extend(self.followed_status_without_parts(now, *id));
+            let status = self.followed_status_without_parts(now, *id);
+            let look = status.as_ref().map(look_of);
+            jobs.extend(status.filter(|_| look != seen.told));
+            seen.told = look;
             if whole && job.shown_state().ended() {
                 told.insert(*id);
             }
@@ -74,6 +83,12 @@ impl MasterState {
         let skipped = ended.len().saturating_sub(ENDED_AT_FIRST_MAX);
         ended.iter().skip(skipped).filter_map(|id| self.followed_status_without_parts(now, *id)).collect()
     }
+}
+
+fn look_of(status: &JobStatus) -> JobLook {
+    let tasks = [status.maps.done, status.maps.running, status.reduces.done, status.reduces.running];
+    let totals = &status.totals;
+    (status.state, tasks, [status.input_bytes_read, totals.shuffle_bytes, totals.records_out])
 }
 
 impl TaskRecords {
