@@ -15,7 +15,6 @@ pub enum Subject {
     Submitter,
     Link,
     Disk,
-    Memory,
     Clock,
 }
 
