@@ -1,7 +1,8 @@
 //! What has changed since somebody last looked, for those who look several times a second: costs as much as has changed,
-//! whatever there is.
+//! and a glance at each job that has not ended.
 
 use super::MasterState;
+use super::job::JobEntry;
 use super::record::TaskRecords;
 use crate::api::{FeedEnd, FeedFetch, FeedLine, JobState, JobStatus, MasterStatus};
 use gristmill_scheduler::ids::JobId;
@@ -36,8 +37,8 @@ struct JobCursor {
 }
 
 /// What shows that a job has changed: how it stands, tasks that are done and that run, bytes read and shuffled, records
-/// out.
-type JobLook = (JobState, [u32; 4], [u64; 3]);
+/// out, incidents.
+type JobLook = (JobState, [u32; 4], [u64; 4]);
 
 impl MasterState {
     /// What has changed since `cursor`, which moves on.
@@ -54,10 +55,11 @@ impl MasterState {
             let room = RECORDS_OF_LINE_MAX.saturating_sub(line.attempts.len() + line.fetches.len());
             let whole = job.records.feed(*id, seen, room, &mut line);
             line.more |= !whole;
-            let status = self.followed_status_without_parts(now, *id);
-            let look = status.as_ref().map(look_of);
-            jobs.extend(status.filter(|_| look != seen.told));
-            seen.told = look;
+            let look = Some(self.look_of(*id, job));
+            if look != seen.told {
+                jobs.extend(self.followed_status_without_parts(now, *id));
+                seen.told = look;
+            }
             if whole && job.shown_state().ended() {
                 told.insert(*id);
             }
@@ -65,6 +67,15 @@ impl MasterState {
         cursor.open.retain(|id, _| !told.contains(id));
         line.jobs = jobs;
         line
+    }
+
+    fn look_of(&self, id: JobId, job: &JobEntry) -> JobLook {
+        let running = self.core.job(id).map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
+        let (records, totals) = (&job.records, &job.records.sums.totals);
+        let tasks = [records.maps_succeeded, running[0], job.output.reduces_done, running[1]];
+        let read = totals.map_bytes_in.saturating_add(job.input.bytes_in_flight);
+        let incidents = job.incidents.omitted + job.incidents.latest.len() as u64;
+        (job.shown_state(), tasks, [read, totals.shuffle_bytes, totals.records_out, incidents])
     }
 
     /// Jobs that came since; gives those of them that had ended before the first look.
@@ -83,12 +94,6 @@ impl MasterState {
         let skipped = ended.len().saturating_sub(ENDED_AT_FIRST_MAX);
         ended.iter().skip(skipped).filter_map(|id| self.followed_status_without_parts(now, *id)).collect()
     }
-}
-
-fn look_of(status: &JobStatus) -> JobLook {
-    let tasks = [status.maps.done, status.maps.running, status.reduces.done, status.reduces.running];
-    let totals = &status.totals;
-    (status.state, tasks, [status.input_bytes_read, totals.shuffle_bytes, totals.records_out])
 }
 
 impl TaskRecords {
