@@ -47,6 +47,8 @@ LEFT_OUT = {
     "--listen-everywhere": "only means something beyond this machine",
     "--allow-root": "only means something beyond this machine",
     "--show": "waits for somebody to look",
+    "--narrate": "prints a story in the place of the result",
+    "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
 }
 

@@ -3,11 +3,11 @@
 use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
 use crate::interruption::watch_interruptions;
+use crate::narrate::{JobNarrator, NarrateFlags};
 use crate::settings::Settings;
 use crate::terminal::{stderr_text, stdout_line, written};
 use crate::usage::usage;
-use crate::{page, summary, trace};
-use anyhow::Context as _;
+use crate::{page, private_file, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::{JobStatus, LogEntry};
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
@@ -19,13 +19,13 @@ use gristmill_runtime::scratch::ScratchFolder;
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
 /// `gristmill run`: one subcommand for each job.
 pub fn run_command(registry: &Registry) -> Command {
-    let command = JobFlags::augment_args(ClusterFlags::augment_args(Command::new("run")))
+    let command = NarrateFlags::augment_args(ClusterFlags::augment_args(Command::new("run")));
+    let command = JobFlags::augment_args(command)
         .about("Run a job on a cluster of local processes that lives as long as the job")
         .long_about(
             "Run a job on a cluster of local processes that lives as long as the job.\n\nStarts a master and workers \
@@ -76,10 +76,18 @@ fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
 pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
     let (name, typed) = job_flags(flags)?;
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
-    let config = cluster_flags.config(settings)?;
+    let narrate = NarrateFlags::from_arg_matches(typed)?;
+    let mut config = cluster_flags.config(settings)?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
+    if narrate.is_asked() && matches!(work, PreparedWork::Rounds(..)) {
+        return Err(usage(format!(
+            "{name} runs several jobs, and --narrate tells one: run one of them by itself"
+        )));
+    }
+    let narrator = JobNarrator::new(&narrate, &config.deciders)?;
+    config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
@@ -94,7 +102,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let mut client = Client::within(runtime.clone(), core);
     client.wait_for_workers(config.workers.count);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
-    let shown = ResultView { print: job.output.is_none(), cores };
+    let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref() };
     let shows = typed.get_flag("show");
     if shows {
         say!("live page: {}", page::link(&cluster.join_line().endpoint, &client.page_code()?));
@@ -142,16 +150,23 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let options = job.options(settings, output.unwrap_or_default())?;
-    work.carry_out(&mut client, &options, &job, ResultView { print: printed.is_some(), cores: None })
+    work.carry_out(
+        &mut client,
+        &options,
+        &job,
+        ResultView { print: printed.is_some(), cores: None, narrator: None },
+    )
 }
 
 /// How a result is shown.
 #[derive(Clone, Copy)]
-struct ResultView {
+struct ResultView<'a> {
     /// The output itself, on stdout.
     print: bool,
     /// Cores of the machine, if all attempts ran on this one.
     cores: Option<u32>,
+    /// Who tells how it came about.
+    narrator: Option<&'a JobNarrator>,
 }
 
 /// A job, or rounds of jobs, ready to go.
@@ -179,7 +194,7 @@ impl PreparedWork {
         client: &mut Client,
         options: &gristmill_runtime::submit::JobOptions,
         flags: &JobFlags,
-        shown: ResultView,
+        shown: ResultView<'_>,
     ) -> anyhow::Result<u8> {
         match self {
             PreparedWork::Job(job) => run_job(client, job, options, flags, shown),
@@ -204,7 +219,7 @@ fn run_job(
     job: Box<dyn PreparedJob>,
     options: &gristmill_runtime::submit::JobOptions,
     flags: &JobFlags,
-    shown: ResultView,
+    shown: ResultView<'_>,
 ) -> anyhow::Result<u8> {
     let mut progress = JobProgress::new(flags.report.quiet);
     let mut seen = None;
@@ -220,6 +235,9 @@ fn run_job(
     progress.clear();
     if let (Some(path), Some(job)) = (&flags.report.trace, seen) {
         write_trace(client, job, path)?;
+    }
+    if let (Some(narrator), Some(job)) = (shown.narrator, seen) {
+        narrator.tell(client, job, result.as_ref().ok())?;
     }
     match result {
         Ok(report) => {
@@ -243,7 +261,7 @@ fn run_job(
 fn finish(
     report: &JobReport,
     flags: &JobFlags,
-    ResultView { print, cores }: ResultView,
+    ResultView { print, cores, narrator }: ResultView<'_>,
 ) -> anyhow::Result<()> {
     if flags.report.json {
         let mut value = json!({"output": report.output, "status": report.status});
@@ -257,7 +275,7 @@ fn finish(
             value["output"] = serde_json::Value::Null;
         }
         stdout_line(&serde_json::to_string_pretty(&value)?)?;
-    } else if print {
+    } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {
         let mut out = io::stdout().lock();
         for part in report.parts() {
             written(io::copy(&mut fs::File::open(part)?, &mut out))?;
@@ -292,14 +310,5 @@ fn show_last_words(client: &Client, status: &JobStatus) {
 /// Writes the trace of a job, 0600: it names its files and tells what its code said.
 fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {
     let trace = serde_json::to_vec(&trace::chrome(&client.trace(job)?))?;
-    let write = || {
-        let mut options = fs::File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        // One that was there keeps its mode otherwise; a pipe or a terminal is whose it is.
-        if file.metadata()?.is_file() {
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        }
-        file.write_all(&trace)
-    };
-    write().with_context(|| format!("could not write the trace {}", path.display()))
+    private_file::write("the trace", path, &trace)
 }

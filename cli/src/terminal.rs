@@ -61,6 +61,11 @@ pub(crate) fn complain(kind: &str, words: &str) {
     let _ = writeln!(std::io::stderr(), "{}{kind}:{} {words}", style("1;31"), style("0"));
 }
 
+/// Whether what is written to stdout may have colours.
+pub(crate) fn stdout_is_styled() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
 /// A terminal's colour code, or nothing where stderr is no terminal.
 pub(crate) fn style(code: &str) -> String {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

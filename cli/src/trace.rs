@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Row number of the first shuffle lane.
-const LANES_FROM: usize = 1000;
+pub const LANES_FROM: usize = 1000;
 
 /// The trace as JSON.
 pub fn chrome(trace: &JobTrace) -> Value {
@@ -124,10 +124,11 @@ fn fetch_event(fetch: &FetchRecord, clock: Clock, rows: &mut Rows) -> Value {
 
 /// When each row of each worker is free again.
 #[derive(Default)]
-struct Rows(BTreeMap<(WorkerId, usize), Vec<u64>>);
+pub struct Rows(BTreeMap<(WorkerId, usize), Vec<u64>>);
 
 impl Rows {
-    fn place(&mut self, worker: WorkerId, kind: usize, from: u64, to: u64) -> usize {
+    /// The lowest row of a worker that is free from then on, of slots (`kind` 0) or lanes ([`LANES_FROM`]).
+    pub fn place(&mut self, worker: WorkerId, kind: usize, from: u64, to: u64) -> usize {
         let rows = self.0.entry((worker, kind)).or_default();
         let row = match rows.iter().position(|free| *free <= from) {
             Some(row) => row,

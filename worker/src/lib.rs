@@ -26,6 +26,7 @@ pub mod key;
 mod machine;
 pub mod memory;
 pub mod merge;
+pub mod narration;
 pub mod output;
 pub mod prefetch;
 pub mod prelude;

@@ -4,6 +4,7 @@
 //! value takes effect is in [`crate::agent`].
 
 use crate::http::Permissions;
+use crate::input::FilePath;
 use crate::protocol::SlotCounts;
 use gristmill_scheduler::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ pub struct WorkerSettings {
     pub advertise: Option<String>,
     /// What its shuffle server is allowed to do.
     pub permissions: Permissions,
+    /// Folder in which attempts write down their pairs, for somebody who wants to read them.
+    pub narration: Option<FilePath>,
 }
 
 impl WorkerSettings {
@@ -50,6 +53,7 @@ impl WorkerSettings {
             listen: None,
             advertise: None,
             permissions: Permissions::default(),
+            narration: None,
         }
     }
 }

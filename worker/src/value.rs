@@ -5,6 +5,7 @@
 
 use crate::codec::{self, CodecError};
 use crate::key::ByteString;
+use crate::narration::words_of;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -55,6 +56,12 @@ pub trait Value: Sized + Send + 'static {
 
     /// Hands out the value in `slot`, if it is still there. May leave it there or take it.
     fn view_of(slot: &mut Option<Self>) -> Option<Self::View<'_>>;
+
+    /// An encoding as a person reads it, where a job is told step by step. Unless somebody says more, its bytes.
+    #[must_use]
+    fn words(encoded: &[u8]) -> String {
+        words_of(encoded)
+    }
 }
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
@@ -89,6 +96,12 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
 
     fn view_of(slot: &mut Option<T>) -> Option<T> {
         slot.take()
+    }
+
+    fn words(encoded: &[u8]) -> String {
+        // As JSON, which nearly all values have.
+        let json = <T as Value>::decode(encoded).ok().and_then(|value| serde_json::to_vec(&value).ok());
+        words_of(json.as_deref().unwrap_or(encoded))
     }
 }
 

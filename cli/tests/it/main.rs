@@ -9,7 +9,7 @@
 //!   `disk` fills disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
 //! - The command line: `cli`, `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
-//!   to be), `tokens`; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
+//!   to be), `tokens`; `narrate` tells a job pair by pair; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
 //!   frames, `paths` submits what reaches beyond its own files, `trust` is about files whose content is believed, `network`
 //!   puts hosts into network namespaces.
@@ -40,6 +40,7 @@ mod lanes;
 mod lies;
 mod limits;
 mod live_policy;
+mod narrate;
 mod network;
 mod output;
 mod page;

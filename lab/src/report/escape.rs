@@ -4,7 +4,8 @@
 
 /// Text for an element or an attribute in double quotes, of HTML as well as XML. Control characters, which neither may
 /// hold, become spaces.
-pub(super) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -25,6 +25,7 @@ pub use chart::{Axis, Chart, ChartKind, Series};
 pub use circumstances::Circumstances;
 pub use colour::Colours;
 pub use document::{Document, Part};
+pub use escape::escape;
 pub use model::{Block, Cell, Claim, Column, Compared, Section, Table, Verdict};
 pub use tally::Tally;
 

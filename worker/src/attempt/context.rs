@@ -3,6 +3,7 @@
 use super::{Progress, SideInputs};
 use crate::budget::Budget;
 use crate::input::InputLimits;
+use crate::narration::Narration;
 use crate::recycle::Recycler;
 use crate::segment::{BLOCK_BYTES, SpillCompression, SpillDirs};
 use gristmill_scheduler::ids::{AttemptId, JobId};
@@ -49,6 +50,8 @@ pub struct TaskSettings {
     pub recycler: Recycler,
     /// Bytes of input that map outputs may rely on to stay near, in the page cache, instead of copying them.
     pub kept_in_files: Budget,
+    /// Where attempts write down their pairs, if somebody wants to read them.
+    pub narration: Option<Narration>,
 }
 
 impl TaskSettings {
@@ -70,7 +73,13 @@ impl TaskSettings {
             compression: SpillCompression::default(),
             recycler: Recycler::default(),
             kept_in_files: Budget::new(0),
+            narration: None,
         }
+    }
+
+    /// Where this attempt writes down its pairs, if it is to.
+    pub(crate) fn narration_of(&self, attempt: AttemptId) -> Option<&Narration> {
+        self.narration.as_ref().filter(|narration| narration.tells(attempt))
     }
 
     /// Files that may be merged at once within `merge_bytes`: each needs a block, stored and unpacked, which are longer

@@ -1,6 +1,7 @@
 //! What an attempt that ended well leaves to whoever ran it.
 
 use crate::input::{SplitBlocks, bad_records};
+use crate::narration::MapStory;
 use crate::protocol::HandOver;
 use crate::segment::MapOutput;
 
@@ -39,6 +40,8 @@ pub struct MapDone {
     pub output: MapOutput,
     /// What else is known.
     pub stats: TaskStats,
+    /// Its pairs, if somebody wants to read them.
+    pub story: Option<Box<MapStory>>,
 }
 
 /// A finished reduce, or a finished map of a map-only job.

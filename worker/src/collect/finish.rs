@@ -20,7 +20,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     pub(super) fn spill_or_fail(&mut self, added: Result<TableRoom, TaskFailure>) {
         if let Err(failure) = added.and_then(|_| self.spill()) {
             self.failure.get_or_insert(failure);
-            self.target = EmitTarget::Sample(None);
+            *self.target.collector_mut() = EmitTarget::Sample(None);
         }
     }
 
@@ -29,7 +29,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         let progress = self.setting.progress.clone();
         progress.check()?;
         let mut writer = SegmentsWriter::on_disk(self.setting.write.clone())?;
-        match &mut self.target {
+        match self.target.collector_mut() {
             EmitTarget::Sort(sorting) => {
                 self.drained += sorting.len() as u64;
                 sorting.drain(&mut writer, &progress)?;
@@ -41,7 +41,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 write_sorted(&sorted, &self.partitioning, partitions, &mut writer, &progress)?;
                 combining.give_back(sorted.into_memory());
             }
-            EmitTarget::Sample(_) => {}
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => {}
         }
         let run = writer.finish()?;
         self.setting.progress.spilled(run.bytes());
@@ -60,7 +60,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     fn merge_runs(&mut self, mut writer: SegmentsWriter) -> Result<MapOutput, TaskFailure> {
         let runs = std::mem::take(&mut self.runs);
         let progress = self.setting.progress.clone();
-        let mut combining = match &mut self.target {
+        let mut combining = match self.target.collector_mut() {
             EmitTarget::Combine(combining) => Some(combining),
             _ => None,
         };
@@ -91,7 +91,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             self.spill()?;
             let most: usize = self.runs.iter().map(MapOutput::memory_bytes).sum();
             let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most)?;
-            return match &self.target {
+            return match self.target.collector() {
                 EmitTarget::Sort(sorting) => {
                     let print = sorting.print();
                     Ok(self.merge_runs(writer)?.with_print(print))
@@ -102,7 +102,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         let write = self.setting.write.clone();
         let partitions = write.partitions;
         let progress = self.setting.progress.clone();
-        match &mut self.target {
+        match self.target.collector_mut() {
             EmitTarget::Sort(sorting) => {
                 let kept_in_files = &self.setting.kept_in_files;
                 let left = in_engine(&progress, || sorting.leave_in_file(&write, budget, kept_in_files));
@@ -124,7 +124,9 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)
             }
-            EmitTarget::Sample(_) => Ok(SegmentsWriter::in_memory(write, budget, 0)?.finish()?),
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => {
+                Ok(SegmentsWriter::in_memory(write, budget, 0)?.finish()?)
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod batch;
 mod combine;
 mod finish;
+mod narrated;
 mod partition;
 mod sample;
 mod sort;
@@ -26,6 +27,8 @@ use window::KeyWindow;
 pub use combine::{CombineFactory, Combiner};
 pub(crate) use combine::{CombineRun, Combining, TableRoom};
 pub(crate) use finish::segment_order;
+use narrated::NarratedTarget;
+pub(crate) use narrated::map_story;
 pub use partition::Partitioner;
 pub(crate) use partition::{KeyRanges, Partitioning};
 pub use sample::{KeySample, SAMPLE_KEYS_MAX};
@@ -72,6 +75,8 @@ pub(crate) enum EmitTarget<V: Value> {
     Combine(Combining<V>),
     /// Keys alone, for cutting ranges; also where pairs go after a failure, with no sample.
     Sample(Option<KeySample>),
+    /// One of the others, with somebody who keeps the pairs.
+    Narrated(Box<NarratedTarget<V>>),
 }
 
 /// What an emitter needs to know of its task.
@@ -117,7 +122,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     #[cold]
     #[inline(never)]
     fn settle(&mut self) {
-        let EmitTarget::Combine(combining) = &mut self.target else { return };
+        let EmitTarget::Combine(combining) = self.target.collector_mut() else { return };
         let settled = combining.settle();
         self.setting.progress.records_out.store(combining.added(), Relaxed);
         self.go_on(settled);
@@ -145,6 +150,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 Ok(TableRoom::Left)
             }
             EmitTarget::Sample(None) | EmitTarget::Combine(_) => Ok(TableRoom::Left),
+            EmitTarget::Narrated(_) => return self.emit_narrated(key, value),
         };
         self.go_on(added);
     }
@@ -171,7 +177,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     /// # Errors
     /// See above.
     pub fn refuse(&mut self, record: Record<'_>, error: TaskError) -> TaskResult {
-        match &self.target {
+        match self.target.collector() {
             // What is wrong with it is said when its map runs.
             EmitTarget::Sample(_) if error.kind == FailureKind::BadRecord => Ok(()),
             _ => refuse_record(&self.setting.progress.bad_records(), record, error),
@@ -180,17 +186,17 @@ impl<K: Key, V: Value> Emitter<K, V> {
 
     /// Pairs emitted so far.
     pub(crate) fn emitted(&self) -> u64 {
-        match &self.target {
+        match self.target.collector() {
             EmitTarget::Combine(combining) => combining.added(),
             EmitTarget::Sort(sorting) => self.drained + sorting.len() as u64,
-            EmitTarget::Sample(_) => 0,
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => 0,
         }
     }
 
     /// A block of input that the mapper gets next. It must be left before its bytes go.
     pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
         self.window.set(block.bytes);
-        if let EmitTarget::Sort(sorting) = &mut self.target {
+        if let EmitTarget::Sort(sorting) = self.target.collector_mut() {
             sorting.begin_block(block);
         }
     }
@@ -203,11 +209,11 @@ impl<K: Key, V: Value> Emitter<K, V> {
     /// The end of a block of input: reports what failed since the last one, and whether the task is cancelled.
     pub(crate) fn end_block(&mut self) -> Result<(), TaskFailure> {
         let progress = &self.setting.progress;
-        match &self.target {
+        match self.target.collector() {
             EmitTarget::Combine(_) | EmitTarget::Sort(_) => {
                 progress.records_out.store(self.emitted(), Relaxed);
             }
-            EmitTarget::Sample(_) => {}
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => {}
         }
         progress.check()?;
         match self.failure.take() {

@@ -44,6 +44,11 @@ impl KeyRanges {
         Self { cuts, prefixes }
     }
 
+    /// The first keys of all partitions but the first.
+    pub(super) fn cuts(&self) -> &[Vec<u8>] {
+        &self.cuts
+    }
+
     #[inline]
     fn of(&self, key: &[u8]) -> u32 {
         let prefix = key_prefix(key);

@@ -1,6 +1,7 @@
 //! The encodings of the standard key types. `FORMAT.md` is their specification.
 
 use super::{ByteString, CompositeKey, DecodeError, Key};
+use crate::narration::words_of;
 use std::cmp::Reverse;
 
 /// A zero byte inside a text or byte string in part form is followed by this; the end is a zero byte followed
@@ -24,6 +25,22 @@ macro_rules! whole_is_part {
             let key = Self::decode_part(&mut rest)?;
             if rest.is_empty() { Ok(key) } else { Err(DecodeError::whole($expected, bytes)) }
         }
+
+        fn words(whole: &[u8]) -> String {
+            match Self::decode(whole) {
+                Ok(key) => key.part_words(),
+                Err(_) => words_of(whole),
+            }
+        }
+    };
+}
+
+/// The words of a key that can be printed.
+macro_rules! printed {
+    () => {
+        fn part_words(&self) -> String {
+            words_of(format!("{self:?}").as_bytes())
+        }
     };
 }
 
@@ -38,6 +55,7 @@ fn take<const N: usize>(bytes: &mut &[u8], expected: &'static str) -> Result<[u8
 
 impl Key for () {
     whole_is_part!("()");
+    printed!();
 
     fn encode_part(&self, _: &mut Vec<u8>) {}
 
@@ -48,6 +66,7 @@ impl Key for () {
 
 impl Key for bool {
     whole_is_part!("a bool");
+    printed!();
 
     fn encode_part(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
@@ -67,6 +86,7 @@ macro_rules! integer_keys {
     ($($type:ident as $unsigned:ident),*) => {$(
         impl Key for $type {
             whole_is_part!(stringify!($type));
+            printed!();
 
             #[inline]
             fn encode_part(&self, out: &mut Vec<u8>) {
@@ -101,6 +121,7 @@ macro_rules! float_keys {
         /// In the order of `total_cmp`: negative NaN first, -0.0 before 0.0, positive NaN last.
         impl Key for $type {
             whole_is_part!(stringify!($type));
+            printed!();
 
             fn encode_part(&self, out: &mut Vec<u8>) {
                 let bits = self.to_bits();
@@ -121,6 +142,7 @@ float_keys!(f32 as u32, f64 as u64);
 
 impl Key for char {
     whole_is_part!("a char");
+    printed!();
 
     fn encode_part(&self, out: &mut Vec<u8>) {
         u32::from(*self).encode_part(out);
@@ -191,6 +213,10 @@ impl Key for ByteString {
     fn skip_part(bytes: &mut &[u8]) -> Result<(), DecodeError> {
         decode_escaped(bytes, |_| {})
     }
+
+    fn part_words(&self) -> String {
+        words_of(&self.0)
+    }
 }
 
 impl Key for String {
@@ -223,10 +249,18 @@ impl Key for String {
     fn skip_part(bytes: &mut &[u8]) -> Result<(), DecodeError> {
         decode_escaped(bytes, |_| {})
     }
+
+    fn part_words(&self) -> String {
+        words_of(self.as_bytes())
+    }
 }
 
 impl<T: Key> Key for Option<T> {
     whole_is_part!("an Option");
+
+    fn part_words(&self) -> String {
+        self.as_ref().map_or_else(|| "none".to_owned(), Key::part_words)
+    }
 
     fn encode_part(&self, out: &mut Vec<u8>) {
         match self {
@@ -250,6 +284,10 @@ impl<T: Key> Key for Option<T> {
 
 impl<T: Key> Key for Vec<T> {
     whole_is_part!("a Vec");
+
+    fn part_words(&self) -> String {
+        format!("[{}]", self.iter().map(Key::part_words).collect::<Vec<_>>().join(", "))
+    }
 
     fn encode_part(&self, out: &mut Vec<u8>) {
         for item in self {
@@ -277,6 +315,10 @@ impl<T: Key> Key for Vec<T> {
 impl<T: Key> Key for Reverse<T> {
     whole_is_part!("a Reverse");
 
+    fn part_words(&self) -> String {
+        self.0.part_words()
+    }
+
     fn encode_part(&self, out: &mut Vec<u8>) {
         let from = out.len();
         self.0.encode_part(out);
@@ -298,6 +340,12 @@ macro_rules! tuple_keys {
     ($($first:ident $(, $other:ident)*;)*) => {$(
         impl<$first: Key, $($other: Key),*> Key for ($first, $($other),*) {
             whole_is_part!("a tuple");
+
+            #[allow(non_snake_case, reason = "components are named like their types")]
+            fn part_words(&self) -> String {
+                let ($first, $($other),*) = self;
+                format!("({})", [$first.part_words(), $($other.part_words()),*].join(", "))
+            }
 
             #[allow(non_snake_case, reason = "components are named like their types")]
             fn encode_part(&self, out: &mut Vec<u8>) {

@@ -9,6 +9,8 @@ mod impls;
 #[cfg(test)]
 mod tests;
 
+use crate::narration::words_of;
+
 /// Bytes that are not the encoding of a key of the expected type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{length} bytes at {place} are not {expected}")]
@@ -81,6 +83,20 @@ pub trait Key: Sized + 'static {
     /// Bytes that do not begin with one.
     fn skip_part(bytes: &mut &[u8]) -> Result<(), DecodeError> {
         Self::decode_part(bytes).map(|_| ())
+    }
+
+    /// A whole form as a person reads it, where a job is told step by step. Unless somebody says more, its bytes.
+    #[must_use]
+    fn words(whole: &[u8]) -> String {
+        words_of(whole)
+    }
+
+    /// The key as a person reads it inside another one. Unless somebody says more, the bytes of its part form.
+    #[must_use]
+    fn part_words(&self) -> String {
+        let mut bytes = Vec::new();
+        self.encode_part(&mut bytes);
+        words_of(&bytes)
     }
 }
 
@@ -156,6 +172,17 @@ macro_rules! key_newtype {
 
             fn skip_part(bytes: &mut &[u8]) -> Result<(), $crate::key::DecodeError> {
                 <$inner as $crate::key::Key>::skip_part(bytes)
+            }
+
+            fn words(whole: &[u8]) -> String {
+                match <$name as $crate::key::Key>::decode(whole) {
+                    Ok(key) => $crate::key::Key::part_words(&key),
+                    Err(error) => error.to_string(),
+                }
+            }
+
+            fn part_words(&self) -> String {
+                $crate::key::Key::part_words(&self.0)
             }
         }
     };

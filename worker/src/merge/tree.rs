@@ -149,4 +149,9 @@ impl LoserTree {
     pub fn value(&self) -> &[u8] {
         self.readers[self.winner].value()
     }
+
+    /// The map that the current pair came from.
+    pub(crate) fn map(&self) -> u32 {
+        self.readers[self.winner].header().id.map
+    }
 }

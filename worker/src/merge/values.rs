@@ -127,6 +127,9 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         // A combined value was counted when its parts were read.
         if let ValueSource::Tree(tree, _) = &self.source {
             self.meter.pair(tree.key().len() + tree.value().len())?;
+            if let Some(narrator) = &mut self.meter.narrator {
+                narrator.read(tree.map(), tree.key(), tree.value());
+            }
         }
         Ok(true)
     }

@@ -4,10 +4,11 @@ use crate::api::{Counters, ErasedMap, JobFunctions, JobPlan, KeyOrder, MapReduce
 use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure, TaskStats};
 use crate::collect::{
     Combining, EmitTarget, Emitter, EmitterSetting, KeyRanges, Partitioning, SortMemory, Sorting,
-    TableMemory, segment_order,
+    TableMemory, map_story, segment_order,
 };
 use crate::input::{Block, Blocks, InputError, RecordFormat};
 use crate::key::Key;
+use crate::narration::{RecordNarrator, RecordTold, Told};
 use crate::output::Output;
 use crate::segment::WriteSetting;
 use crate::text::count_plain_rows;
@@ -39,16 +40,23 @@ pub(super) fn run<K: Key, V: Value>(
         recycler: settings.recycler.clone(),
         kept_in_files: settings.kept_in_files.clone(),
     };
+    let narrates = settings.narration_of(context.attempt).is_some();
+    let target = if narrates { target.narrated::<K>() } else { target };
     let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let counters = Counters::default();
     let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
     mapper().run(&TaskContext::of(&context, &counters), blocks, &mut emitter)?;
+    let narrator = emitter.end_narration();
     let output = emitter.finish(context.budget)?;
     context.progress.bytes_out.store(output.bytes(), Relaxed);
     if output.is_on_disk() {
         context.progress.spilled(output.bytes());
     }
-    Ok(MapDone { output, stats: TaskStats { counters: counters.values(), local_bytes: 0 } })
+    let kinds = (plan.combine.is_some(), settings.partitions);
+    let told =
+        |narrator| map_story(narrator, &partitioning(plan, &settings.cuts), &output, kinds).map(Box::new);
+    let story = narrator.map(told).transpose()?;
+    Ok(MapDone { output, stats: TaskStats { counters: counters.values(), local_bytes: 0 }, story })
 }
 
 pub(super) fn no_such_input(input: usize, inputs: usize) -> TaskFailure {
@@ -105,15 +113,18 @@ pub(super) fn run_map_only(
 pub(super) struct WatchedBlocks<B> {
     blocks: B,
     progress: Arc<Progress>,
+    /// Who keeps their records, if anybody does.
+    narrator: Option<RecordNarrator>,
 }
 
 impl<B: Blocks> WatchedBlocks<B> {
-    pub fn new(blocks: B, progress: &Arc<Progress>) -> Self {
-        Self { blocks, progress: progress.clone() }
+    pub fn new(blocks: B, progress: &Arc<Progress>, narrates: bool) -> Self {
+        Self { blocks, progress: progress.clone(), narrator: narrates.then(RecordNarrator::default) }
     }
 
-    pub fn into_inner(self) -> B {
-        self.blocks
+    /// The blocks that are left, and the records that were kept.
+    pub fn into_inner(self) -> (B, Told<RecordTold>) {
+        (self.blocks, self.narrator.map(|narrator| narrator.records).unwrap_or_default())
     }
 }
 
@@ -125,6 +136,9 @@ impl<B: Blocks> Blocks for WatchedBlocks<B> {
         if let Some(block) = &mut block {
             self.progress.bytes_in.fetch_add(block.bytes().len() as u64, Relaxed);
             self.progress.records_in.fetch_add(count(block), Relaxed);
+            if let Some(narrator) = &mut self.narrator {
+                block.records().for_each(|record| narrator.record(record.offset(), record.bytes()));
+            }
         }
         Ok(block)
     }

@@ -17,7 +17,9 @@ pub use crate::collect::{KeySample, SAMPLE_KEYS_MAX};
 pub use sample::cut_points;
 
 use crate::api::{ErasedMap, ErasedReduce, ErasedSample, JobFunctions, JobPlan, MapReduceWork, SideInputs};
-use crate::input::{Blocks, FileAccess, Split, open_split};
+use crate::clean;
+use crate::input::{Blocks, FileAccess, Piece, Split, open_split};
+use crate::narration::{ITEMS_MAX, KeptInputs, MapStory, PieceTold, RecordTold, Told};
 use crate::output::Output;
 use crate::protocol::HandOver;
 use crate::segment::{SegmentData, SpillDirs};
@@ -47,12 +49,26 @@ pub fn run_map(
     let progress = context.progress;
     let blocks = open_split(split, access, &context.settings.limits);
     progress.collect_bad_records(blocks.bad_records());
-    let mut blocks = map::WatchedBlocks::new(blocks, progress);
+    let (attempt, narration) = (context.attempt, context.settings.narration_of(context.attempt));
+    let mut blocks = map::WatchedBlocks::new(blocks, progress, narration.is_some());
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
     let erased = ErasedMap { context, input: split.input as usize, input_bytes, blocks: &mut blocks };
     let mut done = map_reduce(plan)?.run_map(erased)?;
-    done.stats.note_input(&blocks.into_inner());
+    let (blocks, records) = blocks.into_inner();
+    done.stats.note_input(&blocks);
+    if let (Some(narration), Some(story)) = (narration, done.story.take()) {
+        let _engine = progress.engine();
+        narration.write(attempt, &MapStory { input: kept_inputs(split, records), ..*story });
+    }
     Ok(done)
+}
+
+fn kept_inputs(split: &Split, records: Told<RecordTold>) -> KeptInputs {
+    let told = |piece: &Piece| {
+        let path = clean::line(&piece.name.to_text(), clean::MESSAGE_BYTES_MAX);
+        PieceTold { path, offset: piece.offset, length: piece.length }
+    };
+    KeptInputs { pieces: split.pieces.iter().take(ITEMS_MAX).map(told).collect(), records }
 }
 
 /// Runs one map task of a map-only job.
@@ -68,9 +84,16 @@ pub(crate) fn run_map_only(
 ) -> Result<PartDone, TaskFailure> {
     let blocks = open_split(split, access, &context.settings.limits);
     context.progress.collect_bad_records(blocks.bad_records());
-    let mut blocks = map::WatchedBlocks::new(blocks, context.progress);
+    let narration = context.settings.narration_of(context.attempt);
+    let mut blocks = map::WatchedBlocks::new(blocks, context.progress, narration.is_some());
     let mut done = map::run_map_only(plan, context, split.input as usize, &mut blocks, output)?;
-    done.stats.note_input(&blocks.into_inner());
+    let (blocks, records) = blocks.into_inner();
+    done.stats.note_input(&blocks);
+    if let Some(narration) = narration {
+        let _engine = context.progress.engine();
+        let story = MapStory { input: kept_inputs(split, records), ..MapStory::default() };
+        narration.write(context.attempt, &story);
+    }
     Ok(done)
 }
 

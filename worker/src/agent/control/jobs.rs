@@ -7,6 +7,7 @@ use crate::agent::slots::RunningJob;
 use crate::attempt::SideInputs;
 use crate::collect::pair_bytes_max;
 use crate::input::InputLimits;
+use crate::narration::Narration;
 use crate::protocol::JobOrder;
 use crate::segment::PARTITIONS_MAX;
 use crate::task::TaskSettings;
@@ -57,6 +58,7 @@ impl Agent {
             recycler: self.memory.recycler.clone(),
             kept_in_files: self.memory.kept_in_files.clone(),
             limits,
+            narration: self.config.settings.narration.as_ref().map(|folder| Narration::new(folder.to_path())),
             ..TaskSettings::new(job, order.partitions, self.slots.setting.spill.clone())
         };
         // Every task sees all of a side input, so a bad record of one is not left out.

@@ -9,6 +9,7 @@ use super::TaskFailure;
 use super::hold::{Hold, Parking};
 use super::pace::Pacer;
 use crate::input::{BadRecords, FileBadRecords};
+use crate::narration::ReduceNarrator;
 use pacing::Pacing;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
@@ -186,11 +187,13 @@ pub(crate) struct ReadMeter {
     progress: Arc<Progress>,
     pairs: u64,
     bytes: u64,
+    /// Who keeps the pairs, if anybody does.
+    pub(crate) narrator: Option<Box<ReduceNarrator>>,
 }
 
 impl ReadMeter {
     pub(crate) fn new(progress: Arc<Progress>) -> Self {
-        Self { progress, pairs: 0, bytes: 0 }
+        Self { progress, pairs: 0, bytes: 0, narrator: None }
     }
 
     #[inline]

@@ -57,6 +57,9 @@ impl<V: Value> Aggregate<V> {
         let map = Some(reader.header().id.map);
         while reader.advance().map_err(|source| MergeError { map, source })? {
             groups.meter.pair(reader.key().len() + reader.value().len())?;
+            if let Some(narrator) = &mut groups.meter.narrator {
+                narrator.read(reader.header().id.map, reader.key(), reader.value());
+            }
             if let Some(state) = groups.border_before_all(|| self.combining.bytes())? {
                 return Ok(Some(state));
             }

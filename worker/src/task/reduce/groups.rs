@@ -6,6 +6,7 @@ use crate::key::Key;
 use crate::merge::{LoserTree, ValueSource, Values};
 use crate::output::Output;
 use crate::protocol::HandOver;
+use crate::value::Value;
 use std::sync::Arc;
 
 /// Most bytes of keys, counters' names and a reducer's state that are handed over. An attempt with more stays.
@@ -25,6 +26,14 @@ pub(super) struct KeyGroups<R> {
     pub(super) count: u64,
     /// First key of the last group that an earlier attempt has reduced: up to there groups are skipped.
     pub(super) last: Option<Vec<u8>>,
+}
+
+/// The encoding of the one value of a group, if that was totalled.
+fn total_of<V: Value>(source: &ValueSource<'_, V>) -> Result<Option<Vec<u8>>, TaskFailure> {
+    let ValueSource::One(Some(value)) = source else { return Ok(None) };
+    let mut encoded = Vec::new();
+    value.encode_owned(&mut encoded)?;
+    Ok(Some(encoded))
 }
 
 impl<R: Reducer> KeyGroups<R> {
@@ -100,6 +109,9 @@ impl<R: Reducer> KeyGroups<R> {
         source: ValueSource<'_, R::Value>,
         group: Option<GroupPrefix>,
     ) -> Result<bool, TaskFailure> {
+        if let Some(narrator) = &mut self.meter.narrator {
+            narrator.begin_group(key, total_of(&source)?.as_deref(), self.output.bytes());
+        }
         let view = R::Key::decode(key)?;
         let mut values = Values::new(source, key, group, &mut self.meter);
         let result = self.reducer.reduce(view, &mut values, &mut self.output);
@@ -110,6 +122,9 @@ impl<R: Reducer> KeyGroups<R> {
         result?;
         let more = values.finish()?;
         self.output.check()?;
+        if let Some(narrator) = &mut self.meter.narrator {
+            narrator.end_group(self.output.bytes());
+        }
         self.count += 1;
         Ok(more)
     }

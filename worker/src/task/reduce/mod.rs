@@ -14,6 +14,8 @@ use crate::collect::{Combining, SortMemory, TableMemory, pair_bytes_max};
 use crate::fault;
 use crate::key::Key;
 use crate::merge::{FanIn, LoserTree, MergeError, limit_fan_in};
+use crate::narration::{ITEMS_MAX, PairWords, ReduceNarrator, ReduceStory, SegmentTold};
+use crate::protocol::HandOver;
 use crate::segment::{
     BLOCK_BYTES, FRAME_LENGTHS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder,
     SegmentReader, WriteError, WriteSetting,
@@ -35,7 +37,9 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
         check_headers(&segments, &context, plan.combine.is_some())?
     };
     let counters = Counters::default();
-    let meter = ReadMeter::new(context.progress.clone());
+    let mut meter = ReadMeter::new(context.progress.clone());
+    let narration = context.settings.narration_of(context.attempt);
+    meter.narrator = narration.map(|_| narrator(plan, &segments, &headers, resume));
     let progress = context.progress.clone();
     let mut groups = KeyGroups { reducer, output, meter, progress, counters, count: 0, last: None };
     groups.progress.keeps_in(context.budget);
@@ -72,8 +76,37 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     };
     match stopped {
         Some(state) => Ok(ReduceEnd::HandedOver(state)),
-        None => groups.finish().map(ReduceEnd::Part),
+        None => {
+            let narrator = groups.meter.narrator.take();
+            let done = groups.finish()?;
+            if let (Some(narration), Some(narrator)) = (narration, narrator) {
+                let _engine = context.progress.engine();
+                narration.write(context.attempt, &narrator.into_story());
+            }
+            Ok(ReduceEnd::Part(done))
+        }
     }
+}
+
+/// Who keeps what a reduce of these segments reads.
+fn narrator<K: Key, V: Value>(
+    plan: &MapReducePlan<K, V>,
+    segments: &[SegmentData],
+    headers: &[SegmentHeader],
+    resume: Option<&HandOver>,
+) -> Box<ReduceNarrator> {
+    let told = |(data, header): (&SegmentData, &SegmentHeader)| SegmentTold {
+        map: header.id.map,
+        records: header.records,
+        bytes: data.len() as u64,
+    };
+    let story = ReduceStory {
+        combines: plan.combine.is_some(),
+        segments: segments.iter().zip(headers).take(ITEMS_MAX).map(told).collect(),
+        groups_before: resume.map_or(0, |state| state.groups),
+        ..ReduceStory::default()
+    };
+    Box::new(ReduceNarrator::new(PairWords { key: K::words, value: V::words }, story))
 }
 
 /// Checks that the segments are of this job and partition and in map order, each map once.

@@ -1,0 +1,100 @@
+//! What is known of a job that has ended: its trace, and what its attempts have kept.
+
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_scheduler::ids::{TaskKind, WorkerId};
+use gristmill_worker::narration::{MapStory, Narration, ReduceStory};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+/// Bytes of a part that are told.
+const PART_BYTES_MAX: u64 = 256 << 10;
+
+/// All that a story is made of.
+pub struct Facts {
+    pub trace: JobTrace,
+    /// Where the attempts of tasks that count stand in the trace.
+    winners: BTreeMap<(TaskKind, u32), usize>,
+    /// What the winning attempts of maps kept, by map.
+    pub maps: BTreeMap<u32, MapStory>,
+    /// The same of reduces, by partition.
+    pub reduces: BTreeMap<u32, ReduceStory>,
+    pub parts: Vec<PartFacts>,
+    pub deciders: DeciderNames,
+}
+
+/// A part of the output.
+pub struct PartFacts {
+    pub name: String,
+    /// Its bytes, at most [`PART_BYTES_MAX`] of them.
+    pub bytes: Vec<u8>,
+}
+
+impl Facts {
+    /// Reads what the winning attempts of a job kept, and its parts.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn gather(
+        trace: JobTrace,
+        narration: &Narration,
+        parts: &[PathBuf],
+        deciders: DeciderNames,
+    ) -> io::Result<Self> {
+        let mut facts = Self::new(trace, deciders);
+        for (&(kind, index), &at) in &facts.winners {
+            let attempt = facts.trace.attempts[at].attempt;
+            match kind {
+                TaskKind::Map => facts.maps.extend(narration.read(attempt)?.map(|story| (index, story))),
+                TaskKind::Reduce => {
+                    facts.reduces.extend(narration.read(attempt)?.map(|story| (index, story)));
+                }
+            }
+        }
+        for path in parts {
+            let mut bytes = Vec::new();
+            File::open(path)?.take(PART_BYTES_MAX).read_to_end(&mut bytes)?;
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            facts.parts.push(PartFacts { name, bytes });
+        }
+        Ok(facts)
+    }
+
+    /// Of a job of which nothing was kept.
+    pub fn new(trace: JobTrace, deciders: DeciderNames) -> Self {
+        let winners = winners(&trace);
+        Self { trace, winners, maps: BTreeMap::new(), reduces: BTreeMap::new(), parts: Vec::new(), deciders }
+    }
+
+    /// Nanoseconds from the job's arrival to a time of the master's clock.
+    pub fn since_arrival(&self, ns: u64) -> u64 {
+        ns.saturating_sub(self.trace.status.arrived_ns)
+    }
+
+    /// The attempt of a task that counts, if there is one.
+    pub fn winner(&self, kind: TaskKind, index: u32) -> Option<&AttemptRecord> {
+        self.winners.get(&(kind, index)).and_then(|&at| self.trace.attempts.get(at))
+    }
+
+    /// The partitions that are gathered at a worker.
+    pub fn partitions_at(&self, worker: WorkerId) -> Vec<u32> {
+        let reduces = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Reduce);
+        let there = reduces.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
+        there.map(|((_, index), _)| *index).collect()
+    }
+
+    /// What this reducer wrote between two places of its part.
+    pub fn written(&self, partition: u32, from: u64, until: u64) -> Option<&[u8]> {
+        self.parts.get(partition as usize)?.bytes.get(from as usize..until as usize)
+    }
+}
+
+/// The attempt of each task that counts: the last that ended well. A map that ran again after its output was lost put
+/// out the same pairs both times, or its job has failed.
+fn winners(trace: &JobTrace) -> BTreeMap<(TaskKind, u32), usize> {
+    let well =
+        trace.attempts.iter().enumerate().filter(|(_, record)| matches!(record.end, AttemptEnd::Succeeded));
+    well.map(|(at, record)| ((record.attempt.task.kind, record.attempt.task.index), at)).collect()
+}

@@ -1,0 +1,95 @@
+//! `run --narrate`: a job of little input told step by step, as text or as one page.
+//!
+//! What is told comes from the job's trace and from the pairs that its attempts kept on their way
+//! ([`gristmill_worker::narration`]); nothing is computed a second time. Two flags instead of one with an optional file:
+//! `--narrate story.html` would be a narration in the terminal of an input called `story.html`.
+
+mod facts;
+mod lists;
+mod maps;
+mod page;
+mod reduces;
+mod shuffle;
+mod step;
+mod story;
+mod text;
+
+use crate::private_file;
+use crate::terminal::{stdout_is_styled, stdout_raw};
+use clap::Args;
+use facts::Facts;
+use gristmill_runtime::client::{Client, JobReport};
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::input::FilePath;
+use gristmill_worker::narration::Narration;
+use std::path::PathBuf;
+
+/// Whether a job is told, and where.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Narration")]
+pub struct NarrateFlags {
+    /// Tell the job step by step, pair by pair, on stdout; for little input, best with a small --split-size
+    #[arg(long, global = true, conflicts_with = "json")]
+    pub narrate: bool,
+    /// The same as one page to step through, with what ran where and when beside it
+    #[arg(long, global = true, value_name = "FILE")]
+    pub narrate_html: Option<PathBuf>,
+}
+
+impl NarrateFlags {
+    /// Whether pairs are to be kept.
+    pub fn is_asked(&self) -> bool {
+        self.narrate || self.narrate_html.is_some()
+    }
+}
+
+/// Who tells a job that is still to run.
+pub struct JobNarrator {
+    flags: NarrateFlags,
+    folder: ScratchFolder,
+    deciders: DeciderNames,
+}
+
+impl JobNarrator {
+    /// Makes the folder in which attempts are to keep their pairs, if anybody wants them told.
+    ///
+    /// # Errors
+    /// A folder that cannot be made.
+    pub fn new(flags: &NarrateFlags, deciders: &DeciderNames) -> anyhow::Result<Option<Self>> {
+        if !flags.is_asked() {
+            return Ok(None);
+        }
+        let folder = ScratchFolder::new("narration-")?;
+        Ok(Some(Self { flags: flags.clone(), folder, deciders: deciders.clone() }))
+    }
+
+    /// Where workers are to put what their attempts keep.
+    pub fn folder(&self) -> FilePath {
+        FilePath::from(self.folder.path())
+    }
+
+    /// Whether the story stands where the result would.
+    pub fn takes_stdout(&self) -> bool {
+        self.flags.narrate
+    }
+
+    /// Tells a job that has ended; `report` if it ended well.
+    ///
+    /// # Errors
+    /// A trace that the master does not give, or a story that cannot be written.
+    pub fn tell(&self, client: &Client, job: JobId, report: Option<&JobReport>) -> anyhow::Result<()> {
+        let narration = Narration::new(self.folder.path());
+        let parts = report.map(JobReport::parts).unwrap_or_default();
+        let facts = Facts::gather(client.trace(job)?, &narration, &parts, self.deciders.clone())?;
+        let steps = story::steps(&facts);
+        if self.flags.narrate {
+            stdout_raw(&text::text(&steps, stdout_is_styled()))?;
+        }
+        if let Some(path) = &self.flags.narrate_html {
+            private_file::write("the narration", path, page::page(&facts, &steps).as_bytes())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! The steps of a job, from its arrival to its output.
+
+use super::facts::Facts;
+use super::lists::{count, named, row, table};
+use super::step::{Step, StepBlock, StepKind};
+use super::{maps, reduces, shuffle};
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
+use gristmill_scheduler::ids::{TaskId, TaskKind};
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::clean;
+use gristmill_worker::narration::TASKS_MAX;
+
+/// The story of a job, in the order in which things happened.
+pub fn steps(facts: &Facts) -> Vec<Step> {
+    let mut steps = vec![job(facts), input(facts)];
+    let told = facts.trace.attempts.iter().filter(|record| record.attempt.task.index < TASKS_MAX);
+    let first = first_map(facts);
+    for (number, record) in told.enumerate() {
+        steps.push(placement(facts, record, number == 0));
+        steps.extend(ending(facts, record, first));
+    }
+    steps.extend(shuffle::fetches(facts));
+    steps.push(output(facts));
+    // What happened at one moment stays in the order of kinds, and then of numbers.
+    steps.sort_by_key(|step| (step.at_ns, step.kind));
+    steps
+}
+
+/// What there is to do.
+fn job(facts: &Facts) -> Step {
+    let status = &facts.trace.status;
+    let cluster = format!(
+        "The cluster has {} with {} in all. A worker is a process; a slot runs one task at a time.",
+        count(status.workers.into(), "worker", "workers"),
+        count(status.slots.into(), "slot", "slots")
+    );
+    let tasks = match status.reduces.total {
+        0 => format!(
+            "{} of input become {}, each of which turns the records of its split into a part of the output. The job \
+             has no reduce, so nothing is sorted and nothing travels.",
+            Bytes(status.input_bytes),
+            count(status.maps.total.into(), "map task", "map tasks")
+        ),
+        reduces => format!(
+            "{} of input become {}, which turn records into pairs of a key and a value. The shuffle brings the pairs \
+             of one key, whichever map emitted them, to one of {}, which turn each key and its values into output.",
+            Bytes(status.input_bytes),
+            count(status.maps.total.into(), "map task", "map tasks"),
+            count(reduces.into(), "reduce task", "reduce tasks")
+        ),
+    };
+    let mut blocks = vec![StepBlock::Words(tasks), StepBlock::Words(cluster)];
+    if 0 < facts.trace.omitted {
+        blocks.push(StepBlock::words(
+            "The trace of this job is too long to be kept whole: some attempts and fetches are missing.",
+        ));
+    }
+    if TASKS_MAX < status.maps.total.max(status.reduces.total) {
+        blocks.push(StepBlock::words(format!(
+            "The job has many tasks: only of the first {TASKS_MAX} maps and reduces is anything told here."
+        )));
+    }
+    let title = format!("{} `{}` arrives", status.job, clean::line(&status.name, 100));
+    Step { at_ns: 0, kind: StepKind::Job, title, blocks, about: Vec::new() }
+}
+
+/// How the input was cut.
+fn input(facts: &Facts) -> Step {
+    let status = &facts.trace.status;
+    let rows = facts.maps.iter().flat_map(|(map, story)| {
+        let records = story.input.records.kept.len() as u64 + story.input.records.omitted;
+        story.input.pieces.iter().enumerate().map(move |(number, piece)| {
+            let first = number == 0;
+            vec![
+                if first { format!("map-{map}") } else { String::new() },
+                piece.path.clone(),
+                format!("{}..{}", piece.offset, piece.offset + piece.length),
+                if first { records.to_string() } else { String::new() },
+            ]
+        })
+    });
+    let mut blocks = vec![StepBlock::words(
+        "Each map task reads one split. Splits are cut by bytes, but no record is torn: a record belongs to the split \
+         in which its first byte lies, and whoever reads that split reads it to its end.",
+    )];
+    blocks.extend(table(&["task", "file", "bytes", "records"], rows.collect(), 0));
+    if status.maps.total == 1 {
+        blocks.push(StepBlock::words(
+            "All input fits into one split, so only one map runs. A smaller --split-size, such as 100B, makes several.",
+        ));
+    }
+    let title = format!("The input is cut into {}", count(status.maps.total.into(), "split", "splits"));
+    Step { at_ns: 0, kind: StepKind::Input, title, blocks, about: Vec::new() }
+}
+
+/// Who waited when an attempt was launched, and why it was this one's turn.
+fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
+    let now = record.launched_ns;
+    let status = &facts.trace.status;
+    let attempts = &facts.trace.attempts;
+    let running: Vec<&AttemptRecord> = attempts
+        .iter()
+        .filter(|other| other.launched_ns < now && other.ended_ns.is_none_or(|ended| now < ended))
+        .collect();
+    let begun =
+        |task: TaskId| attempts.iter().any(|other| other.attempt.task == task && other.launched_ns < now);
+    let job = status.job;
+    let waiting_maps: Vec<String> = (0..status.maps.total)
+        .filter(|&map| !begun(TaskId::map(job, map)))
+        .map(|map| format!("map-{map}"))
+        .collect();
+    let waiting_reduces =
+        (0..status.reduces.total).filter(|&index| !begun(TaskId::reduce(job, index))).count();
+    let free = u64::from(status.slots).saturating_sub(running.len() as u64);
+    let mut queue = format!(
+        "The queue at that moment: {}. Free: {free} of {}. Waiting: {}",
+        status.job,
+        count(status.slots.into(), "slot", "slots"),
+        if waiting_maps.is_empty() { "no map".to_owned() } else { waiting(&waiting_maps) }
+    );
+    if 0 < waiting_reduces {
+        queue += &format!(
+            "; and {}, each of which can begin when its segments of all maps have arrived",
+            count(waiting_reduces as u64, "reduce", "reduces")
+        );
+    }
+    let (grant, place) = record.reason.rsplit_once("; ").unwrap_or((&record.reason, ""));
+    let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
+    let mut blocks = vec![
+        StepBlock::Words(queue + "."),
+        StepBlock::words(format!(
+            "The policy `{}` gives {} a slot: {}.",
+            facts.deciders.policy,
+            status.job,
+            clean::message(grant)
+        )),
+        StepBlock::words(format!(
+            "The placement `{}` chooses {task} and {}: {}.",
+            facts.deciders.placement,
+            record.worker,
+            if place.is_empty() { "it says no more" } else { place }
+        )),
+    ];
+    if first {
+        blocks.push(StepBlock::words(
+            "This job is alone on its cluster, so every policy would have given it the slot. Policies differ when jobs \
+             compete; `gristmill compare` runs the same jobs under several.",
+        ));
+    }
+    let again = if record.attempt.epoch == 0 { "" } else { " once more" };
+    Step {
+        at_ns: facts.since_arrival(now),
+        kind: StepKind::Placement,
+        title: format!("{task} is sent to {}{again}", record.worker),
+        blocks,
+        about: vec![record.attempt.file_name()],
+    }
+}
+
+/// The first few that wait.
+pub fn waiting(names: &[String]) -> String {
+    const NAMED_MAX: usize = 6;
+    match names.len() {
+        0..=NAMED_MAX => named(names),
+        all => format!("{} and {} more maps", names[..NAMED_MAX].join(", "), all - NAMED_MAX),
+    }
+}
+
+/// The map that ended before the others: with it, what is the same for all of them is explained.
+fn first_map(facts: &Facts) -> Option<u32> {
+    let ended = |map: u32| Some((facts.winner(TaskKind::Map, map)?.ended_ns?, map));
+    (0..facts.trace.status.maps.total.min(TASKS_MAX)).filter_map(ended).min().map(|(_, map)| map)
+}
+
+/// The end of an attempt; `first` is the map whose end comes first.
+fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<Step> {
+    let index = record.attempt.task.index;
+    let kind = record.attempt.task.kind;
+    let counts = facts.winner(kind, index).is_some_and(|winner| winner.attempt == record.attempt);
+    match &record.end {
+        AttemptEnd::Running => None,
+        AttemptEnd::Succeeded if !counts => {
+            Some(failure(facts, record, "its output was lost with its worker later"))
+        }
+        AttemptEnd::Succeeded if kind == TaskKind::Map => {
+            Some(maps::ended(facts, record, first == Some(index)))
+        }
+        AttemptEnd::Succeeded => Some(reduces::ended(facts, record)),
+        AttemptEnd::Lost => Some(failure(facts, record, "its worker was lost")),
+        end => {
+            let (class, message) = end.shown().unwrap_or_default();
+            Some(failure(facts, record, &format!("{class}: {message}")))
+        }
+    }
+}
+
+/// An attempt that does not count.
+fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
+    let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
+    let words = format!(
+        "{}. Nothing of it counts: its pairs are not told, and if the task runs again, only the attempt that ends well \
+         does.",
+        clean::message(why)
+    );
+    Step {
+        at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
+        kind: StepKind::Failure,
+        title: format!("An attempt at {task} on {} comes to nothing", record.worker),
+        blocks: vec![StepBlock::Words(words)],
+        about: vec![record.attempt.file_name()],
+    }
+}
+
+/// What came out.
+fn output(facts: &Facts) -> Step {
+    let status = &facts.trace.status;
+    let at_ns = facts.since_arrival(status.ended_ns.unwrap_or(status.now_ns));
+    let about = Vec::new();
+    if status.state != JobState::Succeeded {
+        let why =
+            status.failure.as_ref().map_or_else(String::new, |failure| clean::message(&failure.message));
+        let words = format!(
+            "{why} What was published before is removed, so that nobody takes half an output for a whole one."
+        );
+        let title = format!("The job has {}", status.state.word());
+        return Step { at_ns, kind: StepKind::Output, title, blocks: vec![StepBlock::Words(words)], about };
+    }
+    let mut blocks = vec![StepBlock::words(
+        "Each task built its part under a name of its own. Now the parts get their names one by one, and last of all \
+         `_SUCCESS` is written: whoever sees that file sees the whole output.",
+    )];
+    for (part, entry) in facts.parts.iter().zip(&status.parts) {
+        blocks.push(StepBlock::words(format!(
+            "{}: {}, {}",
+            part.name,
+            count(entry.records, "record", "records"),
+            Bytes(entry.bytes)
+        )));
+        let more = entry.bytes.saturating_sub(part.bytes.len() as u64);
+        blocks.extend(row(lines(&part.bytes), 0));
+        if 0 < more {
+            blocks.push(StepBlock::words(format!(
+                "… and {} more, for which --output DIR is the place.",
+                Bytes(more)
+            )));
+        }
+    }
+    let title = format!("The output is published: {}", count(status.totals.records_out, "record", "records"));
+    Step { at_ns, kind: StepKind::Output, title, blocks, about }
+}
+
+/// The lines of a part, for a person.
+pub fn lines(bytes: &[u8]) -> Vec<String> {
+    const LINE_BYTES_MAX: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().map(|line| clean::line(&line.replace('\t', " ⇥ "), LINE_BYTES_MAX)).collect()
+}

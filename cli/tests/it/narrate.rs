@@ -1,0 +1,282 @@
+//! `run --narrate` of twelve lines: every pair, partition, fetch and group is the job's own, counted here by hand.
+
+use crate::support::Sandbox;
+use crate::support::oracle;
+use regex::Regex;
+use std::collections::BTreeMap;
+
+const TEXT: &str = "the mill turns and the mill grinds\nthe stream turns the wheel\nthe wheel turns the stone\n\
+grain goes in and flour comes out\nthe miller sings a song of grain\na song of stone and stream\n\
+the wind is still and the mill is still\nthe miller waits for rain\nrain fills the stream again\n\
+the stream turns the wheel again\nthe wheel turns the stone again\nand the mill grinds on\n";
+
+const SPLIT_BYTES: usize = 150;
+const REDUCES: u32 = 3;
+
+/// A pair: key and value.
+type Pair = (String, String);
+
+/// A step of a story: its title, and what stands below it.
+struct Step {
+    title: String,
+    lines: Vec<String>,
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    let head = Regex::new(r"^ *[0-9.]+ (?:ns|µs|ms|s) +[0-9]+\. (.*)$").unwrap();
+    let mut steps: Vec<Step> = Vec::new();
+    for line in text.lines() {
+        match (head.captures(line), steps.last_mut()) {
+            (Some(found), _) => steps.push(Step { title: found[1].to_owned(), lines: Vec::new() }),
+            (None, Some(step)) => step.lines.push(line.trim().to_owned()),
+            (None, None) => panic!("the story begins with {line:?}"),
+        }
+    }
+    steps
+}
+
+impl Step {
+    /// The rows of the table with this first word in its head.
+    fn table(&self, first: &str) -> Vec<Vec<&str>> {
+        let at = self.lines.iter().position(|line| line.split("   ").next() == Some(first)).unwrap();
+        let columns = |line: &'_ String| line.matches("   ").count();
+        assert!(0 < columns(&self.lines[at]));
+        let rows = self.lines[at + 1..].iter().take_while(|line| line.contains("   ") && !line.contains('→'));
+        rows.map(|line| line.split("   ").map(str::trim).filter(|cell| !cell.is_empty()).collect()).collect()
+    }
+
+    /// The pairs of the list behind the line that ends with these words.
+    fn pairs(&self, behind: &str) -> Vec<String> {
+        let at = self.lines.iter().position(|line| line.ends_with(behind)).unwrap();
+        let lines = self.lines[at + 1..].iter().take_while(|line| line.contains('→'));
+        lines.flat_map(|line| line.split("   ")).map(str::to_owned).collect()
+    }
+}
+
+/// The steps whose titles begin so and end so, with the number in between.
+fn of<'a>(steps: &'a [Step], from: &str, until: &str) -> BTreeMap<u32, &'a Step> {
+    let between = |step: &'a Step| {
+        let rest = step.title.strip_prefix(from)?;
+        let (number, rest) = rest.split_once(' ')?;
+        rest.starts_with(until).then(|| (number.parse().unwrap(), step))
+    };
+    steps.iter().filter_map(between).collect()
+}
+
+/// The words of each split, by hand: a line belongs to the split in which its first byte lies.
+fn words_by_split() -> Vec<Vec<&'static str>> {
+    let mut splits = vec![Vec::new(); TEXT.len().div_ceil(SPLIT_BYTES)];
+    let mut at = 0;
+    for line in TEXT.split_inclusive('\n') {
+        splits[at / SPLIT_BYTES].extend(line.split_whitespace());
+        at += line.len();
+    }
+    splits
+}
+
+/// The hash of a key of at most 15 bytes, written anew from `worker/FORMAT.md`.
+fn hash(key: &str) -> u64 {
+    let mut bytes = [0; 16];
+    bytes[..key.len()].copy_from_slice(key.as_bytes());
+    bytes[15] = key.len() as u8 + 1;
+    let half = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let (low, high) = (half(0) ^ 0x6A09_E667_F3BC_C909, half(8) ^ 0xBB67_AE85_84CA_A73B);
+    let product = u128::from(low) * u128::from(high);
+    (product as u64 ^ (product >> 64) as u64) | 1
+}
+
+fn partition(key: &str) -> u32 {
+    ((u128::from(hash(key)) * u128::from(REDUCES)) >> 64) as u32
+}
+
+fn counts<'a>(words: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    words.into_iter().for_each(|word| *counts.entry(word.to_owned()).or_default() += 1);
+    counts
+}
+
+fn story(sandbox: &Sandbox, text: &str, rest: &[&str]) -> String {
+    let input = sandbox.write("mill.txt", text);
+    let split = format!("{SPLIT_BYTES}B");
+    let reduces = REDUCES.to_string();
+    let arguments =
+        ["run", "wordcount", &input, "--workers", "2", "--split-size", &split, "--reduces", &reduces];
+    let told = arguments.into_iter().chain(["--narrate", "--quiet"]).chain(rest.iter().copied());
+    sandbox.run_well(told).stdout_text()
+}
+
+#[test]
+fn story_of_twelve_lines_has_the_pairs_partitions_fetches_and_groups_of_the_job() {
+    assert_eq!(hash("a"), 0x3cd6_fe0b_0443_a4f7, "the known answer of the specification");
+    let sandbox = Sandbox::new();
+    let (out, trace) = (sandbox.text("out"), sandbox.text("trace.json"));
+    let text = story(&sandbox, TEXT, &["--output", &out, "--trace", &trace]);
+    let steps = steps(&text);
+    let splits = words_by_split();
+    let maps = of(&steps, "map-", "has ended");
+    assert_eq!(maps.len(), splits.len());
+    let mut segments: BTreeMap<(u32, u32), Vec<Pair>> = BTreeMap::new();
+    for (map, words) in (0..).zip(&splits) {
+        check_map(maps[&map], words);
+        for row in maps[&map].table("partition") {
+            let pair = (row[1].to_owned(), row[3].to_owned());
+            segments.entry((map, row[0].parse().unwrap())).or_default().push(pair);
+        }
+    }
+    let parts: Vec<String> = oracle::parts(&sandbox.path("out"))
+        .into_iter()
+        .map(|part| String::from_utf8(part).unwrap())
+        .collect();
+    let reduces = of(&steps, "reduce-", "has ended");
+    assert_eq!(reduces.len(), REDUCES as usize);
+    for (&partition, step) in &reduces {
+        check_reduce(step, partition, &segments, &parts[partition as usize], splits.len() as u32);
+    }
+    check_fetches(&steps, &std::fs::read_to_string(trace).unwrap());
+}
+
+/// What a map emitted, what its combiner made of it, and where each pair went.
+fn check_map(step: &Step, words: &[&str]) {
+    let emitted = step.pairs("in this order:");
+    assert_eq!(emitted, words.iter().map(|word| format!("{word} → 1")).collect::<Vec<_>>());
+    let rows = step.table("partition");
+    let combined: BTreeMap<String, u64> =
+        rows.iter().map(|row| (row[1].to_owned(), row[3].parse().unwrap())).collect();
+    assert_eq!(combined, counts(words.iter().copied()));
+    assert_eq!(rows.len(), combined.len(), "each key once");
+    for row in rows {
+        let key = row[1];
+        assert_eq!(row[0], partition(key).to_string(), "{key}");
+        assert_eq!(row[4], format!("{:016x}", hash(key)), "{key}");
+        assert_eq!(row[2], ["1"; 99][..combined[key] as usize].join(" "), "{key}");
+    }
+}
+
+/// In which order a reduce read its pairs, and which groups it made of them.
+fn check_reduce(
+    step: &Step,
+    partition: u32,
+    segments: &BTreeMap<(u32, u32), Vec<Pair>>,
+    part: &str,
+    maps: u32,
+) {
+    let of_map = |map: u32| segments.get(&(map, partition)).map(|pairs| (map, pairs));
+    let present: Vec<_> = (0..maps).filter_map(of_map).collect();
+    let read: Vec<String> = present
+        .iter()
+        .flat_map(|(map, pairs)| pairs.iter().map(move |(key, value)| format!("{key} → {value} (map-{map})")))
+        .collect();
+    assert_eq!(step.pairs("went in like this:"), read);
+    let froms: Vec<Vec<String>> = step
+        .table("from")
+        .into_iter()
+        .map(|row| row[..2].iter().map(|&cell| cell.to_owned()).collect())
+        .collect();
+    let expected = present.iter().map(|(map, pairs)| vec![format!("map-{map}"), pairs.len().to_string()]);
+    assert_eq!(froms, expected.collect::<Vec<_>>());
+    let mine = TEXT.split_whitespace().filter(|word| self::partition(word) == partition);
+    let groups: Vec<(String, u64)> = counts(mine).into_iter().collect();
+    let rows = step.table("key");
+    let told: Vec<(String, u64)> =
+        rows.iter().map(|row| (row[0].to_owned(), row[1].parse().unwrap())).collect();
+    assert_eq!(told, groups);
+    let written: Vec<String> = rows.iter().map(|row| row[2].replace(" ⇥ ", "\t")).collect();
+    assert_eq!(written, part.lines().collect::<Vec<_>>());
+}
+
+/// Who fetched what from whom, against the trace.
+fn check_fetches(steps: &[Step], trace: &str) {
+    let told = Regex::new(
+        r"^(worker-\d+) (?:fetches|reads) what (map-\d+) made for it (?:from (worker-\d+): (\d+) B|where it lies)$",
+    );
+    let told = told.unwrap();
+    let mut of_story: Vec<(String, String, String)> = steps
+        .iter()
+        .filter_map(|step| told.captures(&step.title))
+        .map(|found| {
+            let bytes = found.get(4).map_or("0", |bytes| bytes.as_str());
+            let from = found.get(3).map_or(&found[1], |from| from.as_str());
+            (format!("{} from {from}", &found[2]), found[1].to_owned(), bytes.to_owned())
+        })
+        .collect();
+    let trace: serde_json::Value = serde_json::from_str(trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let fetches = events.filter(|event| event["cat"] == "fetch" || event["cat"] == "in place");
+    let mut of_trace: Vec<(String, String, String)> = fetches
+        .map(|event| {
+            let name = event["name"].as_str().unwrap().to_owned();
+            (name, format!("worker-{}", event["pid"]), event["args"]["bytes"].to_string())
+        })
+        .collect();
+    of_story.sort();
+    of_trace.sort();
+    assert_eq!(of_story, of_trace);
+    assert!(!of_trace.is_empty());
+}
+
+#[test]
+fn hostile_text_is_text_in_the_page_and_drives_no_terminal() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.text("story.html");
+    let hostile = "<script>alert(1)</script> \"><img/onerror=alert(2)> \x1b[31mred a&b </style> 'quoted'\n";
+    let text = story(&sandbox, hostile, &["--narrate-html", &page]);
+    assert!(text.contains("<script>alert(1)</script> → 1"), "{text}");
+    assert!(!text.contains('\x1b'), "nothing drives a terminal, and there is none to colour");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<li>&lt;script&gt;alert(1)&lt;/script&gt; → 1</li>"));
+    assert!(page.contains("&quot;&gt;&lt;img/onerror=alert(2)&gt;"));
+    assert_eq!(
+        (page.matches("<script").count(), page.matches("<style").count(), page.matches("<img").count()),
+        (1, 1, 0)
+    );
+    assert!(
+        !page.contains("http://") && !page.contains("https://") && !page.contains(" src="),
+        "it asks nobody"
+    );
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn story_of_a_sort_merges_by_key_and_then_by_map() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("lines.txt", "pear\napple\nfig\napple\nquince\nfig\n");
+    let arguments = ["run", "sort", &input, "--workers", "2", "--split-size", "12B", "--reduces", "1"];
+    let text = sandbox.run_well(arguments.into_iter().chain(["--narrate", "--quiet"])).stdout_text();
+    let steps = steps(&text);
+    let reduces = of(&steps, "reduce-", "has ended");
+    let keys: Vec<String> = reduces[&0]
+        .pairs("That gave:")
+        .iter()
+        .map(|pair| {
+            let (key, rest) = pair.split_once(" → ").unwrap();
+            format!("{key}{}", &rest[rest.find('(').unwrap()..])
+        })
+        .collect();
+    assert_eq!(
+        keys,
+        ["apple(map-0)", "apple(map-1)", "fig(map-0)", "fig(map-2)", "pear(map-0)", "quince(map-1)"]
+    );
+}
+
+#[test]
+fn story_tells_the_attempt_that_won_and_that_another_came_to_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.arm_panic("map");
+    let text = story(&sandbox, TEXT, &[]);
+    let steps = steps(&text);
+    let failed = steps.iter().filter(|step| step.title.contains("comes to nothing")).count();
+    assert!(sandbox.has_fired("map"));
+    assert_eq!(failed, 1, "{text}");
+    let maps = of(&steps, "map-", "has ended");
+    for (map, words) in (0..).zip(words_by_split()) {
+        check_map(maps[&map], &words);
+    }
+}
+
+#[test]
+fn narration_beside_json_is_refused() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("mill.txt", TEXT);
+    let refused = sandbox.run(["run", "wordcount", &input, "--narrate", "--json"]);
+    refused.expect_code(2).expect_words(&["--narrate", "--json"]);
+}

@@ -1,0 +1,145 @@
+//! Emitting with somebody who keeps the pairs: a way of its own, so that the usual one has no question more.
+
+use super::partition::Partitioning;
+use super::{EmitTarget, Emitter};
+use crate::attempt::TaskFailure;
+use crate::key::Key;
+use crate::key::hash::key_hash;
+use crate::merge::MergeError;
+use crate::narration::{MapNarrator, MapStory, PairWords, PartitionRule, PlacedPair, words_of};
+use crate::segment::{MapOutput, SegmentReader};
+use crate::value::Value;
+
+/// A collector, and who keeps the pairs on their way to it.
+pub(crate) struct NarratedTarget<V: Value> {
+    collector: EmitTarget<V>,
+    narrator: MapNarrator,
+}
+
+impl<V: Value> EmitTarget<V> {
+    /// Where pairs really go.
+    pub(super) fn collector(&self) -> &Self {
+        match self {
+            Self::Narrated(narrated) => &narrated.collector,
+            other => other,
+        }
+    }
+
+    /// Where pairs really go.
+    pub(super) fn collector_mut(&mut self) -> &mut Self {
+        match self {
+            Self::Narrated(narrated) => &mut narrated.collector,
+            other => other,
+        }
+    }
+
+    /// The same, with somebody who keeps the pairs.
+    pub(crate) fn narrated<K: Key>(self) -> Self {
+        let narrator = MapNarrator::new(PairWords { key: K::words, value: V::words });
+        Self::Narrated(Box::new(NarratedTarget { collector: self, narrator }))
+    }
+}
+
+impl<K: Key, V: Value> Emitter<K, V> {
+    /// Emits one pair that is kept too.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn emit_narrated(&mut self, key: K::View<'_>, value: V::View<'_>) {
+        let EmitTarget::Narrated(narrated) = &mut self.target else { return };
+        let NarratedTarget { collector, narrator } = &mut **narrated;
+        let added = match collector {
+            EmitTarget::Combine(combining) => {
+                let (value, encoded) = (V::own(value), &mut self.value_scratch);
+                encoded.clear();
+                if let Err(error) = value.encode_owned(encoded) {
+                    return self.spill_or_fail(Err(error.into()));
+                }
+                let full = K::with_bytes(key, &mut self.key_scratch, |key| {
+                    narrator.emitted(key, encoded);
+                    combining.push(key, None, value)
+                });
+                if full {
+                    self.settle();
+                }
+                return;
+            }
+            EmitTarget::Sort(sorting) => {
+                let (partitioning, partitions) = (&self.partitioning, self.setting.write.partitions);
+                let value_scratch = &mut self.value_scratch;
+                K::with_bytes(key, &mut self.key_scratch, |key| {
+                    let partition = partitioning.of(key, partitions)?;
+                    let added = V::with_bytes(value, value_scratch, |value| {
+                        narrator.emitted(key, value);
+                        sorting.add(partition, key, value)
+                    });
+                    Ok(added??)
+                })
+            }
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => return,
+        };
+        self.go_on(added);
+    }
+
+    /// Takes away who kept the pairs, with what was kept.
+    pub(crate) fn end_narration(&mut self) -> Option<MapNarrator> {
+        match std::mem::replace(&mut self.target, EmitTarget::Sample(None)) {
+            EmitTarget::Narrated(narrated) => {
+                let NarratedTarget { collector, narrator } = *narrated;
+                self.target = collector;
+                Some(narrator)
+            }
+            other => {
+                self.target = other;
+                None
+            }
+        }
+    }
+}
+
+impl<K: Key> Partitioning<K> {
+    /// The rule, for a person.
+    fn rule(&self) -> PartitionRule {
+        match self {
+            Self::Hash => PartitionRule::Hash,
+            Self::GroupHash(_) => PartitionRule::FirstComponent,
+            Self::Ranges(ranges) => PartitionRule::Ranges(
+                ranges.cuts().iter().map(|cut| words_of(K::words(cut).as_bytes())).collect(),
+            ),
+            Self::User(_) => PartitionRule::Own,
+        }
+    }
+
+    /// The hash that chooses a key's partition, if one does.
+    fn hash(&self, key: &[u8]) -> Option<u64> {
+        match self {
+            Self::Hash => Some(key_hash(key).get()),
+            Self::GroupHash(prefix) => Some(key_hash(&key[..prefix(key)]).get()),
+            Self::Ranges(_) | Self::User(_) => None,
+        }
+    }
+}
+
+/// What is told of a map: the pairs that it emitted, and those that its output holds, read back from there.
+pub(crate) fn map_story<K: Key>(
+    narrator: MapNarrator,
+    partitioning: &Partitioning<K>,
+    output: &MapOutput,
+    (combines, partitions): (bool, u32),
+) -> Result<MapStory, TaskFailure> {
+    let MapNarrator { words, mut room, emitted } = narrator;
+    let rule = partitioning.rule();
+    let mut story = MapStory { emitted, combines, rule, partitions, ..MapStory::default() };
+    for partition in output.filled().iter().copied() {
+        let Some(data) = output.segment(partition).filter(|data| !data.is_empty()) else { continue };
+        story.segments.push((partition, data.len() as u64));
+        let wrong = |source| MergeError { map: None, source };
+        let mut reader = SegmentReader::open(data).map_err(wrong)?;
+        while reader.advance().map_err(wrong)? {
+            let (key, value) = words.of(reader.key(), reader.value());
+            let hash = partitioning.hash(reader.key());
+            let bytes = key.len() + value.len();
+            room.keep(&mut story.output, bytes, PlacedPair { partition, key, value, hash });
+        }
+    }
+    Ok(story)
+}

@@ -1,0 +1,177 @@
+//! Who keeps what passes, within bounds.
+
+use super::story::{GroupTold, PlainPair, ReadPair, RecordTold, ReduceStory, Told};
+use super::{ITEMS_MAX, TEXT_BYTES_MAX, words_of};
+
+/// How the keys and values of a job are put into words.
+#[derive(Clone, Copy)]
+pub(crate) struct PairWords {
+    pub key: fn(&[u8]) -> String,
+    pub value: fn(&[u8]) -> String,
+}
+
+/// The room that is left for one attempt's story.
+pub(crate) struct Room {
+    items: usize,
+    bytes: usize,
+}
+
+impl PairWords {
+    /// The words of a pair, bounded however large it is.
+    pub(crate) fn of(&self, key: &[u8], value: &[u8]) -> (String, String) {
+        (words_of((self.key)(key).as_bytes()), words_of((self.value)(value).as_bytes()))
+    }
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { items: ITEMS_MAX, bytes: TEXT_BYTES_MAX }
+    }
+}
+
+impl Room {
+    /// Appends an item of so much text if there is room, and counts it otherwise. Once one was left out, all later ones
+    /// are: what is kept has no gaps.
+    pub(crate) fn keep<T>(&mut self, list: &mut Told<T>, bytes: usize, item: T) {
+        if 0 < list.omitted || self.items == 0 || self.bytes < bytes {
+            list.omitted += 1;
+            return;
+        }
+        self.items -= 1;
+        self.bytes -= bytes;
+        list.kept.push(item);
+    }
+
+    fn is_full(&self) -> bool {
+        self.items == 0 || self.bytes == 0
+    }
+}
+
+/// Keeps the records that a map reads.
+#[derive(Default)]
+pub(crate) struct RecordNarrator {
+    room: Room,
+    pub records: Told<RecordTold>,
+}
+
+impl RecordNarrator {
+    pub(crate) fn record(&mut self, offset: u64, bytes: &[u8]) {
+        if self.room.is_full() {
+            self.records.omitted += 1;
+            return;
+        }
+        let text = words_of(bytes);
+        self.room.keep(&mut self.records, text.len(), RecordTold { offset, text });
+    }
+}
+
+/// Keeps the pairs that a mapper emits.
+pub(crate) struct MapNarrator {
+    pub words: PairWords,
+    pub room: Room,
+    pub emitted: Told<PlainPair>,
+}
+
+impl MapNarrator {
+    pub(crate) fn new(words: PairWords) -> Self {
+        Self { words, room: Room::default(), emitted: Told::default() }
+    }
+
+    pub(crate) fn emitted(&mut self, key: &[u8], value: &[u8]) {
+        if self.room.is_full() {
+            self.emitted.omitted += 1;
+            return;
+        }
+        let (key, value) = self.words.of(key, value);
+        self.room.keep(&mut self.emitted, key.len() + value.len(), PlainPair { key, value });
+    }
+}
+
+/// Keeps what a reduce reads, and its groups.
+pub(crate) struct ReduceNarrator {
+    words: PairWords,
+    room: Room,
+    story: ReduceStory,
+    /// The group that the reducer has now.
+    group: Option<GroupTold>,
+}
+
+impl ReduceNarrator {
+    pub(crate) fn new(words: PairWords, story: ReduceStory) -> Self {
+        Self { words, room: Room::default(), story, group: None }
+    }
+
+    /// A pair is read from the segment of this map; with a merge, for the group that the reducer has.
+    pub(crate) fn read(&mut self, map: u32, key: &[u8], value: &[u8]) {
+        if self.room.is_full() {
+            self.story.read.omitted += 1;
+            return;
+        }
+        let (key, value) = self.words.of(key, value);
+        if let Some(group) = &mut self.group {
+            group.values.push(value.clone());
+        }
+        self.room.keep(&mut self.story.read, key.len() + value.len(), ReadPair { map, key, value });
+    }
+
+    /// The reducer gets a group; `value` is its only one if it was totalled before.
+    pub(crate) fn begin_group(&mut self, key: &[u8], value: Option<&[u8]>, from: u64) {
+        let (key, total) = self.words.of(key, value.unwrap_or_default());
+        let values = value.map(|_| total).into_iter().collect();
+        self.group = Some(GroupTold { key, values, from, until: from });
+    }
+
+    pub(crate) fn end_group(&mut self, until: u64) {
+        let Some(group) = self.group.take() else { return };
+        let bytes = group.key.len() + group.values.iter().map(String::len).sum::<usize>();
+        self.room.keep(&mut self.story.groups, bytes, GroupTold { until, ..group });
+    }
+
+    pub(crate) fn into_story(self) -> ReduceStory {
+        self.story
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> PairWords {
+        PairWords { key: words_of, value: words_of }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_nothing_behind_it_is_kept() {
+        let mut narrator = MapNarrator::new(words());
+        narrator.room.bytes = 10;
+        for key in [&b"four"[..], b"four", b"four", b""] {
+            narrator.emitted(key, b"");
+        }
+        assert_eq!((narrator.emitted.kept.len(), narrator.emitted.omitted), (2, 2));
+        let mut records = RecordNarrator::default();
+        for offset in 0..ITEMS_MAX as u64 + 3 {
+            records.record(offset, b"");
+        }
+        assert_eq!((records.records.kept.len(), records.records.omitted), (ITEMS_MAX, 3));
+    }
+
+    #[test]
+    fn a_merged_group_has_the_values_that_were_read_for_it_and_its_bytes_of_the_part() {
+        let mut narrator = ReduceNarrator::new(words(), ReduceStory::default());
+        narrator.begin_group(b"a", None, 0);
+        narrator.read(0, b"a", b"1");
+        narrator.read(2, b"a", b"2");
+        narrator.end_group(4);
+        narrator.begin_group(b"b", Some(b"3"), 4);
+        narrator.end_group(8);
+        let story = narrator.into_story();
+        let groups: Vec<_> = story
+            .groups
+            .kept
+            .iter()
+            .map(|group| (group.key.as_str(), group.values.join(" "), group.from, group.until))
+            .collect();
+        assert_eq!(groups, [("a", "1 2".to_owned(), 0, 4), ("b", "3".to_owned(), 4, 8)]);
+        assert_eq!(story.read.kept.iter().map(|pair| pair.map).collect::<Vec<_>>(), [0, 2]);
+    }
+}
