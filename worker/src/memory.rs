@@ -1,5 +1,6 @@
-//! Large pages for large buffers: fewer page faults when they are first touched, fewer misses when they are
-//! read all over.
+//! Large pages for large buffers that are read all over, as hash tables and what is sorted: fewer misses, fewer
+//! page faults. Bytes that are written and read in order gain nothing, and their large pages cost more to come by
+//! than small ones that were freed a moment ago, most of all in a virtual machine.
 //!
 //! Only an advice to the kernel: where it has no large pages, or is set to give none, nothing changes but
 //! time.

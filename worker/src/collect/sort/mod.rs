@@ -133,7 +133,7 @@ impl Sorting {
         let start = self.arena.len();
         let needed = key.len() + value.len() + FRAME_LENGTHS_BYTES_MAX;
         if self.arena.capacity() - start < needed {
-            grow(&mut self.arena, needed);
+            self.arena.reserve(needed);
         }
         put_frame(key, value, &mut self.arena);
         self.print.add(partition, &self.arena[start..]);
@@ -142,7 +142,7 @@ impl Sorting {
     #[inline]
     fn push(&mut self, entry: SortEntry) {
         if self.entries.len() == self.entries.capacity() {
-            grow(&mut self.entries, 1);
+            grow(&mut self.entries);
         }
         self.entries.push(entry);
     }
@@ -318,12 +318,12 @@ impl Sorting {
     }
 }
 
-/// Makes room for so many more items, as `reserve` does, in large pages.
+/// Makes room for more entries, in large pages.
 #[cold]
 #[inline(never)]
-fn grow<T>(buffer: &mut Vec<T>, more: usize) {
-    buffer.reserve(more);
-    use_huge_pages(buffer);
+fn grow(entries: &mut Vec<SortEntry>) {
+    entries.reserve(1);
+    use_huge_pages(entries);
 }
 
 /// Sorts by partition, key and order of emission. Places ascend in that order, so the sort is as good as stable.

@@ -1,6 +1,5 @@
 //! The order of a segment as it comes from another worker, checked entry by entry.
 
-use crate::memory::use_huge_pages;
 use crate::segment::{HEADER_BYTES, SortEntry};
 
 /// Bytes of the checksum behind an order that is sent.
@@ -28,7 +27,6 @@ impl ReceivedOrder {
     pub fn receive(pairs: usize) -> Receiving {
         let order =
             Self { head: [0; HEADER_BYTES], entries: Vec::with_capacity(pairs), checksum: 0, found: 0 };
-        use_huge_pages(&order.entries);
         Receiving { order, pairs, part: Vec::with_capacity(HEADER_BYTES), begun: false }
     }
 }

@@ -8,7 +8,6 @@ use super::{
     block_checksum,
 };
 use crate::budget::{Budget, Reservation};
-use crate::memory::use_huge_pages;
 use bytes::Bytes;
 use setting::{KeptBytes, create};
 use std::sync::Arc;
@@ -59,7 +58,6 @@ impl SegmentsWriter {
         match budget.try_reserve(bytes_hint) {
             Some(reservation) => {
                 let buffer = Vec::with_capacity(bytes_hint);
-                use_huge_pages(&buffer);
                 Ok(Self::new(setting, Writing::Memory(reservation), buffer, bytes_hint))
             }
             None => Self::on_disk(setting),

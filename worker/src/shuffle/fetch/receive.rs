@@ -4,7 +4,6 @@ use super::error::FetchError;
 use super::reader::{AnswerReadError, AnswerReader};
 use super::{FetchContext, FetchOutcome, Fetcher};
 use crate::input::{FilePlace, MappedFile};
-use crate::memory::use_huge_pages;
 use crate::segment;
 use crate::segment::{
     InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillFile, SpillWriter,
@@ -167,7 +166,6 @@ impl Fetcher {
         let wanted = usize::try_from(length).ok().and_then(|bytes| bytes.checked_add(SEGMENT_BOOKS_BYTES));
         if let Some(reservation) = wanted.and_then(|bytes| self.budget.try_reserve(bytes)) {
             let mut bytes = Vec::with_capacity(length as usize);
-            use_huge_pages(&bytes);
             reader
                 .read(length, |slice| {
                     bytes.extend_from_slice(slice);
