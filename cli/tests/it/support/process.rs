@@ -44,9 +44,10 @@ pub fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
 }
 
-/// Whether a process is there and not a zombie, as far as others can see.
+/// Whether a process is there and not a zombie. Its environment does not tell: it is empty for a moment while another
+/// program takes the place of the one that runs.
 pub fn is_alive(pid: u32) -> bool {
-    !environment(pid).is_empty()
+    !is_zombie(pid)
 }
 
 /// Whether a process was stopped and stands.

@@ -263,7 +263,6 @@ impl Running {
 
     /// Whether it has ended; nobody has been told how yet.
     pub fn has_ended(&self) -> bool {
-        // A process that nobody has waited for is a zombie, whose memory and so its environment are gone.
         !process::is_alive(self.pid())
     }
 
