@@ -32,6 +32,6 @@ pub struct HeldHome {
     pub job: JobId,
     /// Its number.
     pub partition: u32,
-    /// Maps whose segment is there.
+    /// Maps of which it has told that their segment is there. More may have come in a fetch that is under way.
     pub segments: u32,
 }

@@ -49,11 +49,14 @@ struct Gather {
     /// Segments of the others that have pairs.
     held: BTreeMap<u32, HeldSegment>,
     missing: u32,
+    /// Of how many the master was told that they are here: behind what is here while a fetch is under way.
+    told: u32,
 }
 
 impl Gather {
     fn new(maps: u32) -> Self {
-        Self { arrived: IndexSet::new(maps), own: IndexSet::new(maps), held: BTreeMap::new(), missing: maps }
+        let (arrived, own) = (IndexSet::new(maps), IndexSet::new(maps));
+        Self { arrived, own, held: BTreeMap::new(), missing: maps, told: 0 }
     }
 
     /// Notes that the segment of a map is here. Answers whether it was still lacking.
@@ -299,14 +302,24 @@ impl Store {
         job.gathers.iter().filter(|(_, gather)| lacks(gather)).map(|(partition, _)| *partition).collect()
     }
 
-    /// All partitions gathered here, with the number of maps whose segment has come.
+    /// The master is told that a segment has come to these partitions.
+    pub fn tell(&self, job: JobId, partitions: &[u32]) {
+        let mut jobs = self.jobs();
+        let Some(job) = jobs.get_mut(&job) else { return };
+        for partition in partitions {
+            if let Some(gather) = job.gathers.get_mut(partition) {
+                gather.told += 1;
+            }
+        }
+    }
+
+    /// All partitions gathered here, with the number of maps of which the master was told that their segment has come.
     #[must_use]
     pub fn homes(&self) -> Vec<(JobId, u32, u32)> {
         let jobs = self.jobs();
         let of_job = |(id, job): (&JobId, &JobStore)| {
-            let (id, maps) = (*id, job.maps);
-            let come = job.gathers.iter().map(|(partition, gather)| (id, *partition, maps - gather.missing));
-            come.collect::<Vec<_>>()
+            let told = job.gathers.iter().map(|(partition, gather)| (*id, *partition, gather.told));
+            told.collect::<Vec<_>>()
         };
         jobs.iter().flat_map(of_job).collect()
     }
@@ -433,6 +446,21 @@ mod tests {
         }
         let all: Vec<(u32, u32)> = (0..70).map(|map| (map, 0)).collect();
         assert_eq!((gathered(&store, 1), gathered(&store, 2)), (Some(all), Some(vec![])));
+    }
+
+    #[test]
+    fn a_segment_counts_for_its_home_when_the_master_is_told_of_it_and_not_when_it_comes() {
+        let store = Store::default();
+        store.open_job(JOB, Secret::generate().unwrap(), 2);
+        store.home(JOB, 1);
+        let data = output(0, 0, &[1]).segment(1).unwrap();
+        assert!(store.fill(JOB, 1, 0, HeldSegment { data, reservation: None }));
+        assert_eq!(store.homes(), [(JOB, 1, 0)], "its fetch goes on with other maps");
+        store.tell(JOB, &[1, 2]);
+        assert_eq!(store.homes(), [(JOB, 1, 1)]);
+        drop(store.unhome(JOB, 1));
+        store.home(JOB, 1);
+        assert_eq!(store.homes(), [(JOB, 1, 0)], "begun anew");
     }
 
     #[test]

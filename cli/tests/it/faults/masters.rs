@@ -2,6 +2,7 @@
 
 use super::cluster::Fleet;
 use super::disks::jump;
+use super::phase::Phase;
 use super::processes::stop;
 use super::row::{Effect, Scene, rows, three};
 use super::shim;
@@ -12,7 +13,10 @@ use std::time::{Duration, Instant};
 rows! {
     /// The master is killed and started anew while its workers live on: nothing that was done is done again.
     Master killed_master_changes_nothing: ["F11"]
-        at [Map, Idle, Split, Spill, Shuffle, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish, Cleanup]
+        at [
+            Map, Idle, Split, Spill, Shuffle, Received, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish,
+            Cleanup
+        ]
         else ""
         within 20 s on three => replace_master;
     /// The master stands still for three seconds: nobody is given up for what it did not hear.
@@ -22,7 +26,10 @@ rows! {
         within 20 s on three => pause_master;
     /// The wall clock of the master jumps by ten years.
     Master clock_of_the_master_that_jumps_changes_nothing: ["T01", "T02"]
-        at [Map, Idle, Split, Spill, Shuffle, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish, Cleanup]
+        at [
+            Map, Idle, Split, Spill, Shuffle, Received, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish,
+            Cleanup
+        ]
         else ""
         within 20 s on with_shim => jump;
 }
@@ -41,6 +48,10 @@ fn replace_master<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     cluster.kill_master();
     let ended = !process::is_alive(pid);
     cluster.start_master();
+    if scene.phase == Phase::Received {
+        // What it has of each home it says before the fetch ends.
+        cluster.standing.await_workers(cluster.len());
+    }
     Effect::once_if(move || lived && ended).unnoticed()
 }
 

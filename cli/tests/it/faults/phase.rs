@@ -16,7 +16,9 @@ pub enum Phase {
     Spill,
     /// A worker is about to fetch segments.
     Shuffle,
-    /// The same, of a job whose map outputs lie on disk.
+    /// Segments have come to a worker, and it has not said so yet.
+    Received,
+    /// A worker is about to fetch segments of a job whose map outputs lie on disk.
     ShuffleFromDisk,
     /// A reduce is about to merge its segments.
     Merge,
@@ -33,12 +35,13 @@ pub enum Phase {
 }
 
 /// All of them, in the order in which a job comes by.
-pub const PHASES: [Phase; 12] = [
+pub const PHASES: [Phase; 13] = [
     Phase::Idle,
     Phase::Split,
     Phase::Map,
     Phase::Spill,
     Phase::Shuffle,
+    Phase::Received,
     Phase::ShuffleFromDisk,
     Phase::Merge,
     Phase::Reduce,
@@ -57,6 +60,7 @@ impl Phase {
             Phase::Map => "map",
             Phase::Spill => "spill",
             Phase::Shuffle => "shuffle",
+            Phase::Received => "received",
             Phase::ShuffleFromDisk => "shuffle-from-disk",
             Phase::Merge => "merge",
             Phase::Reduce => "reduce",
@@ -75,6 +79,7 @@ impl Phase {
             Phase::Map => Some("map"),
             Phase::Spill => Some("spill"),
             Phase::Shuffle | Phase::ShuffleFromDisk => Some("fetch"),
+            Phase::Received => Some("fetch.received"),
             Phase::Merge => Some("merge"),
             Phase::Reduce => Some("reduce"),
             Phase::BeforeCommit => Some("commit.before"),

@@ -91,6 +91,7 @@ impl Agent {
             while let Some(next) = outputs.next_if(|_| partitions < FRAME_PARTITIONS_MAX) {
                 // The output itself takes place too, also where nothing of it was new.
                 partitions += 1 + next.partitions.len();
+                self.store.tell(next.map.task.job, &next.partitions);
                 some.push(next);
             }
             self.send(&WorkerFrame::Fetched { outputs: some, from, started_ns, ended_ns });

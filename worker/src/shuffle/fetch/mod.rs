@@ -71,6 +71,14 @@ impl FetchOutcome {
     }
 }
 
+/// Stops here if a test wants it.
+async fn stop_at(place: &'static str) {
+    if cfg!(debug_assertions) {
+        // The place blocks its thread, which must not be the one that drives the connections.
+        let _ = tokio::task::spawn_blocking(move || crate::fault::place(place)).await;
+    }
+}
+
 /// What a fetch needs of its worker.
 #[derive(Clone)]
 pub struct Fetcher {
@@ -130,10 +138,7 @@ impl Fetcher {
         stream: Option<&PacedStream>,
         received: &AtomicU64,
     ) -> Vec<FetchOutcome> {
-        if cfg!(debug_assertions) {
-            // The place blocks its thread, which must not be the one that drives the connections.
-            let _ = tokio::task::spawn_blocking(|| crate::fault::place("fetch")).await;
-        }
+        stop_at("fetch").await;
         // Partitions may lack different maps after a partition has moved here; ask for each set on its own.
         let mut groups: Vec<(Vec<u32>, Vec<AttemptId>)> = Vec::new();
         let mut outcomes = Vec::new();
@@ -163,6 +168,7 @@ impl Fetcher {
         for outcome in &mut outcomes {
             self.fetch_damaged(&context, outcome).await;
         }
+        stop_at("fetch.received").await;
         outcomes
     }
 

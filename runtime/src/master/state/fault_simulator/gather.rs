@@ -43,6 +43,9 @@ impl Process {
     }
 
     fn send_fetched(&mut self, outputs: Vec<FetchedOutput>, from: WorkerId) {
+        for output in &outputs {
+            self.store.tell(output.map.task.job, &output.partitions);
+        }
         if !outputs.is_empty() {
             self.send(&WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
         }
