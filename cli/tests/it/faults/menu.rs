@@ -2,7 +2,7 @@
 
 use super::phase::PHASES;
 use super::row::Row;
-use super::{disks, masters, network, processes};
+use super::{disks, masters, memory, network, processes};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,11 +18,12 @@ const FOLDERS: [&str; 5] = ["cli/tests", "worker/src", "worker/tests", "runtime/
 const LINES: [(char, usize); 7] = [('F', 18), ('N', 17), ('D', 13), ('T', 8), ('O', 5), ('I', 12), ('U', 16)];
 
 /// All rows of the matrix, by the files in which they stand.
-const FILES: [(&str, &[Row]); 4] = [
+const FILES: [(&str, &[Row]); 5] = [
     ("masters", masters::ROWS),
     ("processes", processes::ROWS),
     ("network", network::ROWS),
     ("disks", disks::ROWS),
+    ("memory", memory::ROWS),
 ];
 
 fn rows() -> impl Iterator<Item = &'static Row> {

@@ -15,6 +15,7 @@ pub enum Subject {
     Submitter,
     Link,
     Disk,
+    Memory,
     Clock,
 }
 

@@ -1,8 +1,12 @@
 //! Memory control groups, for tests that let memory run out.
 
-use super::until;
+use super::{comes_within, process, until};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a group is waited for whose test has failed.
+const PATIENCE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// A memory control group of a test's own, in that of the test; removed with it.
 #[derive(Debug)]
@@ -29,16 +33,45 @@ impl MemoryGroup {
     pub fn enter(&self) -> String {
         format!("echo $$ > {}/cgroup.procs", self.0.display())
     }
+
+    /// Lets a process into it that is outside.
+    pub fn take_in(&self, pid: u32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+
+    /// Puts a process out of it, with the memory that it will ask for; what it has stays counted here.
+    pub fn put_out(&self, pid: u32) {
+        fs::write(self.0.parent().unwrap().join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+
+    /// The file in which the kernel counts.
+    pub fn counter(&self) -> PathBuf {
+        self.0.join("memory.oom_control")
+    }
+
+    /// Bytes that its processes and their files have.
+    pub fn used(&self) -> u64 {
+        fs::read_to_string(self.0.join("memory.usage_in_bytes")).unwrap().trim().parse().unwrap()
+    }
+
+    /// How many processes the kernel has ended in it for lack of memory.
+    pub fn kills(&self) -> u64 {
+        let text = fs::read_to_string(self.counter()).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")).unwrap().trim().parse().unwrap()
+    }
 }
 
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
-        // A test that fails says why, and not that its processes are still there.
-        if std::thread::panicking() {
-            let _ = fs::remove_dir(&self.0);
-            return;
+        if !std::thread::panicking() {
+            // What is left of processes that were killed leaves the group a moment later.
+            return until("the control group to be empty", || fs::remove_dir(&self.0).is_ok().then_some(()));
         }
-        // What is left of processes that were killed leaves the group a moment later.
-        until("the control group to be empty", || fs::remove_dir(&self.0).is_ok().then_some(()));
+        // A test that fails says why, and not that its processes are still there: all of them are of this test.
+        comes_within(PATIENCE_AFTER_FAILURE, || {
+            let inside = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
+            inside.lines().filter_map(|pid| pid.parse().ok()).for_each(process::kill);
+            fs::remove_dir(&self.0).is_ok()
+        });
     }
 }

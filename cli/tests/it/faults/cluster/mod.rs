@@ -7,6 +7,7 @@
 mod door;
 
 use super::proxy::{Link, Rule, Strike};
+use crate::support::memory_group::MemoryGroup;
 use crate::support::sandbox::Running;
 use crate::support::standing::{Standing, await_join_line, await_join_line_within};
 use crate::support::{Sandbox, process, until};
@@ -44,6 +45,8 @@ pub struct Fleet {
     pub environment: Vec<(String, String)>,
     /// The workers, each of one process with one slot.
     pub workers: Vec<WorkerSpec>,
+    /// The control groups of the workers, if they have some.
+    pub groups: Vec<MemoryGroup>,
 }
 
 impl Fleet {
