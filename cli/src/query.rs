@@ -8,7 +8,7 @@ use crate::summary;
 use crate::terminal::{stderr_text, stdout_line, stdout_raw, stdout_text};
 use clap::Args;
 use comfy_table::Table;
-use gristmill_runtime::api::{JobState, JobStatus, LogEntry};
+use gristmill_runtime::api::{JobState, JobStatus, LogEntry, WorkerStatus};
 use gristmill_runtime::client::{Client, ClientError};
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::{JobId, ParseIdError, WorkerId};
@@ -144,7 +144,7 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
     ))?;
     let rows = master.workers.iter().map(|worker| {
         [
-            worker.worker.to_string() + if worker.away { " (away)" } else { "" },
+            worker.worker.to_string() + condition(worker),
             worker.host.clone(),
             worker.endpoint.to_string(),
             format!("{}/{}", worker.running, slots(worker.slot_counts)),
@@ -157,6 +157,15 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
     let header = ["WORKER", "HOST", "ADDRESS", "SLOTS", "SPEED", "NIC RATE", "MEMORY", "DISK FREE"];
     stdout_line(&table(header, rows))?;
     Ok(exit::OK)
+}
+
+/// What keeps a worker from getting new tasks, in few letters.
+fn condition(worker: &WorkerStatus) -> &'static str {
+    match (worker.away, worker.disk_full) {
+        (true, _) => " (away)",
+        (false, true) => " (disk full)",
+        (false, false) => "",
+    }
 }
 
 /// Slots in few letters: those of pools one by one.

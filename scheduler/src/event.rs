@@ -214,6 +214,15 @@ pub enum Event {
     WorkerSilent { worker: WorkerId, silent: bool },
     /// How fast bytes come to a home from others. Told again and again, while something is asked for.
     FetchRates { home: WorkerId, ways: Vec<FetchRate> },
+    /// How much room a worker's spill disks have. Told when that makes a difference
+    /// ([`Core::room_matters`](crate::core::Core::room_matters)).
+    WorkerDiskRoom {
+        worker: WorkerId,
+        /// Free bytes where most are free.
+        free: Bytes,
+        /// Bytes that are to stay free.
+        reserve: Bytes,
+    },
     /// Somebody wants a worker to leave in good order: what it runs ends, what others lack of it they fetch.
     WorkerDraining { worker: WorkerId },
     /// A worker is gone for good, with all that it ran, kept and gathered.

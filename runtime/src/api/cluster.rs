@@ -85,6 +85,9 @@ pub struct WorkerStatus {
     /// The connection to it is gone, and it is expected back.
     #[serde(default)]
     pub away: bool,
+    /// Its spill disks are full: it gets no new tasks while others have room.
+    #[serde(default)]
+    pub disk_full: bool,
 }
 
 /// A worker process has ended; said by whoever started it.

@@ -25,6 +25,12 @@ impl Ledger {
                     self.late();
                 }
             }
+            Event::WorkerDiskRoom { worker, free, reserve } => {
+                match self.workers.has_room(*worker, *free, *reserve) {
+                    true => self.route_around(out),
+                    false => self.late(),
+                }
+            }
             Event::WorkerDraining { worker } => match self.workers.drain(*worker, self.now) {
                 true => self.route_around(out),
                 false => self.late(),

@@ -2,7 +2,7 @@
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 
 impl Core {
     /// The standing order of the shuffle after the last call.
@@ -128,9 +128,24 @@ impl Core {
 
     /// Live workers that get nothing new, because others and they do not reach each other, by id.
     pub fn set_aside(&self) -> impl Iterator<Item = WorkerId> {
-        let leaves =
-            |id: WorkerId| self.ledger.workers.get(id).is_some_and(|worker| worker.draining.is_some());
-        self.ledger.routes.aside().iter().copied().filter(move |&id| !leaves(id))
+        let otherwise = |id: WorkerId| {
+            let worker = self.ledger.workers.get(id);
+            worker.is_some_and(|worker| worker.draining.is_some() || worker.disk_full)
+        };
+        self.ledger.routes.aside().iter().copied().filter(move |&id| !otherwise(id))
+    }
+
+    /// Whether the spill disks of this worker are full, so that it gets nothing new while others have room.
+    #[must_use]
+    pub fn disk_full(&self, worker: WorkerId) -> bool {
+        self.ledger.workers.get(worker).is_some_and(|worker| worker.disk_full)
+    }
+
+    /// Whether it makes a difference that the spill disks of this worker have so much room.
+    #[must_use]
+    pub fn room_matters(&self, worker: WorkerId, free: Bytes, reserve: Bytes) -> bool {
+        let known = self.ledger.workers.get(worker);
+        known.is_some_and(|known| known.is_full_with(free, reserve) != known.disk_full)
     }
 
     /// The attempts that hold a slot, are queued behind one, or are suspended, by id.

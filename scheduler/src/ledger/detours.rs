@@ -78,10 +78,11 @@ impl Ledger {
         }
     }
 
-    /// Other ways are cut than before: sets workers aside, takes others back, and makes again what cannot be read.
+    /// Other ways are cut than before, or other workers leave or have full disks: sets workers aside, takes others back, and makes again what cannot be read.
     pub(crate) fn route_around(&mut self, out: &mut Vec<Command>) {
         let mut aside = self.routes.choose(self.now, |worker| self.kept_at(worker));
-        aside.extend(self.workers.iter().filter(|worker| worker.draining.is_some()).map(|worker| worker.id));
+        let avoided = |worker: &&Worker| worker.draining.is_some() || worker.disk_full;
+        aside.extend(self.workers.iter().filter(avoided).map(|worker| worker.id));
         if self.routes.aside != aside {
             self.routes.aside = aside;
             let tolerated = self.config.worker_failures_tolerated;

@@ -2,7 +2,7 @@
 
 use crate::event::Slots;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Both kinds, in the order of tables by pool.
@@ -16,6 +16,9 @@ pub struct Worker {
     pub(crate) slots: Slots,
     /// Nothing was heard of it for a while: it gets nothing new.
     pub(crate) silent: bool,
+    /// Its spill disks are full: it gets nothing new while others have room.
+    #[serde(default)]
+    pub(crate) disk_full: bool,
     /// It is to leave in good order, and was asked to at this time: it gets nothing new.
     pub(crate) draining: Option<Time>,
     /// Attempts that hold a slot, killed ones included.
@@ -83,6 +86,13 @@ impl Worker {
 
     fn gets_nothing(&self) -> bool {
         self.silent || self.draining.is_some()
+    }
+
+    /// Whether its spill disks count as full with so much room. A disk that was full has room again with twice what is to
+    /// stay free, so that a worker does not come and go with each file.
+    pub(crate) fn is_full_with(&self, free: Bytes, reserve: Bytes) -> bool {
+        let limit = if self.disk_full { reserve.0.saturating_mul(2) } else { reserve.0 };
+        free.0 <= limit
     }
 
     /// Whether no attempt is there, running or not.

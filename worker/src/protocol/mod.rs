@@ -27,11 +27,12 @@ pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
 pub use report::{
-    AttemptProgress, AttemptReport, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse, Part,
+    AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,
+    Part,
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;

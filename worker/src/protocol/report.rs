@@ -13,9 +13,20 @@ pub struct Heartbeat {
     pub memory_bytes: u64,
     /// Free bytes on the fullest spill directory.
     pub disk_free_bytes: u64,
+    /// Whether there is room for more; `None` before it has looked.
+    pub disk_room: Option<DiskRoom>,
     /// On a network that nobody has made slow, what has come from other workers in the last seconds, while something was
     /// asked for there.
     pub fetches: Vec<FetchRate>,
+}
+
+/// Room for spill files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskRoom {
+    /// Free bytes on the emptiest spill directory.
+    pub free_bytes: u64,
+    /// Bytes that are to stay free there.
+    pub reserve_bytes: u64,
 }
 
 /// How fast bytes have come over one way lately.

@@ -61,6 +61,18 @@ impl SpillDirs {
         self.0.paths.iter().map(|path| free_bytes(path)).min().unwrap_or(0)
     }
 
+    /// The same of the folder that has the most.
+    #[must_use]
+    pub(crate) fn most_free_bytes(&self) -> u64 {
+        self.0.paths.iter().map(|path| free_bytes(path)).max().unwrap_or(0)
+    }
+
+    /// Bytes that are to stay free in each folder.
+    #[must_use]
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        self.0.reserve_bytes
+    }
+
     /// Creates a file, mode 0600, whose name begins with `name` and did not exist before. The folders take turns;
     /// one that is broken or has no more than its reserve is passed over.
     ///

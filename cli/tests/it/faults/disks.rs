@@ -1,10 +1,13 @@
 //! Disks that fill up, fail, are slow or change what they keep, and clocks that jump.
 
-use super::cluster::{Fleet, WorkerSpec};
+use super::cluster::{Cluster, Fleet, WorkerSpec};
+use super::phase::Phase;
 use super::row::{Effect, Scene, rows, three};
 use super::shim;
 use crate::support::data::tool;
-use crate::support::{Sandbox, comes_within, is_root};
+use crate::support::{Sandbox, comes_within, is_root, say_skipped, until};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -112,7 +115,10 @@ pub fn fill(filler: &Path) {
 
 fn fill_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     fill(&disk_of_victim(scene).join("filler"));
-    Effect::at_least_once(|| incidents(scene, "No space left on device"))
+    // The worker fails at writing, or says before that it has no room.
+    Effect::at_least_once(|| {
+        incidents(scene, "No space left on device") + incidents(scene, "the spill disks of worker-")
+    })
 }
 
 fn fill_inodes<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
@@ -198,4 +204,43 @@ fn flip_bits_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     flip_bits(&scene.cluster.sandbox.path("tmp"));
     // Proven by what is made again.
     Effect::at_least_once(|| scene.cluster.standing.job("job-2")["attempts"]["maps_rerun"].as_u64().unwrap())
+}
+
+/// Runs a job of twelve maps and answers which workers ran its attempts.
+fn ran_on(cluster: &Cluster<'_>, number: u32) -> BTreeSet<String> {
+    let sandbox = cluster.sandbox;
+    let mut job = Phase::Map.job(sandbox);
+    job.extend(["--output".to_owned(), sandbox.text(&format!("out-{number}"))]);
+    sandbox.gristmill(job.iter().map(String::as_str)).finish().expect_code(0);
+    let (code, trace) = cluster.standing.ask("GET", &format!("jobs/job-{number}/trace"), "");
+    assert_eq!(code, 200, "{trace}");
+    let trace: Value = serde_json::from_str(&trace).unwrap();
+    let attempts = trace["attempts"].as_array().unwrap();
+    attempts.iter().map(|attempt| attempt["worker"].to_string()).collect()
+}
+
+#[test]
+fn worker_whose_spill_disk_is_full_gets_nothing_new_until_there_is_room() {
+    let sandbox = Sandbox::new();
+    let workers = match small_disks(&sandbox, 2) {
+        Ok(workers) => workers,
+        Err(why) => return say_skipped("a full spill disk", why),
+    };
+    let fleet = Fleet::of(workers);
+    let cluster = Cluster::start(&sandbox, &fleet);
+    let is_full = || {
+        let said = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();
+        said.lines().any(|line| line.contains("worker-1 (disk full)"))
+    };
+    let seen = small_disk(&sandbox, 0);
+    let filler = PathBuf::from(format!("/proc/{}/root{seen}/filler", cluster.pid(0)));
+    fill(&filler);
+    until("a worker whose disk is full", || is_full().then_some(()));
+    let log = cluster.standing.master.stderr();
+    assert!(log.contains("the spill disks of worker-1 are full: 0 B are free"), "{log}");
+    assert_eq!(ran_on(&cluster, 1), ["2".to_owned()].into());
+    fs::remove_file(&filler).unwrap();
+    until("a worker whose disk has room", || (!is_full()).then_some(()));
+    assert_eq!(ran_on(&cluster, 2), ["1", "2"].map(str::to_owned).into());
+    assert_eq!(cluster.end(), Vec::<String>::new());
 }

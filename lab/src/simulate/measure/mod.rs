@@ -170,6 +170,7 @@ impl Meter {
             Event::NetworkRate { per_worker } => self.network = per_worker,
             Event::WorkerSilent { .. }
             | Event::WorkerDraining { .. }
+            | Event::WorkerDiskRoom { .. }
             | Event::FetchRates { .. }
             | Event::SuspensionRefused { .. }
             | Event::JobCancelled { .. }

@@ -287,14 +287,15 @@ function deadline(job) {
 }
 
 function workerRow(worker) {
-  const words = worker.away ? "away: its connection broke" : "working";
+  const words = worker.away ? "away: its connection broke"
+    : worker.disk_full ? "disk full: gets no new tasks" : "working";
   return [
     { text: "worker-" + worker.worker }, { text: worker.host },
     { node: phase(worker.running, 0, worker.slots) },
     { text: bytes(worker.memory_bytes) + " (" + bytes(worker.memory_budget_bytes) + " for pairs)" },
     { text: bytes(worker.disk_free_bytes), kind: "number" },
     { text: worker.speed === 1 ? "" : "× " + worker.speed, kind: "number" },
-    { node: element("span", { class: "state " + (worker.away ? "away" : "") }, words) },
+    { node: element("span", { class: "state " + (worker.away || worker.disk_full ? "away" : "") }, words) },
   ];
 }
 

@@ -148,6 +148,7 @@ impl MasterState {
         heartbeat.running.retain(|progress| worker.running.contains_key(&progress.attempt));
         heartbeat.running.shrink_to_fit();
         let rates = std::mem::take(&mut heartbeat.fetches);
+        let room = heartbeat.disk_room;
         if !rates.is_empty() {
             self.events.push(Event::FetchRates { home: from, ways: translate::rates(&rates) });
         }
@@ -168,6 +169,9 @@ impl MasterState {
             if let Some(job) = self.jobs.get_mut(&job) {
                 job.touch();
             }
+        }
+        if let Some(room) = room {
+            self.notice_disk_room(now, from, room);
         }
     }
 

@@ -12,7 +12,7 @@ use gristmill_scheduler::units::{Bytes, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::{Endpoint, Secret};
 use gristmill_worker::protocol::{
-    Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof, push_frame,
+    DiskRoom, Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof, push_frame,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -288,6 +288,28 @@ impl MasterState {
         }
     }
 
+    /// So much room a worker has for spill files: where its disks are full by that, or are not any more, the core is told,
+    /// and so are people.
+    pub(super) fn notice_disk_room(&mut self, now: Time, worker: WorkerId, room: DiskRoom) {
+        let (free, reserve) = (Bytes(room.free_bytes), Bytes(room.reserve_bytes));
+        if !self.core.room_matters(worker, free, reserve) {
+            return;
+        }
+        self.events.push(Event::WorkerDiskRoom { worker, free, reserve });
+        let text = match self.core.disk_full(worker) {
+            true => format!("{worker} has room on its spill disks again: {free} are free"),
+            false => format!(
+                "the spill disks of {worker} are full: {free} are free, and {reserve} are to stay free (--disk-reserve); it \
+                 gets no new tasks until there is room, if others have some"
+            ),
+        };
+        tracing::warn!("{text}");
+        for job in self.jobs.values_mut().filter(|job| !job.state.ended()) {
+            job.incident(now, &text);
+            job.touch();
+        }
+    }
+
     /// Somebody wants a worker to leave in good order. Answers whether there is such a worker.
     pub(crate) fn drain(&mut self, worker: WorkerId) -> bool {
         if !self.workers.contains_key(&worker) {
@@ -373,6 +395,7 @@ impl MasterState {
                 clock_offset_ns: worker.offset_ns,
                 joined_ns: worker.joined.0,
                 away: worker.away,
+                disk_full: self.core.disk_full(*id),
             })
             .collect()
     }

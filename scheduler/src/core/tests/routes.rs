@@ -282,3 +282,53 @@ fn a_worker_that_is_to_leave_goes_without_its_outputs_when_nobody_fetches_them_f
     let orders = table.lose(1);
     assert_eq!(count(&orders, "retract ", ""), 4, "two maps, two homes: {orders:?}");
 }
+
+/// Tells how much room a worker has, of which 10 MiB are to stay free.
+fn room(table: &mut Table, worker: u32, free_mib: u64) -> Vec<String> {
+    let (free, reserve) = (Bytes::mib(free_mib), Bytes::mib(10));
+    table.tell(&[Event::WorkerDiskRoom { worker: WorkerId(worker), free, reserve }])
+}
+
+#[test]
+fn a_worker_whose_disk_is_full_gets_nothing_new_keeps_its_outputs_and_comes_back_with_room() {
+    let mut table = six_maps_are_done();
+    let kept = kept_at(&table, 1);
+    let orders = room(&mut table, 1, 10);
+    assert!(table.core.disk_full(WorkerId(1)));
+    assert_eq!(table.core.set_aside().count(), 0, "no way to it is cut");
+    assert_eq!(count(&orders, "unhome ", " at w1"), 1, "others gather its partition: {orders:?}");
+    assert_eq!(count(&orders, "retract ", ""), 0, "others can still read there: {orders:?}");
+    assert_eq!(kept_at(&table, 1), kept);
+    let orders = table.submit(plain(6, 3));
+    assert_eq!(
+        (count(&orders, "launch ", " on w1"), count(&orders, "home ", " at w1")),
+        (0, 0),
+        "{orders:?}"
+    );
+    check(&room(&mut table, 1, 20), "");
+    assert!(table.core.disk_full(WorkerId(1)), "twice the reserve is to be free");
+    let orders = room(&mut table, 1, 21);
+    assert!(!table.core.disk_full(WorkerId(1)));
+    assert_eq!(count(&orders, "launch ", " on w1"), 2, "{orders:?}");
+}
+
+#[test]
+fn room_matters_where_it_makes_a_worker_full_or_not_full_any_more() {
+    let mut table = Table::with_workers(&[1, 1]);
+    let matters =
+        |table: &Table, free| table.core.room_matters(WorkerId(1), Bytes::mib(free), Bytes::mib(10));
+    assert_eq!([10, 11].map(|free| matters(&table, free)), [true, false]);
+    room(&mut table, 1, 3);
+    assert_eq!([0, 20, 21].map(|free| matters(&table, free)), [false, false, true]);
+    assert!(!table.core.room_matters(WorkerId(3), Bytes::ZERO, Bytes::ZERO), "there is no such worker");
+}
+
+#[test]
+fn workers_whose_disks_are_all_full_are_used_all_the_same() {
+    let mut table = Table::with_workers(&[1, 1]);
+    room(&mut table, 1, 0);
+    room(&mut table, 2, 0);
+    // Whoever cannot do without spilling fails there, and says why.
+    let orders = table.submit(plain(2, 0));
+    assert_eq!(count(&orders, "launch ", ""), 2, "{orders:?}");
+}

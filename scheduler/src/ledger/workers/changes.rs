@@ -5,7 +5,7 @@ use crate::event::Slots;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::worker::{JobMarks, KINDS, Worker};
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -21,6 +21,7 @@ impl Workers {
             host,
             slots,
             silent: false,
+            disk_full: false,
             draining: None,
             running: BTreeSet::new(),
             used: [0; 2],
@@ -81,6 +82,13 @@ impl Workers {
             self.change(id, |worker| worker.silent = silent);
         }
         live
+    }
+
+    /// The spill disks of this worker have so much room. Says whether they are full now and were not, or the other way.
+    pub(crate) fn has_room(&mut self, id: WorkerId, free: Bytes, reserve: Bytes) -> bool {
+        let Some(worker) = self.live.get_mut(&id) else { return false };
+        let full = worker.is_full_with(free, reserve);
+        std::mem::replace(&mut worker.disk_full, full) != full
     }
 
     /// This worker is to leave in good order. Says whether that is news, of a live worker.

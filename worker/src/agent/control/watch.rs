@@ -3,7 +3,7 @@
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
 use crate::agent::slots::KILL_GRACE;
 use crate::machine;
-use crate::protocol::{AttemptProgress, AttemptReport, FailureClass, Heartbeat, WorkerFrame};
+use crate::protocol::{AttemptProgress, AttemptReport, DiskRoom, FailureClass, Heartbeat, WorkerFrame};
 use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Time;
@@ -41,12 +41,13 @@ impl Agent {
                 records_in: running.progress.records_in.load(Ordering::Relaxed),
             })
             .collect();
-        let disk_free_bytes = self.disk_free.look();
+        let (disk_free_bytes, disk_room) = self.disk_free.look();
         let fetches = self.fetching.rates(Time(self.now_ns()));
         self.send(&WorkerFrame::Heartbeat(Heartbeat {
             running,
             memory_bytes: machine::resident_bytes(),
             disk_free_bytes,
+            disk_room: Some(disk_room),
             fetches,
         }));
     }
@@ -141,6 +142,7 @@ impl Agent {
 pub(super) struct DiskFree {
     spill: SpillDirs,
     bytes: Arc<AtomicU64>,
+    most_bytes: Arc<AtomicU64>,
     asking: Arc<AtomicBool>,
 }
 
@@ -148,18 +150,23 @@ impl DiskFree {
     /// Asks once, here.
     pub fn new(spill: SpillDirs) -> Self {
         let bytes = Arc::new(AtomicU64::new(spill.free_bytes()));
-        Self { spill, bytes, asking: Arc::default() }
+        let most_bytes = Arc::new(AtomicU64::new(spill.most_free_bytes()));
+        Self { spill, bytes, most_bytes, asking: Arc::default() }
     }
 
-    /// What is known, and asks anew unless a question is still open.
-    fn look(&self) -> u64 {
+    /// What is known, of the fullest folder and of the emptiest, and asks anew unless a question is still open.
+    fn look(&self) -> (u64, DiskRoom) {
         if !self.asking.swap(true, Ordering::Relaxed) {
             let (spill, bytes, asking) = (self.spill.clone(), self.bytes.clone(), self.asking.clone());
+            let most_bytes = self.most_bytes.clone();
             tokio::task::spawn_blocking(move || {
                 bytes.store(spill.free_bytes(), Ordering::Relaxed);
+                most_bytes.store(spill.most_free_bytes(), Ordering::Relaxed);
                 asking.store(false, Ordering::Relaxed);
             });
         }
-        self.bytes.load(Ordering::Relaxed)
+        let free_bytes = self.most_bytes.load(Ordering::Relaxed);
+        let room = DiskRoom { free_bytes, reserve_bytes: self.spill.reserve_bytes() };
+        (self.bytes.load(Ordering::Relaxed), room)
     }
 }
