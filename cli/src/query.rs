@@ -142,6 +142,9 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
         deciders(&master),
         master.jobs_live
     ))?;
+    if let Some(trouble) = &master.trouble {
+        stdout_line(&format!("takes no jobs and gives no orders for now: {trouble}"))?;
+    }
     let rows = master.workers.iter().map(|worker| {
         [
             worker.worker.to_string() + condition(worker),

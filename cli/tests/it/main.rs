@@ -10,6 +10,7 @@
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
 //! - The command line: `cli`, `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; `narrate` tells a job pair by pair; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
+//! - A master that lacks room for what it must write down: `full_journal`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
 //!   frames, `paths` submits what reaches beyond its own files, `trust` is about files whose content is believed, `network`
 //!   puts hosts into network namespaces.
@@ -33,6 +34,7 @@ mod drain;
 mod faults;
 mod floods;
 mod formats;
+mod full_journal;
 mod fuzz;
 mod input;
 mod jobs;
