@@ -225,6 +225,9 @@ pub enum Event {
     },
     /// Somebody wants a worker to leave in good order: what it runs ends, what others lack of it they fetch.
     WorkerDraining { worker: WorkerId },
+    /// The kernel has ended a process for lack of memory in which these attempts ran: their tasks run alone from now on.
+    /// Comes before what is said of their end.
+    MemoryRanOut { attempts: Vec<AttemptId> },
     /// A worker is gone for good, with all that it ran, kept and gathered.
     WorkerLost {
         worker: WorkerId,

@@ -144,6 +144,31 @@ fn job_that_uses_up_the_memory_fails_with_code_7_after_three_workers_and_says_wh
 }
 
 #[test]
+fn what_ran_where_memory_ran_out_once_runs_again_alone_and_the_job_succeeds() {
+    let what = "memory that runs out once";
+    if !is_root(what) {
+        return;
+    }
+    let Some(group) = MemoryGroup::new("once", 400 << 20) else {
+        return say_skipped(what, "no memory control group of version 1 can be made");
+    };
+    let sandbox = Sandbox::new();
+    let (good, bad) = (sandbox.write("good", "one\ntwo\n"), sandbox.write("bad", "bad\n"));
+    let (out, token, enter) = (sandbox.text("out"), sandbox.write("token", ""), group.enter());
+    let arguments = ["run", "faulty", &good, &bad, "--how", "devour", "--token", &token, "--split-size", "4"];
+    let flags = ["--workers", "1", "--slots", "2", "--reduces", "1", "--json", "--output", &out];
+    let report = prepared(&sandbox, &enter, &faulty_program(), &[&arguments[..], &flags].concat());
+    let status = &report.expect_code(0).json()["status"];
+    assert!(!Path::new(&token).exists(), "nothing has devoured the memory");
+    let incidents = status["incidents"].to_string();
+    for words in ["ended by the kernel for lack of memory", "a worker process to themselves next"] {
+        assert!(incidents.contains(words), "{incidents}");
+    }
+    assert_eq!(status["attempts"]["failed_user"], 0, "{status}");
+    assert_eq!(fs::read(sandbox.path("out/part-00000")).unwrap(), b"bad\none\ntwo\n");
+}
+
+#[test]
 fn memory_of_which_nothing_is_said_is_a_share_of_what_the_control_group_and_other_runs_leave() {
     let what = "memory under the limit of a control group";
     if !is_root(what) {

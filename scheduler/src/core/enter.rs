@@ -3,7 +3,7 @@
 use crate::command::{Cause, Command, Outcome};
 use crate::core::Core;
 use crate::event::{Event, Failure};
-use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::ends::TaskEnd;
 use crate::ledger::{Job, Ledger};
@@ -35,6 +35,7 @@ impl Ledger {
                 true => self.route_around(out),
                 false => self.late(),
             },
+            Event::MemoryRanOut { attempts } => self.memory_ran_out(attempts),
             Event::WorkerLost { worker, culprit } => self.lose_worker(*worker, culprit, out),
             Event::JobArrived { job, spec } => self.arrive(*job, Arc::clone(spec), out),
             Event::JobCancelled { job } => self.give_up(*job, Outcome::Cancelled, out),
@@ -167,6 +168,25 @@ impl Ledger {
         self.rates.lose(id);
         if self.routes.lose(id) {
             self.route_around(out);
+        }
+    }
+
+    /// Memory ran out where these attempts ran. Nobody knows whose it was.
+    fn memory_ran_out(&mut self, attempts: &[AttemptId]) {
+        let known: Vec<TaskId> = attempts
+            .iter()
+            .filter(|attempt| self.attempts.contains_key(attempt))
+            .map(|attempt| attempt.task)
+            .collect();
+        for task in &known {
+            if let Some(job) = self.jobs.get_mut(&task.job) {
+                job.tries_mut(*task).short_of_memory = true;
+            }
+        }
+        for id in known.iter().map(|task| task.job).collect::<BTreeSet<_>>() {
+            if let Some(job) = self.jobs.get_mut(&id) {
+                job.workers.memory_deaths += 1;
+            }
         }
     }
 

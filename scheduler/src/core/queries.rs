@@ -1,8 +1,11 @@
 //! What can be asked of a core between two calls; nothing here changes it.
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
-use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
+use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::units::{Bytes, Time};
+
+/// Times that memory may run out where attempts of a job ran side by side, before all of its tasks run alone.
+const MEMORY_DEATHS_TOLERATED: u32 = 2;
 
 impl Core {
     /// The standing order of the shuffle after the last call.
@@ -133,6 +136,15 @@ impl Core {
             worker.is_some_and(|worker| worker.draining.is_some() || worker.disk_full)
         };
         self.ledger.routes.aside().iter().copied().filter(move |&id| !otherwise(id))
+    }
+
+    /// Whether attempts of this task of a live job have their worker process to themselves, because memory ran out where
+    /// one ran, or twice where attempts of its job did.
+    #[must_use]
+    pub fn has_process_to_itself(&self, task: TaskId) -> bool {
+        self.ledger.jobs.get(&task.job).is_some_and(|job| {
+            MEMORY_DEATHS_TOLERATED <= job.workers.memory_deaths || job.tries(task).short_of_memory
+        })
     }
 
     /// Whether the spill disks of this worker are full, so that it gets nothing new while others have room.

@@ -206,6 +206,9 @@ pub(crate) struct JobWorkers {
     pub(crate) excluded: BTreeSet<WorkerId>,
     /// Workers that were lost while attempts of the job ran there, unless an attempt of another job brought them down.
     pub(crate) deaths: u32,
+    /// Times that memory ran out where attempts of the job ran.
+    #[serde(default)]
+    pub(crate) memory_deaths: u32,
     /// Since when there have been maps that are pinned to hosts without a worker.
     pub(crate) orphaned_since: Option<Time>,
     /// Workers that maps were assigned to.

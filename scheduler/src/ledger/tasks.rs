@@ -52,6 +52,9 @@ pub(crate) struct Tries {
     /// An attempt was on a worker that was lost, begun or not: no other task shares a slot's queue with the next,
     /// so that it shows should this be the task that brings workers down.
     pub(crate) alone: bool,
+    /// Memory ran out where an attempt of it ran: the next has its worker process to itself.
+    #[serde(default)]
+    pub(crate) short_of_memory: bool,
     /// Workers that the next try avoids, each once.
     pub(crate) avoids: Vec<WorkerId>,
     /// The epoch that may publish; at most one at a time.

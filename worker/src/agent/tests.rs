@@ -243,7 +243,7 @@ impl TestMaster {
     async fn maps(&mut self, job: JobId) {
         let map = TaskId::map(job, 0).attempt(0);
         let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
-        self.order(vec![self.job(job), MasterFrame::LaunchMap { attempt: map, split }]).await;
+        self.order(vec![self.job(job), MasterFrame::LaunchMap { attempt: map, split, alone: false }]).await;
         self.waits_for("a map", |frame| matches!(frame, WorkerFrame::MapFinished { .. }).then_some(())).await;
         self.gathers(job, WORKER, self.endpoint.clone()).await;
     }
@@ -259,7 +259,8 @@ impl TestMaster {
     }
 
     async fn launches(&mut self, attempt: AttemptId, resume: Option<Continuation>) {
-        self.order(vec![MasterFrame::LaunchReduce { attempt, empty: Vec::new(), resume }]).await;
+        self.order(vec![MasterFrame::LaunchReduce { attempt, empty: Vec::new(), resume, alone: false }])
+            .await;
     }
 
     /// Allows the attempt to publish, and answers its part and report.
@@ -486,7 +487,7 @@ async fn a_map_is_not_suspended() {
     let map = TaskId::map(JobId(1), 0).attempt(0);
     assert_eq!(map.task.kind, TaskKind::Map);
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
-    let launch = MasterFrame::LaunchMap { attempt: map, split };
+    let launch = MasterFrame::LaunchMap { attempt: map, split, alone: false };
     master.order(vec![master.job(JobId(1)), launch, MasterFrame::Suspend { attempt: map }]).await;
     let report = master
         .waits_for("a map", |frame| match frame {

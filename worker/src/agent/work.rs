@@ -1,13 +1,14 @@
 //! What waits for the slots of a worker, in the order in which it will get one.
 //!
 //! Slots help themselves, so that the next attempt begins without the control loop; the loop may take something out
-//! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own.
+//! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own. What memory ran
+//! out for before has all slots to itself: it begins when none is busy, and none takes anything until it has ended.
 
 use super::slots::Assignment;
 use crate::protocol::SlotCounts;
 use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a slot can do next.
@@ -27,11 +28,48 @@ impl SlotTurn {
     }
 }
 
+/// Something that waits.
+struct Waiting {
+    turn: SlotTurn,
+    /// Nothing else may run meanwhile.
+    alone: bool,
+}
+
 /// Lines by pool; unified slots use the first.
 #[derive(Default)]
 struct WorkQueues {
-    waiting: [VecDeque<SlotTurn>; 2],
+    waiting: [VecDeque<Waiting>; 2],
+    /// Slots that have taken something and have not come back.
+    busy: BTreeSet<u32>,
+    /// The one of them that has taken what must run alone.
+    alone: Option<u32>,
     closed: bool,
+}
+
+impl WorkQueues {
+    /// Whether the next of some line must run alone.
+    fn awaits_solitude(&self) -> bool {
+        self.waiting.iter().any(|line| line.front().is_some_and(|next| next.alone))
+    }
+
+    /// What this slot of that pool may do now. What must run alone begins when nothing runs; until then nothing else
+    /// begins, so that its time comes.
+    fn take(&mut self, slot: u32, pool: usize) -> Option<SlotTurn> {
+        let alone = self.waiting[pool].front()?.alone;
+        if self.alone.is_some() || self.awaits_solitude() && !(alone && self.busy.is_empty()) {
+            return None;
+        }
+        let next = self.waiting[pool].pop_front()?;
+        self.busy.insert(slot);
+        self.alone = alone.then_some(slot);
+        Some(next.turn)
+    }
+
+    /// This slot has come back. Answers whether slots may go on that were waiting for that.
+    fn come_back(&mut self, slot: u32) -> bool {
+        self.busy.remove(&slot);
+        self.alone.take_if(|alone| *alone == slot).is_some() || self.awaits_solitude()
+    }
 }
 
 struct Shared {
@@ -70,22 +108,29 @@ impl SlotWork {
         }
     }
 
-    /// Appends something.
-    pub(super) fn push(&self, turn: SlotTurn) {
+    /// Appends something, which may have to run alone: then nothing else runs meanwhile.
+    pub(super) fn push(&self, turn: SlotTurn, alone: bool) {
         let pool = self.pool_of_kind(turn.attempt().task.kind);
-        self.lines().waiting[pool].push_back(turn);
+        self.lines().waiting[pool].push_back(Waiting { turn, alone });
         self.0.changed[pool].notify_one();
+    }
+
+    fn notify_all(&self) {
+        self.0.changed.iter().for_each(Condvar::notify_all);
     }
 
     /// What this slot does next, when there is something; `None` once the lines are closed.
     pub(super) fn next(&self, slot: u32) -> Option<SlotTurn> {
         let pool = self.pool_of_slot(slot);
         let mut lines = self.lines();
+        if lines.come_back(slot) {
+            self.notify_all();
+        }
         loop {
             if lines.closed {
                 return None;
             }
-            if let Some(next) = lines.waiting[pool].pop_front() {
+            if let Some(next) = lines.take(slot, pool) {
                 return Some(next);
             }
             lines = self.0.changed[pool].wait(lines).unwrap_or_else(PoisonError::into_inner);
@@ -93,10 +138,14 @@ impl SlotWork {
     }
 
     fn remove(&self, wanted: impl Fn(&SlotTurn) -> bool) -> Option<SlotTurn> {
-        self.lines().waiting.iter_mut().find_map(|line| {
-            let place = line.iter().position(&wanted)?;
+        let removed = self.lines().waiting.iter_mut().find_map(|line| {
+            let place = line.iter().position(|waiting| wanted(&waiting.turn))?;
             line.remove(place)
-        })
+        })?;
+        if removed.alone {
+            self.notify_all();
+        }
+        Some(removed.turn)
     }
 
     /// Takes an attempt out that has not begun. Answers whether it was there.
@@ -112,15 +161,13 @@ impl SlotWork {
 
     /// The attempts that no slot has taken yet.
     pub(super) fn waiting(&self) -> Vec<AttemptId> {
-        self.lines().waiting.iter().flatten().map(SlotTurn::attempt).collect()
+        self.lines().waiting.iter().flatten().map(|waiting| waiting.turn.attempt()).collect()
     }
 
     /// Slots take nothing more and end.
     pub(super) fn close(&self) {
         self.lines().closed = true;
-        for changed in &self.0.changed {
-            changed.notify_all();
-        }
+        self.notify_all();
     }
 }
 
@@ -142,9 +189,9 @@ mod tests {
     fn slots_of_a_pool_take_only_what_is_of_their_kind() {
         let work = SlotWork::new(SlotCounts::Pools { map: 2, reduce: 1 });
         let (reduce, turn) = go_on(TaskKind::Reduce, 0);
-        work.push(turn);
+        work.push(turn, false);
         let (map, turn) = go_on(TaskKind::Map, 0);
-        work.push(turn);
+        work.push(turn, false);
         assert_eq!(work.next(1).map(|turn| turn.attempt()), Some(map), "slots 0 and 1 are for maps");
         assert_eq!(work.next(2).map(|turn| turn.attempt()), Some(reduce));
         assert!(work.waiting().is_empty());
@@ -159,7 +206,7 @@ mod tests {
             .zip(0..)
             .map(|(kind, index)| {
                 let (attempt, turn) = go_on(kind, index);
-                work.push(turn);
+                work.push(turn, false);
                 attempt
             })
             .collect();
@@ -171,12 +218,54 @@ mod tests {
     fn a_suspended_attempt_can_be_taken_out_of_the_line_again() {
         let work = SlotWork::new(SlotCounts::Unified(1));
         let (attempt, turn) = go_on(TaskKind::Reduce, 3);
-        work.push(turn);
+        work.push(turn, false);
         assert!(!work.withdraw(attempt), "it has begun long ago");
         assert_eq!(work.waiting(), [attempt]);
         assert!(work.withdraw_suspended(attempt));
         assert!(!work.withdraw_suspended(attempt));
         work.close();
         assert!(work.next(0).is_none());
+    }
+
+    #[test]
+    fn what_must_run_alone_begins_when_nothing_runs_and_nothing_begins_until_it_has_ended() {
+        let work = SlotWork::new(SlotCounts::Pools { map: 2, reduce: 1 });
+        let push = |kind, index, alone| {
+            let (attempt, turn) = go_on(kind, index);
+            work.push(turn, alone);
+            attempt
+        };
+        let take = |slot: u32, pool| work.lines().take(slot, pool).map(|turn| turn.attempt());
+        let back = |slot| work.lines().come_back(slot);
+        let first = push(TaskKind::Map, 0, false);
+        assert_eq!(take(0, 0), Some(first));
+        let alone = push(TaskKind::Map, 1, true);
+        let reduce = push(TaskKind::Reduce, 0, false);
+        let last = push(TaskKind::Map, 2, false);
+        assert_eq!((take(1, 0), take(2, 1)), (None, None), "slot 0 is busy");
+        assert!(back(0), "others may go on");
+        assert_eq!(take(2, 1), None, "another waits to be alone");
+        assert_eq!(take(1, 0), Some(alone));
+        assert_eq!((take(0, 0), take(2, 1)), (None, None), "it is to be alone");
+        assert!(back(1));
+        assert_eq!((take(0, 0), take(2, 1)), (Some(last), Some(reduce)));
+        assert!(!back(0), "nobody has waited for that");
+    }
+
+    #[test]
+    fn slots_go_on_when_what_was_to_run_alone_is_taken_out_of_the_line() {
+        let work = SlotWork::new(SlotCounts::Unified(2));
+        let (first, turn) = go_on(TaskKind::Reduce, 0);
+        work.push(turn, false);
+        assert_eq!(work.next(0).map(|turn| turn.attempt()), Some(first));
+        let (alone, turn) = go_on(TaskKind::Reduce, 1);
+        work.push(turn, true);
+        let (last, turn) = go_on(TaskKind::Reduce, 2);
+        work.push(turn, false);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| work.next(1).map(|turn| turn.attempt()));
+            assert!(work.withdraw_suspended(alone));
+            assert_eq!(waiting.join().unwrap(), Some(last));
+        });
     }
 }

@@ -82,6 +82,14 @@ impl TaskSettings {
         self.narration.as_ref().filter(|narration| narration.tells(attempt))
     }
 
+    /// The same for a task of which memory ran out before: it collects and merges in half of it.
+    #[must_use]
+    pub(crate) fn in_less_memory(&self) -> Self {
+        const PART: usize = 2;
+        let (collector_bytes, merge_bytes) = (self.collector_bytes / PART, self.merge_bytes / PART);
+        Self { collector_bytes, merge_bytes, ..self.clone() }
+    }
+
     /// Files that may be merged at once within `merge_bytes`: each needs a block, stored and unpacked, which are longer
     /// than usual where there are large pairs.
     pub(crate) fn fan_in(&self) -> usize {

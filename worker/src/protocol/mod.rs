@@ -211,6 +211,8 @@ pub enum MasterFrame {
         attempt: AttemptId,
         /// What to read.
         split: Split,
+        /// It has the process to itself, and half the memory for its pairs: memory ran out where it ran before.
+        alone: bool,
     },
     /// Run a reduce attempt; its input is complete at this worker.
     LaunchReduce {
@@ -220,6 +222,8 @@ pub enum MasterFrame {
         empty: Vec<u64>,
         /// Where an earlier attempt stood that was handed over; `None`: from the beginning.
         resume: Option<Continuation>,
+        /// As for a map.
+        alone: bool,
     },
     /// Stop a reduce attempt at the next border between groups of keys and leave its slot.
     Suspend { attempt: AttemptId },

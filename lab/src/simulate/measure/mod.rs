@@ -171,6 +171,7 @@ impl Meter {
             Event::WorkerSilent { .. }
             | Event::WorkerDraining { .. }
             | Event::WorkerDiskRoom { .. }
+            | Event::MemoryRanOut { .. }
             | Event::FetchRates { .. }
             | Event::SuspensionRefused { .. }
             | Event::JobCancelled { .. }

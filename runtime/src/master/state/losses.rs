@@ -11,8 +11,8 @@ use gristmill_worker::clean::message as clean;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Deaths of workers for lack of memory, while they ran tasks of one job alone, after which the job fails: it would
-/// take one worker after the other.
+/// Deaths of workers for lack of memory, while they ran one task of a job and nothing else, after which the job fails: it
+/// would take one worker after the other.
 const MEMORY_DEATHS_MAX: u32 = 3;
 
 /// How the master heard that a worker is gone.
@@ -64,6 +64,8 @@ struct Loss {
     worker: WorkerId,
     /// In words.
     how: String,
+    /// The kernel ended its process for lack of memory.
+    out_of_memory: bool,
     /// Attempts that it had begun and not reported.
     begun: BTreeSet<AttemptId>,
     /// The one of them whose user code brought it down, if that is known.
@@ -110,7 +112,7 @@ impl MasterState {
         for job in concerned {
             self.report_loss(now, job, &gone, &loss);
         }
-        if end.process().is_some_and(|end| end.out_of_memory) {
+        if loss.out_of_memory {
             self.ran_out_of_memory(&gone, &loss);
         }
         for job in self.jobs.values_mut() {
@@ -120,12 +122,14 @@ impl MasterState {
         self.learn_network();
     }
 
-    /// Memory ran out on a worker. If it ran one job's tasks alone, that job is told apart from others that come too near
-    /// to the limit, and gives up before it has cost all workers.
+    /// Memory ran out on a worker. What ran there runs alone from now on. If it was one task, its job is told apart from
+    /// others that come too near to the limit, and gives up before it has cost all workers.
     fn ran_out_of_memory(&mut self, gone: &WorkerEntry, loss: &Loss) {
         let awake = loss.begun.iter().filter(|attempt| !gone.suspended.contains(attempt));
-        let jobs: BTreeSet<JobId> = awake.map(|attempt| attempt.task.job).collect();
-        let (Some(&job), 1) = (jobs.first(), jobs.len()) else { return };
+        let attempts: Vec<AttemptId> = awake.copied().collect();
+        self.events.push(Event::MemoryRanOut { attempts: attempts.clone() });
+        let [attempt] = attempts[..] else { return };
+        let job = attempt.task.job;
         let Some(entry) = self.jobs.get_mut(&job).filter(|entry| !entry.state.ended()) else { return };
         entry.failures.memory_deaths += 1;
         if entry.failures.memory_deaths < MEMORY_DEATHS_MAX
@@ -164,7 +168,8 @@ impl MasterState {
         let words = if last_words.is_empty() { String::new() } else { format!(": {}", clean(&last_words)) };
         let reason = format!("its process was {how}{words}");
         let culprit = named.or(alone.filter(|_| certain)).filter(|_| by_itself);
-        Loss { worker, how, begun, culprit, last_words, reason }
+        let out_of_memory = end.is_some_and(|end| end.out_of_memory);
+        Loss { worker, how, out_of_memory, begun, culprit, last_words, reason }
     }
 
     fn lost_attempt(&mut self, now: Time, attempt: AttemptId, loss: &Loss) {
@@ -189,11 +194,17 @@ impl MasterState {
         let held = self.core.outputs_at(job, *worker);
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         let ran = begun.iter().filter(|attempt| attempt.task.job == job).count();
+        let next = match loss.out_of_memory && 0 < ran {
+            true => {
+                "; their tasks have a worker process to themselves next, and half the memory for their pairs"
+            }
+            false => "",
+        };
         entry.incident(
             now,
             &format!(
                 "{worker} (process {} on {}) was {how}; it ran {ran} attempt(s) and held {held} map output(s) of \
-                 this job",
+                 this job{next}",
                 gone.hello.pid, gone.hello.host
             ),
         );

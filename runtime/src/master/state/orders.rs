@@ -273,18 +273,19 @@ impl MasterState {
     /// Tells a worker to run an attempt.
     pub(super) fn order_launch(&mut self, attempt: AttemptId, worker: WorkerId) {
         let Some(job) = self.jobs.get(&attempt.task.job) else { return };
+        let alone = self.core.has_process_to_itself(attempt.task);
         let frame = match attempt.task.kind {
             TaskKind::Map => {
                 let Some(split) = job.submission.splits.get(attempt.task.index as usize) else { return };
                 let mut split = Split::clone(split);
                 relocate_pieces(&self.core, &self.workers, &mut split, worker);
-                MasterFrame::LaunchMap { attempt, split }
+                MasterFrame::LaunchMap { attempt, split, alone }
             }
             TaskKind::Reduce => {
                 let goes_on = self.core.continues(attempt);
                 let resume = goes_on.and_then(|before| self.continuation(before));
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
-                MasterFrame::LaunchReduce { attempt, empty, resume }
+                MasterFrame::LaunchReduce { attempt, empty, resume, alone }
             }
         };
         self.send(worker, attempt.task.job, &frame);

@@ -12,6 +12,7 @@ use super::workers::HOSTS_KEPT_MAX;
 use super::*;
 use crate::api::{
     ApiError, AttemptEnd, BuiltPart, ErrorCode, ExactWork, JobState, JobStatus, SCHEMA, Submission,
+    WorkerEnded,
 };
 use crate::deciders::DeciderNames;
 use crate::registry::Registry;
@@ -741,7 +742,9 @@ fn file_of_a_lost_worker_is_read_by_another_on_its_host() {
     let known = peers.is_some_and(|peers| peers.len() == 1 && peers[0].0 == gone && peers[0].1.port == 1002);
     assert!(known, "{frames:?}");
     let place = frames.iter().find_map(|frame| match frame {
-        MasterFrame::LaunchMap { attempt, split } if attempt.task.job == job => Some(split.pieces[0].place),
+        MasterFrame::LaunchMap { attempt, split, .. } if attempt.task.job == job => {
+            Some(split.pieces[0].place)
+        }
         _ => None,
     });
     assert_eq!(place, Some(Place::Worker(successor)));
@@ -912,4 +915,37 @@ fn long_word_about_a_failure_is_clipped() {
     assert!((1000..10_000).contains(&words.len()), "{} bytes", words.len());
     let incidents = scene.state.status(scene.now, job).unwrap().incidents;
     assert!(incidents.iter().all(|incident| incident.len() < 10_000));
+}
+
+#[test]
+fn what_ran_where_memory_ran_out_is_launched_again_to_run_alone() {
+    let mut scene = Scene::new(&[]);
+    let first = scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    let attempt = TaskId::map(job, 0).attempt(0);
+    let end = WorkerEnded {
+        pid: 1,
+        host: String::new(),
+        key: String::new(),
+        signal: Some(9),
+        out_of_memory: true,
+        code: None,
+        last_words: String::new(),
+        begun: vec![attempt],
+        culprit: None,
+    };
+    scene.state.lost(scene.now, first, Some(&end));
+    scene.settle();
+    let second = scene.join_saying(Scene::hello(1));
+    let alone = scene.said(second).into_iter().find_map(|frame| match frame {
+        MasterFrame::LaunchMap { attempt, alone, .. } => Some((attempt, alone)),
+        _ => None,
+    });
+    assert_eq!(alone, Some((TaskId::map(job, 0).attempt(1), true)));
+    let status = scene.state.status(scene.now, job).unwrap();
+    assert!(
+        status.incidents.iter().any(|it| it.contains("a worker process to themselves next")),
+        "{status:?}"
+    );
+    assert_eq!((status.attempts.lost, status.attempts.failed_user), (1, 0));
 }

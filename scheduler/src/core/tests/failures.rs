@@ -4,7 +4,7 @@ use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::command::{Cause, Outcome};
 use crate::core::{CoreConfig, JobState};
 use crate::event::{Event, Failure};
-use crate::ids::WorkerId;
+use crate::ids::{AttemptId, WorkerId};
 use crate::policy::Fifo;
 
 #[test]
@@ -290,4 +290,32 @@ fn a_submitter_that_is_away_for_a_moment_does_not_end_the_job_of_a_worker_with_m
         table.fail(attempt, Failure::Unreachable);
     }
     assert_eq!(table.job(JOB).state, JobState::Running);
+}
+
+fn memory_ran_out(table: &mut Table, attempts: &[AttemptId]) {
+    check(&table.tell(&[Event::MemoryRanOut { attempts: attempts.to_vec() }]), "");
+}
+
+#[test]
+fn tasks_that_ran_where_memory_ran_out_run_alone_from_then_on_and_after_the_second_time_all_of_the_job() {
+    let mut table = Table::with_workers(&[2, 2]);
+    table.submit(plain(5, 0));
+    let alone = |table: &Table| {
+        (0..5).filter(|&index| table.core.has_process_to_itself(map(index, 0).task)).collect::<Vec<_>>()
+    };
+    let on_first: Vec<AttemptId> = table
+        .core
+        .attempts()
+        .filter(|(_, it)| it.worker == WorkerId(1))
+        .map(|(attempt, _)| attempt)
+        .collect();
+    assert_eq!((on_first.len(), alone(&table)), (2, vec![]));
+    memory_ran_out(&mut table, &on_first);
+    table.lose(1);
+    assert_eq!(alone(&table), on_first.iter().map(|attempt| attempt.task.index).collect::<Vec<_>>());
+    memory_ran_out(&mut table, &on_first);
+    assert_eq!(alone(&table).len(), 2, "they had ended before");
+    let on_second: Vec<AttemptId> = table.core.attempts().map(|(attempt, _)| attempt).collect();
+    memory_ran_out(&mut table, &on_second);
+    assert_eq!(alone(&table), [0, 1, 2, 3, 4]);
 }

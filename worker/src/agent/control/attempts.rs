@@ -26,6 +26,14 @@ pub(super) struct RunningAttempt {
     pub(super) killed_at: Option<Instant>,
 }
 
+/// How an attempt is to run.
+pub(super) struct Launch {
+    /// Where it goes on; `None`: from the beginning.
+    pub(super) resume: Option<Continuation>,
+    /// It has this process to itself.
+    pub(super) alone: bool,
+}
+
 /// Whether an attempt is suspended, as far as this loop knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suspension {
@@ -49,7 +57,7 @@ impl Agent {
         });
     }
 
-    pub(super) fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], resume: Option<Continuation>) {
+    pub(super) fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], how: Launch) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
@@ -58,13 +66,14 @@ impl Agent {
             }
         }
         match self.store.complete(job, partition) {
-            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), resume),
+            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), how),
             // The master then has the partition gathered anew.
             None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
         }
     }
 
-    pub(super) fn launch(&mut self, attempt: AttemptId, input: AttemptInput, resume: Option<Continuation>) {
+    pub(super) fn launch(&mut self, attempt: AttemptId, input: AttemptInput, how: Launch) {
+        let Launch { resume, alone } = how;
         let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
@@ -90,8 +99,8 @@ impl Agent {
                 killed_at: None,
             },
         );
-        let assignment = Assignment { attempt, job, input, resume, progress, permit: answer };
-        self.slots.work.push(SlotTurn::Begin(Box::new(assignment)));
+        let assignment = Assignment { attempt, job, input, resume, alone, progress, permit: answer };
+        self.slots.work.push(SlotTurn::Begin(Box::new(assignment)), alone);
     }
 
     pub(super) fn kill(&mut self, attempt: AttemptId) {

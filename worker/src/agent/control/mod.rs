@@ -23,7 +23,7 @@ use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, Worker
 use crate::recycle::Recycler;
 use crate::settings::Shuffle;
 use crate::shuffle::store::{Gone, Store};
-use attempts::{RunningAttempt, Suspension};
+use attempts::{Launch, RunningAttempt, Suspension};
 use fetches::Fetching;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::Time;
@@ -277,11 +277,11 @@ impl Agent {
                 self.send(&WorkerFrame::Pong { master_ns, worker_ns });
             }
             MasterFrame::Job(order) => self.open_job(*order),
-            MasterFrame::LaunchMap { attempt, split } => {
-                self.launch(attempt, AttemptInput::Split(split), None);
+            MasterFrame::LaunchMap { attempt, split, alone } => {
+                self.launch(attempt, AttemptInput::Split(split), Launch { resume: None, alone });
             }
-            MasterFrame::LaunchReduce { attempt, empty, resume } => {
-                self.launch_reduce(attempt, &empty, resume);
+            MasterFrame::LaunchReduce { attempt, empty, resume, alone } => {
+                self.launch_reduce(attempt, &empty, Launch { resume, alone });
             }
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),

@@ -42,7 +42,7 @@ impl Agent {
             Suspension::Suspended => {
                 running.suspension = Suspension::None;
                 running.seen_at = Instant::now();
-                self.slots.work.push(SlotTurn::GoOn(attempt, running.progress.clone()));
+                self.slots.work.push(SlotTurn::GoOn(attempt, running.progress.clone()), false);
             }
         }
     }

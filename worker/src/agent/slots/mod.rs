@@ -72,6 +72,8 @@ pub struct Assignment {
     pub input: AttemptInput,
     /// Where a reduce goes on that was handed over; `None`: from the beginning.
     pub resume: Option<Continuation>,
+    /// Nothing else runs in this process meanwhile, and it gets less memory for its pairs than others.
+    pub alone: bool,
     /// How far it is, and whether it is to stop.
     pub progress: Arc<Progress>,
     /// Brings the answer to the request to commit; closed if the attempt is not wanted any more.

@@ -12,6 +12,7 @@ use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
 use crate::task::{Fault, Progress, ReduceEnd, TaskFailure, TaskStats};
 use crate::{disk, fault, task};
 use gristmill_scheduler::ids::TaskKind;
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,10 +68,14 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
         .as_ref()
         .map_err(|message| Failed { class: FailureClass::Config, message: clean(message) })?;
     let progress = &assignment.progress;
+    let settings = match assignment.alone {
+        true => Cow::Owned(job.settings.in_less_memory()),
+        false => Cow::Borrowed(&job.settings),
+    };
     let context = AttemptContext {
         attempt: assignment.attempt,
         side: job.side.clone(),
-        settings: &job.settings,
+        settings: &settings,
         budget: &setting.budget,
         progress,
     };

@@ -199,7 +199,7 @@ impl Process {
             }
             MasterFrame::Job(order) => self.open_job(&order),
             MasterFrame::LaunchMap { attempt, .. } => self.launch(attempt, Vec::new(), None),
-            MasterFrame::LaunchReduce { attempt, empty, resume } => {
+            MasterFrame::LaunchReduce { attempt, empty, resume, .. } => {
                 self.launch_reduce(attempt, &empty, resume);
             }
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
