@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover.
+"""The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover,
+and a program that takes the port of a master that was killed.
 
 Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Talks to
 loopback only. --pictures FOLDER keeps what it looked like, light, dark and narrow.
 """
-import argparse, base64, json, os, pathlib, shutil, signal, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import argparse, base64, json, os, pathlib, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
 
 PATIENCE_SECONDS = 60
 # What would make elements, attributes or requests if it were taken for markup.
@@ -179,6 +180,32 @@ def check(cluster: Cluster, browser: Browser, pictures):
     assert browser.run("return document.body.innerText.includes('worker-2')") is False
 
 
+def take_port(cluster: Cluster, browser: Browser):
+    """Whoever takes the port of a killed master is not shown the token."""
+    link = cluster.ask("page")
+    browser.open(link)
+    browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
+    token = browser.run("return sessionStorage.getItem('gristmill.token')")
+    assert len(token.split(":")[1]) == 43, "a token to lose"
+    cluster.ours[0].kill()
+    cluster.ours[0].wait()
+    taken = []
+    with socket.create_server(("127.0.0.1", int(link.split("/")[2].split(":")[1]))) as door:
+        door.settimeout(PATIENCE_SECONDS)
+        while not browser.run("return document.getElementById('connection').textContent.includes('does not know')"):
+            connection, _ = door.accept()
+            with connection:
+                connection.settimeout(1)
+                head = connection.recv(1 << 16).decode()
+                taken.append(head)
+                hello = head.lower().partition("gristmill-hello: ")[2].split(" ")[0]
+                connection.sendall(f"HTTP/1.1 200 OK\r\nGristmill-Proof: {hello} {hello} 127.0.0.1:1\r\nConnection: close\r\n"
+                                   "Content-Length: 0\r\n\r\n".encode())
+                time.sleep(0.2)
+    assert any(head.startswith("POST /prove ") for head in taken), taken
+    assert not any("authorization" in head.lower() or token.split(":")[1] in head for head in taken), taken
+
+
 def judge(browser: Browser, address: str):
     """No request to another host, no error."""
     hosts = set()
@@ -224,11 +251,13 @@ def main() -> int:
             judge(browser, cluster.ask("page").split("/")[2])
             if options.pictures:
                 look(cluster, options.pictures)
+            take_port(cluster, browser)
         finally:
             if browser:
                 browser.end()
             cluster.end()
-    print("the page holds: a job from submission to end, a worker killed, a reason on hover, hostile text as text, one host, no error")
+    print("the page holds: a job from submission to end, a worker killed, a reason on hover, hostile text as text, one host, no error,\n"
+          "nothing for whoever takes the master's port")
     return 0
 
 

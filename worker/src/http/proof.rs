@@ -24,6 +24,8 @@ use super::token::{Key, NAME_BYTES_MAX};
 
 /// Where a client says hello.
 pub(super) const HELLO_PATH: &str = "/hello";
+/// Where a web page asks for the same proof without a session: a browser does not say which connection it uses.
+pub(super) const PROVE_PATH: &str = "/prove";
 /// The client's nonce, the name of its key, and the method and path of the route whose secret is to be proven.
 pub(super) const HELLO: HeaderName = HeaderName::from_static("gristmill-hello");
 /// The server's nonce, its proof, and where it was reached.

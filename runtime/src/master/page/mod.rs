@@ -5,8 +5,9 @@
 //! token is kept by the page's script alone. It is no cookie: browsers show those to every port of a machine, also to
 //! another user's.
 //!
-//! Not here: proof that the master is the one it was. A page that is open sends its token to whoever answers on the
-//! master's port, also when that master has ended and somebody else took the port; the token can only look.
+//! Before each request with the token the page lets the server prove that it knows it, as our other clients do
+//! (`/prove`): whoever takes the port of a master that has ended learns nothing. Browsers give a page the means for it on
+//! loopback and over TLS; over plain HTTP between machines, which is refused unless asked for, the token is sent without.
 
 use super::tokens::{Tokens, TokensError};
 use crate::role::Role;

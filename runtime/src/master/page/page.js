@@ -17,6 +17,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 // ---- being let in ----------------------------------------------------------------------------------------------
 
 const TOKEN = "gristmill.token";
+const CLOSED = "This page is not let in any more. Run `gristmill page` for a new link.";
 
 async function enter() {
   const code = new URLSearchParams(location.hash.slice(1)).get("enter");
@@ -34,13 +35,47 @@ async function enter() {
 }
 
 class Locked extends Error {}
+class Stranger extends Error {}
+
+// The token goes only to a server that proves that it knows it and where it was reached, as in worker/src/http/proof.rs.
+async function prove(token, path) {
+  if (!crypto.subtle) return;
+  const [name, secret] = token.split(":");
+  const ours = toText(crypto.getRandomValues(new Uint8Array(32)));
+  const hello = `${ours} ${name} GET /api/v1/${path.split("?")[0]}`;
+  const answer = await fetch("/prove", { method: "POST", headers: { "gristmill-hello": hello } });
+  const [theirs, proof, ...place] = (answer.headers.get("gristmill-proof") ?? "").split(" ");
+  const key = await derive(fromText(secret), `gristmill hello 1 ${ours} ${theirs} ${place.join(" ")}`);
+  if (proof !== toText(await derive(key, "server")) || theirs === ours || !isHere(place.join(" "))) {
+    throw new Stranger("whoever answers there does not know this page's token: another program has the master's port, or the token was revoked");
+  }
+}
+
+// A name that was declared to the master may be a proxy's, which is reached elsewhere.
+function isHere(place) {
+  if (location.protocol === "https:") return place.startsWith("tls ");
+  const local = location.hostname === "localhost";
+  if (!local && !/^[\d.]+$|^\[/.test(location.hostname)) return true;
+  const hosts = local ? ["127.0.0.1", "[::1]"] : [location.hostname];
+  return hosts.some((host) => place === `${host}:${location.port || 80}`);
+}
+
+async function derive(secret, purpose) {
+  const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(purpose)));
+}
+
+const toText = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const fromText = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
 
 async function ask(path) {
   const token = sessionStorage.getItem(TOKEN);
+  if (token === null) throw new Locked(CLOSED);
+  await prove(token, path);
   const answer = await fetch("/api/v1/" + path, { headers: { Authorization: "Bearer " + token } });
   if (answer.status === 401 || answer.status === 403) {
     sessionStorage.removeItem(TOKEN);
-    throw new Locked("This page is not let in any more. Run `gristmill page` for a new link.");
+    throw new Locked(CLOSED);
   }
   if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).message ?? "status " + answer.status);
   return answer;
@@ -50,6 +85,7 @@ async function ask(path) {
 
 async function follow() {
   for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
+    let why = "no answer from the master; trying again";
     try {
       const reader = (await ask("feed")).body.pipeThrough(new TextDecoderStream()).getReader();
       forget();
@@ -68,8 +104,9 @@ async function follow() {
       }
     } catch (error) {
       if (error instanceof Locked) return lock(error.message);
+      if (error instanceof Stranger) why = error.message;
     }
-    connection("lost", "no answer from the master; trying again");
+    connection("lost", why);
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }

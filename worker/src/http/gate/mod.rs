@@ -14,7 +14,7 @@ mod guesses;
 
 use super::census::network;
 use super::limits::ServerLimits;
-use super::proof::{HELLO_PATH, ServerSessions};
+use super::proof::{HELLO_PATH, PROVE_PATH, ServerSessions};
 use super::secret::Secret;
 use authority::{Authority, is_from_foreign_page};
 use guesses::Guesses;
@@ -127,7 +127,7 @@ impl Gate {
         if is_from_foreign_page(request.headers(), &host) {
             return GateVerdict::Refuse(StatusCode::FORBIDDEN);
         }
-        if request.uri().path() == HELLO_PATH && request.method() == Method::POST {
+        if [HELLO_PATH, PROVE_PATH].contains(&request.uri().path()) && request.method() == Method::POST {
             return GateVerdict::Greet;
         }
         let access = |key: &str| self.auth.access(request.method(), request.uri().path(), key);

@@ -5,7 +5,7 @@ use crate::http::body::{Body, empty, json, read_limited};
 use crate::http::census::Admission;
 use crate::http::gate::{Arrival, Gate, GateVerdict};
 use crate::http::limits::{REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits};
-use crate::http::proof::{PROOF, Reached, ServerSessions};
+use crate::http::proof::{PROOF, PROVE_PATH, Reached, ServerSessions};
 use crate::http::tls::Pin;
 use crate::http::watch::{HeadTimer, Heard, Watched};
 use hyper::body::Incoming;
@@ -110,7 +110,7 @@ where
         }
     }
 
-    /// Proves that we know the secret of the route that a hello names.
+    /// Proves that we know the secret of the route that a hello names. Only a hello to its own path opens a session.
     fn greet(
         &self,
         request: &Request<Incoming>,
@@ -123,6 +123,8 @@ where
         };
         let secret_of = |method: &Method, path: &str, key: &str| self.gate.secret_of(method, path, key);
         let mut response = Response::new(empty());
+        let none = ServerSessions::default();
+        let sessions = if request.uri().path() == PROVE_PATH { &none } else { sessions };
         match sessions.greet(request.headers(), &reached, secret_of) {
             Some(proof) => {
                 response.headers_mut().insert(PROOF, proof);

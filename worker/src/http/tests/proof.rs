@@ -193,6 +193,23 @@ async fn door_that_is_not_there_looks_like_one_with_another_secret() {
 }
 
 #[tokio::test]
+async fn proof_for_a_web_page_opens_no_session_however_often_it_is_asked_for() {
+    let server = Running::plain().await;
+    let address = server.address;
+    let nonce = Secret::generate().unwrap().to_text().to_string();
+    let head = format!("Host: {address}\r\nContent-Length: 0\r\nGristmill-Hello: {nonce} - GET /data\r\n");
+    let prove = format!("POST /prove HTTP/1.1\r\n{head}\r\n");
+    let times = 2 * limits::SESSIONS_PER_CONNECTION_MAX;
+    // Session 0 would be that of the first.
+    let signed = format!("Authorization: Gristmill 0 {nonce}\r\nConnection: close\r\n");
+    let last = format!("GET /data HTTP/1.1\r\nHost: {address}\r\n{signed}\r\n");
+    let answers = raw(address, &(prove.repeat(times) + &last)).await;
+    let lines =
+        |begin: &str| answers.lines().filter(|line| line.to_ascii_lowercase().starts_with(begin)).count();
+    assert_eq!((lines("http/1.1 200"), lines("gristmill-proof: "), lines("http/1.1 401")), (times, times, 1));
+}
+
+#[tokio::test]
 async fn connection_has_few_sessions() {
     let server = Running::plain().await;
     let mut connection =
