@@ -91,7 +91,7 @@
 //! says what else there is. The same program is also `master`, `worker`, `submit`, `status` and so on: the workers
 //! of a cluster must be the program that submits, since that is how they know its jobs.
 //!
-//! (`Add` and `WriteCount` need not be written: [`Sum::<u64>::default`](prelude::Sum) and
+//! (`Add` and `WriteCount` need not be written: [`Sum::new`](prelude::Sum::new) and
 //! [`WriteTotal::<u64, Sum<u64>>::default`](prelude::WriteTotal) are the same.)
 //!
 //! # Which trait does what
@@ -161,12 +161,25 @@
 //! sets are; sums of floats are not, because rounding depends on the order: add them in the reducer. A mean is a
 //! combiner of (sum, count) and a division in the reducer. With a combiner the reducer sees one value per key.
 //!
+//! # Tests
+//!
+//! [`testing`] runs a mapper, a combiner or a reducer alone ([`testing::map`], [`testing::combine`], [`testing::reduce`]), a
+//! whole job over files in memory ([`testing::Trial`]), or several jobs on a cluster of threads in the test's own process
+//! ([`testing::LocalCluster`]).
+//!
 //! # Further
 //!
+//! * **One function** is enough for a mapper or reducer that keeps nothing: [`JobPlan::map_each`](prelude::JobPlan::map_each),
+//!   [`JobPlan::map_only_each`](prelude::JobPlan::map_only_each) and `reduce_each`.
+//! * **Columns of a table by their names**: [`Columns`](prelude::Columns), found in [`Job::prepare`](prelude::Job::prepare).
+//! * **Values between jobs** travel as JSON lines: [`Output::json`](prelude::Output::json) writes and
+//!   [`Record::json`](prelude::Record::json) reads them. [`JobReport`](prelude::JobReport) reads a result as lines, pairs or
+//!   values.
 //! * **Parameters** are the job's fields: `clap` makes flags of them, serde carries them to every task. Hand them to
 //!   mappers and reducers in the closures of `plan`, which make a fresh object for each task.
 //!   [`Job::prepare`](prelude::Job::prepare) may look at the inputs once and write what it found into the fields.
-//! * **Counters**: [`TaskContext::counter`](prelude::TaskContext::counter) in `setup`, as above. The sums stand in the
+//! * **Counters**: [`TaskContext::counter`](prelude::TaskContext::counter) in `setup`, as above, or
+//!   [`Emitter::count`](prelude::Emitter::count) and [`Output::count`](prelude::Output::count). The sums stand in the
 //!   summary, in `_SUCCESS` and in [`JobReport::counter`](prelude::JobReport::counter).
 //! * **Secondary sort**: a tuple as key and `group_by_first()`: pairs are sorted by the whole key, and one call of
 //!   `reduce` gets all that share the first component. [`Values::key`](prelude::Values::key) is the current whole key.
@@ -185,9 +198,9 @@
 //!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: the input will not get better.
 //!   [`TaskError::bad_record`](prelude::TaskError::bad_record) does so too, unless `--skip-bad-records` lets the job leave
 //!   that record out; a mapper of whole blocks names it with [`Emitter::refuse`](prelude::Emitter::refuse). A panic is an
-//!   error of that attempt alone. What user code prints is kept: `gristmill logs JOB`.
+//!   error of that attempt alone. What user code prints `run` shows at the end, and a master keeps: `gristmill logs JOB`.
 //! * **Several jobs in a row**: [`Rounds`](prelude::Rounds), registered with
-//!   [`Registry::rounds`](prelude::Registry::rounds); or a [`Client`](prelude::Client) of your own.
+//!   [`Registry::rounds`](prelude::Registry::rounds), their jobs with [`Registry::inner_job`](prelude::Registry::inner_job); or a [`Client`](prelude::Client) of your own.
 //! * **Policies and placements of your own**: [`scheduler::policy`], [`scheduler::placement`],
 //!   [`Registry::policy`](prelude::Registry::policy).
 //!
@@ -243,7 +256,7 @@ mod whatif;
 
 pub use gristmill_lab as lab;
 pub use gristmill_runtime::{
-    api, client, cluster, exit, generate, jobs, output_dir, prelude, registry, size, submit,
+    api, client, cluster, exit, generate, jobs, output_dir, prelude, registry, size, submit, testing,
 };
 pub use gristmill_scheduler as scheduler;
 pub use gristmill_worker as worker;

@@ -28,6 +28,7 @@ pub mod scratch;
 pub mod size;
 pub mod submit;
 mod submitter;
+pub mod testing;
 pub mod verify_sort;
 
 /// Everything a job needs, for `use gristmill::prelude::*`.

@@ -37,22 +37,20 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
         Ok(Box::new(J::from_arg_matches(flags)?))
     }
     fn plan(&self, parameters: &str) -> Result<JobPlan, PlanError> {
-        let job: J = serde_json::from_str(parameters)
-            .map_err(|source| PlanError::Decode { job: J::NAME.to_owned(), source })?;
-        Job::plan(&job)
+        plan_of::<J>(parameters)
     }
 }
 
 /// A program that runs several jobs one after another, such as an iteration until nothing changes.
 ///
-/// Register it with [`Registry::rounds`], and each of its jobs with [`Registry::job`], since the workers know them by
-/// name; `#[command(hide = true)]` on a job keeps it out of the help. It then stands beside the jobs of `run` and
-/// `submit` and needs `--output`: a folder that holds the output directories of all its jobs.
+/// Register it with [`Registry::rounds`], and each of its jobs with [`Registry::inner_job`], since the workers know them by
+/// name. It then stands beside the jobs of `run` and `submit` and needs `--output`: a folder that holds the output
+/// directories of all its jobs.
 ///
 /// ```no_run
 /// # use gristmill_runtime as gristmill;
 /// use gristmill::prelude::*;
-/// # #[derive(clap::Args, Serialize, Deserialize)]
+/// # #[derive(Serialize, Deserialize)]
 /// # struct Step { inputs: Vec<String> }
 /// # impl Job for Step {
 /// #     const NAME: &'static str = "step";
@@ -71,13 +69,12 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
 ///     fn drive(&self, client: &mut Client) -> anyhow::Result<String> {
 ///         let mut inputs = self.inputs.clone();
 ///         for round in 1.. {
-///             let options = client.options(&format!("round-{round}"));
-///             let report = client.run(Step { inputs }, &options)?;
+///             let report = client.round(&format!("round-{round}"), Step { inputs })?;
 ///             if report.counter("changed") == 0 {
 ///                 return Ok(format!("the result is in {}", report.output.display()));
 ///             }
 ///             // The next round reads the directory that this one wrote.
-///             inputs = vec![report.output.to_string_lossy().into_owned()];
+///             inputs = vec![report.as_input()];
 ///         }
 ///         Ok(String::new())
 ///     }
@@ -117,12 +114,24 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
 }
 
+/// What makes a job's plan of its parameters.
+type MakePlan = fn(&str) -> Result<JobPlan, PlanError>;
+
+/// From parameters that have travelled to a plan.
+fn plan_of<J: Job>(parameters: &str) -> Result<JobPlan, PlanError> {
+    let job: J = serde_json::from_str(parameters)
+        .map_err(|source| PlanError::Decode { job: J::NAME.to_owned(), source })?;
+    Job::plan(&job)
+}
+
 /// Names and what they stand for. Start from [`Registry::new`], or from [`Registry::standard`] to keep `wordcount` and
 /// the others beside your own.
 #[derive(Clone, Default)]
 pub struct Registry {
     jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
     rounds: BTreeMap<&'static str, Arc<dyn AnyRounds>>,
+    /// Jobs that only programs run.
+    inner: BTreeMap<&'static str, MakePlan>,
     /// Of one's own, beside those of the scheduler's catalogues.
     own_policies: Vec<&'static Entry<dyn Policy>>,
     own_placements: Vec<&'static Entry<dyn Placement>>,
@@ -151,7 +160,16 @@ impl Registry {
         self
     }
 
-    /// Adds a program of several jobs. The jobs themselves are added by [`Registry::job`].
+    /// Adds a job that nobody runs from the command line: one of several [`Rounds`], which makes its parameters. It needs
+    /// no flags.
+    #[must_use]
+    pub fn inner_job<J: Job>(mut self) -> Self {
+        self.inner.insert(J::NAME, plan_of::<J>);
+        self
+    }
+
+    /// Adds a program of several jobs. The jobs themselves are added by [`Registry::inner_job`], or by [`Registry::job`] if
+    /// they are of use alone too.
     #[must_use]
     pub fn rounds<R: Rounds>(mut self) -> Self {
         self.rounds.insert(R::NAME, Arc::new(RegisteredRounds::<R>(std::marker::PhantomData)));
@@ -171,6 +189,12 @@ impl Registry {
     /// All programs of several jobs, by name.
     pub fn all_rounds(&self) -> impl Iterator<Item = &Arc<dyn AnyRounds>> {
         self.rounds.values()
+    }
+
+    /// Whether a job of this name can be planned, one of the command line or an inner one.
+    #[must_use]
+    pub fn has_plan(&self, name: &str) -> bool {
+        self.jobs.contains_key(name) || self.inner.contains_key(name)
     }
 
     /// The job of this name.
@@ -278,12 +302,15 @@ fn in_words<T: ?Sized>(made: Result<Box<T>, CatalogueError>) -> Result<Box<T>, S
 
 impl JobSource for Registry {
     fn plan(&self, name: &str, parameters: &str) -> Result<JobPlan, PlanError> {
-        let job = self.jobs.get(name).ok_or_else(|| PlanError::Parameter {
-            parameter: "job".to_owned(),
-            value: name.to_owned(),
-            reason: "no job of that name is registered in this program".to_owned(),
-        })?;
-        job.plan(parameters)
+        match (self.jobs.get(name), self.inner.get(name)) {
+            (Some(job), _) => job.plan(parameters),
+            (None, Some(plan)) => plan(parameters),
+            (None, None) => Err(PlanError::Parameter {
+                parameter: "job".to_owned(),
+                value: name.to_owned(),
+                reason: "no job of that name is registered in this program".to_owned(),
+            }),
+        }
     }
 }
 

@@ -37,6 +37,7 @@ pub mod settings;
 pub mod shuffle;
 mod signal;
 pub mod task;
+pub mod testing;
 pub mod text;
 pub mod value;
 pub mod whole_file;

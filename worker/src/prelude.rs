@@ -3,8 +3,8 @@
 //! The prelude of the package `gristmill` has it too, and what runs a job besides.
 
 pub use crate::api::{
-    Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError, Reducer,
-    Submitter, Sum, TaskContext, TaskError, TaskResult, WriteTotal,
+    Columns, Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError,
+    Reducer, Submitter, Sum, TaskContext, TaskError, TaskResult, WriteTotal, parse,
 };
 pub use crate::collect::Emitter;
 pub use crate::key::{ByteString, Key};

@@ -18,6 +18,10 @@ const DECODED_BYTES_MIN: usize = 1 << 16;
 
 /// What is carried along with a key. Implemented for every type with serde's two traits that owns what it holds
 /// and may go from thread to thread: derive `Serialize` and `Deserialize`, there is nothing else to write.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a value",
+    note = "values own what they hold, travel between processes and threads, and derive `Serialize` and `Deserialize`"
+)]
 pub trait Value: Sized + Send + 'static {
     /// How a value is handed to and taken from user code: the value itself (a `String` too), or `&[u8]` for
     /// [`ByteString`].

@@ -42,15 +42,13 @@ impl Rounds for PageRank {
     const NAME: &'static str = "pagerank";
 
     fn drive(&self, client: &mut Client) -> anyhow::Result<String> {
-        let options = client.options("links");
-        let mut before = client.run(Links { inputs: self.inputs.clone() }, &options)?;
+        let mut before = client.round("links", Links { inputs: self.inputs.clone() })?;
         let pages = before.counter("pages") as f64;
         for round in 1..=self.rounds_max {
             let inputs = directory(&before);
             let lost = before.counter("lost") as f64 / UNITS_PER_RANK;
             let step = Step { inputs, damping: self.damping, lost_each: lost / pages };
-            let options = client.options(&format!("round-{round}"));
-            let after = client.run(step, &options)?;
+            let after = client.round(&format!("round-{round}"), step)?;
             // What the next round does not read is in the way.
             fs::remove_dir_all(&before.output)?;
             before = after;
@@ -58,8 +56,7 @@ impl Rounds for PageRank {
                 break;
             }
         }
-        let options = client.options("ranking");
-        let ranking = client.run(Ranking { inputs: directory(&before) }, &options)?;
+        let ranking = client.round("ranking", Ranking { inputs: directory(&before) })?;
         fs::remove_dir_all(&before.output)?;
         let mut best = Vec::new();
         for part in ranking.parts() {
@@ -77,8 +74,7 @@ fn directory(report: &JobReport) -> Vec<String> {
 }
 
 /// Round 0: one line for each page that has links or is linked to: page, rank 1, pages linked to.
-#[derive(clap::Args, Serialize, Deserialize)]
-#[command(hide = true)]
+#[derive(Serialize, Deserialize)]
 struct Links {
     inputs: Vec<String>,
 }
@@ -150,14 +146,11 @@ impl Reducer for GatherLinks {
 }
 
 /// One round: the same lines with new ranks.
-#[derive(clap::Args, Serialize, Deserialize)]
-#[command(hide = true)]
+#[derive(Serialize, Deserialize)]
 struct Step {
     inputs: Vec<String>,
-    #[arg(long)]
     damping: f64,
     /// Rank that each page gets of the pages without links.
-    #[arg(long)]
     lost_each: f64,
 }
 
@@ -251,8 +244,7 @@ impl Reducer for AddShares {
 }
 
 /// The last round: pages by rank, the highest first, over all parts.
-#[derive(clap::Args, Serialize, Deserialize)]
-#[command(hide = true)]
+#[derive(Serialize, Deserialize)]
 struct Ranking {
     inputs: Vec<String>,
 }
@@ -296,6 +288,6 @@ impl Reducer for WriteRank {
 }
 
 fn main() -> std::process::ExitCode {
-    let registry = Registry::new().rounds::<PageRank>().job::<Links>().job::<Step>().job::<Ranking>();
-    gristmill::cli::main(registry)
+    let registry = Registry::new().rounds::<PageRank>();
+    gristmill::cli::main(registry.inner_job::<Links>().inner_job::<Step>().inner_job::<Ranking>())
 }

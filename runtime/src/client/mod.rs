@@ -8,6 +8,7 @@ mod finding_again;
 mod joining;
 mod lines;
 mod outcome;
+mod result;
 
 use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Role};
 use crate::prepared::PreparedJob;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use asynchronous::{AsyncClient, Ready};
 pub use outcome::{ClientError, JobReport};
+pub use result::ResultError;
 
 /// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
 /// take their time to start.
@@ -100,6 +102,16 @@ impl Client {
     #[must_use]
     pub fn options(&self, name: &str) -> JobOptions {
         JobOptions { output: self.options.output.join(name), ..self.options.clone() }
+    }
+
+    /// Runs one of several jobs to its end: [`Client::run`] with the [`Client::options`] of this name, the name of its
+    /// directory in the output directory.
+    ///
+    /// # Errors
+    /// As those of [`Client::run`].
+    pub fn round<J: Job>(&mut self, name: &str, job: J) -> Result<JobReport, ClientError> {
+        let options = self.options(name);
+        self.run(job, &options)
     }
 
     /// Runs a job to its end. It is cancelled if this process ends before.

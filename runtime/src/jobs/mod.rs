@@ -13,4 +13,4 @@ pub use grep::Grep;
 pub use join::Join;
 pub use sort::Sort;
 pub use synthetic::Synthetic;
-pub use wordcount::WordCount;
+pub use wordcount::{WordCount, Words};

@@ -1,5 +1,6 @@
 //! A job: named parameters that know how to become a plan.
 
+use super::columns::Columns;
 use super::error::PlanError;
 use super::plan::JobPlan;
 use crate::input::Input;
@@ -57,4 +58,12 @@ pub trait Submitter {
     /// # Errors
     /// A path that is missing or unreadable, or a first record over the limit.
     fn first_records(&self, input: &Input) -> Result<Vec<FirstRecord>, PlanError>;
+
+    /// Where the columns of these names stand in a table with a header; see [`Columns`] for how a job uses it.
+    ///
+    /// # Errors
+    /// Files that are missing or unreadable, have no such column or several, or have them in different places.
+    fn columns(&self, input: &Input, names: &[&str]) -> Result<Columns, PlanError> {
+        Columns::find(input, &self.first_records(input)?, names)
+    }
 }

@@ -5,14 +5,16 @@
 //! everything is monomorphic, outside one virtual call per task starts it.
 
 use super::TaskContext;
+use super::each::{MapEach, MapOnlyEach};
 use super::task::{MapOnly, Mapper};
 use super::work::MapReduceWork;
 use crate::attempt::{TaskFailure, TaskResult};
 use crate::collect::{CombineFactory, Combiner, Emitter, Partitioner};
-use crate::input::{Blocks, Input};
+use crate::input::{Blocks, Input, Record};
 use crate::key::{GroupPrefix, Key};
 use crate::output::Output;
 use crate::value::Value;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// In which order keys lie over the parts.
@@ -74,6 +76,40 @@ impl JobPlan {
             side: Vec::new(),
         }
         .map(input, mapper)
+    }
+
+    /// Starts a job with a reduce whose mapper is one function, called for each record; see [`Mapper::map`]. It keeps
+    /// nothing; what it needs of the job's parameters it captures.
+    ///
+    /// ```
+    /// # use gristmill_worker::prelude::*;
+    /// let plan = JobPlan::map_each(Input::lines(["words.txt"]), |line, out: &mut Emitter<String, u64>| {
+    ///     line.text().split_whitespace().for_each(|word| out.emit(word, 1));
+    ///     Ok(())
+    /// });
+    /// let plan = plan.combine(Sum::new).reduce_each(|word, counts, out| {
+    ///     out.pair(word, counts.iter().sum::<u64>());
+    ///     Ok(())
+    /// });
+    /// # assert_eq!(plan.inputs().len(), 1);
+    /// ```
+    pub fn map_each<K, V, F>(input: Input, map: F) -> MapReducePlan<K, V>
+    where
+        K: Key,
+        V: Value,
+        F: Fn(Record<'_>, &mut Emitter<K, V>) -> TaskResult + Send + Sync + 'static,
+    {
+        let map = Arc::new(map);
+        Self::map(input, move || MapEach(map.clone(), PhantomData))
+    }
+
+    /// A job without a reduce whose mapper is one function; see [`JobPlan::map_only`] and [`JobPlan::map_each`].
+    pub fn map_only_each<F>(input: Input, map: F) -> Self
+    where
+        F: Fn(Record<'_>, &mut Output) -> TaskResult + Send + Sync + 'static,
+    {
+        let map = Arc::new(map);
+        Self::map_only(input, move || MapOnlyEach(map.clone()))
     }
 
     /// A job without a reduce: each split becomes one part, in input order.
@@ -207,6 +243,16 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
         self.inputs.push(input);
         self.mappers.push(Arc::new(move || Box::new(RunMapper(mapper()))));
         self
+    }
+
+    /// Adds an input whose mapper is one function; see [`JobPlan::map_each`].
+    #[must_use]
+    pub fn map_each<F>(self, input: Input, map: F) -> Self
+    where
+        F: Fn(Record<'_>, &mut Emitter<K, V>) -> TaskResult + Send + Sync + 'static,
+    {
+        let map = Arc::new(map);
+        self.map(input, move || MapEach(map.clone(), PhantomData))
     }
 
     /// Merges values of equal keys before they travel. The reducer then sees one value per key. Not together

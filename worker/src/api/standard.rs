@@ -44,22 +44,42 @@ macro_rules! constructors {
 }
 constructors!(Sum, Max, Min);
 
-macro_rules! sums {
-    ($($type:ident by $add:ident),*) => {$(
-        impl Combiner for Sum<$type> {
-            type Value = $type;
+/// A number whose sums do not depend on the order of adding.
+#[diagnostic::on_unimplemented(
+    message = "a combiner cannot add up values of type `{Self}`",
+    note = "sums of floats depend on the order of adding, and a combiner's order is not defined: leave `.combine` out and add \
+            the values in the reducer, where they come in a fixed order",
+    note = "a mean is a combiner of (sum, count) of whole numbers and a division in the reducer"
+)]
+pub trait WholeNumber: Value {
+    /// Adds as [`Sum`] says.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+}
 
+macro_rules! whole_numbers {
+    ($($type:ident by $add:ident),*) => {$(
+        impl WholeNumber for $type {
             #[inline]
-            fn combine(&mut self, total: &mut $type, value: $type) {
-                *total = total.$add(value);
+            fn plus(self, other: $type) -> $type {
+                self.$add(other)
             }
         }
     )*};
 }
-sums!(
+whole_numbers!(
     u32 by saturating_add, u64 by saturating_add, u128 by saturating_add,
     i32 by wrapping_add, i64 by wrapping_add, i128 by wrapping_add
 );
+
+impl<T: WholeNumber + Copy> Combiner for Sum<T> {
+    type Value = T;
+
+    #[inline]
+    fn combine(&mut self, total: &mut T, value: T) {
+        *total = total.plus(value);
+    }
+}
 
 impl<T: Value + Ord> Combiner for Max<T> {
     type Value = T;

@@ -5,6 +5,8 @@
 //! [`TaskFailure`]. [`task`](crate::task) runs one, start to finish.
 
 mod context;
+mod counters;
+mod decode;
 mod ends;
 mod error;
 mod failure;
@@ -15,6 +17,9 @@ mod refusal;
 mod side;
 
 pub use context::{AttemptContext, TaskSettings};
+pub(crate) use counters::NamedCounts;
+pub use counters::{Counter, Counters};
+pub use decode::parse;
 pub use ends::{BAD_RECORDS_COUNTER, LEFT_OUT_COUNTER, MapDone, PartDone, ReduceEnd, TaskStats};
 pub use error::{FailureKind, TaskError, TaskResult};
 pub use failure::{Fault, TaskFailure};

@@ -28,6 +28,18 @@ const SLOTS_FAST_GROWTH: usize = 1 << 16;
 /// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the
 /// mapper and at the reducer: it must be exactly associative and commutative. Sums of floats are not;
 /// they belong in the [`Reducer`](crate::api::Reducer).
+///
+/// ```compile_fail,E0277
+/// # use gristmill_worker::prelude::*;
+/// # fn plan<M: Mapper<Key = String, Value = f64> + 'static>(input: Input, mapper: fn() -> M) -> JobPlan {
+/// JobPlan::map(input, mapper).combine(Sum::<f64>::new).reduce(WriteTotal::<String, Sum<f64>>::default)
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a combiner",
+    note = "a combiner merges values in any grouping and order, so that the result must not depend on it: there are `Sum` of \
+            whole numbers, and `Max` and `Min` of whatever is `Ord`"
+)]
 pub trait Combiner {
     /// The value of the job's mappers.
     type Value: Value;

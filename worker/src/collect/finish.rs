@@ -41,7 +41,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 write_sorted(&sorted, &self.partitioning, partitions, &mut writer, &progress)?;
                 combining.give_back(sorted.into_memory());
             }
-            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => {}
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) | EmitTarget::Kept(_) => {}
         }
         let run = writer.finish()?;
         self.setting.progress.spilled(run.bytes());
@@ -124,7 +124,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 self.setting.recycler.keep(table.into_memory());
                 Ok(writer.finish()?)
             }
-            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => {
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) | EmitTarget::Kept(_) => {
                 Ok(SegmentsWriter::in_memory(write, budget, 0)?.finish()?)
             }
         }

@@ -6,6 +6,7 @@
 mod batch;
 mod combine;
 mod finish;
+mod kept;
 mod narrated;
 mod partition;
 mod sample;
@@ -13,7 +14,7 @@ mod sort;
 pub(crate) mod table;
 mod window;
 
-use crate::attempt::{FailureKind, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
+use crate::attempt::{FailureKind, NamedCounts, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
 use crate::budget::Budget;
 use crate::input::{Block, Record};
 use crate::key::Key;
@@ -64,6 +65,7 @@ pub struct Emitter<K: Key, V: Value> {
     window: KeyWindow,
     /// Pairs of the sorting collector that have left it.
     drained: u64,
+    counts: NamedCounts,
     failure: Option<TaskFailure>,
 }
 
@@ -75,6 +77,8 @@ pub(crate) enum EmitTarget<V: Value> {
     Combine(Combining<V>),
     /// Keys alone, for cutting ranges; also where pairs go after a failure, with no sample.
     Sample(Option<KeySample>),
+    /// As they come, encoded, for tests of mappers.
+    Kept(Vec<(Vec<u8>, Vec<u8>)>),
     /// One of the others, with somebody who keeps the pairs.
     Narrated(Box<NarratedTarget<V>>),
 }
@@ -99,6 +103,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             value_scratch: Vec::new(),
             window: KeyWindow::none(),
             drained: 0,
+            counts: NamedCounts::default(),
             failure: None,
         }
     }
@@ -149,6 +154,13 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 K::with_bytes(key, &mut self.key_scratch, |key| sample.add(key));
                 Ok(TableRoom::Left)
             }
+            EmitTarget::Kept(pairs) => {
+                let encoded = V::with_bytes(value, &mut self.value_scratch, <[u8]>::to_vec);
+                K::with_bytes(key, &mut self.key_scratch, |key| {
+                    pairs.push((key.to_vec(), encoded?));
+                    Ok(TableRoom::Left)
+                })
+            }
             EmitTarget::Sample(None) | EmitTarget::Combine(_) => Ok(TableRoom::Left),
             EmitTarget::Narrated(_) => return self.emit_narrated(key, value),
         };
@@ -160,6 +172,17 @@ impl<K: Key, V: Value> Emitter<K, V> {
         if !matches!(added, Ok(TableRoom::Left)) {
             self.spill_or_fail(added);
         }
+    }
+
+    /// What was counted here since the last call.
+    pub(crate) fn counts(&mut self) -> &mut NamedCounts {
+        &mut self.counts
+    }
+
+    /// Adds to the counter of this name. Where it is done for every record,
+    /// [`TaskContext::counter`](crate::api::TaskContext::counter) is quicker, which looks the name up once.
+    pub fn count(&mut self, name: &str, n: u64) {
+        self.counts.add(name, n);
     }
 
     /// Whether the task is not wanted any more. Only code that runs long without emitting need ask: the engine
@@ -189,6 +212,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         match self.target.collector() {
             EmitTarget::Combine(combining) => combining.added(),
             EmitTarget::Sort(sorting) => self.drained + sorting.len() as u64,
+            EmitTarget::Kept(pairs) => pairs.len() as u64,
             EmitTarget::Sample(_) | EmitTarget::Narrated(_) => 0,
         }
     }
@@ -213,7 +237,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             EmitTarget::Combine(_) | EmitTarget::Sort(_) => {
                 progress.records_out.store(self.emitted(), Relaxed);
             }
-            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => {}
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) | EmitTarget::Kept(_) => {}
         }
         progress.check()?;
         match self.failure.take() {

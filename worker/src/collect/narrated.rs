@@ -75,7 +75,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     Ok(added??)
                 })
             }
-            EmitTarget::Sample(_) | EmitTarget::Narrated(_) => return,
+            EmitTarget::Sample(_) | EmitTarget::Narrated(_) | EmitTarget::Kept(_) => return,
         };
         self.go_on(added);
     }

@@ -26,6 +26,10 @@ macro_rules! whole_is_part {
             if rest.is_empty() { Ok(key) } else { Err(DecodeError::whole($expected, bytes)) }
         }
 
+        fn own(view: Self) -> Self {
+            view
+        }
+
         fn words(whole: &[u8]) -> String {
             match Self::decode(whole) {
                 Ok(key) => key.part_words(),
@@ -200,6 +204,10 @@ impl Key for ByteString {
         Ok(bytes)
     }
 
+    fn own(view: &[u8]) -> Self {
+        Self(view.to_vec())
+    }
+
     fn encode_part(&self, out: &mut Vec<u8>) {
         encode_escaped(&self.0, out);
     }
@@ -234,6 +242,10 @@ impl Key for String {
     #[inline]
     fn decode(bytes: &[u8]) -> Result<&str, DecodeError> {
         std::str::from_utf8(bytes).map_err(|_| DecodeError::whole("UTF-8 text", bytes))
+    }
+
+    fn own(view: &str) -> Self {
+        view.to_owned()
     }
 
     fn encode_part(&self, out: &mut Vec<u8>) {

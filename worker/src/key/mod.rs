@@ -46,6 +46,12 @@ pub type GroupPrefix = fn(&[u8]) -> usize;
 /// For own types use [`key_newtype!`](crate::key_newtype), or write this trait in terms of another key's.
 /// The laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for both forms;
 /// equal keys have equal encodings; part encodings are prefix-free; decoding gives back what was encoded.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    note = "keys are whole numbers, `bool`, `char`, floats, `String`, `ByteString`, `()`, and tuples, `Option`, `Vec` and \
+            `Reverse` of keys; for a struct with one field there is `key_newtype!`, for more take a tuple",
+    note = "`usize` is none, because its size differs between machines: take `u64`"
+)]
 pub trait Key: Sized + 'static {
     /// How a key is handed to and taken from user code: `&str` for `String`, `&[u8]` for [`ByteString`], the
     /// key itself for all others.
@@ -67,6 +73,9 @@ pub trait Key: Sized + 'static {
     /// # Errors
     /// Bytes that are not exactly one key.
     fn decode(bytes: &[u8]) -> Result<Self::View<'_>, DecodeError>;
+
+    /// A key that needs nothing but itself.
+    fn own(view: Self::View<'_>) -> Self;
 
     /// Appends the part form.
     fn encode_part(&self, out: &mut Vec<u8>);
@@ -160,6 +169,10 @@ macro_rules! key_newtype {
                 } else {
                     Err($crate::key::DecodeError::whole(stringify!($name), whole))
                 }
+            }
+
+            fn own(view: $name) -> $name {
+                view
             }
 
             fn encode_part(&self, out: &mut Vec<u8>) {

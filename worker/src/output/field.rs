@@ -3,7 +3,12 @@
 use super::Output;
 use std::fmt;
 
-/// What can stand in a field of a line: text, bytes, numbers. Written as people write it, without quotes.
+/// What can stand in a field of a line: text, bytes, numbers, and tuples of these, which are several fields. Written as
+/// people write it, without quotes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written as a field of a line",
+    note = "text, bytes, numbers and tuples of them can; give anything else as `format_args!(\"{{}}\", ...)`, or write a whole record with `Output::json`"
+)]
 pub trait Field {
     /// Writes the field.
     fn write_to(&self, out: &mut Output);
@@ -114,6 +119,30 @@ macro_rules! display_fields {
     )*};
 }
 display_fields!(f32, f64, bool, char);
+
+macro_rules! tuple_fields {
+    ($($first:ident $(, $other:ident)*;)*) => {$(
+        /// Its components with tabs between them.
+        impl<$first: Field, $($other: Field),*> Field for ($first, $($other,)*) {
+            #[allow(non_snake_case, reason = "components are named like their types")]
+            fn write_to(&self, out: &mut Output) {
+                let ($first, $($other,)*) = self;
+                $first.write_to(out);
+                $(
+                    out.write(b"\t");
+                    $other.write_to(out);
+                )*
+            }
+        }
+    )*};
+}
+tuple_fields! {
+    A, B;
+    A, B, C;
+    A, B, C, D;
+    A, B, C, D, E;
+    A, B, C, D, E, F;
+}
 
 impl Field for fmt::Arguments<'_> {
     fn write_to(&self, out: &mut Output) {

@@ -5,8 +5,9 @@
 
 mod field;
 
-use crate::attempt::{Progress, TaskError, TaskFailure, TaskResult, refuse_record};
+use crate::attempt::{NamedCounts, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
 use crate::input::Record;
+use serde::Serialize;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -29,6 +30,9 @@ pub struct Output {
     records: u64,
     crc32c: u32,
     failure: Option<io::Error>,
+    /// Kept for its memory.
+    json: Vec<u8>,
+    counts: NamedCounts,
     progress: Option<Arc<Progress>>,
 }
 
@@ -63,6 +67,8 @@ impl Output {
             records: 0,
             crc32c: 0,
             failure: None,
+            json: Vec::new(),
+            counts: NamedCounts::default(),
             progress: None,
         }
     }
@@ -70,6 +76,17 @@ impl Output {
     /// Tells `progress` about bytes and records, and stops when it is cancelled.
     pub(crate) fn watch(&mut self, progress: Arc<Progress>) {
         self.progress = Some(progress);
+    }
+
+    /// What was counted here since the last call.
+    pub(crate) fn counts(&mut self) -> &mut NamedCounts {
+        &mut self.counts
+    }
+
+    /// Adds to the counter of this name. Where it is done for every record,
+    /// [`TaskContext::counter`](crate::api::TaskContext::counter) is quicker, which looks the name up once.
+    pub fn count(&mut self, name: &str, n: u64) {
+        self.counts.add(name, n);
     }
 
     /// Whether the task is not wanted any more. Only code that runs long without reading or writing need ask.
@@ -133,6 +150,22 @@ impl Output {
         value.write_to(self);
         self.write(b"\n");
         self.records += 1;
+    }
+
+    /// Writes a value as one line of JSON and counts it as one record. A later job reads it back by [`Record::json`] as it
+    /// was, floats to the last bit; those that are infinite or no number become `null`, which reads back as no float.
+    ///
+    /// # Errors
+    /// A value that cannot be written as JSON, such as a map whose keys are no text.
+    pub fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> TaskResult {
+        let mut line = std::mem::take(&mut self.json);
+        line.clear();
+        let written = serde_json::to_writer(&mut line, value);
+        if written.is_ok() {
+            self.line(&line);
+        }
+        self.json = line;
+        Ok(written?)
     }
 
     /// Writes one field without anything around it. Counts no record.

@@ -3,12 +3,15 @@
 use super::{map, reduce, sample};
 use crate::api::{
     ErasedMap, ErasedReduce, ErasedSample, JobFunctions, JobPlan, KeyOrder, MapReducePlan, MapReduceWork,
-    Reducer,
+    ReduceEach, Reducer,
 };
 use crate::attempt::{MapDone, ReduceEnd, TaskError, TaskFailure, TaskResult};
 use crate::collect::KeySample;
 use crate::key::{GroupPrefix, Key};
+use crate::merge::Values;
+use crate::output::Output;
 use crate::value::Value;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A plan and what makes its reducers.
@@ -31,6 +34,16 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
             order: self.order,
             work: JobFunctions::MapReduce(Arc::new(Typed { plan: self, reducer })),
         }
+    }
+
+    /// Ends the plan with a reducer that is one function, called for each group; see [`Reducer::reduce`]. It keeps nothing
+    /// between groups.
+    pub fn reduce_each<F>(self, reduce: F) -> JobPlan
+    where
+        F: Fn(K::View<'_>, &mut Values<'_, K, V>, &mut Output) -> TaskResult + Send + Sync + 'static,
+    {
+        let reduce = Arc::new(reduce);
+        self.reduce(move || ReduceEach(reduce.clone(), PhantomData))
     }
 }
 

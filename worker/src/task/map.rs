@@ -42,10 +42,11 @@ pub(super) fn run<K: Key, V: Value>(
     };
     let narrates = settings.narration_of(context.attempt).is_some();
     let target = if narrates { target.narrated::<K>() } else { target };
-    let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let counters = Counters::default();
+    let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
     mapper().run(&TaskContext::of(&context, &counters), blocks, &mut emitter)?;
+    emitter.counts().move_to(&counters);
     let narrator = emitter.end_narration();
     let output = emitter.finish(context.budget)?;
     context.progress.bytes_out.store(output.bytes(), Relaxed);
@@ -104,6 +105,7 @@ pub(super) fn run_map_only(
     let counters = Counters::default();
     output.watch(context.progress.clone());
     mapper().run(&TaskContext::of(context, &counters), blocks, &mut output)?;
+    output.counts().move_to(&counters);
     let sum = output.finish()?;
     let stats = TaskStats { counters: counters.values(), local_bytes: 0 };
     Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })

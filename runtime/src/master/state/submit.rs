@@ -194,7 +194,7 @@ impl MasterState {
             ));
         }
         let registry = &self.deciders.registry;
-        if registry.find_job(&submission.name).is_some() {
+        if registry.has_plan(&submission.name) {
             return Ok(());
         }
         let near = nearest(&submission.name, registry.job_names());

@@ -84,6 +84,7 @@ impl<R: Reducer> KeyGroups<R> {
     /// Writes down where it stands; `None` if the reducer, or what it has become, cannot move.
     fn save(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
         let Some(reducer) = self.reducer.save() else { return Ok(None) };
+        self.output.counts().move_to(&self.counters);
         let counters = self.counters.values();
         let names: usize = counters.iter().map(|(name, _)| name.len() + size_of::<u64>()).sum();
         if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names {
@@ -171,6 +172,7 @@ impl<R: Reducer> KeyGroups<R> {
 
     pub(super) fn finish(mut self) -> Result<PartDone, TaskFailure> {
         self.reducer.finish(&mut self.output)?;
+        self.output.counts().move_to(&self.counters);
         let sum = self.output.finish()?;
         let stats = TaskStats { counters: self.counters.values(), local_bytes: 0 };
         Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })

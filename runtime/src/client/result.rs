@@ -1,0 +1,86 @@
+//! Reading what a job wrote: its lines, the pairs on them, or values.
+
+use super::outcome::JobReport;
+use serde::de::DeserializeOwned;
+use std::any::type_name;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Why the result of a job cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[non_exhaustive]
+pub enum ResultError {
+    /// A part that is gone or cannot be read.
+    #[error("could not read {path}")]
+    Part {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A line that was written as something else.
+    #[error("line {number} of {path} is no {expected}: {line}")]
+    Line {
+        path: PathBuf,
+        /// From 1.
+        number: usize,
+        line: String,
+        expected: String,
+    },
+}
+
+impl JobReport {
+    /// The lines of all parts, in order, without their line ends, all in memory; bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// A part that cannot be read.
+    pub fn lines(&self) -> Result<Vec<String>, ResultError> {
+        self.read(|line| Some(line.to_owned()), || "text".to_owned())
+    }
+
+    /// The pairs that [`Output::pair`](gristmill_worker::output::Output::pair) wrote, in order, all in memory: what stands
+    /// before the first tab of each line and what stands behind it, as values of these types.
+    ///
+    /// # Errors
+    /// A part that cannot be read, or a line that is no such pair.
+    pub fn pairs<K: FromStr, V: FromStr>(&self) -> Result<Vec<(K, V)>, ResultError> {
+        let pair = |line: &str| {
+            let (key, value) = line.split_once('\t')?;
+            Some((key.parse().ok()?, value.parse().ok()?))
+        };
+        self.read(pair, || format!("{}, tab and {}", type_name::<K>(), type_name::<V>()))
+    }
+
+    /// The values that [`Output::json`](gristmill_worker::output::Output::json) wrote, in order, all in memory.
+    ///
+    /// # Errors
+    /// A part that cannot be read, or a line that is no such value.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<Vec<T>, ResultError> {
+        self.read(|line| serde_json::from_str(line).ok(), || format!("{} in JSON", type_name::<T>()))
+    }
+
+    fn read<T>(
+        &self,
+        value: impl Fn(&str) -> Option<T>,
+        expected: impl Fn() -> String,
+    ) -> Result<Vec<T>, ResultError> {
+        let mut values = Vec::new();
+        for path in self.parts() {
+            let failed = |source| ResultError::Part { path: path.clone(), source };
+            let part = BufReader::new(File::open(&path).map_err(failed)?);
+            for (index, line) in part.split(b'\n').enumerate() {
+                let line = line.map_err(failed)?;
+                let line = String::from_utf8_lossy(&line);
+                values.push(value(&line).ok_or_else(|| ResultError::Line {
+                    path: path.clone(),
+                    number: index + 1,
+                    line: line.clone().into_owned(),
+                    expected: expected(),
+                })?);
+            }
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,79 @@
+//! Numbers that user code counts in an attempt, by name.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A number that user code adds to. Cheap: no lock, no atomic.
+///
+/// `Counter::default()` counts for nobody: it keeps the place in a mapper or reducer until `setup` puts the
+/// task's own there, as in `self.rows = task.counter("rows")`.
+#[derive(Clone, Debug, Default)]
+pub struct Counter(Rc<Cell<u64>>);
+
+impl Counter {
+    /// Adds `n`, stopping at the largest u64.
+    pub fn add(&self, n: u64) {
+        self.0.set(self.0.get().saturating_add(n));
+    }
+}
+
+/// The counters of one attempt, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Counters(Rc<RefCell<BTreeMap<String, Rc<Cell<u64>>>>>);
+
+impl Counters {
+    /// Different names in one task; further ones are all counted under [`Counters::OVERFLOW`].
+    pub const NAMES_MAX: usize = 1000;
+    /// Where counts go when a task has used too many names.
+    pub const OVERFLOW: &'static str = "(more than 1,000 counter names)";
+
+    /// The counter of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Counter {
+        let mut all = self.0.borrow_mut();
+        let name = if all.len() < Self::NAMES_MAX || all.contains_key(name) { name } else { Self::OVERFLOW };
+        Counter(all.entry(name.to_owned()).or_default().clone())
+    }
+
+    /// Sets all counters as they were elsewhere: those that are not named begin at 0.
+    pub(crate) fn restore(&self, values: &[(String, u64)]) {
+        let mut all = self.0.borrow_mut();
+        for count in all.values() {
+            count.set(0);
+        }
+        for (name, value) in values {
+            all.entry(name.clone()).or_default().set(*value);
+        }
+    }
+
+    /// All values, in the order of names.
+    #[must_use]
+    pub fn values(&self) -> Vec<(String, u64)> {
+        self.0.borrow().iter().map(|(name, count)| (name.clone(), count.get())).collect()
+    }
+}
+
+/// Counts by name for who has no counter at hand; they are added to the attempt's counters when it ends.
+#[derive(Debug, Default)]
+pub(crate) struct NamedCounts(BTreeMap<String, u64>);
+
+impl NamedCounts {
+    /// Adds to the count of this name. Names are as many as those of [`Counters`].
+    pub(crate) fn add(&mut self, name: &str, n: u64) {
+        if let Some(count) = self.0.get_mut(name) {
+            *count = count.saturating_add(n);
+        } else {
+            let name = if self.0.len() < Counters::NAMES_MAX { name } else { Counters::OVERFLOW };
+            let count = self.0.entry(name.to_owned()).or_default();
+            *count = count.saturating_add(n);
+        }
+    }
+
+    /// Hands all counts over.
+    pub(crate) fn move_to(&mut self, counters: &Counters) {
+        for (name, count) in std::mem::take(&mut self.0) {
+            counters.get(&name).add(count);
+        }
+    }
+}

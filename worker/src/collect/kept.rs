@@ -1,0 +1,51 @@
+//! An emitter that keeps what it is given, for tests of mappers.
+
+use super::{EmitTarget, Emitter, EmitterSetting, Partitioning};
+use crate::attempt::{Progress, TaskFailure, TaskResult};
+use crate::budget::Budget;
+use crate::key::Key;
+use crate::recycle::Recycler;
+use crate::segment::{SegmentOrder, SpillCompression, SpillDirs, WriteSetting};
+use crate::value::Value;
+use gristmill_scheduler::ids::JobId;
+use std::sync::Arc;
+
+impl<K: Key, V: Value> Emitter<K, V> {
+    /// One that keeps all pairs in memory in the order in which they come, to look at them with
+    /// [`into_pairs`](Emitter::into_pairs). The functions of `testing` use it; tasks do not.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        let write = WriteSetting {
+            job: JobId(0),
+            map: 0,
+            epoch: 0,
+            partitions: 1,
+            order: SegmentOrder::Key,
+            // Nothing is ever spilled.
+            spill: SpillDirs::new(vec![std::env::temp_dir()]),
+            compression: SpillCompression::None,
+        };
+        let setting = EmitterSetting {
+            write,
+            fan_in_max: 2,
+            progress: Arc::new(Progress::default()),
+            recycler: Recycler::default(),
+            kept_in_files: Budget::new(0),
+        };
+        Self::new(EmitTarget::Kept(Vec::new()), Partitioning::Hash, setting)
+    }
+
+    /// The pairs that were emitted into an emitter made by [`in_memory`](Emitter::in_memory), in that order. They have
+    /// been encoded and decoded once, as on their way to a reducer.
+    ///
+    /// # Errors
+    /// A pair that cannot be encoded or decoded.
+    pub fn into_pairs(mut self) -> TaskResult<Vec<(K, V)>> {
+        self.end_block()?;
+        let EmitTarget::Kept(pairs) = self.target else { return Ok(Vec::new()) };
+        let decoded = pairs
+            .iter()
+            .map(|(key, value)| Ok::<_, TaskFailure>((K::own(K::decode(key)?), V::own(V::decode(value)?))));
+        Ok(decoded.collect::<Result<_, _>>()?)
+    }
+}

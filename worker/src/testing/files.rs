@@ -1,0 +1,77 @@
+//! The files of a trial: real ones, in a folder of their own, under the names that the job knows them by.
+
+use crate::api::{Input, PlanError, Submitter};
+use crate::error_text::chain;
+use crate::input::list::{ListedFile, Listing, list_local};
+use crate::input::plan::{FirstRecord, first_records, input_bytes};
+use crate::input::{FilePath, InputError, InputLimits, LocalFiles, Place};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Files that a job finds by their names, as if they lay in the folder where it is submitted. A name that is none of
+/// them means the file of this machine.
+pub struct TrialFiles {
+    folder: TempDir,
+}
+
+impl TrialFiles {
+    /// No files.
+    ///
+    /// # Errors
+    /// A folder that cannot be made.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { folder: tempfile::tempdir()? })
+    }
+
+    /// Adds a file; folders in its name are made.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn add(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+        let place = self.place(Path::new(name));
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(place, contents)
+    }
+
+    fn place(&self, name: &Path) -> PathBuf {
+        self.folder.path().join("files").join(name.strip_prefix("/").unwrap_or(name))
+    }
+
+    /// Where nothing of the job's is.
+    pub(super) fn spill_folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    /// How the job names a file that was listed here.
+    pub(super) fn name_of(&self, path: &FilePath) -> Option<FilePath> {
+        let name = path.to_path().strip_prefix(self.folder.path().join("files")).ok()?;
+        Some(FilePath::from(name))
+    }
+}
+
+impl Listing for TrialFiles {
+    fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+        let Place::Submitter = place else { return Err(InputError::OutOfReach { path: path.clone() }) };
+        let own = self.place(path.to_path());
+        if own.exists() { list_local(&FilePath::from(own.as_path())) } else { list_local(path) }
+    }
+}
+
+impl Submitter for TrialFiles {
+    fn size(&self, input: &Input) -> Result<u64, PlanError> {
+        input_bytes(input, self).map_err(|error| unusable(input, &error))
+    }
+
+    fn first_records(&self, input: &Input) -> Result<Vec<FirstRecord>, PlanError> {
+        let records = first_records(input, self, &LocalFiles, &InputLimits::default());
+        records.map_err(|error| unusable(input, &error))
+    }
+}
+
+fn unusable(input: &Input, error: &InputError) -> PlanError {
+    PlanError::Input { path: input.paths.join(", "), reason: chain(error) }
+}

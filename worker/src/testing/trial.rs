@@ -1,0 +1,317 @@
+//! A whole job over files in memory: planned, mapped, sorted and reduced in this process, task by task.
+
+use super::files::TrialFiles;
+use crate::api::{Job, JobPlan, KeyOrder, PlanError, SideInputs, TaskError};
+use crate::attempt::{AttemptContext, PartDone, Progress, TaskFailure, TaskSettings, TaskStats};
+use crate::budget::Budget;
+use crate::input::plan::{SplitRules, plan_side, plan_splits};
+use crate::input::{InputError, LocalFiles, RecordFormat, Split, open_split};
+use crate::output::Output;
+use crate::segment::{SegmentData, SpillDirs};
+use crate::task::{KeySample, cut_points, run_map, run_map_only, run_reduce, sample_keys};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+const JOB: JobId = JobId(0);
+
+/// Memory for the outputs of all maps, bytes; what is more goes to a file.
+const OUTPUT_BYTES_MAX: usize = 256 << 20;
+
+/// Why a trial did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum TrialError {
+    /// The job does not make a plan of its parameters.
+    #[error("the job cannot be planned")]
+    Plan {
+        #[source]
+        source: PlanError,
+    },
+    /// Settings of the plan exclude each other.
+    #[error("the job cannot be planned: {reason}")]
+    Settings { reason: TaskError },
+    /// A file that the job reads is missing from the trial, or cannot be used.
+    #[error("the input cannot be used")]
+    Input {
+        #[source]
+        source: InputError,
+    },
+    /// The code of the job failed in this task.
+    #[error("{} {} failed: {failure}", task.kind, task.index)]
+    Task { task: TaskId, failure: TaskFailure },
+    /// A pair that was given to a reducer cannot be encoded.
+    #[error("a pair cannot be encoded: {failure}")]
+    Pair { failure: TaskFailure },
+    /// A file of the trial itself.
+    #[error("the files of the trial could not be written")]
+    Files {
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A job and the files that it is to see. By default it writes one part, and small files are one split.
+///
+/// ```
+/// # use gristmill_worker as gristmill;
+/// # use gristmill_worker::testing::Trial;
+/// use gristmill::prelude::*;
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct CountWords {
+///     inputs: Vec<String>,
+/// }
+///
+/// impl Job for CountWords {
+///     const NAME: &'static str = "count-words";
+///
+///     fn plan(&self) -> Result<JobPlan, PlanError> {
+///         let split = |line: Record<'_>, out: &mut Emitter<String, u64>| {
+///             line.text().split_whitespace().for_each(|word| out.emit(word, 1));
+///             Ok(())
+///         };
+///         Ok(JobPlan::map_each(Input::lines(&self.inputs), split)
+///             .combine(Sum::new)
+///             .reduce(WriteTotal::<String, Sum<u64>>::default))
+///     }
+/// }
+///
+/// let job = CountWords { inputs: vec!["words.txt".to_owned()] };
+/// let written = Trial::of(job).file("words.txt", "to be\nor not to be\n").run()?;
+/// assert_eq!(written.lines(), ["be\t2", "not\t1", "or\t1", "to\t2"]);
+/// # Ok::<(), gristmill_worker::testing::TrialError>(())
+/// ```
+pub struct Trial {
+    make: MakePlan,
+    files: Vec<(String, Vec<u8>)>,
+    parts: u32,
+    rules: SplitRules,
+}
+
+/// Makes the plan of the job, which may look at its files before.
+type MakePlan = Box<dyn FnOnce(&TrialFiles) -> Result<JobPlan, PlanError>>;
+
+impl Trial {
+    /// Of a job, which is prepared, and travels to its tasks, as ever.
+    #[must_use]
+    pub fn of<J: Job>(mut job: J) -> Self {
+        let wrong = |source| PlanError::Decode { job: J::NAME.to_owned(), source };
+        Self::new(Box::new(move |files| {
+            job.prepare(files)?;
+            let travels = serde_json::to_string(&job).map_err(wrong)?;
+            serde_json::from_str::<J>(&travels).map_err(wrong)?.plan()
+        }))
+    }
+
+    /// Of a plan that no job stands around.
+    #[must_use]
+    pub fn of_plan(plan: JobPlan) -> Self {
+        Self::new(Box::new(|_| Ok(plan)))
+    }
+
+    fn new(make: MakePlan) -> Self {
+        Self { make, files: Vec::new(), parts: 1, rules: SplitRules::default() }
+    }
+
+    /// Adds a file that the job finds under this name. Folders and the endings `.gz` and `.zst` mean what they always
+    /// do.
+    #[must_use]
+    pub fn file(mut self, name: impl Into<String>, contents: impl AsRef<[u8]>) -> Self {
+        self.files.push((name.into(), contents.as_ref().to_vec()));
+        self
+    }
+
+    /// Writes so many parts, unless the job insists on a number.
+    #[must_use]
+    pub fn parts(mut self, parts: u32) -> Self {
+        self.parts = parts.max(1);
+        self
+    }
+
+    /// Cuts the files into splits of so many bytes: several maps even of small files.
+    #[must_use]
+    pub fn split_bytes(mut self, bytes: u64) -> Self {
+        self.rules.split_bytes = bytes;
+        self
+    }
+
+    /// Runs all tasks.
+    ///
+    /// # Errors
+    /// Whatever would make the job fail.
+    pub fn run(self) -> Result<Written, TrialError> {
+        let failed = |source| TrialError::Files { source };
+        let files = TrialFiles::new().map_err(failed)?;
+        for (name, contents) in &self.files {
+            files.add(name, contents).map_err(failed)?;
+        }
+        let plan = (self.make)(&files).map_err(|source| TrialError::Plan { source })?;
+        plan.validate().map_err(|reason| TrialError::Settings { reason })?;
+        let parts = if plan.is_map_only() { 0 } else { plan.reduces().unwrap_or(self.parts) };
+        Tasks::of(plan, &files, parts, self.rules)?.run()
+    }
+}
+
+/// What a trial wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The parts, in order.
+    pub parts: Vec<Vec<u8>>,
+    /// The counters of user code, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+impl Written {
+    /// The lines of all parts, in order.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let lines = self.parts.iter().flat_map(|part| crate::text::lines(part));
+        lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+
+    /// A counter; 0 if nobody counted.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    fn count(&mut self, stats: TaskStats) {
+        for (name, count) in stats.counters {
+            let sum = self.counters.entry(name).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+}
+
+/// The tasks of a job in this process.
+struct Tasks {
+    plan: JobPlan,
+    splits: Vec<Split>,
+    side: Arc<SideInputs>,
+    settings: TaskSettings,
+    budget: Budget,
+    written: Written,
+}
+
+impl Tasks {
+    fn of(plan: JobPlan, files: &TrialFiles, parts: u32, rules: SplitRules) -> Result<Self, TrialError> {
+        let input = |source| TrialError::Input { source };
+        let mut splits = plan_splits(plan.inputs(), files, rules).map_err(input)?;
+        let mut side = plan_side(plan.side_inputs(), files).map_err(input)?;
+        for piece in splits.iter_mut().chain(&mut side).flat_map(|split| &mut split.pieces) {
+            piece.name = files.name_of(&piece.path).unwrap_or_else(|| piece.name.clone());
+        }
+        for (index, made) in plan.inputs().iter().enumerate() {
+            let bare = Split { input: index as u32, format: RecordFormat::Lines, pieces: Vec::new() };
+            splits.extend(std::iter::repeat_n(bare, made.bare_tasks as usize));
+        }
+        splits.sort_by_key(|split| split.input);
+        let spill = SpillDirs::new(vec![files.spill_folder()]);
+        let settings = TaskSettings::new(JOB, parts, spill);
+        let side = Arc::new(SideInputs::new(side, Arc::new(LocalFiles), settings.limits));
+        let (budget, written) = (Budget::new(OUTPUT_BYTES_MAX), Written::default());
+        Ok(Self { plan, splits, side, settings, budget, written })
+    }
+
+    fn run(mut self) -> Result<Written, TrialError> {
+        if self.plan.order() == KeyOrder::Total {
+            self.cut()?;
+        }
+        if self.plan.is_map_only() {
+            self.map_only()?;
+        } else {
+            self.map_and_reduce()?;
+        }
+        Ok(self.written)
+    }
+
+    /// Cuts the range of keys, as is done where a job is submitted.
+    fn cut(&mut self) -> Result<(), TrialError> {
+        let mut sample = KeySample::default();
+        for (index, split) in self.splits.iter().enumerate() {
+            let mut blocks = open_split(split, &LocalFiles, &self.settings.limits);
+            let task = TaskId::map(JOB, index as u32);
+            sample = sample_keys(&self.plan, split.input as usize, &mut blocks, self.side.clone(), sample)
+                .map_err(|failure| TrialError::Task { task, failure })?;
+        }
+        self.settings.cuts = Arc::new(cut_points(sample, self.settings.partitions, &self.plan));
+        Ok(())
+    }
+
+    fn map_only(&mut self) -> Result<(), TrialError> {
+        for (index, split) in self.splits.iter().enumerate() {
+            let attempt = TaskId::map(JOB, index as u32).attempt(0);
+            let progress = Arc::default();
+            let (part, output) = part();
+            let done =
+                run_map_only(&self.plan, &self.context(attempt, &progress), split, &LocalFiles, output);
+            self.written.take(attempt, &part, done)?;
+        }
+        Ok(())
+    }
+
+    fn map_and_reduce(&mut self) -> Result<(), TrialError> {
+        let mut outputs = Vec::with_capacity(self.splits.len());
+        for (index, split) in self.splits.iter().enumerate() {
+            let attempt = TaskId::map(JOB, index as u32).attempt(0);
+            let progress = Arc::default();
+            let done = run_map(&self.plan, self.context(attempt, &progress), split, &LocalFiles)
+                .map_err(|failure| TrialError::Task { task: attempt.task, failure })?;
+            self.written.count(done.stats);
+            outputs.push(done.output);
+        }
+        for partition in 0..self.settings.partitions {
+            let attempt = TaskId::reduce(JOB, partition).attempt(0);
+            let progress = Arc::default();
+            let segments: Vec<SegmentData> =
+                outputs.iter().filter_map(|output| output.segment(partition)).collect();
+            let (part, output) = part();
+            let done = run_reduce(&self.plan, self.context(attempt, &progress), segments, output);
+            self.written.take(attempt, &part, done)?;
+        }
+        Ok(())
+    }
+
+    fn context<'a>(&'a self, attempt: AttemptId, progress: &'a Arc<Progress>) -> AttemptContext<'a> {
+        let side = self.side.clone();
+        AttemptContext { attempt, side, settings: &self.settings, budget: &self.budget, progress }
+    }
+}
+
+impl Written {
+    /// Takes the part of a task.
+    fn take(
+        &mut self,
+        attempt: AttemptId,
+        part: &Part,
+        done: Result<PartDone, TaskFailure>,
+    ) -> Result<(), TrialError> {
+        let done = done.map_err(|failure| TrialError::Task { task: attempt.task, failure })?;
+        self.count(done.stats);
+        self.parts.push(std::mem::take(&mut part.0.lock().unwrap_or_else(PoisonError::into_inner)));
+        Ok(())
+    }
+}
+
+/// A part in memory.
+#[derive(Clone, Default)]
+struct Part(Arc<Mutex<Vec<u8>>>);
+
+fn part() -> (Part, Output) {
+    let part = Part::default();
+    (part.clone(), Output::new("part", Box::new(part)))
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
