@@ -49,6 +49,7 @@ LEFT_OUT = {
     "--show": "waits for somebody to look",
     "--narrate": "prints a story in the place of the result",
     "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
+    "--recursive": "inputs are drawn without folders in folders",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
 }
 
@@ -523,7 +524,7 @@ class Campaign:
 GENERAL_FLAGS = {
     "--workers", "--slots", "--map-slots", "--reduce-slots", "--speed", "--nic-rate", "--memory", "--spill-dir", "--disk-reserve",
     "--shuffle", "--policy", "--placement", "--estimator", "--journal", "--no-backup", "--output", "--overwrite", "--reduces", "--split-size",
-    "--weight", "--pool", "--label", "--priority", "--deadline", "--exact", "--attempts", "--no-sync", "--max-record",
+    "--weight", "--pool", "--label", "--priority", "--deadline", "--exact", "--recursive", "--attempts", "--no-sync", "--max-record",
     "--max-expansion", "--hang-after", "--json", "--trace", "--quiet", "--serve", "--settings", "--master", "--join", "--state",
     "--detach", "--skip-bad-records",
 }

@@ -37,6 +37,16 @@ impl JobProgress {
         }
     }
 
+    /// Says, once, that a job waits because nobody is there to run it.
+    pub fn say_if_no_workers(&mut self, status: &JobStatus, said: &mut bool) {
+        if status.workers == 0 && !status.state.ended() && !std::mem::replace(said, true) {
+            self.say(&format!(
+                "{} waits: the master has no workers; start one with `gristmill worker`, on another machine with --join FILE",
+                status.job
+            ));
+        }
+    }
+
     /// Something to be said once, above the bars if there are any.
     pub fn say(&mut self, words: &str) {
         match self {

@@ -231,6 +231,7 @@ mod order;
 mod page;
 mod paper;
 mod policy;
+mod printed;
 mod private_file;
 mod private_memory;
 mod processes;

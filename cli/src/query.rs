@@ -224,7 +224,11 @@ fn deadline(job: &JobStatus) -> String {
 pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
     let client = client(&flags.master, settings)?;
     let mut progress = JobProgress::new(flags.quiet);
-    let status: JobStatus = client.wait(flags.job, |status| progress.show(status))?;
+    let mut said = false;
+    let status: JobStatus = client.wait(flags.job, |status| {
+        progress.say_if_no_workers(status, &mut said);
+        progress.show(status);
+    })?;
     progress.clear();
     if flags.json {
         stdout_line(&serde_json::to_string_pretty(&status)?)?;

@@ -7,9 +7,8 @@ use crate::narrate::{JobNarrator, NarrateFlags};
 use crate::settings::Settings;
 use crate::terminal::{stderr_text, stdout_line, written};
 use crate::usage::usage;
-use crate::{page, private_file, summary, trace};
+use crate::{page, printed, private_file, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use gristmill_runtime::api::{JobStatus, LogEntry};
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
 use gristmill_runtime::cluster::Cluster;
 use gristmill_runtime::exit;
@@ -97,6 +96,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
         // In the cluster's own folder: should this process be killed, its children remove it.
         options.output = cluster.folder().join("output");
     }
+    options.standard_input = Some(cluster.folder().to_owned());
     let mut core = AsyncClient::new(&cluster.join_line());
     core.set_interrupted(interrupted);
     let mut client = Client::within(runtime.clone(), core);
@@ -141,6 +141,11 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
         };
         let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
         stdout_line(&submitted)?;
+        if !job.report.quiet {
+            // Whether it waits for workers is worth a word; a master that has gone meanwhile is no failure of this.
+            let status = client.status(submitted);
+            status.iter().for_each(|status| JobProgress::new(false).say_if_no_workers(status, &mut false));
+        }
         return Ok(exit::OK);
     }
     let printed = match &job.output {
@@ -149,7 +154,11 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
         None => Some(ScratchFolder::new("output-")?),
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
-    let options = job.options(settings, output.unwrap_or_default())?;
+    let mut options = job.options(settings, output.unwrap_or_default())?;
+    // Only for who typed it: whatever is there when this process is killed stays until the next one comes.
+    let dash = std::env::args_os().any(|argument| argument == "-");
+    let kept = dash.then(|| ScratchFolder::new("input-")).transpose()?;
+    options.standard_input = kept.as_ref().map(|folder| folder.path().to_owned());
     work.carry_out(
         &mut client,
         &options,
@@ -224,12 +233,14 @@ fn run_job(
     let mut progress = JobProgress::new(flags.report.quiet);
     let mut seen = None;
     let mut outlook_due = !flags.report.quiet;
+    let mut workers_missed = false;
     let result = client.run_prepared(job, options, &mut |status| {
         seen = Some(status.job);
         if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
             outlook_due = false;
             progress.say(&outlook.words);
         }
+        progress.say_if_no_workers(status, &mut workers_missed);
         progress.show(status);
     });
     progress.clear();
@@ -242,12 +253,15 @@ fn run_job(
     match result {
         Ok(report) => {
             finish(&report, flags, shown)?;
+            if !flags.report.quiet {
+                printed::show(client, &report.status);
+            }
             Ok(exit::OK)
         }
         Err(ClientError::Job { status }) => {
             if !flags.report.quiet {
                 stderr_text(&summary::text(&status, None, shown.cores));
-                show_last_words(client, &status);
+                printed::show_last_words(client, &status);
             }
             if flags.report.json {
                 stdout_line(&serde_json::to_string_pretty(&status)?)?;
@@ -273,6 +287,7 @@ fn finish(
         }
         if print {
             value["output"] = serde_json::Value::Null;
+            value["result"] = json!(report.lines()?);
         }
         stdout_line(&serde_json::to_string_pretty(&value)?)?;
     } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {
@@ -287,24 +302,6 @@ fn finish(
         stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str()), cores));
     }
     Ok(())
-}
-
-/// Lines of user output shown when a job fails.
-const LAST_WORDS_LINES: usize = 20;
-
-/// What the attempt that decided a failure wrote last: the cluster of `run` is gone when one could ask for it.
-fn show_last_words(client: &Client, status: &JobStatus) {
-    let detail = status.failure.as_ref().and_then(|failure| failure.detail.as_deref()).unwrap_or_default();
-    let Ok(logs) = client.logs(status.job) else { return };
-    let of = |entry: &&LogEntry| {
-        entry.attempt.is_some_and(|attempt| detail.starts_with(&format!("{attempt} on ")))
-    };
-    let Some(entry) = logs.iter().find(of) else { return };
-    let lines: Vec<&str> = entry.text.lines().collect();
-    say!("  last output of the attempt that decided it:");
-    for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
-        say!("    {}", gristmill_worker::clean::message(line));
-    }
 }
 
 /// Writes the trace of a job, 0600: it names its files and tells what its code said.

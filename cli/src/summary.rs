@@ -64,6 +64,9 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let mut lines = vec![("time", times(status))];
     lines.extend(deadline(status).map(|words| ("deadline", words)));
+    if ended_badly(status) && totals.map_records_in == 0 {
+        return lines;
+    }
     let input = format!(
         "{} records, {} in {} split(s): {}",
         grouped(totals.map_records_in),
@@ -81,6 +84,9 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
         );
         lines.push(("shuffle", shuffle));
     }
+    if ended_badly(status) {
+        return lines;
+    }
     let place = output.map_or_else(String::new, |output| format!(" in {output}"));
     let output = format!(
         "{} records, {} in {} part(s){place}",
@@ -90,6 +96,11 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     );
     lines.push(("output", output));
     lines
+}
+
+/// Whether it has no result: then what is nothing is not worth a line.
+fn ended_badly(status: &JobStatus) -> bool {
+    matches!(status.state, JobState::Failed | JobState::Cancelled)
 }
 
 /// What it took of the workers.
@@ -102,7 +113,11 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
         totals.spills,
         Bytes(totals.spilled_bytes)
     );
-    let mut lines = vec![("attempts", attempts(status)), ("resources", resources), ("slots", slots(totals))];
+    let mut lines = vec![("attempts", attempts(status))];
+    if ended_badly(status) && totals.slot_ns == 0 {
+        return if status.attempts.launched == 0 { Vec::new() } else { lines };
+    }
+    lines.extend([("resources", resources), ("slots", slots(totals))]);
     if 0 < totals.suspensions {
         let suspended = format!("{} time(s), {} in all", totals.suspensions, Span(totals.suspended_ns));
         lines.push(("suspended", suspended));
@@ -291,6 +306,26 @@ mod tests {
         assert_eq!(grouped(7), "7");
         assert_eq!(grouped(1_000), "1,000");
         assert_eq!(grouped(123_456_789), "123,456,789");
+    }
+
+    #[test]
+    fn a_job_that_failed_has_no_lines_of_nothing() {
+        let failed = |totals: &JobTotals| JobStatus { state: JobState::Failed, ..status(totals, None) };
+        let zero = JobTotals::default();
+        let nothing = text(&JobStatus { attempts: Default::default(), ..failed(&zero) }, None, Some(2));
+        assert_eq!(
+            nothing,
+            "job-1 test failed\n  time       flow 10.00 s, waiting 0 ns, map 0 ns, rest of shuffle 0 ns, reduce 10.00 s\n"
+        );
+        let some = JobTotals { map_records_in: 7, ..totals(20, 5, 5) };
+        let some = text(&failed(&some), None, None);
+        assert!(
+            some.contains("  input      7 records")
+                && some.contains("  attempts ")
+                && some.contains("  slots ")
+        );
+        assert!(!some.contains("  output "), "{some}");
+        assert!(text(&status(&JobTotals::default(), None), None, None).contains("  output     0 records"));
     }
 
     #[test]

@@ -164,6 +164,10 @@ fn judge_request(error: &HttpError) -> (u8, Option<&'static str>) {
             ),
         ),
         HttpError::Plaintext { .. } | HttpError::Forwarded { .. } => (exit::ENVIRONMENT, None),
+        HttpError::PinMismatch { .. } => (
+            exit::CLUSTER,
+            Some("use the join line of the master that runs there now: the file `join` in its state folder"),
+        ),
         _ => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
     }
 }

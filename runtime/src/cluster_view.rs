@@ -1,11 +1,12 @@
 //! What a submitter sees of a cluster: its workers, and their files by asking them.
 
 use crate::api::{Submission, WorkerStatus};
+use crate::standard_input::{self, StandardInput};
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::agent::files::{FileKey, JobFiles, SAMPLE_ROUTE};
 use gristmill_worker::api::{Input, PlanError, Submitter};
 use gristmill_worker::http::{Endpoint, HttpError, Key, Pool, Secret, full};
-use gristmill_worker::input::list::{ListedFile, Listing, list_local};
+use gristmill_worker::input::list::{ListedFile, Listing, Subdirectories, list_local, list_local_with};
 use gristmill_worker::input::plan::{FirstRecord, first_records, input_bytes};
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Piece, Place};
 use hyper::{Method, StatusCode};
@@ -24,6 +25,10 @@ pub(crate) struct ClusterView {
     pub runtime: tokio::runtime::Handle,
     /// Should the master be killed, another one may come in its place.
     pub master_returns: bool,
+    /// What `-` among the inputs means.
+    pub standard_input: StandardInput,
+    /// Directories in those that are input are read too.
+    pub below: Subdirectories,
 }
 
 /// Lists files of this machine directly and files of workers by asking them.
@@ -31,8 +36,14 @@ pub(crate) struct ClusterListing<'a>(pub &'a ClusterView);
 
 impl Listing for ClusterListing<'_> {
     fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
-        let Place::Worker(worker) = place else { return list_local(path) };
         let cluster = self.0;
+        let worker = match place {
+            Place::Worker(worker) => worker,
+            Place::Submitter if path.as_bytes() == standard_input::NAME => {
+                return list_local(&cluster.standard_input.file()?);
+            }
+            Place::Submitter => return list_local_with(path, cluster.below),
+        };
         let name = FilePath::new([format!("{worker}:").as_bytes(), path.as_bytes()].concat());
         let Some(endpoint) = cluster.endpoint(worker) else {
             return Err(InputError::OutOfReach { path: name });

@@ -26,6 +26,7 @@ mod role;
 mod sample;
 pub mod scratch;
 pub mod size;
+mod standard_input;
 pub mod submit;
 mod submitter;
 pub mod testing;

@@ -10,7 +10,7 @@ use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::fault;
-use gristmill_worker::http::Secret;
+use gristmill_worker::http::{ListenAddress, Secret};
 use gristmill_worker::input::plan::{SplitRules, plan_side, plan_splits};
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
 use gristmill_worker::record::RecordFormat;
@@ -55,9 +55,14 @@ pub struct JobOptions {
     pub bad_records_max: u64,
     /// User code that reads and writes nothing for this long hangs.
     pub hang: Duration,
-    /// Address on which inputs are served to workers that do not see them and parts are taken from them; `None`:
+    /// Address, perhaps with ports, on which inputs are served to workers that do not see them and parts are taken from them; `None`:
     /// the address by which the master is reached, and no serving at all if that is a loopback address.
-    pub serve: Option<std::net::IpAddr>,
+    pub serve: Option<ListenAddress>,
+    /// Folder in which standard input is kept until the job has ended, if one of its inputs is `-`; `None`: that is
+    /// refused.
+    pub standard_input: Option<PathBuf>,
+    /// Directories in those that are input are read too.
+    pub recursive: bool,
 }
 
 impl JobOptions {
@@ -82,6 +87,8 @@ impl JobOptions {
             bad_records_max: 0,
             hang: Duration::from_secs(600),
             serve: None,
+            standard_input: None,
+            recursive: false,
         }
     }
 }

@@ -99,7 +99,7 @@ def draw(random, combination, big: bool = False) -> Case:
         options["--header"] = header
     if delimiter != "," or random.random() < 0.2:
         options["--delimiter"] = delimiter
-    if strategy != "repartition" or random.random() < 0.5:
+    if strategy != "auto" or random.random() < 0.5:
         options["--strategy"] = strategy
     if random.random() < 0.15:
         options["--broadcast-max"] = random.choice(["0", "50", "1KiB", "1GiB"])
@@ -266,7 +266,7 @@ def expected(case: Case, folder):
             return refused(2, f"there is no such column in the {side} table")
         if table.width is None:
             table.width = 1 + max(keys[side])
-    kind, strategy = options.get("--type", "inner"), options.get("--strategy", "repartition")
+    kind, strategy = options.get("--type", "inner"), options.get("--strategy", "auto")
     held = held_side(kind, strategy, left, right, size(options.get("--broadcast-max", "64MiB")))
     if held is None:
         return refused(2, "it cannot be a broadcast")

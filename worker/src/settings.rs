@@ -3,12 +3,11 @@
 //! These settings travel as a whole, from the flags over the parent's pipe into [`crate::agent::WorkerConfig`]. Where a
 //! value takes effect is in [`crate::agent`].
 
-use crate::http::Permissions;
+use crate::http::{ListenAddress, Permissions};
 use crate::input::FilePath;
 use crate::protocol::SlotCounts;
 use gristmill_scheduler::units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::num::NonZeroU64;
 
 /// Settings of one worker process.
@@ -27,7 +26,7 @@ pub struct WorkerSettings {
     /// How it gets segments.
     pub shuffle: Shuffle,
     /// Where its shuffle server listens; `None`: on the address from which it reaches the master.
-    pub listen: Option<IpAddr>,
+    pub listen: Option<ListenAddress>,
     /// The name or address under which others reach it; `None`: the address that the master sees.
     pub advertise: Option<String>,
     /// What its shuffle server is allowed to do.

@@ -7,6 +7,7 @@ use gristmill_runtime::api::{BAD_RECORDS_MAX, ExactWork};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_runtime::submit::JobOptions;
 use gristmill_scheduler::units::Span;
+use gristmill_worker::http::ListenAddress;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,6 +30,9 @@ pub struct JobFlags {
     /// Bytes of input of one map task [default: 64MiB]
     #[arg(long, global = true, value_name = "SIZE")]
     pub split_size: Option<String>,
+    /// Read directories in those that are input too
+    #[arg(long, global = true)]
+    pub recursive: bool,
     #[command(flatten)]
     pub rank: RankFlags,
     /// Tries of a task before the job fails
@@ -51,9 +55,10 @@ pub struct JobFlags {
     pub hang_after: f64,
     #[command(flatten)]
     pub report: ReportFlags,
-    /// Address on which inputs are offered to workers that do not see them
-    #[arg(long, global = true, value_name = "IP")]
-    pub serve: Option<std::net::IpAddr>,
+    /// Address on which inputs are offered to workers that do not see them, perhaps with ports of which one is taken:
+    /// 192.0.2.1, 192.0.2.1:7200-7209
+    #[arg(long, global = true, value_name = "ADDR[:PORT-PORT]")]
+    pub serve: Option<ListenAddress>,
 }
 
 /// What policies and estimators go by.
@@ -121,6 +126,7 @@ impl JobFlags {
         options.bad_records_max = self.skip_bad_records;
         options.hang = Duration::from_secs_f64(self.hang_after);
         options.serve = self.serve;
+        options.recursive = self.recursive;
         Ok(options)
     }
 

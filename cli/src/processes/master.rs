@@ -184,6 +184,7 @@ fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
     };
     Ok(Bind {
         address: flags.listen,
+        last_port: 0,
         transport,
         permissions: flags.permissions.permissions(&flags.plaintext),
     })

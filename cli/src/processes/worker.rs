@@ -20,11 +20,11 @@ use gristmill_worker::agent::{
     crash, slots,
 };
 use gristmill_worker::fault;
-use gristmill_worker::http::{Bind, Endpoint, Identity, Key, Transport};
+use gristmill_worker::http::{Bind, Endpoint, Identity, Key, ListenAddress, Transport};
 use gristmill_worker::settings::WorkerSettings;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,9 +47,10 @@ pub struct WorkerCommand {
     /// Memory of each of these processes [default: together a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// Address on which other workers fetch segments [default: the one from which the master is reached]
-    #[arg(long, value_name = "IP")]
-    listen: Option<IpAddr>,
+    /// Address on which other workers fetch segments, perhaps with ports of which each process takes one: 192.0.2.1,
+    /// 192.0.2.1:7100-7119 [default: the address from which the master is reached, any port]
+    #[arg(long, value_name = "ADDR[:PORT-PORT]")]
+    listen: Option<ListenAddress>,
     /// Name or address under which other workers reach this one
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
@@ -92,6 +93,12 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     // What is named is one worker's; what is not is a share of the machine, for all of them.
     let memory = memory(named, count)?;
     let mut workers = flags.workers.workers(settings, Bytes(memory / u64::from(count)))?;
+    if let Some(listen) = flags.listen.filter(|listen| listen.room().is_some_and(|room| room < count)) {
+        return Err(usage(format!(
+            "--listen {listen} has fewer ports than the {count} worker processes, which need one each: name more ports, or \
+             fewer --workers"
+        )));
+    }
     workers.each.listen = flags.listen;
     workers.each.advertise = flags.advertise.clone();
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
@@ -216,10 +223,11 @@ fn worker_bind(
     settings: &WorkerSettings,
     master: &Endpoint,
 ) -> anyhow::Result<Bind> {
-    let ip = match settings.listen {
-        Some(ip) => ip,
-        None => runtime.block_on(master.own_address()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-    };
+    let listen = settings.listen.unwrap_or_else(|| {
+        let own = runtime.block_on(master.own_address());
+        ListenAddress::any_port(own.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+    });
+    let ip = listen.ip;
     let transport = match (&master.pin, ip.is_loopback()) {
         (Some(_), false) => {
             let mut names = vec![ip.to_string()];
@@ -228,5 +236,5 @@ fn worker_bind(
         }
         _ => Transport::Plain,
     };
-    Ok(Bind { address: SocketAddr::new(ip, 0), transport, permissions: settings.permissions })
+    Ok(Bind::within(listen, transport, settings.permissions))
 }

@@ -8,7 +8,7 @@
 //!   away, `drain` lets workers leave, `backups` is about slow ones; `limits` takes means of the operating system away,
 //!   `disk` fills disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
-//! - The command line: `cli`, `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
+//! - The command line: `cli`, `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; `narrate` tells a job pair by pair; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
 //! - A master that lacks room for what it must write down: `full_journal`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
@@ -32,6 +32,7 @@ mod cuts;
 mod disk;
 mod drain;
 mod faults;
+mod first_hour;
 mod floods;
 mod formats;
 mod full_journal;

@@ -101,7 +101,10 @@ fn four_jobs(sandbox: &Sandbox) -> Vec<(&'static str, Vec<String>)> {
         ("wordcount", words(&["wordcount", &text])),
         ("sort", words(&["sort", &text])),
         ("grep", words(&["grep", "Word[ab]", &text])),
-        ("join", words(&["join", "--left", &left, "--right", &right, "--on", "1=1", "--type", "left"])),
+        (
+            "join",
+            words(&["join", "--left", &left, "--right", &right, "--on", "1=1", "--strategy", "repartition"]),
+        ),
         (
             "broadcast",
             words(&["join", "--left", &left, "--right", &right, "--on", "1", "--strategy", "broadcast"]),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Every route of a master and of a worker, and some that do not exist.
-const ROUTES: [&str; 24] = [
+const ROUTES: [&str; 25] = [
     "/page",
     "/api/v1",
     "/api/v1/status",
@@ -34,6 +34,7 @@ const ROUTES: [&str; 24] = [
     "/files/job-1",
     "/files/sample",
     "/list",
+    "/check",
     "/parts/map-0.0/1/00000000",
     "/..%2f..%2fetc/passwd",
     "/favicon.ico",

@@ -15,25 +15,29 @@ use crate::api::{
 use crate::cluster_view::{ClusterView, unseen};
 use crate::output_dir::{OutputDirectory, Success};
 use crate::prepared::PreparedJob;
+use crate::standard_input::StandardInput;
 use crate::submit::{JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_worker::agent::check::{CHECK_ROUTE, CheckRequest, WorkerCheck};
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::Job;
 use gristmill_worker::fault;
 use gristmill_worker::http::{
-    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Permissions, Pool, Timeouts, Token,
-    Transport, full,
+    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Key, ListenAddress, Permissions, Pool,
+    Secret, Timeouts, Token, Transport, full,
 };
 use gristmill_worker::input::FilePath;
+use gristmill_worker::input::list::Subdirectories;
 use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// Longest answer that is read whole, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
@@ -217,6 +221,30 @@ impl AsyncClient {
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
 
+    /// What each worker says of itself, of its ways to the others, and whether it sees this path; in the order of the
+    /// workers of the master that is answered too.
+    ///
+    /// # Errors
+    /// A token that may not submit jobs, or a master that cannot be reached. A worker that does not answer is an item.
+    pub async fn check_workers(
+        &self,
+        path: Option<&Path>,
+    ) -> Result<(MasterStatus, Vec<Result<WorkerCheck, HttpError>>), ClientError> {
+        let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
+        let peers = master.workers.iter().map(|worker| worker.endpoint.clone()).collect();
+        let request = CheckRequest { peers, path: path.map(FilePath::from) };
+        let body = serde_json::to_vec(&request).map_err(|source| ClientError::Answer { source })?;
+        let mut asked = JoinSet::new();
+        for (number, worker) in master.workers.iter().enumerate() {
+            let (pool, body, endpoint) = (self.pool.clone(), body.clone(), worker.endpoint.clone());
+            let key: Option<Secret> = list_keys.get(&worker.worker).and_then(|key| key.parse().ok());
+            asked.spawn(async move { (number, check_worker(&pool, &endpoint, key, body).await) });
+        }
+        let mut answers: Vec<_> = asked.join_all().await;
+        answers.sort_by_key(|(number, _)| *number);
+        Ok((master, answers.into_iter().map(|(_, answer)| answer).collect()))
+    }
+
     /// What user code of a job wrote to stdout and stderr.
     ///
     /// # Errors
@@ -336,7 +364,12 @@ impl AsyncClient {
         Ok(Lines::new(self, answer))
     }
 
-    fn cluster_view(&self, master: MasterStatus, list_keys: &BTreeMap<WorkerId, String>) -> ClusterView {
+    fn cluster_view(
+        &self,
+        master: MasterStatus,
+        list_keys: &BTreeMap<WorkerId, String>,
+        (options, attached): (&JobOptions, bool),
+    ) -> ClusterView {
         let keys = list_keys.iter().filter_map(|(worker, key)| Some((*worker, key.parse().ok()?)));
         ClusterView {
             master_returns: master.returns,
@@ -344,6 +377,8 @@ impl AsyncClient {
             list_keys: keys.collect(),
             pool: self.pool.clone(),
             runtime: tokio::runtime::Handle::current(),
+            standard_input: StandardInput::in_folder(options.standard_input.clone().filter(|_| attached)),
+            below: if options.recursive { Subdirectories::Read } else { Subdirectories::Refused },
         }
     }
 
@@ -394,7 +429,7 @@ impl AsyncClient {
         options: &JobOptions,
         attached: bool,
     ) -> Result<(Planned, ClusterView), ClientError> {
-        let options = options.clone();
+        let (wanted, options) = (options, options.clone());
         // Its thread starts while the master is asked.
         let (known, cluster) = tokio::sync::oneshot::channel::<ClusterView>();
         let planning = tokio::task::spawn_blocking(move || {
@@ -408,7 +443,7 @@ impl AsyncClient {
             // The master would refuse it too, but not before all of it is planned.
             return Err(ClientError::OtherBuild { own: build, cluster: master.build });
         }
-        let _ = known.send(self.cluster_view(master, &list_keys));
+        let _ = known.send(self.cluster_view(master, &list_keys, (wanted, attached)));
         match planning.await {
             Ok(Some((planned, cluster))) => {
                 Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, cluster))
@@ -493,24 +528,21 @@ impl AsyncClient {
         planned: &mut Planned,
         options: &JobOptions,
     ) -> Result<Option<Serving>, ClientError> {
-        let own = match options.serve {
-            Some(address) => address,
+        let listen = match options.serve {
+            Some(listen) => listen,
             None => match self.master.own_address().await {
-                Some(address) if !address.is_loopback() => address,
+                Some(address) if !address.is_loopback() => ListenAddress::any_port(address),
                 _ => return Ok(None),
             },
         };
+        let own = listen.ip;
         let transport = match self.master.pin {
             None => Transport::Plain,
             Some(_) => Transport::Tls(
                 Identity::generate(&[own.to_string()]).map_err(|source| ClientError::Identity { source })?,
             ),
         };
-        let bind = Bind {
-            address: SocketAddr::new(own, 0),
-            transport: transport.clone(),
-            permissions: self.permissions,
-        };
+        let bind = Bind::within(listen, transport.clone(), self.permissions);
         let listener = bind.listen().await.map_err(|source| ClientError::Serve { source })?;
         let address = listener.local_addr().map_err(|source| ClientError::Start { source })?;
         let pin = match &transport {
@@ -576,6 +608,25 @@ impl AsyncClient {
             }
         }
     }
+}
+
+/// Asks one worker how it is.
+async fn check_worker(
+    pool: &Pool,
+    endpoint: &Endpoint,
+    key: Option<Secret>,
+    body: Vec<u8>,
+) -> Result<WorkerCheck, HttpError> {
+    let key = key.as_ref().map(|key| key as &dyn Key);
+    let mut answer = pool.request(endpoint, key, Method::POST, CHECK_ROUTE, full(body)).await?;
+    let body = answer.body_mut().collect(ANSWER_BYTES_MAX).await?;
+    serde_json::from_slice(&body).map_err(|source| HttpError::Status {
+        peer: endpoint.to_string(),
+        method: Method::POST,
+        path: CHECK_ROUTE.to_owned(),
+        status: StatusCode::OK,
+        message: source.to_string(),
+    })
 }
 
 fn parsed<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ClientError> {

@@ -14,8 +14,10 @@ use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, Polic
 use crate::prepared::PreparedJob;
 use crate::submit::JobOptions;
 use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_worker::agent::check::WorkerCheck;
 use gristmill_worker::api::Job;
-use gristmill_worker::http::{JoinLine, Token};
+use gristmill_worker::http::{HttpError, JoinLine, Token};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -245,6 +247,17 @@ impl Client {
     /// Its errors.
     pub fn drain(&self, worker: WorkerId) -> Result<(), ClientError> {
         self.block_on(self.core.drain(worker))
+    }
+
+    /// [`AsyncClient::check_workers`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn check_workers(
+        &self,
+        path: Option<&Path>,
+    ) -> Result<(MasterStatus, Vec<Result<WorkerCheck, HttpError>>), ClientError> {
+        self.block_on(self.core.check_workers(path))
     }
 
     /// [`AsyncClient::logs`].

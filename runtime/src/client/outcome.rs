@@ -6,7 +6,7 @@ use crate::api::{ApiError, JobState, JobStatus};
 use crate::output_dir::OutputError;
 use crate::submit::SubmitError;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::http::{BindError, Endpoint, HttpError, IdentityError};
+use gristmill_worker::http::{BindError, Endpoint, HttpError, IdentityError, Phase};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ pub enum ClientError {
         /// Why.
         source: Box<SubmitError>,
     },
-    /// The master could not be reached, or broke off.
-    #[error("the master at {master} could not be reached")]
+    /// The master could not be reached, refused, or broke off.
+    #[error("{}", what_it_did(master, source))]
     Master {
         /// Where.
         master: Endpoint,
@@ -114,6 +114,26 @@ pub enum ClientError {
     },
 }
 
+/// What became of a request to a master: it was not reached, or it was and something else went wrong.
+fn what_it_did(master: &Endpoint, error: &HttpError) -> String {
+    let did = match error {
+        HttpError::Connect { .. } | HttpError::Timeout { phase: Phase::Connect, .. } => {
+            "could not be reached"
+        }
+        HttpError::PinMismatch { .. } => {
+            "has another key than the join line says: it is another master, or one whose state folder was made anew"
+        }
+        HttpError::Tls { .. } => "was reached, but speaks no TLS",
+        HttpError::Unauthorized { .. } => "was reached, but does not know the join line's token",
+        HttpError::Forbidden { .. } => "was reached, but the join line's token may not do this",
+        HttpError::Plaintext { .. } | HttpError::Forwarded { .. } => "was not asked",
+        HttpError::Timeout { .. } => "was reached, but is silent",
+        HttpError::Closed { .. } | HttpError::Truncated { .. } => "was reached, but broke off",
+        _ => "was reached, but did not answer as a master does",
+    };
+    format!("the master at {master} {did}")
+}
+
 fn ended(status: &JobStatus) -> String {
     match (&status.failure, status.state) {
         (Some(failure), _) => match &failure.detail {
@@ -157,5 +177,31 @@ impl JobReport {
     #[must_use]
     pub fn parts(&self) -> Vec<PathBuf> {
         self.status.parts.iter().map(|part| self.output.join(&part.name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::Method;
+
+    #[test]
+    fn only_a_master_that_was_not_reached_is_said_not_to_be() {
+        let master = Endpoint { host: "192.0.2.1".to_owned(), port: 7070, pin: None };
+        let words =
+            |source| ClientError::Master { master: master.clone(), source: Box::new(source) }.to_string();
+        let peer = || "192.0.2.1:7070".to_owned();
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert!(
+            words(HttpError::Connect { peer: peer(), source: refused }).ends_with("could not be reached")
+        );
+        let (method, path) = (Method::GET, "/".to_owned());
+        for (source, expected) in [
+            (HttpError::PinMismatch { peer: peer() }, "has another key than the join line says"),
+            (HttpError::Unauthorized { peer: peer(), method, path }, "does not know the join line's token"),
+        ] {
+            let words = words(source);
+            assert!(words.contains(expected) && !words.contains("could not be reached"), "{words}");
+        }
     }
 }

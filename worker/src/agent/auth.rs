@@ -1,11 +1,12 @@
 //! What a worker answers to other workers and submitters: segments, files, listings, what was handed over.
 
 use super::handed_over::{self, HandoverStore};
-use super::{WorkerConfig, files};
+use super::{WorkerConfig, check, files};
 use crate::answer;
 use crate::http::{self, Access, Body, RouteAuth, Secret, ServerConfig};
 use crate::input::FilePath;
 use crate::input::list::list_local;
+use crate::segment::SpillDirs;
 use crate::shuffle::pace::OutPace;
 use crate::shuffle::serve;
 use crate::shuffle::store::Store;
@@ -29,7 +30,7 @@ impl ShuffleAuth {
 
 impl RouteAuth for ShuffleAuth {
     fn access(&self, method: &Method, path: &str, _: &str) -> Access {
-        if path == files::SAMPLE_ROUTE && method == Method::POST {
+        if [files::SAMPLE_ROUTE, check::CHECK_ROUTE].contains(&path) && method == Method::POST {
             return self.list();
         }
         if let Some((job, _)) = handed_over::parse_route(path)
@@ -67,8 +68,16 @@ pub(super) fn serve_shuffle(
     {
         tracing::warn!(%error, "the size of send buffers could not be set");
     }
-    let handler =
-        move |request: Request<Incoming>| respond(store.clone(), handovers.clone(), pace.clone(), request);
+    let (plaintext, spill) = (config.bind.permissions.plaintext(), SpillDirs::new(config.spill_dirs.clone()));
+    let handler = move |request: Request<Incoming>| {
+        let (store, handovers, pace, spill) = (store.clone(), handovers.clone(), pace.clone(), spill.clone());
+        async move {
+            match request.uri().path() == check::CHECK_ROUTE {
+                true => check::answer_check(plaintext, spill, request).await,
+                false => respond(store, handovers, pace, request).await,
+            }
+        }
+    };
     tokio::spawn(async move {
         let stop = async move {
             let _ = shutdown.wait_for(|stop| *stop).await;

@@ -7,6 +7,7 @@
 mod auth;
 pub mod begun;
 pub mod capture;
+pub mod check;
 mod connect;
 mod control;
 pub mod crash;

@@ -137,7 +137,12 @@ impl TestMaster {
                 ..WorkerSettings::new(slots, Bytes::mib(256))
             },
             spill_dirs: vec![spill.path().to_owned()],
-            bind: Bind { address, transport: Transport::Plain, permissions: Permissions::default() },
+            bind: Bind {
+                address,
+                last_port: 0,
+                transport: Transport::Plain,
+                permissions: Permissions::default(),
+            },
             host: "here".into(),
             build: "this".into(),
             join_patience: PATIENCE,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::Endpoint;
+use super::ListenAddress;
 use super::client::Plaintext;
 use super::tls::Identity;
 
@@ -46,6 +47,8 @@ impl Permissions {
 pub struct Bind {
     /// Where; port 0 lets the system choose.
     pub address: SocketAddr,
+    /// If that port is in use, those behind it up to this one are tried; the same, or less, means no other.
+    pub last_port: u16,
     /// Encrypted or not.
     pub transport: Transport,
     /// What was explicitly allowed.
@@ -87,6 +90,16 @@ pub enum BindError {
         /// The address asked for.
         address: SocketAddr,
     },
+    /// Other processes listen on all ports that may be taken.
+    #[error(
+        "cannot listen on {address} or any port up to {last_port}: other processes listen on all of them; name more ports"
+    )]
+    AllInUse {
+        /// The first of them.
+        address: SocketAddr,
+        /// The last of them.
+        last_port: u16,
+    },
     /// Any other failure of the system.
     #[error("cannot listen on {address}")]
     Listen {
@@ -103,6 +116,7 @@ impl Bind {
     pub fn loopback() -> Self {
         Bind {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            last_port: 0,
             transport: Transport::Plain,
             permissions: Permissions::default(),
         }
@@ -136,11 +150,27 @@ impl Bind {
     /// As [`Bind::validate`], or if the system refuses; [`BindError::InUse`] for a port in use.
     pub async fn listen(&self) -> Result<TcpListener, BindError> {
         self.validate(rustix::process::geteuid().is_root())?;
+        let first = self.address.port();
+        for port in first..=self.last_port.max(first) {
+            let address = SocketAddr::new(self.address.ip(), port);
+            match TcpListener::bind(address).await {
+                Ok(listener) => return Ok(listener),
+                Err(source) if source.kind() == io::ErrorKind::AddrInUse => {}
+                Err(source) => return Err(BindError::Listen { address, source }),
+            }
+        }
         let address = self.address;
-        TcpListener::bind(address).await.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => BindError::InUse { address },
-            _ => BindError::Listen { address, source },
-        })
+        match self.last_port {
+            last_port if first < last_port => Err(BindError::AllInUse { address, last_port }),
+            _ => Err(BindError::InUse { address }),
+        }
+    }
+
+    /// A wish to listen on one of these ports.
+    #[must_use]
+    pub fn within(listen: ListenAddress, transport: Transport, permissions: Permissions) -> Self {
+        let (first, last_port) = (*listen.ports().start(), *listen.ports().end());
+        Self { address: SocketAddr::new(listen.ip, first), last_port, transport, permissions }
     }
 }
 

@@ -20,6 +20,7 @@ mod client;
 mod endpoint;
 mod gate;
 pub mod limits;
+mod listen_address;
 mod lived;
 mod pool;
 mod private_file;
@@ -40,6 +41,7 @@ pub use body::{Body, BodyError, BodySender, Steady, empty, full, json, pieces, r
 pub use client::{Answer, Connection, HttpError, Phase, Plaintext, Timeouts};
 pub use endpoint::{Endpoint, EndpointError, JoinLine};
 pub use gate::{Access, RouteAuth};
+pub use listen_address::{ListenAddress, ListenAddressError};
 pub use pool::Pool;
 pub use private_file::{PrivateFileError, make_private_directory, read_private, replace_private};
 #[cfg(test)]

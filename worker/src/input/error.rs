@@ -55,6 +55,31 @@ pub enum InputError {
         /// How many are wrong in all.
         total: usize,
     },
+    /// A name with wildcards that no file has.
+    #[error("no file has a name like that of input {path}")]
+    NoMatch {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// A folder in one that is read without those below it.
+    #[error("input {path} is a directory within another one; with --recursive its files are read too")]
+    Subdirectory {
+        /// Where it is.
+        path: FilePath,
+    },
+    /// An address of the web or of a store of objects, which nothing here reads.
+    #[error(
+        "input {path} is a URL, and only files are read; fetch it first and name the file, or pipe it in: `curl URL | gristmill run JOB -`"
+    )]
+    Url {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// Standard input where nobody keeps it for the job.
+    #[error(
+        "standard input (`-`) is read by `run` and by `submit` that stays attached; write it to a file and name that"
+    )]
+    StandardInput,
     /// A name such as `worker-3:path` whose path does not begin with `/`.
     #[error("input {path} names a worker's file but its path does not begin with /")]
     NotAbsolute {

@@ -2,11 +2,13 @@
 //!
 //! A path names a file, or a directory, which stands for its files in the byte order of their names. Names
 //! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
-//! next. Directories are not descended into: one inside another is an error. Links are followed. A path given
+//! next. Directories are not descended into unless that is asked for: one inside another is an error. Links are followed.
+//! A name that no file has and that has wildcards stands for the files whose names fit (`glob`). A path given
 //! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
 //! would be left out silently.
 
 use super::InputError;
+use super::glob::{expand, has_wildcards};
 use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::record::RecordFormat;
@@ -97,12 +99,40 @@ impl Listing for LocalListing {
 /// # Errors
 /// A path that is missing, unreadable or no regular file; all bad names of a directory at once.
 pub fn list_local(path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
-    let metadata = std::fs::metadata(path.to_path()).map_err(|source| InputError::from_io(path, source))?;
-    if metadata.is_dir() {
-        return list_directory(path);
-    }
-    Ok(vec![ListedFile { path: path.clone(), stamp: stamp(path, &metadata)? }])
+    list_local_with(path, Subdirectories::Refused)
 }
+
+/// What is made of directories in a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Subdirectories {
+    /// They are an error.
+    #[default]
+    Refused,
+    /// Their files are read too, and those of directories in them.
+    Read,
+}
+
+/// As [`list_local`], with a choice.
+///
+/// # Errors
+/// As [`list_local`].
+pub fn list_local_with(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedFile>, InputError> {
+    match std::fs::metadata(path.to_path()) {
+        Ok(metadata) if metadata.is_dir() => list_directory(path, below, 0),
+        Ok(metadata) => Ok(vec![ListedFile { path: path.clone(), stamp: stamp(path, &metadata)? }]),
+        Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path) => {
+            let mut files = Vec::new();
+            for found in expand(path, FILES_MAX)? {
+                files.extend(list_local_with(&found, below)?);
+            }
+            Ok(files)
+        }
+        Err(source) => Err(InputError::from_io(path, source)),
+    }
+}
+
+/// Directories one within the other that are read.
+const DEPTH_MAX: usize = 64;
 
 /// The stamp of a file that can be input.
 fn stamp(path: &FilePath, metadata: &Metadata) -> Result<FileStamp, InputError> {
@@ -130,7 +160,11 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
     Ok(FileStamp::of(&metadata))
 }
 
-fn list_directory(directory: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+fn list_directory(
+    directory: &FilePath,
+    below: Subdirectories,
+    depth: usize,
+) -> Result<Vec<ListedFile>, InputError> {
     let unreadable = |source| InputError::from_io(directory, source);
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory.to_path()).map_err(unreadable)? {
@@ -147,11 +181,21 @@ fn list_directory(directory: &FilePath) -> Result<Vec<ListedFile>, InputError> {
     let mut files = Vec::with_capacity(paths.len());
     let mut bad = Vec::new();
     for path in paths {
-        let looked_at = std::fs::metadata(path.to_path())
-            .map_err(|source| InputError::from_io(&path, source))
-            .and_then(|metadata| stamp(&path, &metadata));
-        match looked_at {
-            Ok(stamp) => files.push(ListedFile { path, stamp }),
+        let looked_at =
+            std::fs::metadata(path.to_path()).map_err(|source| InputError::from_io(&path, source));
+        let listed = looked_at.and_then(|metadata| match below {
+            Subdirectories::Read if metadata.is_dir() && depth < DEPTH_MAX => {
+                list_directory(&path, below, depth + 1)
+            }
+            _ if metadata.is_dir() => Err(InputError::Subdirectory { path: path.clone() }),
+            _ => Ok(vec![ListedFile { path: path.clone(), stamp: stamp(&path, &metadata)? }]),
+        });
+        match listed {
+            Ok(listed) if FILES_MAX < files.len() + listed.len() => {
+                return Err(InputError::TooManyFiles { path: directory.clone(), limit: FILES_MAX });
+            }
+            Ok(listed) => files.extend(listed),
+            Err(InputError::Paths { first, .. }) => bad.extend(first),
             Err(error) => bad.push(error),
         }
     }
@@ -237,10 +281,18 @@ fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
         .split_once(':')
         .and_then(|(worker, path)| worker.parse::<WorkerId>().ok().map(|worker| (worker, path)));
     match of_worker {
+        None if is_url(text) => Err(InputError::Url { path: FilePath::from(text) }),
         None => Ok((Place::Submitter, FilePath::from(text))),
         Some((worker, path)) if path.starts_with('/') => Ok((Place::Worker(worker), FilePath::from(path))),
         Some(_) => Err(InputError::NotAbsolute { path: FilePath::from(text) }),
     }
+}
+
+/// Whether it begins as `https://` does.
+fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    scheme.bytes().next().is_some_and(|first| first.is_ascii_alphabetic()) && scheme.bytes().all(word)
 }
 
 fn check_format(format: RecordFormat) -> Result<(), InputError> {

@@ -8,6 +8,7 @@ mod blocks;
 mod border;
 mod compressed;
 mod error;
+mod glob;
 pub mod list;
 mod local;
 mod lost_pages;

@@ -63,7 +63,7 @@ pub struct Join {
     #[arg(long, value_name = "CHAR", default_value = ",", value_parser = parse_delimiter)]
     pub delimiter: u8,
     /// How to join
-    #[arg(long, value_enum, default_value_t = Strategy::Repartition)]
+    #[arg(long, value_enum, default_value_t = Strategy::Auto)]
     pub strategy: Strategy,
     /// Most bytes of a table that is broadcast
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]

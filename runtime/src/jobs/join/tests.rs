@@ -162,9 +162,22 @@ fn an_empty_table_is_refused_only_if_it_needs_a_header() {
 fn the_larger_table_streams_in_a_repartition_join() {
     let swapped = Tables { left: ("id", 10), right: ("key", 1000) };
     let remark = |flags, tables| prepare(flags, tables).unwrap().remarks().concat();
-    assert_eq!(remark("--on id=key", &NAMED), "repartition join (as asked); the left table streams");
-    assert_eq!(remark("--on id=key", &swapped), "repartition join (as asked); the right table streams");
-    assert!(remark("--on id=key --type semi", &swapped).ends_with("the left table streams"));
+    assert_eq!(
+        remark("--on id=key --strategy repartition", &NAMED),
+        "repartition join (as asked); the left table streams"
+    );
+    assert_eq!(
+        remark("--on id=key --strategy repartition", &swapped),
+        "repartition join (as asked); the right table streams"
+    );
+    assert_eq!(
+        remark("--on id=key", &swapped),
+        "broadcast join (the left table has 10 bytes); the right table streams"
+    );
+    assert!(
+        remark("--on id=key --type semi --strategy repartition", &swapped)
+            .ends_with("the left table streams")
+    );
 }
 
 #[test]

@@ -131,8 +131,10 @@ impl MasterState {
             nic_bytes_per_second: hello.nic_bytes_per_second,
         });
         self.journal.keep(|| RecoveryNote::Joined { at: now, worker, hello: Encoded::of(&hello) });
+        let (host, slots) = (clean::message(&hello.host), hello.slots.total());
         self.enter_worker(now, worker, hello, frames);
         self.greet(now, worker);
+        tracing::info!(%worker, host, slots, workers = self.workers.len(), "a worker joined");
         Ok(worker)
     }
 

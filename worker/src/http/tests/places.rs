@@ -3,7 +3,7 @@
 use super::*;
 
 fn bind(address: &str, transport: Transport, permissions: Permissions) -> Bind {
-    Bind { address: address.parse().unwrap(), transport, permissions }
+    Bind { address: address.parse().unwrap(), last_port: 0, transport, permissions }
 }
 
 #[test]

@@ -67,7 +67,10 @@ fn listing_names_what_is_wrong_with_every_path() {
     check("worker-3:/file", |error| matches!(error, InputError::OutOfReach { .. }));
     let error = names(&files, &[files.text("dir")]).unwrap_err();
     let nested = files.text("dir/nested");
-    assert_eq!(error.to_string(), format!("input {nested} is a directory, not a regular file"));
+    assert_eq!(
+        error.to_string(),
+        format!("input {nested} is a directory within another one; with --recursive its files are read too")
+    );
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn jobs(sandbox: &Sandbox, draw: &mut Random) -> Vec<Vec<String>> {
         (0..count).map(|row| format!("{},value {row}\n", draw.below(50))).collect()
     };
     let (left, right) = (sandbox.write("left.csv", rows(900)), sandbox.write("right.csv", rows(60)));
-    let join = ["join", "--left", &left, "--right", &right, "--on", "1=1", "--type", "left"];
+    let join = ["join", "--left", &left, "--right", &right, "--on", "1=1", "--strategy", "repartition"];
     let jobs: [(&[&str], &str); 5] = [
         (&["wordcount", &text], "40KiB"),
         (&["sort", &text], "40KiB"),

@@ -112,7 +112,16 @@ fn word_count() -> Kind {
 }
 
 fn join() -> Kind {
-    let tables = ["--left", "{data}/tables/visits.csv", "--right", "{data}/tables/users.csv", "--on", "user"];
+    let tables = [
+        "--left",
+        "{data}/tables/visits.csv",
+        "--right",
+        "{data}/tables/users.csv",
+        "--on",
+        "user",
+        "--strategy",
+        "repartition",
+    ];
     Kind {
         label: NAMES[2].to_owned(),
         split_bytes: Some(MIB),

@@ -1,0 +1,53 @@
+//! What user code printed, for whoever ran the job: the last lines of it.
+
+use gristmill_runtime::api::{JobStatus, LogEntry};
+use gristmill_runtime::client::Client;
+
+/// Shows what user code has printed, the last lines of it: the cluster of `run` is gone when one could ask for it.
+pub fn show(client: &Client, status: &JobStatus) {
+    let Ok(logs) = client.logs(status.job) else { return };
+    let lines: Vec<(String, &str)> = logs
+        .iter()
+        .flat_map(|entry| {
+            let who =
+                entry.attempt.map_or_else(|| "several attempts".to_owned(), |attempt| attempt.to_string());
+            entry.text.lines().map(move |line| (who.clone(), line))
+        })
+        .collect();
+    let omitted: u64 = logs.iter().map(|entry| entry.omitted_bytes).sum();
+    if lines.is_empty() {
+        return;
+    }
+    let before = lines.len().saturating_sub(PRINTED_LINES);
+    say!("  printed by the job's code:");
+    if 0 < before || 0 < omitted {
+        say!(
+            "    ({before} lines and {omitted} bytes more; a master keeps them for `gristmill logs {}`)",
+            status.job
+        );
+    }
+    for (who, line) in &lines[before..] {
+        say!("    {who}: {}", gristmill_worker::clean::message(line));
+    }
+}
+
+/// Lines of user output shown when a job has succeeded.
+const PRINTED_LINES: usize = 20;
+
+/// Lines of user output shown when a job fails.
+const LAST_WORDS_LINES: usize = 20;
+
+/// What the attempt that decided a failure wrote last: the cluster of `run` is gone when one could ask for it.
+pub fn show_last_words(client: &Client, status: &JobStatus) {
+    let detail = status.failure.as_ref().and_then(|failure| failure.detail.as_deref()).unwrap_or_default();
+    let Ok(logs) = client.logs(status.job) else { return };
+    let of = |entry: &&LogEntry| {
+        entry.attempt.is_some_and(|attempt| detail.starts_with(&format!("{attempt} on ")))
+    };
+    let Some(entry) = logs.iter().find(of) else { return };
+    let lines: Vec<&str> = entry.text.lines().collect();
+    say!("  last output of the attempt that decided it:");
+    for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
+        say!("    {}", gristmill_worker::clean::message(line));
+    }
+}

@@ -1,0 +1,189 @@
+//! What a newcomer meets in the first hour: each stumble of a trial, which must not come back.
+
+use crate::support::standing::{Standing, await_join_line, start_worker};
+use crate::support::{Sandbox, until};
+use crate::user_code::faulty_program;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn what_the_code_of_a_successful_job_prints_is_shown_by_run() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "good\nbad\n");
+    let flags = ["run", "faulty", &input, "--how", "print", "--workers", "1"];
+    let finished = sandbox.program(&faulty_program(), flags).finish().expect_code(0);
+    let shown =
+        ["printed by the job's code:", "more; a master keeps them", "of a mapper that talks too much"];
+    finished.expect_words(&shown);
+    sandbox.assert_nothing_left();
+}
+
+#[test]
+fn json_of_a_run_without_an_output_directory_has_the_result() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "to be or not to be\n");
+    let flags = ["run", "wordcount", &input, "--json", "--reduces", "1", "--workers", "1"];
+    let report = sandbox.run_well(flags).json();
+    assert_eq!(report["result"], serde_json::json!(["be\t2", "not\t1", "or\t1", "to\t2"]));
+    assert!(report["output"].is_null());
+}
+
+/// The first command of the README that runs a job, without what builds the program.
+fn first_command() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, command) = readme.split_once("cargo run --release -p gristmill -- ").unwrap();
+    let words = command.lines().next().unwrap().split_whitespace();
+    words
+        .map(|word| {
+            if word.ends_with(".md") { root.join(word).to_str().unwrap().to_owned() } else { word.to_owned() }
+        })
+        .collect()
+}
+
+#[test]
+fn the_first_command_of_the_readme_counts_words_and_not_signs() {
+    let sandbox = Sandbox::new();
+    let printed = sandbox.run_well(first_command()).stdout_text();
+    let words: Vec<&str> = printed.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(words.len(), 10, "{printed}");
+    assert!(words.iter().all(|word| word.chars().all(char::is_alphanumeric)), "{printed}");
+}
+
+#[test]
+fn a_master_without_workers_is_named_by_who_waits_for_a_job_and_tells_of_the_worker_that_joins() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "a\n");
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let out = sandbox.text("out");
+    let detached = ["submit", "wordcount", &input, "--output", &out, "--detach"];
+    let words = "job-1 waits: the master has no workers; start one with `gristmill worker`";
+    sandbox.gristmill(detached).finish().expect_code(0).expect_words(&[words]);
+    let waiting = sandbox.gristmill(["wait", "1"]).start();
+    until("a word about workers", || waiting.stderr().contains(words).then_some(()));
+    let worker = start_worker(&sandbox);
+    waiting.finish().expect_code(0);
+    let said = master.stderr();
+    assert!(said.contains("a worker joined worker=worker-1"), "{said}");
+    Standing::of(&sandbox, master, vec![worker], join).end();
+}
+
+#[test]
+fn a_job_that_fails_before_it_reads_anything_prints_no_lines_of_nothing() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "bad\n");
+    let flags = ["run", "faulty", &input, "--how", "error", "--workers", "1"];
+    let finished = sandbox.program(&faulty_program(), flags).finish().expect_code(1);
+    assert!(
+        !finished.stderr.contains(" 0 records") && !finished.stderr.contains("0 part(s)"),
+        "{}",
+        finished.stderr
+    );
+}
+
+/// Runs a word count over these inputs in the sandbox; one part.
+fn count(sandbox: &Sandbox, inputs: &[&str]) -> crate::support::Finished {
+    let fixed = ["run", "wordcount", "--reduces", "1", "--workers", "1"];
+    sandbox.run(fixed.iter().chain(inputs))
+}
+
+#[test]
+fn names_with_wildcards_that_no_shell_expanded_are_expanded() {
+    let sandbox = Sandbox::new();
+    for name in ["in/b.txt", "in/a.txt", "in/deep/c.txt", "in/a.csv"] {
+        sandbox.write(name, format!("{name}\n"));
+    }
+    let found = count(&sandbox, &["in/*.txt"]).expect_code(0).stdout_text();
+    assert_eq!(found, "in/a.txt\t1\nin/b.txt\t1\n");
+    let found = count(&sandbox, &["in/**/[ac].txt"]).expect_code(0).stdout_text();
+    assert_eq!(found, "in/a.txt\t1\nin/deep/c.txt\t1\n");
+    count(&sandbox, &["in/*.json"])
+        .expect_code(4)
+        .expect_words(&["no file has a name like that of input in/*.json"]);
+}
+
+#[test]
+fn directories_in_those_that_are_input_are_read_if_asked_for() {
+    let sandbox = Sandbox::new();
+    for name in ["in/z.txt", "in/deep/er/a.txt", "in/_no/b.txt"] {
+        sandbox.write(name, format!("{name}\n"));
+    }
+    count(&sandbox, &["in"])
+        .expect_code(4)
+        .expect_words(&["in/deep is a directory within another one", "--recursive"]);
+    let found = count(&sandbox, &["in", "--recursive"]).expect_code(0).stdout_text();
+    assert_eq!(found, "in/deep/er/a.txt\t1\nin/z.txt\t1\n");
+}
+
+#[test]
+fn a_url_as_input_says_what_to_do_instead() {
+    let sandbox = Sandbox::new();
+    let url = "https://example.org/words.txt";
+    count(&sandbox, &[url]).expect_code(4).expect_words(&[url, "is a URL", "fetch it first"]);
+}
+
+#[test]
+fn standard_input_is_read_by_run_and_by_an_attached_submit_and_refused_where_nobody_keeps_it() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.write("text", "to be or not to be\n");
+    let piped = |arguments: &str| {
+        let script = format!("exec \"$0\" {arguments} < {text}");
+        sandbox.program(Path::new("sh"), ["-c", &script, crate::support::sandbox::PROGRAM]).finish()
+    };
+    let run = piped("run wordcount - --reduces 1 --workers 1").expect_code(0).stdout_text();
+    assert_eq!(run, "be\t2\nnot\t1\nor\t1\nto\t2\n");
+    sandbox.assert_nothing_left();
+    let standing = Standing::start(&sandbox, 1);
+    let submitted = piped("submit wordcount - --reduces 1").expect_code(0).stdout_text();
+    assert_eq!(submitted, run);
+    let refused = piped(&format!("submit wordcount - --detach --output {}", sandbox.text("out")));
+    refused.expect_code(4).expect_words(&["standard input", "stays attached"]);
+    standing.end();
+}
+
+/// A port with this many free ones behind it.
+fn free_ports(count: u16) -> u16 {
+    let free = |first: u16| {
+        (first..first + count).all(|port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok())
+    };
+    (20_000..30_000)
+        .step_by(usize::from(count))
+        .map(|first| first + (std::process::id() % 97) as u16)
+        .find(|first| free(*first))
+        .unwrap()
+}
+
+#[test]
+fn workers_and_submitters_listen_on_the_ports_they_are_given_and_on_no_others() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "to be or not to be\n");
+    let first = free_ports(4);
+    let taken = std::net::TcpListener::bind(("127.0.0.1", first)).unwrap();
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let listen = format!("127.0.0.1:{first}-{}", first + 2);
+    let few = sandbox.gristmill(["worker", "--workers", "4", "--listen", &listen]).finish().expect_code(2);
+    few.expect_words(&["has fewer ports than the 4 worker processes"]);
+    let worker = sandbox.gristmill(["worker", "--workers", "2", "--listen", &listen]).start();
+    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    standing.await_workers(2);
+    let (_, status) = standing.ask("GET", "status", "");
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let mut ports: Vec<u64> = status["workers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["endpoint"]["port"].as_u64().unwrap())
+        .collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [u64::from(first) + 1, u64::from(first) + 2], "{status}");
+    let serve = format!("127.0.0.1:{first}-{}", first + 3);
+    sandbox.gristmill(["submit", "wordcount", &input, "--serve", &serve]).finish().expect_code(0);
+    let serve = format!("127.0.0.1:{first}-{}", first + 2);
+    let refused =
+        sandbox.gristmill(["submit", "wordcount", &input, "--serve", &serve]).finish().expect_code(3);
+    refused.expect_words(&["other processes listen on all of them"]);
+    drop(taken);
+    standing.end();
+}

@@ -1,0 +1,50 @@
+//! Standard input as the input of a job: kept in a file until the job has ended, since tasks read it in pieces and again.
+
+use gristmill_worker::input::{FilePath, InputError};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// How an input names it.
+pub(crate) const NAME: &[u8] = b"-";
+
+/// Bytes that are kept, 1 TiB.
+const BYTES_MAX: u64 = 1 << 40;
+
+/// Where standard input is kept, and whether it has been read already.
+pub(crate) struct StandardInput {
+    folder: Option<PathBuf>,
+    kept: Mutex<Option<FilePath>>,
+}
+
+impl StandardInput {
+    /// In this folder; with none, nobody may read it.
+    pub(crate) fn in_folder(folder: Option<PathBuf>) -> Self {
+        Self { folder, kept: Mutex::new(None) }
+    }
+
+    /// The file with all of it. The first caller reads it to its end.
+    ///
+    /// # Errors
+    /// No folder, or a file that cannot be written.
+    pub(crate) fn file(&self) -> Result<FilePath, InputError> {
+        let Some(folder) = &self.folder else { return Err(InputError::StandardInput) };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = &*kept {
+            return Ok(path.clone());
+        }
+        let path = folder.join("standard-input");
+        let failed = |source| InputError::Unreadable { path: FilePath::new(NAME), source };
+        let made = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = made.map_err(failed)?;
+        let copied = io::copy(&mut io::stdin().lock().take(BYTES_MAX + 1), &mut file).map_err(failed)?;
+        if BYTES_MAX < copied {
+            return Err(failed(io::Error::other(format!("it has more than {BYTES_MAX} bytes"))));
+        }
+        let path = FilePath::from(path.as_path());
+        *kept = Some(path.clone());
+        Ok(path)
+    }
+}

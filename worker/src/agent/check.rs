@@ -1,0 +1,94 @@
+//! What a worker says of itself and of its ways to others when a person asks what is wrong (`gristmill doctor`).
+
+use super::files::REQUEST_BYTES_MAX;
+use crate::answer;
+use crate::error_text::chain;
+use crate::http::{self, Body, Connection, Endpoint, Plaintext, Timeouts};
+use crate::input::FilePath;
+use crate::segment::SpillDirs;
+use crate::{descriptors, machine};
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::task::JoinSet;
+
+/// Where it is asked.
+pub const CHECK_ROUTE: &str = "/check";
+
+/// Workers to which ways are tried at once; those beyond are left out.
+const PEERS_MAX: usize = 4096;
+
+/// How long one way may take.
+const WAY_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckRequest {
+    /// To whom the ways are tried.
+    pub peers: Vec<Endpoint>,
+    /// Something that it should see.
+    pub path: Option<FilePath>,
+}
+
+/// What it answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkerCheck {
+    /// Its time of day, milliseconds since 1970.
+    pub wall_ms: u64,
+    /// Files and connections that it may have open.
+    pub descriptors: u64,
+    /// Free bytes on its fullest spill folder.
+    pub disk_free_bytes: u64,
+    /// Its build.
+    pub build: String,
+    /// Whether it sees the path.
+    pub sees: Option<bool>,
+    /// For each peer why it is not reached; `None` if it is.
+    pub unreached: Vec<Option<String>>,
+}
+
+/// Milliseconds since 1970 by this machine's clock.
+#[must_use]
+pub fn wall_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Answers `POST /check`.
+pub(super) async fn answer_check(
+    plaintext: Plaintext,
+    spill: SpillDirs,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
+        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let Ok(CheckRequest { mut peers, path }) = serde_json::from_slice(&body) else {
+        return answer::status(StatusCode::BAD_REQUEST);
+    };
+    peers.truncate(PEERS_MAX);
+    let look = move || (path.map(|path| path.to_path().exists()), spill.free_bytes());
+    let looked = tokio::task::spawn_blocking(look);
+    let mut ways = JoinSet::new();
+    for (number, peer) in peers.iter().cloned().enumerate() {
+        ways.spawn(async move { (number, try_way(&peer, plaintext).await) });
+    }
+    let mut unreached = vec![None; peers.len()];
+    while let Some(tried) = ways.join_next().await {
+        if let Ok((number, why)) = tried {
+            unreached[number] = why;
+        }
+    }
+    let (sees, disk_free_bytes) = looked.await.unwrap_or_default();
+    let (descriptors, build) = (descriptors::allowed() as u64, machine::build_id());
+    answer::json(
+        StatusCode::OK,
+        &WorkerCheck { wall_ms: wall_ms(), descriptors, disk_free_bytes, build, sees, unreached },
+    )
+}
+
+/// Why a worker is not reached; `None` if it is.
+pub async fn try_way(peer: &Endpoint, plaintext: Plaintext) -> Option<String> {
+    let timeouts = Timeouts { connect: WAY_PATIENCE, ..Timeouts::default() };
+    Connection::open(peer, timeouts, plaintext).await.err().map(|error| chain(&error))
+}

@@ -1,0 +1,203 @@
+//! Names with wildcards, for those whose shell did not expand them: `logs/*.gz`, `day-[0-9]?.csv`, `**/part-*`.
+//!
+//! `*` stands for any bytes of a name and `?` for one, `[a-c]` for one of these and `[!a-c]` for any other, `**` as a whole
+//! name for any folders or none. Names that begin with `_` or `.` are found by wildcards that begin so themselves.
+
+use super::InputError;
+use super::path::FilePath;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Folders that `**` goes down into, one within the other.
+const DEPTH_MAX: usize = 64;
+
+/// Whether there are wildcards in it.
+pub(super) fn has_wildcards(path: &FilePath) -> bool {
+    path.as_bytes().iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
+}
+
+/// The files and folders that a name with wildcards stands for, in the order of their names, at most `limit`.
+///
+/// # Errors
+/// A folder that cannot be read, none that fits, or more than `limit`.
+pub(super) fn expand(pattern: &FilePath, limit: usize) -> Result<Vec<FilePath>, InputError> {
+    let mut found = vec![PathBuf::new()];
+    for component in pattern.to_path().components() {
+        let mut next = Vec::new();
+        for base in &found {
+            match component {
+                Component::Normal(name) if name == "**" => folders_below(base, 0, &mut next, limit)?,
+                Component::Normal(name) if has_wildcards(&FilePath::from(Path::new(name))) => {
+                    let names = names_in(base)?.into_iter().filter(|found| is_match(name.as_bytes(), found));
+                    next.extend(names.map(|found| base.join(std::ffi::OsStr::from_bytes(&found))));
+                }
+                other => next.extend(Some(base.join(other)).filter(|path| path.exists())),
+            }
+            if limit < next.len() {
+                return Err(InputError::TooManyFiles { path: pattern.clone(), limit });
+            }
+        }
+        found = next;
+    }
+    found.sort_unstable();
+    found.dedup();
+    match found.as_slice() {
+        [] => Err(InputError::NoMatch { path: pattern.clone() }),
+        found => Ok(found.iter().map(|path| FilePath::from(path.as_path())).collect()),
+    }
+}
+
+/// What is in a folder; nothing if it is none.
+fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
+    let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    if !place.is_dir() {
+        return Ok(Vec::new());
+    }
+    let failed = |source| InputError::from_io(&FilePath::from(place), source);
+    let entries = fs::read_dir(place).map_err(failed)?;
+    entries.map(|entry| Ok(entry.map_err(failed)?.file_name().as_bytes().to_vec())).collect()
+}
+
+/// A folder and all that lie in it, those in these likewise; links are not followed.
+fn folders_below(
+    folder: &Path,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+    limit: usize,
+) -> Result<(), InputError> {
+    found.push(folder.to_owned());
+    if DEPTH_MAX <= depth || limit < found.len() {
+        return Ok(());
+    }
+    for name in names_in(folder)? {
+        let path = folder.join(std::ffi::OsStr::from_bytes(&name));
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        if is_folder && !matches!(name.first(), Some(b'_' | b'.')) {
+            folders_below(&path, depth + 1, found, limit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name fits a pattern.
+fn is_match(pattern: &[u8], name: &[u8]) -> bool {
+    if let Some(first @ (b'_' | b'.')) = name.first()
+        && pattern.first() != Some(first)
+    {
+        return false;
+    }
+    fits(pattern, name)
+}
+
+/// Without a stack that grows: after a `*` that does not fit, one more byte is given to it.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while from < name.len() {
+        if pattern.get(at) == Some(&b'*') {
+            star = Some((at, from));
+            at += 1;
+        } else if let Some(length) = one(&pattern[at.min(pattern.len())..], name[from]) {
+            (at, from) = (at + length, from + 1);
+        } else if let Some((before, given)) = star {
+            (at, from) = (before + 1, given + 1);
+            star = Some((before, given + 1));
+        } else {
+            return false;
+        }
+    }
+    pattern[at.min(pattern.len())..].iter().all(|byte| *byte == b'*')
+}
+
+/// Bytes of the pattern's first sign, if it stands for this byte.
+fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+    match pattern.first()? {
+        b'?' => Some(1),
+        b'[' => match pattern.iter().skip(2).position(|sign| *sign == b']') {
+            // One that is never closed stands for itself.
+            None => (byte == b'[').then_some(1),
+            Some(length) => {
+                let class = &pattern[1..length + 2];
+                let (not, class) = match class.strip_prefix(b"!") {
+                    Some(rest) => (true, rest),
+                    None => (false, class),
+                };
+                (in_class(class, byte) != not).then_some(length + 3)
+            }
+        },
+        sign => (*sign == byte).then_some(1),
+    }
+}
+
+fn in_class(class: &[u8], byte: u8) -> bool {
+    let mut rest = class;
+    while let Some((first, after)) = rest.split_first() {
+        match after {
+            [b'-', last, more @ ..] => {
+                if (*first..=*last).contains(&byte) {
+                    return true;
+                }
+                rest = more;
+            }
+            _ => {
+                if *first == byte {
+                    return true;
+                }
+                rest = after;
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wildcards_fit_names_as_in_a_shell() {
+        for (pattern, yes, no) in [
+            ("*.csv", vec!["a.csv", "b.c.csv"], vec![".csv", "_a.csv", "a.csv2", "csv"]),
+            ("day-?", vec!["day-1"], vec!["day-", "day-12"]),
+            ("[a-c]x[!0-9]", vec!["axy", "cxz"], vec!["dxy", "ax1", "ax"]),
+            ("_*", vec!["_SUCCESS"], vec!["part"]),
+            ("a*b*c", vec!["abc", "axbxbxc"], vec!["ab", "acb"]),
+            ("[x", vec!["[x"], vec!["x"]),
+            ("[]]", vec!["]"], vec!["["]),
+        ] {
+            yes.iter()
+                .for_each(|name| assert!(is_match(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}"));
+            no.iter()
+                .for_each(|name| assert!(!is_match(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}"));
+        }
+    }
+
+    #[test]
+    fn a_long_name_with_many_stars_takes_no_time_to_speak_of() {
+        let name = vec![b'a'; 250];
+        assert!(!is_match(&b"a*".repeat(60).into_iter().chain(*b"b").collect::<Vec<u8>>(), &name));
+    }
+
+    #[test]
+    fn wildcards_find_files_in_order_and_in_folders_below() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b/x.txt", "a/x.txt", "a/deep/x.txt", "a/y.txt", "_no/x.txt", ".no/x.txt"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let found = |pattern: &str| {
+            let pattern = FilePath::from(folder.path().join(pattern).as_path());
+            expand(&pattern, 100).map(|found| {
+                let names =
+                    found.iter().map(|path| path.to_path().strip_prefix(folder.path()).unwrap().to_owned());
+                names.map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(found("*/x.txt").unwrap(), ["a/x.txt", "b/x.txt"]);
+        assert_eq!(found("**/x.txt").unwrap(), ["a/deep/x.txt", "a/x.txt", "b/x.txt"]);
+        assert_eq!(found("a/[xy].*").unwrap(), ["a/x.txt", "a/y.txt"]);
+        assert!(matches!(found("*.csv"), Err(InputError::NoMatch { .. })));
+    }
+}
