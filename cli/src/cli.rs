@@ -5,8 +5,8 @@
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};
 use crate::{
-    compare, explain, order, page, paper, policy, processes, query, queues, replay, run, settings, sim,
-    token, tools,
+    compare, doctor, explain, init, man, order, page, paper, policy, processes, query, queues, replay, run,
+    settings, sim, token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -55,6 +55,12 @@ enum Fixed {
     Gen(GenerateArgs),
     /// Check the order, count and checksum of a sorted output
     VerifySort(tools::VerifySortCommand),
+    /// Say what keeps jobs from running here, and what to do about it
+    Doctor(Box<doctor::DoctorCommand>),
+    /// Write a settings file with all there is, commented out
+    Init(init::InitCommand),
+    /// Write manual pages, one for each command
+    Man(man::ManCommand),
     /// Print a completion script for a shell
     Completions(tools::CompletionsCommand),
 }
@@ -194,6 +200,9 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Verify(flags) => verify::verify(&flags),
             Fixed::Gen(flags) => tools::generate(&flags),
             Fixed::VerifySort(flags) => tools::verify_sort(&flags),
+            Fixed::Doctor(flags) => doctor::doctor(&settings, &flags),
+            Fixed::Init(flags) => init::init(&flags),
+            Fixed::Man(flags) => man::man(&flags, command(&registry)),
             Fixed::Completions(flags) => tools::completions(&flags, command(&registry)),
         },
     }

@@ -199,7 +199,7 @@ fn connection_of_a_worker_that_is_given_up_for_its_silence_is_closed() {
 }
 
 /// The program as another build of it: the same but for what identifies it.
-fn other_build(sandbox: &Sandbox) -> PathBuf {
+pub fn other_build(sandbox: &Sandbox) -> PathBuf {
     /// Head of the note with the build: lengths of name and content, type, name.
     const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
     let mut bytes = fs::read(PROGRAM).unwrap();

@@ -1,5 +1,6 @@
 //! What a newcomer meets in the first hour: each stumble of a trial, which must not come back.
 
+use crate::cluster::other_build;
 use crate::support::standing::{Standing, await_join_line, start_worker};
 use crate::support::{Sandbox, until};
 use crate::user_code::faulty_program;
@@ -142,6 +143,29 @@ fn standard_input_is_read_by_run_and_by_an_attached_submit_and_refused_where_nob
     standing.end();
 }
 
+#[test]
+fn init_writes_settings_that_change_nothing_and_never_over_others() {
+    let sandbox = Sandbox::new();
+    sandbox.run_well(["init"]);
+    let input = sandbox.write("input", "a\n");
+    sandbox.run_well(["run", "wordcount", &input]);
+    sandbox.run(["init"]).expect_code(2).expect_words(&["gristmill.toml is there already"]);
+}
+
+#[test]
+fn manual_pages_are_written_for_each_command() {
+    let sandbox = Sandbox::new();
+    sandbox.run_well(["man", "pages"]);
+    for (page, words) in [
+        ("gristmill", "gristmill\\-run(1)"),
+        ("gristmill-run-wordcount", "Counts how often each word occurs"),
+        ("gristmill-worker-drain", "Let a worker end what it runs"),
+    ] {
+        let text = fs::read_to_string(sandbox.path(&format!("pages/{page}.1"))).unwrap();
+        assert!(text.contains(words), "{page}: {text}");
+    }
+}
+
 /// A port with this many free ones behind it.
 fn free_ports(count: u16) -> u16 {
     let free = |first: u16| {
@@ -186,4 +210,50 @@ fn workers_and_submitters_listen_on_the_ports_they_are_given_and_on_no_others() 
     refused.expect_words(&["other processes listen on all of them"]);
     drop(taken);
     standing.end();
+}
+
+/// What the doctor says to these flags, which must not please it.
+fn doctor_finds(sandbox: &Sandbox, flags: &[&str], words: &str) {
+    let finished = sandbox.gristmill([&["doctor"], flags].concat()).finish().expect_code(1);
+    let said = finished.stdout_text();
+    assert_eq!(said.matches("wrong: ").count(), 1, "{said}");
+    assert!(said.contains(words) && said.contains("\n  do:  "), "{said}");
+}
+
+#[test]
+fn doctor_finds_nothing_wrong_on_a_healthy_box_and_each_fault_that_is_put_into_it() {
+    let sandbox = Sandbox::new();
+    let healthy = |words: &str| {
+        let said = sandbox.gristmill(["doctor", "--workers", "1"]).finish().expect_code(0).stdout_text();
+        assert!(said.starts_with("nothing is wrong: ") && said.contains(words), "{said}");
+    };
+    healthy("no master is known here");
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let missing = sandbox.text("nowhere");
+    doctor_finds(&sandbox, &["--listen", &listen], "nothing can listen on");
+    doctor_finds(&sandbox, &["--memory", "900TiB"], "--memory is 900");
+    doctor_finds(&sandbox, &["--disk-reserve", "900TiB"], "less than the 900");
+    doctor_finds(&sandbox, &["--spill-dir", &missing], "nothing can be written to the spill folder");
+    let script = "ulimit -n 256; exec \"$0\" doctor --workers 1";
+    let few = sandbox
+        .program(Path::new("sh"), ["-c", script, crate::support::sandbox::PROGRAM])
+        .finish()
+        .expect_code(1);
+    assert!(few.stdout_text().contains("may have 256 files"), "{}", few.stdout_text());
+
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    doctor_finds(&sandbox, &[], "the master has no workers");
+    let workers = vec![start_worker(&sandbox), start_worker(&sandbox)];
+    let standing = Standing::of(&sandbox, master, workers, join);
+    standing.await_workers(2);
+    healthy("the master and 2 worker(s)");
+    let two = sandbox.gristmill(["doctor", "--path", &missing]).finish().expect_code(1).stdout_text();
+    assert_eq!(two.matches("does not see").count(), 2, "{two}");
+    let skew = sandbox.program(&other_build(&sandbox), ["doctor"]).finish().expect_code(1).stdout_text();
+    assert!(skew.contains("this program is build "), "{skew}");
+    let line = sandbox.write_private("old-join", &standing.join.text);
+    standing.end();
+    doctor_finds(&sandbox, &["--join", &line], "could not be reached");
 }

@@ -1,0 +1,180 @@
+//! What there is to know of this machine and of the cluster, without a judgement.
+
+use super::DoctorCommand;
+use crate::flags::JOIN_FILE;
+use crate::settings::Settings;
+use gristmill_runtime::client::Client;
+use gristmill_runtime::size::parse_bytes;
+use gristmill_scheduler::ids::WorkerId;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::agent::check::{WorkerCheck, wall_ms};
+use gristmill_worker::http::{Endpoint, ListenAddress};
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+/// All of it.
+pub(super) struct Facts {
+    pub machine: MachineFacts,
+    pub master: MasterFacts,
+}
+
+/// This machine.
+pub(super) struct MachineFacts {
+    /// Addresses that cannot be listened on, and why.
+    pub deaf: Vec<(String, String)>,
+    pub memory_bytes: u64,
+    pub memory_available_bytes: u64,
+    /// What is to be used; `None`: a share of what there is.
+    pub memory_named_bytes: Option<u64>,
+    /// Worker processes.
+    pub workers: u32,
+    pub folders: Vec<FolderFacts>,
+    /// What spills leave free in each file system.
+    pub reserve_bytes: u64,
+    pub descriptors: u64,
+    /// Milliseconds since 1970.
+    pub wall_ms: u64,
+    /// The file of this program is another one by now.
+    pub replaced: bool,
+}
+
+/// A folder for what does not fit in memory.
+pub(super) struct FolderFacts {
+    pub path: PathBuf,
+    /// What is free there, or why nothing can be written.
+    pub free: Result<u64, String>,
+}
+
+/// The master.
+pub(super) enum MasterFacts {
+    /// None is known here.
+    None,
+    /// One is known, but cannot be asked: why.
+    Unusable(String),
+    /// It answers.
+    There(ClusterFacts),
+}
+
+/// The master and its workers.
+pub(super) struct ClusterFacts {
+    pub own_build: String,
+    pub build: String,
+    /// Why it promises nothing for now.
+    pub trouble: Option<String>,
+    /// The path that all are to see.
+    pub path: Option<PathBuf>,
+    pub workers: Vec<WorkerFacts>,
+}
+
+/// A worker.
+pub(super) struct WorkerFacts {
+    pub worker: WorkerId,
+    pub host: String,
+    pub endpoint: Endpoint,
+    pub away: bool,
+    /// What it says, and its clock minus ours in milliseconds; or why it was not reached from here.
+    pub check: Result<(WorkerCheck, i64), String>,
+}
+
+/// Looks at everything.
+pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Facts> {
+    let machine = machine(settings, flags)?;
+    let known = flags.master.join.is_some()
+        || flags.master.state_dir(settings).is_ok_and(|folder| folder.join(JOIN_FILE).exists());
+    let master = match known.then(|| cluster(settings, flags)) {
+        None => MasterFacts::None,
+        Some(Ok(cluster)) => MasterFacts::There(cluster),
+        Some(Err(error)) => MasterFacts::Unusable(gristmill_runtime::chain(error.as_ref())),
+    };
+    Ok(Facts { machine, master })
+}
+
+fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<MachineFacts> {
+    let named = flags.memory.as_ref().or(settings.memory.as_ref());
+    let count = flags.workers.count(settings)?;
+    // As a worker would have them; its memory plays no part here.
+    let workers = flags.workers.workers(settings, Bytes::mib(64))?;
+    let folders = match workers.spill_dirs.as_slice() {
+        [] => vec![std::env::temp_dir()],
+        folders => folders.to_vec(),
+    };
+    let loopback = ListenAddress::any_port(Ipv4Addr::LOCALHOST.into());
+    let addresses = [Some(loopback), flags.listen];
+    let deaf =
+        addresses.into_iter().flatten().filter_map(|address| Some((address.to_string(), deaf(address)?)));
+    Ok(MachineFacts {
+        deaf: deaf.collect(),
+        memory_bytes: gristmill_worker::machine_memory_bytes(),
+        memory_available_bytes: memory_available_bytes(),
+        memory_named_bytes: named.map(|text| parse_bytes(text)).transpose().map_err(anyhow::Error::msg)?,
+        workers: count,
+        folders: folders.into_iter().map(|path| FolderFacts { free: free(&path), path }).collect(),
+        reserve_bytes: workers.each.disk_reserve.get(),
+        descriptors: gristmill_worker::descriptors::allowed() as u64,
+        wall_ms: wall_ms(),
+        replaced: fs::read_link("/proc/self/exe")
+            .is_ok_and(|link| link.to_string_lossy().ends_with(" (deleted)")),
+    })
+}
+
+/// Why nothing can listen on an address; `None` if something can.
+fn deaf(address: ListenAddress) -> Option<String> {
+    let mut last = None;
+    for port in address.ports() {
+        match TcpListener::bind((address.ip, port)) {
+            Ok(_) => return None,
+            Err(error) => last = Some(error.to_string()),
+        }
+    }
+    last
+}
+
+/// Memory that can be had without taking it from others, bytes; all if the system does not say.
+fn memory_available_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib * 1024)
+}
+
+/// Bytes that are free in a folder in which a file can be made.
+fn free(folder: &Path) -> Result<u64, String> {
+    let probe = || -> io::Result<u64> {
+        let file = folder.join(format!(".gristmill-doctor-{}", std::process::id()));
+        fs::File::create_new(&file)?;
+        fs::remove_file(&file)?;
+        let stat = rustix::fs::statvfs(folder)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    };
+    probe().map_err(|error| error.to_string())
+}
+
+fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<ClusterFacts> {
+    let client = Client::connect(&flags.master.join_line(settings)?)?;
+    let path = flags.path.as_deref().map(std::path::absolute).transpose()?;
+    let asked_ms = wall_ms();
+    let (master, checks) = client.check_workers(path.as_deref())?;
+    // The middle between asking and hearing, as the worker's clock was read somewhere there.
+    let middle_ms = asked_ms / 2 + wall_ms() / 2;
+    let workers = master.workers.into_iter().zip(checks).map(|(status, check)| WorkerFacts {
+        worker: status.worker,
+        host: status.host,
+        endpoint: status.endpoint,
+        away: status.away,
+        check: check
+            .map(|check| {
+                let offset_ms = check.wall_ms.cast_signed() - middle_ms.cast_signed();
+                (check, offset_ms)
+            })
+            .map_err(|error| gristmill_runtime::chain(&error)),
+    });
+    Ok(ClusterFacts {
+        own_build: gristmill_worker::build_id(),
+        build: master.build,
+        trouble: master.trouble,
+        path,
+        workers: workers.collect(),
+    })
+}

@@ -1,0 +1,318 @@
+//! What of the facts is wrong, and what to do about each.
+
+use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, WorkerFacts};
+use gristmill_scheduler::units::Bytes;
+
+/// Memory that a worker process needs at least, with what the program itself takes.
+const WORKER_BYTES_MIN: u64 = 64 << 20;
+
+/// Files and connections that a process should be allowed to have open.
+const DESCRIPTORS_MIN: u64 = 1024;
+
+/// Clocks further apart than this confuse whoever compares times of files and logs.
+const CLOCKS_APART_MS_MAX: i64 = 2000;
+
+/// The beginning of 2024, milliseconds since 1970: before it this program was not there.
+const WALL_MS_MIN: u64 = 1_704_067_200_000;
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub wrong: String,
+    pub remedy: String,
+}
+
+fn finding(wrong: impl Into<String>, remedy: impl Into<String>) -> Finding {
+    Finding { wrong: wrong.into(), remedy: remedy.into() }
+}
+
+/// All that is wrong, this machine first.
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = machine(&facts.machine);
+    match &facts.master {
+        MasterFacts::None => {}
+        MasterFacts::Unusable(why) => findings.push(finding(
+            why,
+            "start the master again in its state folder, or name the one that runs with --join FILE",
+        )),
+        MasterFacts::There(there) => {
+            findings.extend(cluster(there));
+            for worker in &there.workers {
+                findings.extend(of_worker(worker, there, facts.machine.reserve_bytes));
+            }
+        }
+    }
+    findings
+}
+
+fn machine(facts: &MachineFacts) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = facts
+        .deaf
+        .iter()
+        .map(|(address, why)| {
+            let wrong = format!("nothing can listen on {address}: {why}");
+            finding(wrong, "end what listens there, or name other ports; `ss -ltnp` shows who it is")
+        })
+        .collect();
+    let needed = u64::from(facts.workers) * WORKER_BYTES_MIN;
+    if facts.memory_available_bytes < needed {
+        let (free, workers) = (Bytes(facts.memory_available_bytes), facts.workers);
+        findings.push(finding(
+            format!("{free} of memory are free, and {workers} worker process(es) need {}", Bytes(needed)),
+            "end other programs, or take fewer --workers",
+        ));
+    }
+    if let Some(named) = facts.memory_named_bytes.filter(|named| facts.memory_bytes < *named) {
+        findings.push(finding(
+            format!(
+                "--memory is {}, and this machine or its control group has {}",
+                Bytes(named),
+                Bytes(facts.memory_bytes)
+            ),
+            "name less, or nothing: then a quarter of what there is is taken",
+        ));
+    }
+    findings.extend(folders(facts));
+    if facts.descriptors < DESCRIPTORS_MIN {
+        findings.push(finding(
+            format!(
+                "a process may have {} files and connections open, fewer than {DESCRIPTORS_MIN}",
+                facts.descriptors
+            ),
+            "raise the limit: `ulimit -n 65536`, or LimitNOFILE= of the service",
+        ));
+    }
+    if facts.wall_ms < WALL_MS_MIN {
+        findings.push(finding(
+            "the clock of this machine stands before 2024",
+            "set it, and let it follow a server: `timedatectl set-ntp true`",
+        ));
+    }
+    if facts.replaced {
+        findings.push(finding(
+            "the file of this program was replaced since it was started: workers would be another build",
+            "start it anew",
+        ));
+    }
+    findings
+}
+
+fn folders(facts: &MachineFacts) -> Vec<Finding> {
+    let judge = |folder: &super::facts::FolderFacts| {
+        let path = folder.path.display();
+        match &folder.free {
+            Err(why) => Some(finding(
+                format!("nothing can be written to the spill folder {path}: {why}"),
+                "make it, or name another with --spill-dir or TMPDIR",
+            )),
+            Ok(free) if *free < facts.reserve_bytes => Some(finding(
+                format!(
+                    "{} are free in the spill folder {path}, less than the {} that spills leave free",
+                    Bytes(*free),
+                    Bytes(facts.reserve_bytes)
+                ),
+                "free some space, name another with --spill-dir, or lower --disk-reserve",
+            )),
+            Ok(_) => None,
+        }
+    };
+    facts.folders.iter().filter_map(judge).collect()
+}
+
+fn cluster(facts: &ClusterFacts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if facts.own_build != facts.build {
+        findings.push(finding(
+            format!("this program is build {}, and the master's is {}", facts.own_build, facts.build),
+            "use the same file everywhere: copy it, or start master and workers anew with this one",
+        ));
+    }
+    if let Some(trouble) = &facts.trouble {
+        findings.push(finding(
+            format!("the master takes no jobs: {trouble}"),
+            "free some space where its state folder is, or mend what it says",
+        ));
+    }
+    if facts.workers.is_empty() {
+        findings.push(finding(
+            "the master has no workers: jobs wait",
+            "start one with `gristmill worker`, on another machine with --join FILE",
+        ));
+    }
+    findings
+}
+
+fn of_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64) -> Vec<Finding> {
+    let who = format!("{} on {}", facts.worker, facts.host);
+    if facts.away {
+        let wrong = format!("the connection to {who} is gone, and it is expected back");
+        return vec![finding(wrong, "look whether it runs, and whether its machine reaches the master")];
+    }
+    let mut findings = Vec::new();
+    let (check, offset_ms) = match &facts.check {
+        Ok(answered) => answered,
+        Err(why) => {
+            let wrong = format!("{who} is not reached from here: {why}");
+            let remedy = "open its port in the firewall (`worker --listen ADDR:PORT-PORT` fixes it), or start it with \
+                          --advertise HOST under which it is reached";
+            findings.push(finding(wrong, remedy));
+            return findings;
+        }
+    };
+    if check.disk_free_bytes < reserve_bytes {
+        let (free, reserve) = (Bytes(check.disk_free_bytes), Bytes(reserve_bytes));
+        let wrong =
+            format!("{free} are free in a spill folder of {who}, less than the {reserve} of --disk-reserve");
+        findings.push(finding(wrong, "free some space there, or start it with another --spill-dir"));
+    }
+    if check.build != all.build {
+        let wrong = format!("{who} is build {}, and the master's is {}", check.build, all.build);
+        findings.push(finding(wrong, "start it anew with the master's file"));
+    }
+    if check.descriptors < DESCRIPTORS_MIN {
+        let wrong = format!(
+            "{who} may have {} files and connections open, fewer than {DESCRIPTORS_MIN}",
+            check.descriptors
+        );
+        findings
+            .push(finding(wrong, "raise the limit there: `ulimit -n 65536`, or LimitNOFILE= of the service"));
+    }
+    if CLOCKS_APART_MS_MAX < offset_ms.abs() {
+        let seconds = *offset_ms as f64 / 1000.0;
+        let wrong = format!("the clock of {who} is {seconds:+.1} s from the one here");
+        findings.push(finding(wrong, "let both follow a server: `timedatectl set-ntp true`"));
+    }
+    if let (Some(false), Some(path)) = (check.sees, &all.path) {
+        let wrong = format!("{who} does not see {}", path.display());
+        let remedy =
+            "mount it there under the same name, or stay attached: then files go over HTTP, without --detach";
+        findings.push(finding(wrong, remedy));
+    }
+    for (peer, why) in all.workers.iter().zip(&check.unreached) {
+        if let Some(why) = why {
+            let wrong = format!("{who} does not reach {} at {}: {why}", peer.worker, peer.endpoint);
+            findings.push(finding(
+                wrong,
+                "open that port in the firewalls between them, or give that worker an --advertise HOST",
+            ));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::facts::FolderFacts;
+    use super::*;
+    use gristmill_scheduler::ids::WorkerId;
+    use gristmill_worker::agent::check::WorkerCheck;
+    use gristmill_worker::http::Endpoint;
+
+    fn healthy() -> Facts {
+        let worker = |number: u32| WorkerFacts {
+            worker: WorkerId(number),
+            host: "host".to_owned(),
+            endpoint: Endpoint { host: "192.0.2.1".to_owned(), port: 7000 + number as u16, pin: None },
+            away: false,
+            check: Ok((
+                WorkerCheck {
+                    wall_ms: 0,
+                    descriptors: 65536,
+                    disk_free_bytes: 10 << 30,
+                    build: "b".to_owned(),
+                    sees: Some(true),
+                    unreached: vec![None, None],
+                },
+                30,
+            )),
+        };
+        Facts {
+            machine: MachineFacts {
+                deaf: Vec::new(),
+                memory_bytes: 8 << 30,
+                memory_available_bytes: 4 << 30,
+                memory_named_bytes: Some(2 << 30),
+                workers: 2,
+                folders: vec![FolderFacts { path: "/tmp".into(), free: Ok(10 << 30) }],
+                reserve_bytes: 1 << 30,
+                descriptors: 65536,
+                wall_ms: WALL_MS_MIN + 1,
+                replaced: false,
+            },
+            master: MasterFacts::There(ClusterFacts {
+                own_build: "b".to_owned(),
+                build: "b".to_owned(),
+                trouble: None,
+                path: Some("/data".into()),
+                workers: vec![worker(1), worker(2)],
+            }),
+        }
+    }
+
+    /// The cluster of these facts.
+    fn there(facts: &mut Facts) -> &mut ClusterFacts {
+        match &mut facts.master {
+            MasterFacts::There(cluster) => cluster,
+            _ => unreachable!("healthy facts have one"),
+        }
+    }
+
+    /// What the second worker says.
+    fn said(facts: &mut Facts) -> &mut (WorkerCheck, i64) {
+        there(facts).workers[1].check.as_mut().unwrap()
+    }
+
+    #[test]
+    fn a_healthy_box_has_no_findings_with_a_master_or_without() {
+        assert_eq!(judge(&healthy()), []);
+        assert_eq!(judge(&Facts { master: MasterFacts::None, ..healthy() }), []);
+    }
+
+    #[test]
+    fn each_fault_is_found_alone_and_named_with_what_to_do() {
+        type Fault = (fn(&mut Facts), &'static str);
+        let faults: [Fault; 18] = [
+            (
+                |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
+                "nothing can listen on [::1]:7: in use",
+            ),
+            (
+                |it| it.machine.memory_available_bytes = 100 << 20,
+                "of memory are free, and 2 worker process(es) need",
+            ),
+            (|it| it.machine.memory_named_bytes = Some(9 << 30), "--memory is 9"),
+            (|it| it.machine.folders[0].free = Ok(1 << 20), "are free in the spill folder /tmp"),
+            (
+                |it| it.machine.folders[0].free = Err("read-only".into()),
+                "nothing can be written to the spill folder /tmp: read-only",
+            ),
+            (|it| it.machine.descriptors = 256, "may have 256 files and connections open"),
+            (|it| it.machine.wall_ms = 5, "the clock of this machine stands before 2024"),
+            (|it| it.machine.replaced = true, "was replaced since it was started"),
+            (|it| it.master = MasterFacts::Unusable("the master is silent".into()), "the master is silent"),
+            (|it| there(it).own_build = "c".into(), "this program is build c, and the master's is b"),
+            (|it| there(it).trouble = Some("disk full".into()), "takes no jobs: disk full"),
+            (|it| there(it).workers.clear(), "has no workers"),
+            (
+                |it| there(it).workers[1].check = Err("timed out".into()),
+                "worker-2 on host is not reached from here: timed out",
+            ),
+            (|it| said(it).1 = -90_000, "the clock of worker-2 on host is -90.0 s"),
+            (|it| said(it).0.disk_free_bytes = 7, "7 B are free in a spill folder of worker-2 on host"),
+            (|it| said(it).0.build = "old".into(), "worker-2 on host is build old"),
+            (|it| said(it).0.sees = Some(false), "worker-2 on host does not see /data"),
+            (
+                |it| said(it).0.unreached[0] = Some("no route".into()),
+                "worker-2 on host does not reach worker-1 at 192.0.2.1:7001: no route",
+            ),
+        ];
+        for (inject, words) in faults {
+            let mut facts = healthy();
+            inject(&mut facts);
+            let findings = judge(&facts);
+            assert_eq!(findings.len(), 1, "{words}: {findings:?}");
+            assert!(findings[0].wrong.contains(words), "{words}: {findings:?}");
+            assert!(!findings[0].remedy.is_empty());
+        }
+    }
+}
