@@ -5,8 +5,8 @@
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};
 use crate::{
-    compare, doctor, explain, init, man, order, page, paper, policy, processes, query, queues, replay, run,
-    settings, sim, token, tools,
+    compare, doctor, explain, history, init, man, order, page, paper, policy, processes, query, queues,
+    replay, run, settings, sim, token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -41,6 +41,9 @@ enum Fixed {
     Explain(explain::ExplainCommand),
     /// Show what user code wrote to stdout and stderr
     Logs(query::LogsCommand),
+    History(history::HistoryCommand),
+    Trace(history::TraceCommand),
+    Report(history::ReportCommand),
     Replay(replay::ReplayCommand),
     Whatif(whatif::WhatifCommand),
     Sim(Box<sim::SimCommand>),
@@ -189,6 +192,9 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),
             Fixed::Explain(flags) => explain::explain(&settings, &flags),
             Fixed::Logs(flags) => query::logs(&settings, &flags),
+            Fixed::History(flags) => history::history(&settings, &flags),
+            Fixed::Trace(flags) => history::write_trace(&settings, &flags),
+            Fixed::Report(flags) => history::write_report(&settings, &flags),
             Fixed::Replay(flags) => replay::run(&registry, &flags),
             Fixed::Whatif(flags) => whatif::run(&registry, &flags),
             Fixed::Sim(flags) => sim::sim(&registry, &flags),

@@ -218,6 +218,7 @@ macro_rules! say {
 
 pub mod cli;
 
+mod advice;
 mod bars;
 mod child;
 mod compare;
@@ -225,6 +226,7 @@ mod doctor;
 mod explain;
 mod files;
 mod flags;
+mod history;
 mod init;
 mod interruption;
 mod man;
@@ -241,6 +243,7 @@ mod processes;
 mod query;
 mod queues;
 mod replay;
+mod report;
 mod run;
 mod settings;
 mod sim;

@@ -109,7 +109,10 @@ fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {
 }
 
 /// A plain table: no lines, columns aligned.
-fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+pub(crate) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
     for row in rows {

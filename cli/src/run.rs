@@ -7,8 +7,9 @@ use crate::narrate::{JobNarrator, NarrateFlags};
 use crate::settings::Settings;
 use crate::terminal::{stderr_text, stdout_line, written};
 use crate::usage::usage;
-use crate::{page, printed, private_file, summary, trace};
+use crate::{advice, page, printed, private_file, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use gristmill_runtime::api::JobStatus;
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
 use gristmill_runtime::cluster::Cluster;
 use gristmill_runtime::exit;
@@ -86,7 +87,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
         )));
     }
     let narrator = JobNarrator::new(&narrate, &config.deciders)?;
-    config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder);
+    config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
@@ -255,6 +256,7 @@ fn run_job(
             finish(&report, flags, shown)?;
             if !flags.report.quiet {
                 printed::show(client, &report.status);
+                advise(client, &report.status);
             }
             Ok(exit::OK)
         }
@@ -302,6 +304,22 @@ fn finish(
         stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str()), cores));
     }
     Ok(())
+}
+
+/// Tasks of a job whose trace is fetched for advice.
+const ADVISED_TASKS_MAX: u32 = 20_000;
+
+/// Says what could be done better, where the job took long enough for that to matter.
+fn advise(client: &Client, status: &JobStatus) {
+    let tasks = status.maps.total.saturating_add(status.reduces.total);
+    if status.flow_ns() < advice::FLOW_MIN.0 || ADVISED_TASKS_MAX < tasks {
+        return;
+    }
+    // Advice that cannot be had is no trouble.
+    let Ok(trace) = client.trace(status.job) else { return };
+    for words in advice::advice(&trace) {
+        say!("  advice     {words}");
+    }
 }
 
 /// Writes the trace of a job, 0600: it names its files and tells what its code said.

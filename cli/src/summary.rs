@@ -50,14 +50,19 @@ pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
 /// The summary, several lines, each with its unit. `cores` are those of the machine if all attempts ran on one.
 pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
     let mut out = format!("{} {} {}\n", status.job, status.name, status.state.word());
-    for (name, value) in [data(status, output), costs(status, cores), remarks(status)].into_iter().flatten() {
+    for (name, value) in lines(status, output, cores) {
         let _ = writeln!(out, "  {name:<10} {value}");
     }
     out
 }
 
+/// The lines of the summary, each with its name.
+pub fn lines(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> Vec<SummaryLine> {
+    [data(status, output), costs(status, cores), remarks(status)].concat()
+}
+
 /// A line of the summary: its name and what it says.
-type SummaryLine = (&'static str, String);
+pub type SummaryLine = (&'static str, String);
 
 /// How long it took, and what went in and came out.
 fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {

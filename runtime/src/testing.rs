@@ -191,6 +191,7 @@ fn start_master(
         history: None,
         recovery: None,
         register: None,
+        archive: None,
     })
     .map_err(failed("master"))?;
     let runtime = runtime().map_err(failed("master"))?;

@@ -32,7 +32,7 @@ pub struct WorkerSettings {
     /// What its shuffle server is allowed to do.
     pub permissions: Permissions,
     /// Folder in which attempts write down their pairs, for somebody who wants to read them.
-    pub narration: Option<FilePath>,
+    pub narration: Option<Box<FilePath>>,
 }
 
 impl WorkerSettings {

@@ -30,6 +30,9 @@ const HISTORY_FILE: &str = "history.json";
 /// Name of the file in the state folder by which numbers of jobs go on over restarts.
 const REGISTER_FILE: &str = "jobs";
 
+/// Folder in the state folder: what is kept of each job that has ended.
+const ENDED_JOBS_FOLDER: &str = "ended-jobs";
+
 /// Name of the file in the state folder from which a master goes on where the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
 
@@ -113,6 +116,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         history: Some(flags.history(settings, state)),
         recovery: Some(state.join(RECOVERY_FILE)),
         register: Some(state.join(REGISTER_FILE)),
+        archive: Some(state.join(ENDED_JOBS_FOLDER)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
     runtime.block_on(prepared.run(listener, requests.end));
@@ -145,6 +149,7 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
         history: None,
         recovery: None,
         register: None,
+        archive: None,
     })?;
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
     io::stdout().flush()?;

@@ -9,7 +9,7 @@
 //!   `disk` fills disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
 //! - The command line: `cli`, `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
-//!   to be), `tokens`; `narrate` tells a job pair by pair; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
+//!   to be), `tokens`; `narrate` tells a job pair by pair, `history` those that have ended; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
 //! - A master that lacks room for what it must write down: `full_journal`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
 //!   frames, `paths` submits what reaches beyond its own files, `trust` is about files whose content is believed, `network`
@@ -37,6 +37,7 @@ mod floods;
 mod formats;
 mod full_journal;
 mod fuzz;
+mod history;
 mod input;
 mod jobs;
 mod lanes;

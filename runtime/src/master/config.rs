@@ -36,6 +36,8 @@ pub struct MasterConfig {
     pub recovery: Option<PathBuf>,
     /// Where the numbers and ends of jobs are kept, so that none comes twice; `None`: numbers begin at 1.
     pub register: Option<PathBuf>,
+    /// Folder of what is kept of each job that has ended, beside a register; `None`: it goes with the master.
+    pub archive: Option<PathBuf>,
 }
 
 /// Why a master cannot begin.
@@ -63,6 +65,13 @@ pub enum MasterError {
     /// What a later master would go on from could not be begun.
     #[error("could not begin the journal to come back from, {path}")]
     RecoveryBegin {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The folder of ended jobs could not be opened.
+    #[error("could not open the folder of ended jobs {path}")]
+    Archive {
         path: PathBuf,
         #[source]
         source: io::Error,

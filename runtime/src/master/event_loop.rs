@@ -1,6 +1,7 @@
 //! The master's loop: it gathers everything that has happened, enters it as the facts of one instant, and sends out what
 //! the core orders.
 
+use super::archive::Archive;
 use super::history::HistoryFile;
 use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::state::{ClientWay, Closing, MasterState, Promised};
@@ -13,6 +14,7 @@ use gristmill_worker::fault;
 use gristmill_worker::http::Secret;
 use gristmill_worker::protocol::Hello;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -33,10 +35,16 @@ const LOCAL_CLIENT_PATIENCE: Duration = Duration::from_millis(1500);
 /// How long the loss of a worker waits for the word of whoever started its process.
 const END_PATIENCE: Duration = Duration::from_millis(300);
 
+/// Files in which a master keeps what outlives it.
+pub(super) struct KeptFiles {
+    pub(super) history: Option<HistoryFile>,
+    pub(super) archive: Option<Arc<Archive>>,
+}
+
 /// The loop and what it owns.
 pub(super) struct Master {
     pub(super) state: MasterState,
-    pub(super) history: Option<HistoryFile>,
+    pub(super) kept: KeptFiles,
     fed: UnboundedReceiver<MasterInput>,
     inputs: UnboundedSender<MasterInput>,
     /// Of the frames that have been entered and not settled.
@@ -64,7 +72,7 @@ pub(super) struct Master {
 impl Master {
     pub(super) fn new(
         state: MasterState,
-        history: Option<HistoryFile>,
+        kept: KeptFiles,
         fed: UnboundedReceiver<MasterInput>,
         inputs: UnboundedSender<MasterInput>,
         base: Time,
@@ -74,7 +82,7 @@ impl Master {
         let clients_away = state.attended().into_iter().map(|job| (job, patience)).collect();
         Self {
             state,
-            history,
+            kept,
             fed,
             inputs,
             turns: Vec::new(),
@@ -144,6 +152,7 @@ impl Master {
             self.state.catch_up(now);
             self.keep_promises();
             self.close_outputs();
+            self.keep_ended();
             self.keep_history(now);
         }
     }
@@ -177,8 +186,17 @@ impl Master {
         }
     }
 
+    /// Jobs that have ended are written down, off this loop likewise.
+    fn keep_ended(&mut self) {
+        for trace in self.state.pending.archived.drain(..) {
+            if let Some(archive) = self.kept.archive.clone() {
+                tokio::task::spawn_blocking(move || archive.keep(trace));
+            }
+        }
+    }
+
     fn next_wake(&self) -> Option<Instant> {
-        let kept = self.history.as_ref().and_then(HistoryFile::due);
+        let kept = self.kept.history.as_ref().and_then(HistoryFile::due);
         let state = self.state.pending.wake.into_iter().chain(self.state.due()).chain(kept);
         let state = state.map(|at| self.start + Duration::from_nanos(at.since(self.base).0));
         state.chain(self.gone.values().copied()).chain(self.clients_away.values().copied()).min()
@@ -187,7 +205,7 @@ impl Master {
     /// What the estimator has learned from jobs that have ended is kept, off this loop.
     fn keep_history(&mut self, now: Time) {
         let learned = std::mem::take(&mut self.state.pending.learned);
-        if let Some(history) = &mut self.history {
+        if let Some(history) = &mut self.kept.history {
             history.keep(now, learned, || self.state.memory());
         }
     }

@@ -1,5 +1,6 @@
 //! What the master's loop is fed with, and the handle that feeds it.
 
+use super::archive::Archive;
 use super::page::PageCodes;
 use super::state::{MasterState, Synced, TaskName};
 use super::tokens::Tokens;
@@ -121,6 +122,8 @@ pub(super) struct MasterHandle {
     pub(super) plaintext: Plaintext,
     pub(super) tokens: Arc<Tokens>,
     pub(super) page_codes: Arc<PageCodes>,
+    /// Jobs that have ended.
+    pub(super) archive: Option<Arc<Archive>>,
 }
 
 impl MasterHandle {

@@ -4,6 +4,7 @@
 //! core orders. Decisions are the scheduler's, and bytes of jobs never come here.
 
 mod address;
+mod archive;
 mod auth;
 mod begin;
 mod config;
@@ -25,9 +26,10 @@ pub use recovery::RecallError;
 #[cfg(test)]
 pub(crate) use state::tests::status_of;
 
+use archive::Archive;
 use auth::MasterAuth;
 use begin::{Begun, begin};
-use event_loop::Master;
+use event_loop::{KeptFiles, Master};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::descriptors;
 use gristmill_worker::fault;
@@ -36,6 +38,7 @@ use gristmill_worker::http::{Bind, ServerConfig, serve};
 use history::HistoryFile;
 use input::MasterHandle;
 use state::MasterState;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokens::Tokens;
@@ -68,6 +71,7 @@ pub struct PreparedMaster {
     build: String,
     state: MasterState,
     history: Option<HistoryFile>,
+    archive: Option<Arc<Archive>>,
     /// The time of the last master, which goes on.
     base: Time,
 }
@@ -81,8 +85,12 @@ impl PreparedMaster {
     pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
         let host_names = config.host_names.clone();
         let (bind, tokens, build) = (config.bind.clone(), config.tokens.clone(), config.build.clone());
+        let opened = |path: &Path| {
+            Archive::open(path).map_err(|source| MasterError::Archive { path: path.to_owned(), source })
+        };
+        let archive = config.archive.as_deref().map(opened).transpose()?.map(Arc::new);
         let Begun { state, history, base } = begin(config)?;
-        Ok(Self { bind, host_names, tokens, build, state, history, base })
+        Ok(Self { bind, host_names, tokens, build, state, history, archive, base })
     }
 
     /// Runs on an open listener until `stop` turns true or a client asks it to end.
@@ -98,6 +106,7 @@ impl PreparedMaster {
             plaintext: self.bind.permissions.plaintext(),
             tokens: self.tokens.clone(),
             page_codes: Arc::default(),
+            archive: self.archive.clone(),
         };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();
@@ -113,7 +122,8 @@ impl PreparedMaster {
             };
             serve(listener, Arc::new(server), auth, answer, end).await;
         });
-        let mut master = Master::new(self.state, self.history, fed, handle.inputs.clone(), self.base);
+        let kept = KeptFiles { history: self.history, archive: self.archive };
+        let mut master = Master::new(self.state, kept, fed, handle.inputs.clone(), self.base);
         tokio::select! {
             () = master.drive() => {}
             _ = stop.wait_for(|stop| *stop) => {}
@@ -124,7 +134,7 @@ impl PreparedMaster {
         let unfinished = master.state.unfinished();
         master.state.end_journal();
         master.state.close_register();
-        if let Some(history) = &mut master.history {
+        if let Some(history) = &mut master.kept.history {
             history.keep_at_end(master.state.memory()).await;
         }
         // Workers are told through their own writers, which end when the state is dropped.

@@ -166,6 +166,11 @@ impl Register {
         worker
     }
 
+    /// Whether what becomes of jobs outlives this master.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Whether this number was given out at some time.
     pub(crate) fn was_given_out(&self, job: JobId) -> bool {
         0 < job.0 && job.0 < self.next

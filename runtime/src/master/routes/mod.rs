@@ -90,9 +90,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["jobs", job]) => {
             about_job(&handle, job, |state, now, job| state.status(now, job)).await
         }
-        (&Method::GET, ["jobs", job, "trace"]) => {
-            about_job(&handle, job, |state, now, job| state.trace(now, job)).await
-        }
+        (&Method::GET, ["jobs", job, "trace"]) => trace(&handle, job).await,
         (&Method::GET, ["jobs", job, "logs"]) => {
             about_job(&handle, job, |state, _, job| state.logs(job)).await
         }
@@ -199,6 +197,20 @@ async fn about_job<T: Serialize + Send + 'static>(
     look: impl FnOnce(&MasterState, Time, JobId) -> Option<T> + Send + 'static,
 ) -> Answered {
     ok(&find(handle, job, look).await?)
+}
+
+/// What happened to a job: from memory, or, if it has ended long ago or under an earlier master, from the archive.
+async fn trace(handle: &MasterHandle, job: &str) -> Answered {
+    let found = find(handle, job, |state, now, job| state.trace(now, job)).await;
+    let forgotten = found.as_ref().is_ok_and(|trace| trace.attempts.is_empty() && 0 < trace.omitted);
+    let id: Option<JobId> = job.parse().ok();
+    if let (Some(archive), Some(id), true) = (handle.archive.clone(), id, forgotten || found.is_err()) {
+        let kept = tokio::task::spawn_blocking(move || archive.find(id)).await;
+        if let Ok(Some(kept)) = kept {
+            return ok(&kept);
+        }
+    }
+    ok(&found?)
 }
 
 async fn master_status(handle: &MasterHandle) -> Answered {

@@ -162,8 +162,12 @@ impl MasterState {
         // The register says how it is, not what is told.
         let kept_back = std::mem::take(&mut job.end_is_kept_back);
         let status = job.status(now, id, StatusContext::default());
+        let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
+        let whole = StatusContext { workers, slots, parts: true, ..StatusContext::default() };
+        let kept = self.register.is_kept().then(|| job.trace(now, job.status(now, id, whole)));
         job.end_is_kept_back = kept_back;
         job.followers.notified.set(notified);
+        self.pending.archived.extend(kept);
         self.register.ended(|| Some(status));
     }
 

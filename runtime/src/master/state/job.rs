@@ -9,6 +9,7 @@ use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOut
 use super::logs::Logs;
 use super::record::TaskRecords;
 use super::sums::COUNTERS_MAX;
+use crate::api::JobTrace;
 use crate::api::{
     DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
 };
@@ -71,6 +72,13 @@ pub(super) struct JobEntry {
 }
 
 impl JobEntry {
+    /// Everything that happened to it, with its status.
+    pub(super) fn trace(&self, now: Time, status: JobStatus) -> JobTrace {
+        let records = &self.records;
+        let (attempts, fetches, omitted) = (records.attempts(now), records.fetches.clone(), records.omitted);
+        JobTrace { status, attempts, fetches, estimates: self.estimates.records(), omitted }
+    }
+
     pub(super) fn new(
         submission: Submission,
         keys: JobKeys,

@@ -44,6 +44,7 @@ pub(crate) use query::Absence;
 pub(crate) use submit::ENDED_JOBS_MAX;
 
 use super::register::Register;
+use crate::api::JobTrace;
 use crate::journal::Journal;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::Core;
@@ -141,6 +142,8 @@ pub(super) struct Pending {
     pub(super) closings: Vec<Closing>,
     /// The estimator has learned from a job that has ended since somebody looked last.
     pub(super) learned: bool,
+    /// Jobs that have ended, to be kept for later masters.
+    pub(super) archived: Vec<JobTrace>,
 }
 
 impl MasterState {

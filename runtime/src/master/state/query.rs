@@ -82,10 +82,7 @@ impl MasterState {
     /// Everything that happened to a job.
     pub(crate) fn trace(&self, now: Time, job: JobId) -> Option<JobTrace> {
         let status = self.status(now, job)?;
-        let job = self.jobs.get(&job)?;
-        let records = &job.records;
-        let (attempts, fetches, omitted) = (records.attempts(now), records.fetches.clone(), records.omitted);
-        Some(JobTrace { status, attempts, fetches, estimates: job.estimates.records(), omitted })
+        Some(self.jobs.get(&job)?.trace(now, status))
     }
 
     /// User output of a job.

@@ -1,0 +1,398 @@
+//! What could be done better, where the numbers of a job that has ended show it, each with the number that says so.
+//!
+//! A pure function of the job's trace. It stays silent where a number is missing or small: advice that is wrong once is
+//! not read again.
+
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState, JobTrace};
+use gristmill_scheduler::ids::TaskKind;
+use gristmill_scheduler::units::{Bytes, Span};
+use std::collections::BTreeMap;
+
+/// Jobs that take less are quick enough.
+pub const FLOW_MIN: Span = Span::whole_seconds(1);
+
+/// A partition with so many times the mean is skewed, if it also has so many bytes more.
+const SKEW_MIN: f64 = 2.0;
+const SKEW_BYTES_MIN: f64 = (1 << 20) as f64;
+
+/// A task is a straggler if it takes so many times the median, and so much longer, though it reads at most so many times
+/// as much as the median.
+const STRAGGLER_MIN: f64 = 2.0;
+const STRAGGLER_SPAN_MIN: u64 = 1_000_000_000;
+const STRAGGLER_INPUT_MAX: f64 = 1.5;
+/// Tasks without which a median says nothing.
+const MEDIAN_OF_MIN: usize = 4;
+
+/// So many maps, each this short in the mean, are too many.
+const SHORT_MAPS_MIN: u32 = 100;
+const SHORT_MAP: Span = Span::milliseconds(20);
+
+/// Bytes of input below which it does not matter into how few splits they are cut.
+const SPLIT_BYTES_MIN: u64 = 16 << 20;
+
+/// Spilled bytes that are worth a word.
+const SPILLED_MIN: u64 = 1 << 20;
+
+/// Parts of the flow time from which on a phase says what the job is bound by.
+const SHUFFLE_BOUND_MIN: f64 = 0.3;
+const MAP_BOUND_MIN: f64 = 0.8;
+
+/// Slots of which less than this part was held were not used.
+const USED_MAX: f64 = 0.5;
+
+/// A combiner that leaves more than this part of the pairs does not combine.
+const COMBINED_MAX: f64 = 0.9;
+const COMBINED_PAIRS_MIN: u64 = 10_000;
+
+/// What could be done better about a job, the gravest first as far as that can be said.
+pub fn advice(trace: &JobTrace) -> Vec<String> {
+    let status = &trace.status;
+    if status.state != JobState::Succeeded || status.flow_ns() < FLOW_MIN.0 {
+        return Vec::new();
+    }
+    let single = [
+        skew(trace),
+        straggler(trace, TaskKind::Map),
+        straggler(trace, TaskKind::Reduce),
+        few_splits(trace),
+        many_splits(trace),
+        spills(trace),
+        combiner(trace),
+        bound(trace),
+        unused(trace),
+    ];
+    single.into_iter().flatten().collect()
+}
+
+/// The attempts that ended well, one for each task of a kind.
+fn winners(trace: &JobTrace, kind: TaskKind) -> BTreeMap<u32, &AttemptRecord> {
+    let of_kind = trace.attempts.iter().filter(|record| record.attempt.task.kind == kind);
+    let well = of_kind.filter(|record| matches!(record.end, AttemptEnd::Succeeded));
+    well.map(|record| (record.attempt.task.index, record)).collect()
+}
+
+/// How long an attempt worked; what it waited for its pace or was suspended does not count.
+fn worked_ns(record: &AttemptRecord) -> Option<u64> {
+    let span = record.ended_ns?.saturating_sub(record.started_ns?);
+    let report = record.report.as_ref()?;
+    Some(span.saturating_sub(report.paced_ns).saturating_sub(report.suspended_ns))
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+fn skew(trace: &JobTrace) -> Option<String> {
+    let reduces = winners(trace, TaskKind::Reduce);
+    let read: Vec<(u32, f64)> = reduces
+        .iter()
+        .filter_map(|(index, record)| Some((*index, record.report.as_ref()?.bytes_in as f64)))
+        .collect();
+    if read.len() < 2 || read.len() != trace.status.reduces.total as usize {
+        return None;
+    }
+    let mean = read.iter().map(|(_, bytes)| bytes).sum::<f64>() / read.len() as f64;
+    let (index, most) = read.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    (SKEW_MIN * mean <= most && SKEW_BYTES_MIN <= most - mean).then(|| {
+        format!(
+            "reduce-{index} read {}, {:.1} times the mean of all {} reduces: look for a key that many records share; a \
+             combiner, or a key with a second component, spreads it",
+            Bytes(most as u64),
+            most / mean,
+            trace.status.reduces.total
+        )
+    })
+}
+
+fn straggler(trace: &JobTrace, kind: TaskKind) -> Option<String> {
+    let tasks = winners(trace, kind);
+    let known: Vec<(u32, &AttemptRecord, u64, u64)> = tasks
+        .into_iter()
+        .filter_map(|(index, record)| {
+            Some((index, record, worked_ns(record)?, record.report.as_ref()?.bytes_in))
+        })
+        .collect();
+    if known.len() < MEDIAN_OF_MIN {
+        return None;
+    }
+    let usual = median(known.iter().map(|task| task.2).collect());
+    let usual_bytes = median(known.iter().map(|task| task.3).collect());
+    let (index, record, took, bytes) =
+        known.into_iter().max_by_key(|task| (task.2, std::cmp::Reverse(task.0)))?;
+    let slow = STRAGGLER_MIN * usual as f64 <= took as f64 && STRAGGLER_SPAN_MIN <= took - usual;
+    (slow && bytes as f64 <= STRAGGLER_INPUT_MAX * usual_bytes as f64).then(|| {
+        format!(
+            "{kind}-{index} took {} on {}, where the median is {}, though it read no more than others: look at that worker, or \
+             at what its records ask of the code",
+            Span(took),
+            record.worker,
+            Span(usual)
+        )
+    })
+}
+
+fn few_splits(trace: &JobTrace) -> Option<String> {
+    let status = &trace.status;
+    (0 < status.maps.total && status.maps.total < status.slots && SPLIT_BYTES_MIN <= status.input_bytes).then(|| {
+        format!(
+            "{} split(s) for {} slots: the others had no map to run. --split-size {} would make one for each",
+            status.maps.total,
+            status.slots,
+            (status.input_bytes / u64::from(status.slots)).max(1)
+        )
+    })
+}
+
+fn many_splits(trace: &JobTrace) -> Option<String> {
+    let status = &trace.status;
+    let maps = winners(trace, TaskKind::Map);
+    let worked: Vec<u64> = maps.values().filter_map(|record| worked_ns(record)).collect();
+    let mean = worked.iter().sum::<u64>() / (worked.len() as u64).max(1);
+    (SHORT_MAPS_MIN <= status.maps.total && worked.len() == maps.len() && !maps.is_empty() && mean < SHORT_MAP.0).then(
+        || {
+            format!(
+                "{} maps took {} each in the mean, of which starting them is a good part: larger splits (--split-size) make \
+                 fewer of them",
+                status.maps.total,
+                Span(mean)
+            )
+        },
+    )
+}
+
+fn spills(trace: &JobTrace) -> Option<String> {
+    let totals = &trace.status.totals;
+    (0 < totals.spills && SPILLED_MIN <= totals.spilled_bytes).then(|| {
+        format!(
+            "{} run(s) of {} went to disk, with a budget of {} for each worker: more --memory, or smaller splits, keep them \
+             in memory",
+            totals.spills,
+            Bytes(totals.spilled_bytes),
+            Bytes(totals.worker_memory_budget_bytes)
+        )
+    })
+}
+
+/// Where pairs were merged at all there is a combiner.
+fn combiner(trace: &JobTrace) -> Option<String> {
+    let totals = &trace.status.totals;
+    let (emitted, left) = (totals.map_records_out, totals.reduce_records_in);
+    let merged = left < emitted && COMBINED_PAIRS_MIN <= emitted;
+    (0 < trace.status.reduces.total && merged && COMBINED_MAX < left as f64 / emitted as f64).then(|| {
+        format!(
+            "the combiner left {left} of {emitted} pairs ({:.0} %): keys hardly repeat within a split, so it costs more than \
+             it saves; larger splits give it more to merge",
+            100.0 * left as f64 / emitted as f64
+        )
+    })
+}
+
+fn bound(trace: &JobTrace) -> Option<String> {
+    let status = &trace.status;
+    let (started, maps_done, ended) = (status.started_ns?, status.maps_done_ns?, status.ended_ns?);
+    let flow = ended.checked_sub(started).filter(|flow| 0 < *flow)? as f64;
+    let share = |ns: u64| ns as f64 / flow;
+    let rest = status.shuffle_done_ns.map_or(0, |done| done.saturating_sub(maps_done));
+    if 0 < status.reduces.total && SHUFFLE_BOUND_MIN <= share(rest) {
+        return Some(format!(
+            "for {} after the last map, {:.0} % of its time, the job waited for the shuffle, {} over HTTP: a combiner or \
+             smaller values send less, a faster network or more workers send it sooner",
+            Span(rest),
+            100.0 * share(rest),
+            Bytes(status.totals.shuffle_bytes)
+        ));
+    }
+    let maps = maps_done.saturating_sub(started);
+    (0 < status.reduces.total && MAP_BOUND_MIN <= share(maps)).then(|| {
+        format!(
+            "{:.0} % of its time were maps ({}): what makes these faster, more slots first, makes the job faster",
+            100.0 * share(maps),
+            Span(maps)
+        )
+    })
+}
+
+fn unused(trace: &JobTrace) -> Option<String> {
+    let status = &trace.status;
+    let life = status.ended_ns?.checked_sub(status.started_ns?).filter(|life| 0 < *life)?;
+    let all = life as f64 * f64::from(status.slots);
+    let held = status.totals.slot_ns as f64 / all;
+    (1 < status.slots && 0 < status.totals.slot_ns && held < USED_MAX).then(|| {
+        format!(
+            "of {} slots {:.1} were held in the mean ({:.0} %): there were too few tasks at a time, or tasks that the others \
+             had to wait for",
+            status.slots,
+            held * f64::from(status.slots),
+            100.0 * held
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const SECOND: u64 = 1_000_000_000;
+    const MIB: u64 = 1 << 20;
+
+    /// A job of ten seconds, of which maps took seven, on four slots that were always held, about which there is nothing
+    /// to say: eight maps of three seconds that read 64 MiB each, four reduces of three seconds that read 8 MiB each.
+    fn calm() -> Value {
+        let attempt = |kind: &str, index: u32, (from, until): (u64, u64), bytes: u64| {
+            let report = json!({
+                "started_ns": from, "ended_ns": until, "records_in": 1, "bytes_in": bytes, "records_out": 1, "bytes_out": 1,
+                "spills": 0, "spilled_bytes": 0, "local_bytes": 0, "counters": [], "cpu_ns": until - from,
+                "memory": {"peak_bytes": 1, "budget_bytes": 1, "kept_peak_bytes": 1}, "paced_ns": 0, "suspended_ns": 0,
+                "suspensions": 0, "bad_records": [],
+            });
+            json!({
+                "attempt": {"task": {"job": 1, "kind": kind, "index": index}, "epoch": 0}, "worker": 1, "launched_ns": from,
+                "started_ns": from, "ended_ns": until, "end": "succeeded", "reason": "", "report": report,
+            })
+        };
+        let maps = (0..8).map(|map| attempt("Map", map, (SECOND, 4 * SECOND), 64 * MIB));
+        let reduces = (0..4).map(|index| attempt("Reduce", index, (8 * SECOND, 11 * SECOND), 8 * MIB));
+        let counts = |total: u32| json!({"total": total, "running": 0, "done": total});
+        let mut totals = serde_json::to_value(gristmill_runtime::api::JobTotals::default()).unwrap();
+        totals["slot_ns"] = json!(36 * SECOND);
+        totals["map_records_out"] = json!(1_000_000);
+        totals["reduce_records_in"] = json!(1_000_000);
+        let status = json!({
+            "schema": 1, "job": 1, "name": "calm", "parameters": "{}", "state": "succeeded", "maps": counts(8),
+            "reduces": counts(4), "segments_total": 32, "input_bytes": 512 * MIB, "input_bytes_read": 512 * MIB,
+            "arrived_ns": SECOND, "started_ns": SECOND, "maps_done_ns": 8 * SECOND, "shuffle_done_ns": 8 * SECOND,
+            "ended_ns": 11 * SECOND, "now_ns": 11 * SECOND, "totals": totals, "attempts": {
+                "launched": 12, "failed_user": 0, "failed_other": 0, "lost": 0, "cancelled": 0, "maps_rerun": 0
+            }, "counters": {}, "parts": [], "incidents": [], "incidents_omitted": 0, "failure": null, "remarks": [],
+            "workers": 4, "slots": 4, "output": "/out",
+        });
+        json!({"status": status, "attempts": maps.chain(reduces).collect::<Vec<_>>(), "fetches": [], "omitted": 0})
+    }
+
+    /// The advice about the calm job with one thing changed.
+    fn advice_with(change: impl FnOnce(&mut Value)) -> Vec<String> {
+        let mut trace = calm();
+        change(&mut trace);
+        advice(&serde_json::from_value(trace).unwrap())
+    }
+
+    /// Checks that a change brings one piece of advice with this figure, and a smaller change none.
+    fn check(figure: &str, loud: impl FnOnce(&mut Value), quiet: impl FnOnce(&mut Value)) {
+        let said = advice_with(loud);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains(figure), "{said:?}");
+        assert_eq!(advice_with(quiet), [""; 0]);
+    }
+
+    #[test]
+    fn a_calm_job_a_quick_one_and_a_failed_one_get_no_advice() {
+        assert_eq!(advice_with(|_| ()), [""; 0]);
+        let skewed = |trace: &mut Value| trace["attempts"][8]["report"]["bytes_in"] = json!(800 * MIB);
+        assert_eq!(advice_with(skewed).len(), 1);
+        let quick = |trace: &mut Value| {
+            skewed(trace);
+            trace["status"]["arrived_ns"] = json!(11 * SECOND - FLOW_MIN.0 + 1);
+        };
+        assert_eq!(advice_with(quick), [""; 0]);
+        let failed = |trace: &mut Value| {
+            skewed(trace);
+            trace["status"]["state"] = json!("failed");
+        };
+        assert_eq!(advice_with(failed), [""; 0]);
+    }
+
+    #[test]
+    fn skew_is_told_with_the_partition_and_how_far_it_is_from_the_mean() {
+        let bytes =
+            |mib: u64| move |trace: &mut Value| trace["attempts"][9]["report"]["bytes_in"] = json!(mib * MIB);
+        check("reduce-1 read 40.0 MiB, 2.5 times the mean", bytes(40), bytes(20));
+    }
+
+    #[test]
+    fn straggler_is_told_unless_it_had_more_to_read() {
+        let slow = |trace: &mut Value| trace["attempts"][2]["ended_ns"] = json!(8 * SECOND);
+        check("map-2 took 7.00 s on worker-1, where the median is 3.00 s", slow, |trace| {
+            slow(trace);
+            trace["attempts"][2]["report"]["bytes_in"] = json!(150 * MIB);
+        });
+        let paced = |trace: &mut Value| {
+            slow(trace);
+            trace["attempts"][2]["report"]["paced_ns"] = json!(4 * SECOND);
+        };
+        assert_eq!(advice_with(paced), [""; 0], "it was made to wait");
+    }
+
+    #[test]
+    fn number_of_splits_is_told_where_slots_stay_empty_or_maps_are_tiny() {
+        let few = |bytes: u64| {
+            move |trace: &mut Value| {
+                trace["status"]["maps"]["total"] = json!(3);
+                trace["status"]["input_bytes"] = json!(bytes);
+            }
+        };
+        check("3 split(s) for 4 slots", few(100 * MIB), few(MIB));
+        let short = |maps: u32, ms: u64| {
+            move |trace: &mut Value| {
+                trace["status"]["maps"]["total"] = json!(maps);
+                for attempt in trace["attempts"].as_array_mut().unwrap().iter_mut().take(8) {
+                    attempt["ended_ns"] = json!(SECOND + ms * 1_000_000);
+                }
+            }
+        };
+        check("500 maps took 5.0 ms each", short(500, 5), short(500, 25));
+    }
+
+    #[test]
+    fn spills_are_told_with_their_bytes() {
+        let spilled = |bytes: u64| {
+            move |trace: &mut Value| {
+                trace["status"]["totals"]["spills"] = json!(3);
+                trace["status"]["totals"]["spilled_bytes"] = json!(bytes);
+            }
+        };
+        check("3 run(s) of 64.0 MiB", spilled(64 * MIB), spilled(100));
+    }
+
+    #[test]
+    fn combiner_that_leaves_nearly_all_pairs_is_told_and_no_combiner_is_none() {
+        let left = |pairs: u64| {
+            move |trace: &mut Value| trace["status"]["totals"]["reduce_records_in"] = json!(pairs)
+        };
+        check("950000 of 1000000 pairs (95 %)", left(950_000), left(500_000));
+        assert_eq!(advice_with(left(1_000_000)), [""; 0], "nothing was merged: there may be no combiner");
+    }
+
+    #[test]
+    fn what_a_job_is_bound_by_is_told_with_its_share() {
+        let waits = |until: u64| move |trace: &mut Value| trace["status"]["shuffle_done_ns"] = json!(until);
+        let early = |trace: &mut Value| trace["status"]["maps_done_ns"] = json!(6 * SECOND);
+        check(
+            "for 4.00 s after the last map, 40 % of its time",
+            |trace| {
+                early(trace);
+                waits(10 * SECOND)(trace);
+            },
+            |trace| {
+                early(trace);
+                waits(7 * SECOND)(trace);
+            },
+        );
+        let maps = |until: u64| {
+            move |trace: &mut Value| {
+                trace["status"]["maps_done_ns"] = json!(until);
+                trace["status"]["shuffle_done_ns"] = json!(until);
+            }
+        };
+        check("90 % of its time were maps", maps(10 * SECOND), maps(8 * SECOND));
+    }
+
+    #[test]
+    fn slots_that_nobody_held_are_told_in_the_mean() {
+        let held = |seconds: u64| {
+            move |trace: &mut Value| trace["status"]["totals"]["slot_ns"] = json!(seconds * SECOND)
+        };
+        check("of 4 slots 1.2 were held in the mean (30 %)", held(12), held(24));
+    }
+}

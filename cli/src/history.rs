@@ -1,0 +1,105 @@
+//! `history`, `trace JOB` and `report JOB`: what is kept of jobs that have ended, of earlier masters too.
+
+use crate::flags::MasterFlags;
+use crate::query::{parse_job, table};
+use crate::settings::Settings;
+use crate::terminal::stdout_line;
+use crate::{private_file, report, trace};
+use clap::Args;
+use gristmill_runtime::api::JobStatus;
+use gristmill_runtime::client::Client;
+use gristmill_runtime::exit;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::{Bytes, Span};
+use std::path::PathBuf;
+
+/// List jobs that have ended, the last one first, of earlier masters of the same state folder too
+#[derive(Args)]
+pub struct HistoryCommand {
+    /// So many jobs at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    last: usize,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write what happened to a job, for ui.perfetto.dev or chrome://tracing
+///
+/// Also of a job that was detached, or that an earlier master ran: the last 1,000 are kept in the master's state folder,
+/// 256 MiB at most.
+#[derive(Args)]
+pub struct TraceCommand {
+    /// The job
+    #[arg(value_parser = parse_job)]
+    job: JobId,
+    /// Where to [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    master: MasterFlags,
+}
+
+/// Write all that is kept of a job as one page that stands alone
+///
+/// Summary, advice, what ran where and when, partitions, and each attempt with the reason of its placement. It names the
+/// job's files and parameters; nobody but you can read it until you hand it on.
+#[derive(Args)]
+pub struct ReportCommand {
+    /// The job
+    #[arg(value_parser = parse_job)]
+    job: JobId,
+    /// Where to [default: job-N.html]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    master: MasterFlags,
+}
+
+/// `gristmill history`.
+pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8> {
+    let client = Client::connect(&flags.master.join_line(settings)?)?;
+    let mut jobs: Vec<JobStatus> = client.jobs()?.into_iter().filter(|job| job.state.ended()).collect();
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.job));
+    jobs.truncate(flags.last);
+    if flags.json {
+        stdout_line(&serde_json::to_string_pretty(&jobs)?)?;
+        return Ok(exit::OK);
+    }
+    let rows = jobs.iter().map(|job| {
+        [
+            job.job.to_string(),
+            job.name.clone(),
+            job.state.word().to_owned(),
+            job.ended_ns.map_or_else(|| "-".to_owned(), |_| Span(job.flow_ns()).to_string()),
+            Bytes(job.totals.map_bytes_in).to_string(),
+            job.totals.records_out.to_string(),
+            job.output.to_string(),
+        ]
+    });
+    stdout_line(&table(["JOB", "NAME", "STATE", "FLOW", "INPUT", "RECORDS", "OUTPUT"], rows))?;
+    Ok(exit::OK)
+}
+
+/// `gristmill trace JOB`.
+pub fn write_trace(settings: &Settings, flags: &TraceCommand) -> anyhow::Result<u8> {
+    let client = Client::connect(&flags.master.join_line(settings)?)?;
+    let text = serde_json::to_string(&trace::chrome(&client.trace(flags.job)?))?;
+    match &flags.output {
+        Some(path) => private_file::write("the trace", path, text.as_bytes())?,
+        None => stdout_line(&text)?,
+    }
+    Ok(exit::OK)
+}
+
+/// `gristmill report JOB`.
+pub fn write_report(settings: &Settings, flags: &ReportCommand) -> anyhow::Result<u8> {
+    let client = Client::connect(&flags.master.join_line(settings)?)?;
+    let page = report::html(&client.trace(flags.job)?);
+    let path = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", flags.job)));
+    private_file::write("the report", &path, page.as_bytes())?;
+    stdout_line(&path.display())?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,169 @@
+//! `report JOB`: all that is kept of a job on one page that stands alone, to be sent to a colleague.
+
+use crate::advice::advice;
+use crate::summary;
+use crate::trace::{LANES_FROM, Rows};
+use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table, page};
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
+use gristmill_scheduler::ids::{TaskKind, WorkerId};
+use gristmill_worker::clean;
+use std::collections::BTreeMap;
+
+/// Bars of a drawing, rows of a table: more than that nobody reads.
+const BARS_MAX: usize = 2_000;
+const ROWS_MAX: usize = 500;
+
+/// The page.
+pub fn html(trace: &JobTrace) -> String {
+    let status = &trace.status;
+    let title = format!("{} {}: {}", status.job, clean::line(&status.name, 100), status.state.word());
+    let mut sections = vec![summary_section(trace)];
+    let advice = advice(trace);
+    if !advice.is_empty() {
+        let rows = advice.into_iter().map(|words| vec![Cell::text(words)]).collect();
+        let table = Table::new("advice", "Where the numbers show it", Column::list(&[("advice", "")]), rows);
+        sections.push(Section::new(
+            "advice",
+            "What could be done better",
+            [""; 0],
+            vec![Block::Table(table)],
+        ));
+    }
+    sections.extend(
+        [slots_section(trace), reduces_section(trace), attempts_section(trace)].into_iter().flatten(),
+    );
+    page(&title, &sections)
+}
+
+/// The lines of the summary that people read in a terminal.
+fn summary_section(trace: &JobTrace) -> Section {
+    let lines = summary::lines(&trace.status, Some(&trace.status.output.to_string()), None);
+    let rows =
+        lines.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::text(clean::message(&value))]);
+    let columns = Column::list(&[("", ""), ("", "")]);
+    let table = Table::new("summary", "As the master counted it", columns, rows.collect());
+    let parameters = format!("Parameters: `{}`", clean::line(&trace.status.parameters, 1000));
+    Section::new("summary", "The job", [parameters], vec![Block::Table(table)])
+}
+
+/// What each slot ran, and what each worker fetched.
+fn slots_section(trace: &JobTrace) -> Option<Section> {
+    let arrived = trace.status.arrived_ns;
+    let end = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
+    let mut rows = Rows::default();
+    let mut bars: Vec<(&str, WorkerId, usize, u64, u64)> = Vec::new();
+    for record in trace.attempts.iter().take(BARS_MAX) {
+        let from = record.started_ns.unwrap_or(record.launched_ns);
+        let until = record.ended_ns.unwrap_or(end).max(from);
+        let name = match (&record.end, record.attempt.task.kind) {
+            (AttemptEnd::Succeeded | AttemptEnd::Running, TaskKind::Map) => "map",
+            (AttemptEnd::Succeeded | AttemptEnd::Running, TaskKind::Reduce) => "reduce",
+            _ => "came to nothing",
+        };
+        bars.push((name, record.worker, rows.place(record.worker, 0, from, until), from, until));
+    }
+    let carried = trace.fetches.iter().filter(|fetch| 0 < fetch.bytes);
+    for fetch in carried.take(BARS_MAX) {
+        let until = fetch.ended_ns.max(fetch.started_ns);
+        let row = rows.place(fetch.to, LANES_FROM, fetch.started_ns, until);
+        bars.push(("fetch", fetch.to, row, fetch.started_ns, until));
+    }
+    if bars.is_empty() {
+        return None;
+    }
+    let mut keys: Vec<(WorkerId, usize)> = bars.iter().map(|bar| (bar.1, bar.2)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let name = |(worker, row): &(WorkerId, usize)| match row.checked_sub(LANES_FROM) {
+        None => format!("{worker} slot {row}"),
+        Some(lane) => format!("{worker} lane {lane}"),
+    };
+    let seconds = |ns: u64| ns.saturating_sub(arrived) as f64 / 1e9;
+    let mut points: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for (kind, worker, row, from, until) in bars {
+        let height = keys.binary_search(&(worker, row)).unwrap_or_default() as f64;
+        points.entry(kind).or_default().extend([(seconds(from), height), (seconds(until), height)]);
+    }
+    let chart = Chart {
+        id: "slots".to_owned(),
+        caption: "Attempts in slots, and transfers in lanes".to_owned(),
+        x: Axis::linear("time since the job's arrival, s"),
+        y: Axis::names("slot or lane", keys.iter().map(name)),
+        kind: ChartKind::Spans,
+        series: points.into_iter().map(|(name, points)| Series::new(name, points)).collect(),
+    };
+    let text = match BARS_MAX < trace.attempts.len().max(trace.fetches.len()) {
+        true => vec![format!("The first {BARS_MAX} attempts and transfers.")],
+        false => Vec::new(),
+    };
+    Some(Section::new("slots", "What ran where and when", text, vec![Block::Chart(chart)]))
+}
+
+/// What each reduce read: whether partitions are skewed.
+fn reduces_section(trace: &JobTrace) -> Option<Section> {
+    let reduces = trace.attempts.iter().filter(|record| record.attempt.task.kind == TaskKind::Reduce);
+    let well = reduces.filter(|record| matches!(record.end, AttemptEnd::Succeeded));
+    let read: BTreeMap<u32, f64> = well
+        .filter_map(|record| {
+            Some((record.attempt.task.index, record.report.as_ref()?.bytes_in as f64 / f64::from(1 << 20)))
+        })
+        .take(ROWS_MAX)
+        .collect();
+    if read.len() < 2 {
+        return None;
+    }
+    let points = read.into_iter().map(|(index, mib)| (f64::from(index), mib)).collect();
+    let axes = [Axis::linear("partition"), Axis::linear("read by its reduce, MiB")];
+    let series = vec![Series::new("bytes read", points)];
+    let chart = Chart {
+        kind: ChartKind::Points,
+        ..Chart::lines("partitions", "Bytes of each partition", axes, series)
+    };
+    Some(Section::new("partitions", "How even the partitions are", [""; 0], vec![Block::Chart(chart)]))
+}
+
+fn attempts_section(trace: &JobTrace) -> Option<Section> {
+    if trace.attempts.is_empty() {
+        return None;
+    }
+    let columns = Column::list(&[
+        ("attempt", ""),
+        ("worker", ""),
+        ("began", "s"),
+        ("took", "s"),
+        ("read", "records"),
+        ("end", ""),
+        ("why then and there", ""),
+    ]);
+    let arrived = trace.status.arrived_ns;
+    let rows = trace.attempts.iter().take(ROWS_MAX).map(|record| attempt_row(record, arrived)).collect();
+    let table = Table::new("attempts", "Attempts in the order of launching", columns, rows);
+    let text = match ROWS_MAX < trace.attempts.len() || 0 < trace.omitted {
+        true => vec![format!("The first {ROWS_MAX} of {}.", trace.attempts.len() as u64 + trace.omitted)],
+        false => Vec::new(),
+    };
+    Some(Section::new("attempts", "Attempts", text, vec![Block::Table(table)]))
+}
+
+fn attempt_row(record: &AttemptRecord, arrived: u64) -> Vec<Cell> {
+    let began = record.started_ns.unwrap_or(record.launched_ns);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let end = match &record.end {
+        AttemptEnd::Running => "running".to_owned(),
+        AttemptEnd::Succeeded => "succeeded".to_owned(),
+        AttemptEnd::Lost => "lost with its worker".to_owned(),
+        end => end.shown().map(|(class, words)| format!("{class}: {words}")).unwrap_or_default(),
+    };
+    vec![
+        Cell::text(record.attempt.file_name()),
+        Cell::text(record.worker.to_string()),
+        Cell::number(seconds(began.saturating_sub(arrived))),
+        record
+            .ended_ns
+            .map(|ended| Cell::number(seconds(ended.saturating_sub(began))))
+            .unwrap_or(Cell::Empty),
+        record.report.as_ref().map(|report| Cell::number(report.records_in as f64)).unwrap_or(Cell::Empty),
+        Cell::text(clean::message(&end)),
+        Cell::text(clean::message(&record.reason)),
+    ]
+}

@@ -1,0 +1,188 @@
+//! Jobs that have ended, each with what its trace and report are made of, in files that outlive the master.
+//!
+//! One file for each job, written off the event loop when the job has ended. There are only so many, of so many bytes
+//! together: the oldest go. A job that cannot be written is told of in the log, and is a pity. The master of a `run`
+//! has no archive. Not here: how jobs ended in a line (`register`).
+
+use crate::api::JobTrace;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::whole_file::{self, Promise};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Jobs that are kept.
+const JOBS_MAX: usize = 1000;
+
+/// Bytes of all of them together.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Bytes of one; of a job with more, how it ended is kept without its attempts and transfers.
+const JOB_BYTES_MAX: usize = 64 << 20;
+
+/// A folder of ended jobs.
+pub(crate) struct Archive {
+    folder: PathBuf,
+    /// The jobs that are there, with the bytes of their files.
+    kept: Mutex<BTreeMap<JobId, u64>>,
+    jobs_max: usize,
+    bytes_max: u64,
+}
+
+impl Archive {
+    /// Opens a folder, or makes it.
+    ///
+    /// # Errors
+    /// A folder that can be neither made nor read.
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        match fs::DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        whole_file::remove_drafts(folder)?;
+        let mut kept = BTreeMap::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let job = entry.file_name().to_str().and_then(job_of);
+            if let Some(job) = job {
+                kept.insert(job, entry.metadata()?.len());
+            }
+        }
+        let archive = Self {
+            folder: folder.to_owned(),
+            kept: Mutex::new(kept),
+            jobs_max: JOBS_MAX,
+            bytes_max: BYTES_MAX,
+        };
+        archive.make_room();
+        Ok(archive)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<JobId, u64>> {
+        // Nothing that happens under the lock leaves it half changed.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a job. Blocking.
+    pub(crate) fn keep(&self, mut trace: JobTrace) {
+        let job = trace.status.job;
+        let encoded = serde_json::to_vec(&trace).and_then(|text| match text.len() <= JOB_BYTES_MAX {
+            true => Ok(text),
+            false => {
+                trace.omitted += (trace.attempts.len() + trace.fetches.len()) as u64;
+                (trace.attempts, trace.fetches) = (Vec::new(), Vec::new());
+                serde_json::to_vec(&trace)
+            }
+        });
+        let result = encoded.map_err(io::Error::from).and_then(|text| {
+            let promise = Promise::PrivateAndDurable;
+            whole_file::replace(&self.path(job), promise, |file| file.write_all(&text))?;
+            Ok(text.len() as u64)
+        });
+        match result {
+            Ok(bytes) => {
+                self.kept().insert(job, bytes);
+                self.make_room();
+            }
+            Err(error) => tracing::warn!(%job, %error, "the history of a job could not be written"),
+        }
+    }
+
+    /// What is kept of a job; `None` if nothing is. Blocking.
+    pub(crate) fn find(&self, job: JobId) -> Option<JobTrace> {
+        if !self.kept().contains_key(&job) {
+            return None;
+        }
+        let read = || {
+            let mut text = Vec::new();
+            File::open(self.path(job))?.take(2 * JOB_BYTES_MAX as u64).read_to_end(&mut text)?;
+            Ok::<_, io::Error>(serde_json::from_slice(&text)?)
+        };
+        match read() {
+            Ok(trace) => Some(trace),
+            Err(error) => {
+                tracing::warn!(%job, %error, "the history of a job could not be read");
+                None
+            }
+        }
+    }
+
+    /// Lets the oldest go until the rest is few and small enough.
+    fn make_room(&self) {
+        let mut kept = self.kept();
+        let mut bytes: u64 = kept.values().sum();
+        while self.jobs_max < kept.len() || self.bytes_max < bytes {
+            let Some((oldest, length)) = kept.pop_first() else { return };
+            bytes -= length;
+            if let Err(error) = fs::remove_file(self.path(oldest)) {
+                tracing::warn!(job = %oldest, %error, "the history of an old job could not be removed");
+            }
+        }
+    }
+
+    fn path(&self, job: JobId) -> PathBuf {
+        self.folder.join(format!("{job}.json"))
+    }
+}
+
+fn job_of(name: &str) -> Option<JobId> {
+    name.strip_suffix(".json")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(job: u32, name: &str) -> JobTrace {
+        let mut status = crate::master::state::tests::status_of(JobId(job));
+        name.clone_into(&mut status.name);
+        JobTrace { status, attempts: Vec::new(), fetches: Vec::new(), estimates: Vec::new(), omitted: 0 }
+    }
+
+    fn names(archive: &Archive) -> Vec<Option<String>> {
+        (1..=4).map(|job| archive.find(JobId(job)).map(|trace| trace.status.name)).collect()
+    }
+
+    #[test]
+    fn jobs_are_found_again_by_the_next_master_and_the_oldest_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ended");
+        let mut archive = Archive::open(&path).unwrap();
+        archive.jobs_max = 2;
+        for job in 1..=3 {
+            archive.keep(trace(job, &format!("number {job}")));
+        }
+        let known = [None, Some("number 2".to_owned()), Some("number 3".to_owned()), None];
+        assert_eq!(names(&archive), known);
+        fs::write(path.join(".draft-x"), "half").unwrap();
+        fs::write(path.join("other"), "not ours").unwrap();
+        let next = Archive::open(&path).unwrap();
+        assert_eq!(names(&next), known);
+        assert!(!path.join(".draft-x").exists() && path.join("other").exists());
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_a_job_that_is_kept_again_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(folder.path()).unwrap();
+        archive.keep(trace(1, "a"));
+        let one = *archive.kept().get(&JobId(1)).unwrap();
+        archive.bytes_max = 2 * one + 10;
+        archive.keep(trace(1, "b"));
+        archive.keep(trace(2, "c"));
+        assert_eq!(names(&archive)[..2], [Some("b".to_owned()), Some("c".to_owned())]);
+        archive.keep(trace(3, "d"));
+        assert_eq!(names(&archive)[..3], [None, Some("c".to_owned()), Some("d".to_owned())]);
+    }
+
+    #[test]
+    fn damaged_file_is_no_job() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("job-1.json"), "{").unwrap();
+        let archive = Archive::open(folder.path()).unwrap();
+        assert_eq!(names(&archive), [None, None, None, None]);
+    }
+}
