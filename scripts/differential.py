@@ -98,6 +98,8 @@ def draw_cluster(draw) -> dict:
     ):
         if chance() < share:
             cluster[flag] = draw.choice(values)
+    if "--speed" not in cluster and chance() < 0.1:
+        cluster["--slow"] = "2x"
     return cluster
 
 
@@ -522,7 +524,7 @@ class Campaign:
 
 
 GENERAL_FLAGS = {
-    "--workers", "--slots", "--map-slots", "--reduce-slots", "--speed", "--nic-rate", "--memory", "--spill-dir", "--disk-reserve",
+    "--workers", "--slots", "--map-slots", "--reduce-slots", "--speed", "--slow", "--nic-rate", "--memory", "--spill-dir", "--disk-reserve",
     "--shuffle", "--policy", "--placement", "--estimator", "--journal", "--no-backup", "--output", "--overwrite", "--reduces", "--split-size",
     "--weight", "--pool", "--label", "--priority", "--deadline", "--exact", "--recursive", "--attempts", "--no-sync", "--max-record",
     "--max-expansion", "--hang-after", "--json", "--trace", "--quiet", "--serve", "--settings", "--master", "--join", "--state",

@@ -17,6 +17,8 @@ pub struct WorkerSettings {
     pub slots: SlotCounts,
     /// How fast its slots are made to be, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
     pub speed: f64,
+    /// How many times as long its slots are made to take for what they compute, at least 1; waiting is not stretched.
+    pub slow: f64,
     /// What its shuffle is held to, in each direction, so that a fast network can play a slow one.
     pub nic_bytes_per_second: Option<NonZeroU64>,
     /// Memory for collectors, map outputs and gathered segments.
@@ -45,6 +47,7 @@ impl WorkerSettings {
         Self {
             slots,
             speed: 1.0,
+            slow: 1.0,
             nic_bytes_per_second: None,
             memory,
             disk_reserve: Self::DISK_RESERVE,

@@ -21,6 +21,9 @@ const WORKERS_MAX: u32 = 1000;
 /// Speeds that can be given.
 const SPEEDS_MAX: usize = 1000;
 
+/// The slowest pace: a millisecond of computing takes ten seconds.
+const SLOW_MAX: f64 = 10_000.0;
+
 /// The slowest slots: a second of work takes 1,000 s.
 const SPEED_MIN: f64 = 0.001;
 
@@ -42,6 +45,9 @@ pub struct WorkerFlags {
     /// Slow the workers' slots down: 0.5 takes twice as long; a list such as 1,0.5 is for the workers in turn
     #[arg(long, global = true, value_name = "S,...")]
     pub speed: Option<String>,
+    /// Pace a job so that people can watch it: 5x takes five times as long for what it computes; waiting is not stretched
+    #[arg(long, global = true, value_name = "TIMES", conflicts_with = "speed")]
+    pub slow: Option<String>,
     /// Slow each worker's shuffle down, in and out: 50MB/s, 64MiB/s, 400Mbit/s
     #[arg(long, global = true, value_name = "RATE")]
     pub nic_rate: Option<String>,
@@ -95,7 +101,11 @@ impl WorkerFlags {
         let reserve = reserve.map(|text| {
             parse_bytes(text).map(Bytes).map_err(|error| usage(format!("--disk-reserve: {error}")))
         });
+        let slow = self.slow.as_deref().map(parse_slow).transpose()?;
+        // What the file says of speeds is for another purpose.
+        let speeds = if slow.is_some() { Vec::new() } else { speeds };
         let each = WorkerSettings {
+            slow: slow.unwrap_or(1.0),
             nic_bytes_per_second,
             disk_reserve: reserve.transpose()?.unwrap_or(WorkerSettings::DISK_RESERVE),
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
@@ -151,6 +161,15 @@ impl WorkerFlags {
             (None, Some(_), None) => Err(usage("--map-slots needs --reduce-slots beside it".to_owned())),
             (None, None, Some(_)) => Err(usage("--reduce-slots needs --map-slots beside it".to_owned())),
         }
+    }
+}
+
+/// How many times as long: `5x`, or `5`.
+fn parse_slow(text: &str) -> anyhow::Result<f64> {
+    let times = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>().ok();
+    match times.filter(|times| (1.0..=SLOW_MAX).contains(times)) {
+        Some(times) => Ok(times),
+        None => Err(usage(format!("--slow {text} must be from 1x to {SLOW_MAX}x, such as 5x"))),
     }
 }
 

@@ -25,6 +25,6 @@ pub use error::{FailureKind, TaskError, TaskResult};
 pub use failure::{Fault, TaskFailure};
 pub use hold::Parking;
 pub use progress::Progress;
-pub(crate) use progress::ReadMeter;
+pub(crate) use progress::{ReadMeter, SlowPart};
 pub(crate) use refusal::{heed, refuse_record};
 pub use side::SideInputs;

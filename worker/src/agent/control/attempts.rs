@@ -3,6 +3,7 @@
 use super::{Agent, delete};
 use crate::agent::slots::{Assignment, AttemptInput, LeaveSlot, Permit};
 use crate::agent::work::SlotTurn;
+use crate::attempt::SlowPart;
 use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;
 use crate::shuffle::store::HeldSegment;
@@ -81,7 +82,12 @@ impl Agent {
             let (work, setting) = (self.slots.work.clone(), self.slots.setting.clone());
             Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
         });
-        let progress = Arc::new(Progress::new(self.config.settings.speed, parking));
+        let settings = &self.config.settings;
+        let progress = match 1.0 < settings.slow {
+            true => Progress::paced(1.0 / settings.slow, SlowPart::Computing, parking),
+            false => Progress::new(settings.speed, parking),
+        };
+        let progress = Arc::new(progress);
         // One answer at most: the permit is asked for once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);

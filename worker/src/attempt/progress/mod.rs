@@ -11,6 +11,7 @@ use super::pace::Pacer;
 use crate::input::{BadRecords, FileBadRecords};
 use crate::narration::ReduceNarrator;
 use pacing::Pacing;
+pub(crate) use pacing::SlowPart;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -66,8 +67,15 @@ impl Progress {
     /// there is `parking`.
     #[must_use]
     pub fn new(speed: f64, parking: Option<Box<dyn Parking>>) -> Self {
+        Self::paced(speed, SlowPart::AllTime, parking)
+    }
+
+    /// As [`Progress::new`], with what of its time is stretched.
+    pub(crate) fn paced(speed: f64, part: SlowPart, parking: Option<Box<dyn Parking>>) -> Self {
         let pacing = (speed < 1.0).then(|| Pacing {
             speed,
+            part,
+            worked_ns: AtomicU64::new(0),
             epoch: Instant::now(),
             look_at_ns: AtomicU64::new(0),
             pacer: Mutex::new(Pacer::new(speed, Duration::ZERO)),

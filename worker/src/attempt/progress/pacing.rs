@@ -10,10 +10,22 @@ use std::time::{Duration, Instant};
 /// A wait for the sake of the pace is cut into such pieces, so that it is seen from outside.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
 
+/// What a slow slot makes longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SlowPart {
+    /// All time of an attempt, as a slower machine with slower disks would.
+    AllTime,
+    /// What its thread computes; where it sleeps or waits for something, that takes as long as ever.
+    Computing,
+}
+
 /// A slot's pace.
 #[derive(Debug)]
 pub(super) struct Pacing {
     pub(super) speed: f64,
+    pub(super) part: SlowPart,
+    /// Processor time of the attempt's thread at the last look, nanoseconds.
+    pub(super) worked_ns: AtomicU64,
     /// The pacer's clock starts here.
     pub(super) epoch: Instant,
     /// When to look again by that clock, nanoseconds.
@@ -25,6 +37,16 @@ impl Pacing {
     pub(super) fn pacer(&self) -> MutexGuard<'_, Pacer> {
         // The state is numbers; a panic between two changes cannot happen.
         self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the attempt's thread has computed since the last look, if only that counts. Asked by that thread alone.
+    pub(super) fn computed(&self) -> Option<Duration> {
+        if self.part == SlowPart::AllTime {
+            return None;
+        }
+        let now = thread_cpu_ns();
+        let before = self.worked_ns.swap(now, Relaxed);
+        Some(Duration::from_nanos(now.saturating_sub(before)))
     }
 
     fn look_at(&self, time: Duration) {
@@ -48,7 +70,7 @@ impl Progress {
     fn wait_for_work(&self, pacing: &Pacing, unless_asked: bool) {
         loop {
             let before = pacing.epoch.elapsed();
-            let owed = pacing.pacer().owes(before);
+            let owed = pacing.pacer().owes(before, pacing.computed());
             if owed.is_zero() || self.is_cancelled() || (unless_asked && self.is_asked()) {
                 break;
             }
@@ -67,6 +89,7 @@ impl Progress {
         if let Some(pacing) = &self.pacing {
             let now = pacing.epoch.elapsed();
             *pacing.pacer() = Pacer::new(pacing.speed, now);
+            pacing.worked_ns.store(thread_cpu_ns(), Relaxed);
             let next = pacing.pacer().next_look();
             pacing.look_at(next);
             self.signals.fetch_or(PACED, Relaxed);
@@ -81,4 +104,10 @@ impl Progress {
             self.wait_for_work(pacing, false);
         }
     }
+}
+
+/// Processor time of this thread.
+fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

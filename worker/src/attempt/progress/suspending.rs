@@ -86,7 +86,7 @@ impl Progress {
             self.signals.fetch_and(!ASKED, Relaxed);
             if let Some(pacing) = &self.pacing {
                 // What was worked since the last look is owed when it goes on.
-                pacing.pacer().owes(pacing.epoch.elapsed());
+                pacing.pacer().owes(pacing.epoch.elapsed(), pacing.computed());
             }
         };
         let before = Instant::now();
