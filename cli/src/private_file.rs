@@ -1,10 +1,31 @@
 //! Files that a command writes for one person: 0600, as they name files and tell what jobs said.
 
 use anyhow::Context as _;
+use rustix::fs::Access;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+/// Whether such a file could be written there, asked before the work whose result it is to hold.
+///
+/// # Errors
+/// A folder that is not there, a folder in the file's place, or one that this user may not write.
+pub fn expect_place(what: &str, path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let look = || -> io::Result<()> {
+        let written = match fs::metadata(path) {
+            Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(_) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => folder,
+            Err(error) => return Err(error),
+        };
+        Ok(rustix::fs::access(written, Access::WRITE_OK)?)
+    };
+    look().with_context(|| {
+        format!("could not write {what} {}; nothing was run, name another place", path.display())
+    })
+}
 
 /// Writes a file that only its owner may read; `what` it is stands in the error.
 pub fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {

@@ -76,6 +76,7 @@ fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
 pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
     let (name, typed) = job_flags(flags)?;
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
+    expect_place_of_trace(&job)?;
     let narrate = NarrateFlags::from_arg_matches(typed)?;
     let mut config = cluster_flags.config(settings)?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
@@ -122,6 +123,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let (name, typed) = job_flags(flags)?;
     let (master, job) = (MasterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     let listen = ListenFlags::from_arg_matches(flags)?;
+    expect_place_of_trace(&job)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
     let line = master.join_line(settings)?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
@@ -320,6 +322,10 @@ fn advise(client: &Client, status: &JobStatus) {
     for words in advice::advice(&trace) {
         say!("  advice     {words}");
     }
+}
+
+fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
+    job.report.trace.as_ref().map_or(Ok(()), |path| private_file::expect_place("the trace", path))
 }
 
 /// Writes the trace of a job, 0600: it names its files and tells what its code said.

@@ -56,10 +56,13 @@ impl JobNarrator {
     /// Makes the folder in which attempts are to keep their pairs, if anybody wants them told.
     ///
     /// # Errors
-    /// A folder that cannot be made.
+    /// A folder that cannot be made, or a page that could not be written where it is asked for.
     pub fn new(flags: &NarrateFlags, deciders: &DeciderNames) -> anyhow::Result<Option<Self>> {
         if !flags.is_asked() {
             return Ok(None);
+        }
+        if let Some(path) = &flags.narrate_html {
+            private_file::expect_place("the narration", path)?;
         }
         let folder = ScratchFolder::new("narration-")?;
         Ok(Some(Self { flags: flags.clone(), folder, deciders: deciders.clone() }))

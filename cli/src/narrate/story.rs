@@ -36,14 +36,15 @@ fn job(facts: &Facts) -> Step {
     );
     let tasks = match status.reduces.total {
         0 => format!(
-            "{} of input become {}, each of which turns the records of its split into a part of the output. The job \
+            "{} of input become {}. Each turns the records of its split into a part of the output. The job \
              has no reduce, so nothing is sorted and nothing travels.",
             Bytes(status.input_bytes),
             count(status.maps.total.into(), "map task", "map tasks")
         ),
         reduces => format!(
-            "{} of input become {}, which turn records into pairs of a key and a value. The shuffle brings the pairs \
-             of one key, whichever map emitted them, to one of {}, which turn each key and its values into output.",
+            "{} of input become {}. Each turns the records of its split into pairs of a key and a value. The shuffle \
+             brings all pairs of one key, whichever map emitted them, to one reduce task, which turns its keys with \
+             their values into a part of the output. The job has {}.",
             Bytes(status.input_bytes),
             count(status.maps.total.into(), "map task", "map tasks"),
             count(reduces.into(), "reduce task", "reduce tasks")
@@ -98,12 +99,16 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let now = record.launched_ns;
     let status = &facts.trace.status;
     let attempts = &facts.trace.attempts;
-    let running: Vec<&AttemptRecord> = attempts
-        .iter()
-        .filter(|other| other.launched_ns < now && other.ended_ns.is_none_or(|ended| now < ended))
+    // Of one moment's orders the trace has the first one first.
+    let own = attempts.iter().position(|other| other.attempt == record.attempt).unwrap_or(0);
+    let before: Vec<&AttemptRecord> = (0..)
+        .zip(attempts)
+        .filter(|(place, other)| (other.launched_ns, *place) < (now, own))
+        .map(|(_, other)| other)
         .collect();
-    let begun =
-        |task: TaskId| attempts.iter().any(|other| other.attempt.task == task && other.launched_ns < now);
+    let running: Vec<&AttemptRecord> =
+        before.iter().copied().filter(|other| other.ended_ns.is_none_or(|ended| now < ended)).collect();
+    let begun = |task: TaskId| before.iter().any(|other| other.attempt.task == task);
     let job = status.job;
     let waiting_maps: Vec<String> = (0..status.maps.total)
         .filter(|&map| !begun(TaskId::map(job, map)))

@@ -393,22 +393,29 @@ fn jobs_of_several_clients_run_at_once_and_do_not_mix() {
     standing.end();
 }
 
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+/// Whether whatever lies in a folder, and in its folders to this depth, is for its owner only.
+fn assert_closed(folder: &Path, depth: u32) {
+    for name in oracle::names(folder) {
+        let path = folder.join(name);
+        let closed = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode(&path), closed, "{}", path.display());
+        if path.is_dir() && 0 < depth {
+            assert_closed(&path, depth - 1);
+        }
+    }
+}
+
 #[test]
 fn state_folder_is_closed_to_others() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
-    let mode = |path: &str| std::fs::metadata(sandbox.path(path)).unwrap().mode() & 0o7777;
-    assert_eq!(mode("state"), 0o700);
-    for name in oracle::names(&sandbox.path("state")) {
-        assert_eq!(mode(&format!("state/{name}")), 0o600, "{name}");
-    }
-    for name in oracle::names(&sandbox.path("tmp")) {
-        assert_eq!(mode(&format!("tmp/{name}")), 0o700, "{name}");
-        for inner in oracle::names(&sandbox.path(&format!("tmp/{name}"))) {
-            let path = format!("tmp/{name}/{inner}");
-            let closed = if sandbox.path(&path).is_dir() { 0o700 } else { 0o600 };
-            assert_eq!(mode(&path), closed, "{path}");
-        }
+    assert_eq!(mode(&sandbox.path("state")), 0o700);
+    for folder in ["state", "tmp"] {
+        assert_closed(&sandbox.path(folder), 1);
     }
     standing.end();
     // A state folder that others can read is refused.

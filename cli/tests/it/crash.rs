@@ -239,9 +239,10 @@ fn run_ends_with_the_code_of_a_lost_cluster_when_its_master_is_killed() {
 /// clean up.
 fn kill_all_at_once(sandbox: &Sandbox) {
     let all = sandbox.processes();
-    for signal in [Signal::STOP, Signal::KILL] {
-        all.iter().for_each(|found| process::signal(found.pid, signal));
-    }
+    all.iter().for_each(|found| process::signal(found.pid, Signal::STOP));
+    // A thread that is busy goes on until the one that takes the signal has had a core.
+    until("all to stand", || all.iter().all(|found| process::is_stopped(found.pid)).then_some(()));
+    all.iter().for_each(|found| process::signal(found.pid, Signal::KILL));
     until("all to be dead", || sandbox.processes().is_empty().then_some(()));
 }
 

@@ -280,3 +280,21 @@ fn narration_beside_json_is_refused() {
     let refused = sandbox.run(["run", "wordcount", &input, "--narrate", "--json"]);
     refused.expect_code(2).expect_words(&["--narrate", "--json"]);
 }
+
+#[test]
+fn place_where_a_story_or_a_trace_could_not_be_written_is_refused_before_the_job_runs() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("in.txt", TEXT);
+    for (flag, place) in [
+        ("--narrate-html", "nowhere/story.html"),
+        ("--trace", "nowhere/trace.json"),
+        ("--narrate-html", "."),
+        ("--trace", "."),
+    ] {
+        let (place, out) = (sandbox.text(place), sandbox.text("out"));
+        let finished = sandbox.run(["run", "wordcount", &input, "--output", &out, flag, &place]);
+        let said = finished.expect_code(3).stderr_text();
+        assert!(said.contains(&place) && said.contains("nothing was run"), "{said}");
+        assert!(!sandbox.path("out").exists());
+    }
+}
