@@ -5,7 +5,8 @@ usage: scripts/journal.py [--program target/dist/gristmill] [--rounds 7] [--fold
 
 - Tasks a second: a job of 10,000 empty maps, from its arrival to its end by the master's clock, with the master of `run`,
   which writes nothing down, and with one that stands, each on a cluster of its own that has run it twice before or, for
-  `run`, anew. Two workers of one slot.
+  `run`, anew. Two workers of one slot. A master that stands writes an ended job down for `history`, after its end: the
+  next one begins when that is done, and what it costs is told beside it.
 - Small jobs: one map and one reduce on a warm cluster that stands, with its state folder in DIR and in memory: what its
   disk costs.
 - Coming back: the master is killed in a job of 10,000 maps of 2 ms when about half are done, and started anew; from its
@@ -33,6 +34,8 @@ import urllib.request
 MAPS = 10_000
 COST_MAX, BACK_SECONDS_MAX, PATIENCE = 1.10, 2.0, 60.0
 SMALL_JOBS = 60
+# A master that has nothing to do for so long, but for signs of life, has done all.
+REST_SECONDS = 0.2
 
 
 def await_true(what: str, look, limit: float = PATIENCE):
@@ -81,6 +84,22 @@ class Cluster:
             return answer.status < 300
         return False
 
+    def master_seconds(self) -> float:
+        """What the master has had of the processors since its start."""
+        tasks = pathlib.Path(f"/proc/{self.master.pid}/task")
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
+
+    def await_rest(self) -> float:
+        """Waits until the master has nothing left to do, and answers `master_seconds`."""
+        before = self.master_seconds()
+        for _ in range(int(PATIENCE / REST_SECONDS)):
+            time.sleep(REST_SECONDS)
+            now = self.master_seconds()
+            if now - before < REST_SECONDS / 50:
+                return now
+            before = now
+        raise RuntimeError(f"the master was busy for {PATIENCE} s with no job")
+
     def __enter__(self):
         return self
 
@@ -109,18 +128,22 @@ def folder_in(parent: str | None) -> pathlib.Path:
 def many_tasks(program: str, parent: str | None, rounds: int) -> bool:
     work = ["--maps", str(MAPS), "--map-time", "0ms", "--reduce-time", "0ms", "--reduces", "1"]
     embedded = [*work, "--workers", "2", "--slots", "1"]
-    folder, times = folder_in(parent), {"run": [], "stands": []}
+    folder, times, written_down = folder_in(parent), {"run": [], "stands": []}, []
     with Cluster(program, folder) as cluster:
         for _ in range(2):
             cluster.run(*work)
         # In turns, so that what changes on the machine changes for both.
         for _ in range(rounds):
             times["run"].append(flow(job(program, os.environ, "run", *embedded)))
+            cluster.await_rest()
             times["stands"].append(flow(cluster.run(*work)))
+            told = cluster.master_seconds()
+            written_down.append(cluster.await_rest() - told)
     shutil.rmtree(folder)
     without, with_it = (statistics.median(times[name]) for name in ("run", "stands"))
     print(f"{MAPS} empty maps: {MAPS / without:,.0f} a second without, {MAPS / with_it:,.0f} with: {with_it / without:.3f}; "
-          f"without {spread(times['run'])}, with {spread(times['stands'])}")
+          f"without {spread(times['run'])}, with {spread(times['stands'])}; "
+          f"writing it down for `history` afterwards: {1000 * statistics.median(written_down):.0f} ms of a processor")
     return with_it / without <= COST_MAX
 
 

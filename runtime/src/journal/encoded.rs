@@ -16,6 +16,11 @@ impl Encoded {
         Self(bytes)
     }
 
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The value; lists in it may take `memory_max` bytes.
     pub(crate) fn decode<T: DeserializeOwned>(&self, memory_max: usize) -> Result<T, CodecError> {
         codec::decode_message(&self.0, memory_max)

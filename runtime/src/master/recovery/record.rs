@@ -40,6 +40,12 @@ pub(in crate::master) enum RecoveryNote<'a> {
         worker: WorkerId,
         frame: Encoded,
     },
+    /// Facts of one moment and the orders that followed.
+    Instant {
+        at: Time,
+        facts: Encoded,
+        orders: Encoded,
+    },
     /// The output of a job has been closed by the master.
     Closed {
         at: Time,
@@ -80,6 +86,7 @@ pub(in crate::master) enum RecoveryRecord {
     Submitted { at: Time, job: JobId, submission: Box<Submission> },
     Joined { at: Time, worker: WorkerId, hello: Encoded },
     Said { at: Time, worker: WorkerId, frame: Encoded },
+    Instant { at: Time, facts: Encoded, orders: Encoded },
     Closed { at: Time, job: JobId, failed: Option<String> },
     ClientClosed { at: Time, job: JobId, failed: Option<String> },
     ClientLost { job: JobId },

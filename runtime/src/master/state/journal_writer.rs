@@ -3,7 +3,7 @@
 use super::super::recovery::{RecoveryJournal, RecoveryNote};
 use super::MasterState;
 use super::promises::Promised;
-use crate::journal::{InstantLine, Journal, JournalRecord};
+use crate::journal::{Encoded, Journal, JournalRecord};
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::Event;
@@ -256,8 +256,11 @@ impl JournalWriter {
 
     fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
         self.write(|journal| journal.instant(now, facts, orders, shuffle));
-        self.append(|recovery| {
-            recovery.lines().facts(&InstantLine::Instant { at: now, facts, orders, shuffle })
+        // In a quarter of the bytes of JSON: there are as many of these as there are tasks.
+        self.keep(|| RecoveryNote::Instant {
+            at: now,
+            facts: Encoded::of(&facts),
+            orders: Encoded::of(&orders),
         });
         if self.journal.is_some() {
             self.due.get_or_insert(now + FLUSH_PAUSE);

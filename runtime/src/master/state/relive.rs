@@ -13,11 +13,11 @@ use crate::api::{FailureCode, JobFailure, PolicyChange};
 use crate::deciders::DeciderNames;
 use crate::journal::{Encoded, Journal, JournalRecord};
 use crate::output_dir::OutputDirectory;
+use gristmill_scheduler::command::Command;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{HELLO_BYTES_MAX, Hello, WORKER_FRAME_MEMORY_MAX, WorkerFrame};
-use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -63,9 +63,8 @@ impl MasterState {
 
     fn relive_facts(&mut self, record: JournalRecord, relived: &mut Relived) -> Result<(), Wrong> {
         match record {
-            JournalRecord::Instant { at, facts, orders, .. } => {
-                relived.now = relived.now.max(at);
-                self.relive_instant(at, &facts, &orders)?;
+            JournalRecord::Instant { .. } => {
+                return Err(Wrong::Reason("an instant is written in another way here".to_owned()));
             }
             JournalRecord::DecideBy { policy, placement, .. } => {
                 let registry = &self.deciders.registry;
@@ -87,7 +86,7 @@ impl MasterState {
         Ok(())
     }
 
-    fn relive_instant(&mut self, at: Time, facts: &[Event], orders: &[Value]) -> Result<(), Wrong> {
+    fn relive_instant(&mut self, at: Time, facts: &[Event], orders: &Encoded) -> Result<(), Wrong> {
         facts.iter().for_each(|fact| self.relive_fact(at, fact));
         // They are what is written down.
         self.events.clear();
@@ -96,12 +95,9 @@ impl MasterState {
             return Err(Wrong::Reason("its facts are impossible".to_owned()));
         }
         let mut commands = std::mem::take(&mut self.commands);
-        let again: Result<Vec<Value>, _> = commands.iter().map(serde_json::to_value).collect();
-        let again = again.map_err(|error| Wrong::Reason(error.to_string()))?;
-        if again != orders {
-            let at = orders.iter().zip(&again).take_while(|(one, other)| one == other).count();
-            let shown = |orders: &[Value]| orders.get(at).map_or("none".to_owned(), Value::to_string);
-            return Err(Wrong::Differs(format!("{} instead of {}", shown(&again), shown(orders))));
+        let again = Encoded::of(&commands);
+        if again != *orders {
+            return Err(Wrong::Differs(first_other(&commands, &again, orders)));
         }
         for command in commands.drain(..) {
             self.carry_out(at, &command);
@@ -154,6 +150,11 @@ impl MasterState {
                 relived.now = relived.now.max(at);
                 let frame: WorkerFrame = decoded(&frame, WORKER_FRAME_MEMORY_MAX)?;
                 self.frame(at, worker, frame);
+            }
+            RecoveryRecord::Instant { at, facts, orders } => {
+                relived.now = relived.now.max(at);
+                let facts: Vec<Event> = decoded(&facts, usize::MAX)?;
+                self.relive_instant(at, &facts, &orders)?;
             }
             RecoveryRecord::Closed { at, job, failed } => self.closed(at, job, failed),
             RecoveryRecord::ClientClosed { at, job, failed } => self.client_closed(at, job, failed),
@@ -248,6 +249,22 @@ impl MasterState {
             }
         }
     }
+}
+
+/// The first order that is another one than was given.
+fn first_other(commands: &[Command], again: &Encoded, orders: &Encoded) -> String {
+    let lengths: Vec<usize> = commands.iter().map(|order| Encoded::of(order).bytes().len()).collect();
+    // The number of orders stands before them.
+    let head = again.bytes().len() - lengths.iter().sum::<usize>();
+    let both = again.bytes().iter().zip(orders.bytes()).skip(head);
+    let mut alike = both.take_while(|(one, other)| one == other).count();
+    for (number, (order, length)) in (1..).zip(commands.iter().zip(lengths)) {
+        match alike.checked_sub(length) {
+            Some(rest) => alike = rest,
+            None => return format!("order {number} of that moment is {order:?}"),
+        }
+    }
+    format!("there are only {} orders at that moment", commands.len())
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded, memory_max: usize) -> Result<T, Wrong> {

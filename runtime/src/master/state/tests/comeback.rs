@@ -1,8 +1,9 @@
 //! A state that is made again of what another one wrote down, and workers that come back to it.
 
 use super::*;
-use crate::journal::{self, JournalHeader};
-use crate::master::recovery::{RecoveryJournal, recall};
+use crate::journal::checked::{CheckedReader, CheckedWriter};
+use crate::journal::{self, Encoded, JournalHeader};
+use crate::master::recovery::{RecallError, RecoveryJournal, recall};
 use crate::output_dir::OutputDirectory;
 use gristmill_worker::protocol::{HeldAttempt, HeldHome, Holding, Rejoin, Session};
 use std::path::{Path, PathBuf};
@@ -128,6 +129,47 @@ fn state_is_the_same_when_it_is_made_again_of_what_was_written_down_and_of_every
         let (beginning, _) = relived(&path);
         beginning.state.core.audit().unwrap();
     }
+}
+
+/// Writes the journal again with the orders of one moment changed, that of the first map's end.
+fn with_other_orders(path: &Path, change: impl Fn(&mut Vec<u8>)) {
+    let mut lines = CheckedReader::open(path).unwrap();
+    let mut written: Vec<(u8, serde_json::Value)> = Vec::new();
+    while let Some(line) = lines.next().unwrap() {
+        written.push((line.letter, serde_json::from_slice(line.json).unwrap()));
+    }
+    let said = written.iter().position(|(_, line)| line.get("said").is_some()).unwrap();
+    let orders = written[said..].iter_mut().find_map(|(_, line)| line.get_mut("instant")?.get_mut("orders"));
+    let orders = orders.unwrap();
+    let mut bytes = serde_json::from_value::<Encoded>(orders.clone()).unwrap().bytes().to_vec();
+    change(&mut bytes);
+    *orders = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+    let mut again = CheckedWriter::create(path).unwrap();
+    written.iter().for_each(|(letter, line)| again.line(*letter, line).unwrap());
+    again.write_out().unwrap();
+}
+
+#[test]
+fn journal_whose_facts_lead_to_other_orders_than_it_says_is_refused_and_the_first_such_order_is_named() {
+    let refused = |change: fn(&mut Vec<u8>)| {
+        let mut standing = Standing::new();
+        let worker = standing.scene.join();
+        let job = standing.submit();
+        standing.scene.map_done(worker, nth_map(job, 0));
+        let path = standing.journal();
+        with_other_orders(&path, change);
+        let mut journal = recall(&path).unwrap().unwrap();
+        match Scene::new(&[]).state.relive(&mut journal) {
+            Err(RecallError::Differs { what, .. }) => what,
+            other => panic!("{:?}", other.map(|relived| relived.now)),
+        }
+    };
+    let what = refused(|orders| *orders.last_mut().unwrap() ^= 1);
+    assert!(what.starts_with("order 3 of that moment is Launch"), "{what}");
+    let what = refused(|orders| *orders = vec![0]);
+    assert!(what.starts_with("order 1 of that moment is Announce"), "{what}");
+    let what = refused(|orders| orders[0] += 1);
+    assert_eq!(what, "there are only 3 orders at that moment");
 }
 
 #[test]
