@@ -25,5 +25,11 @@ fi
 
 # All targets but benches, examples included: one of them is a program that tests run.
 cargo test --workspace "$@"
-# The live page in a browser, with the program that the tests have built; not when only some tests are asked for.
-(($#)) || scripts/page.py
+# With the programs that the tests have built; not when only some tests are asked for.
+if ((! $#)); then
+    # The live page in a browser.
+    scripts/page.py
+    # The checks of a course's lab: first that each would notice what it looks for, then our own answers.
+    scripts/conformance.py --self-test
+    scripts/conformance.py scripts/conformance_adapters/gristmill.sh
+fi
