@@ -52,8 +52,8 @@ is that without its folder.
     marked          as wc, and each call of map or reduce tells what it does and can be told to wait or die
 
 A call of `marked` has a KIND, which is `map` or `reduce`, and a NAME: the file's name for a map, the word for a reduce.
-It does this, with all files in $MR_MARKS, where PID is the number of the worker process and N a number that differs for each
-call in this process:
+It does this, with all files in $MR_MARKS, where PID is the number of the worker process, as the kit would see it in `ps`, and
+N a number that differs for each call in this process:
 
     1. Make the empty file  KIND.NAME.PID.N.began
     2. Remove the file  crash.KIND.NAME    If that succeeds, end this process at once: it has crashed.

@@ -32,4 +32,8 @@ if ((! $#)); then
     # The checks of a course's lab: first that each would notice what it looks for, then our own answers.
     scripts/conformance.py --self-test
     scripts/conformance.py scripts/conformance_adapters/gristmill.sh
+    # The book: that a wrong one would be noticed, then its commands and its pages.
+    scripts/book.py --self-test
+    scripts/book.py run
+    scripts/book.py build
 fi
