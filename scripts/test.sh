@@ -11,6 +11,7 @@ missing=()
 for program in "${!package_of[@]}"; do
     command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
+python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if ((${#missing[@]})); then
     if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
         echo "test.sh: installing ${missing[*]}" >&2
@@ -35,5 +36,6 @@ if ((! $#)); then
     # The book: that a wrong one would be noticed, then its commands and its pages.
     scripts/book.py --self-test
     scripts/book.py run
-    scripts/book.py build
+    # Code 3: what makes its pages could not be installed, which it says.
+    scripts/book.py build || [[ $? == 3 ]]
 fi
