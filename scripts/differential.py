@@ -50,6 +50,7 @@ LEFT_OUT = {
     "--narrate": "prints a story in the place of the result",
     "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
     "--recursive": "inputs are drawn without folders in folders",
+    "--ship": "the cluster's own program would only be sent to itself; the tests of the program ship others",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
 }
 

@@ -99,7 +99,10 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Refused { error } => judge_refusal(&error.code),
         ClientError::OtherBuild { .. } => (
             exit::ENVIRONMENT,
-            Some("submit with the executable that master and workers run, or start them anew with this one"),
+            Some(
+                "submit with the executable that master and workers run, or send this one along with --ship, if the master \
+                 allows that",
+            ),
         ),
         ClientError::NotShared { .. } | ClientError::Serve { .. } => (exit::ENVIRONMENT, None),
         _ => (exit::ENVIRONMENT, None),
@@ -224,6 +227,16 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Exact
         | ErrorCode::Spec => (exit::USAGE, None),
         ErrorCode::Ending => (exit::CLUSTER, None),
+        ErrorCode::Ship => (
+            exit::ENVIRONMENT,
+            Some("have the master started with --allow-ship, or submit with the executable that it runs"),
+        ),
+        ErrorCode::ProgramRoom => (
+            exit::RESOURCES,
+            Some(
+                "wait until jobs have ended, or have the master started with larger --shipped-programs and --shipped-bytes",
+            ),
+        ),
         ErrorCode::Job => (exit::USAGE, Some("`gristmill jobs` lists them")),
         ErrorCode::Worker => (exit::USAGE, Some("`gristmill status` lists them")),
         ErrorCode::Route
@@ -238,6 +251,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Key
         | ErrorCode::Cuts
         | ErrorCode::Build
+        | ErrorCode::Program
         | ErrorCode::Register
         | ErrorCode::Journal
         | ErrorCode::NotShared

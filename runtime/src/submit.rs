@@ -193,6 +193,7 @@ pub(crate) fn plan(
     let submission = Submission {
         schema: SCHEMA,
         build: gristmill_worker::build_id(),
+        program: None,
         name: job.name().to_owned(),
         parameters: job.parameters().map_err(refuse)?,
         label: options.label.clone(),

@@ -192,6 +192,7 @@ fn start_master(
         recovery: None,
         register: None,
         archive: None,
+        programs: None,
     })
     .map_err(failed("master"))?;
     let runtime = runtime().map_err(failed("master"))?;
@@ -225,6 +226,7 @@ fn start_worker(
         leave_max: LEAVE_MAX,
         fetch: FetchLimits::default(),
         capture: None,
+        runners: None,
     };
     let (runtime, jobs) = (runtime().map_err(failed("worker"))?, Arc::new(registry.clone()));
     let running = move || {

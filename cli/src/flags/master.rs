@@ -4,6 +4,9 @@ use crate::settings::Settings;
 use crate::trusted::{self, Closed, TrustError};
 use crate::usage::usage;
 use clap::Args;
+use gristmill_runtime::master::ProgramLimits;
+use gristmill_runtime::size::parse_bytes;
+use gristmill_scheduler::units::Bytes;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -87,6 +90,35 @@ fn read_join(path: &Path) -> anyhow::Result<String> {
         )),
         untrusted => untrusted.into(),
     })
+}
+
+/// Whether jobs may bring their own programs.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Shipped programs")]
+pub struct ShipFlags {
+    /// Take jobs with programs of their own: whoever may submit can then run any code on the workers
+    #[arg(long)]
+    allow_ship: bool,
+    /// Programs that are kept; those used longest ago go first, those of live jobs never [default: 64]
+    #[arg(long, value_name = "N", requires = "allow_ship", value_parser = clap::value_parser!(u32).range(1..))]
+    shipped_programs: Option<u32>,
+    /// Their bytes together [default: 4GiB]
+    #[arg(long, value_name = "SIZE", requires = "allow_ship")]
+    shipped_bytes: Option<String>,
+}
+
+impl ShipFlags {
+    /// How many programs are taken; `None`: none.
+    ///
+    /// # Errors
+    /// A size that is none.
+    pub fn limits(&self) -> anyhow::Result<Option<ProgramLimits>> {
+        let named = self.shipped_bytes.as_deref().map(parse_bytes).transpose();
+        let bytes_max = named.map_err(|error| usage(format!("--shipped-bytes: {error}")))?;
+        let bytes_max = bytes_max.map_or(ProgramLimits::USUAL.bytes_max, Bytes);
+        let count_max = self.shipped_programs.unwrap_or(ProgramLimits::USUAL.count_max);
+        Ok(self.allow_ship.then_some(ProgramLimits { count_max, bytes_max }))
+    }
 }
 
 /// What a listener beyond this machine needs.

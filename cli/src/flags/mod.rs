@@ -8,7 +8,7 @@ mod master;
 mod worker;
 
 pub use job::JobFlags;
-pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag};
+pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags};
 pub use worker::WorkerFlags;
 
 use crate::settings::Settings;

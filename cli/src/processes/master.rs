@@ -3,7 +3,8 @@
 use super::{Stoppable, log_to};
 use crate::child;
 use crate::flags::{
-    JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, estimator, journal, placement, policy, pools,
+    JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, estimator, journal, placement, policy,
+    pools,
 };
 use crate::settings::Settings;
 use crate::state::StateFolder;
@@ -32,6 +33,9 @@ const REGISTER_FILE: &str = "jobs";
 
 /// Folder in the state folder: what is kept of each job that has ended.
 const ENDED_JOBS_FOLDER: &str = "ended-jobs";
+
+/// Folder in the state folder: programs that jobs were shipped with.
+const PROGRAMS_FOLDER: &str = "programs";
 
 /// Name of the file in the state folder from which a master goes on where the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
@@ -67,6 +71,8 @@ pub struct MasterCommand {
     /// Leave slow tasks to their one attempt; without this, the slowest get a second one on an idle worker
     #[arg(long)]
     no_backup: bool,
+    #[command(flatten)]
+    ship: ShipFlags,
     #[command(flatten)]
     permissions: ListenFlags,
     #[command(flatten)]
@@ -117,6 +123,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         recovery: Some(state.join(RECOVERY_FILE)),
         register: Some(state.join(REGISTER_FILE)),
         archive: Some(state.join(ENDED_JOBS_FOLDER)),
+        programs: flags.ship.limits()?.map(|limits| (state.join(PROGRAMS_FOLDER), limits)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
     runtime.block_on(prepared.run(listener, requests.end));
@@ -150,6 +157,7 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
         recovery: None,
         register: None,
         archive: None,
+        programs: None,
     })?;
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
     io::stdout().flush()?;

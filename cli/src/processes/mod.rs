@@ -3,6 +3,7 @@
 //! Here is what they have in common: a process that ends when it is asked to, and its log.
 
 mod master;
+mod runner;
 mod worker;
 
 pub use master::{MasterCommand, master};

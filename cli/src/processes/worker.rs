@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::switches::FirstSignal;
 use crate::usage::usage;
 use clap::{Args, Subcommand};
-use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_folders};
+use gristmill_runtime::cluster::{ChildConfig, ShippedPrograms, WorkerChild, leave_folders};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::work_token_of;
 use gristmill_runtime::registry::Registry;
@@ -59,6 +59,9 @@ pub struct WorkerCommand {
     /// For child processes of `run`: take settings from standard input
     #[arg(long, hide = true)]
     from_parent: bool,
+    /// For processes that a worker starts of a shipped program: run attempts as told on standard input
+    #[arg(long, hide = true)]
+    runner: bool,
 }
 
 /// What else can be done about workers.
@@ -69,6 +72,9 @@ enum WorkerAction {
 
 /// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
 pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
+    if flags.runner {
+        return super::runner::runner(registry);
+    }
     if flags.from_parent {
         return worker_process(registry);
     }
@@ -185,6 +191,7 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         master_silence_max: fault::span("worker.master_silence", MASTER_SILENCE_MAX),
         fetch: FetchLimits::default(),
         capture: None,
+        runners: Some(Arc::new(ShippedPrograms)),
     })
 }
 

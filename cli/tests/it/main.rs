@@ -53,6 +53,7 @@ mod paths;
 mod replay;
 mod restart;
 mod security;
+mod ship;
 mod shuffle;
 mod sim;
 mod support;

@@ -9,21 +9,26 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The example program. Cargo builds it only with all targets of the package, so that a single test run on its own
-/// would find none, or one of yesterday: it is built here, which costs nothing if it is new.
+/// The example program of jobs that misbehave.
 pub fn faulty_program() -> PathBuf {
+    example_program("faulty")
+}
+
+/// An example program. Cargo builds them only with all targets of the package, so that a single test run on its own would
+/// find none, or one of yesterday: they are built here, which costs nothing if they are new.
+pub fn example_program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
         let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--package", "gristmill", "--example", "faulty", "--target-dir"]);
+        command.args(["build", "--quiet", "--package", "gristmill", "--examples", "--target-dir"]);
         command.arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(command.status().unwrap().success(), "the example program does not build");
-        profile.join("examples/faulty")
+        assert!(command.status().unwrap().success(), "the example programs do not build");
+        profile.join("examples")
     });
-    built.clone()
+    built.join(name)
 }
 
 /// Runs the job over two files, one good and one bad, on two workers.

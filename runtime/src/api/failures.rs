@@ -102,6 +102,12 @@ pub enum ErrorCode {
     JobName,
     /// The submitting program is not the cluster's.
     Build,
+    /// The master takes no programs.
+    Ship,
+    /// The program of a job is not there, or is not what it was said to be.
+    Program,
+    /// There is no room for another program.
+    ProgramRoom,
     /// The state folder cannot be written.
     Register,
     /// The file that another master would come back from cannot be written.

@@ -4,6 +4,7 @@ use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, FileStamp, Split};
+use gristmill_worker::protocol::ShippedProgram;
 use serde::{Deserialize, Serialize};
 
 /// Longest submission in bytes.
@@ -21,6 +22,10 @@ pub struct Submission {
     /// in, so the two must be the same.
     #[serde(default)]
     pub build: String,
+    /// The submitting program itself, which the master has been sent: the job's functions are run by processes of it, and it
+    /// need not be the cluster's.
+    #[serde(default)]
+    pub program: Option<ShippedProgram>,
     /// Name of the job in the registry.
     pub name: String,
     /// Its parameters as JSON text.

@@ -61,6 +61,8 @@ pub struct AsyncClient {
     pub(super) patience: Duration,
     /// Told, in words, that it is.
     pub(super) said: Option<fn(&str)>,
+    /// Jobs are sent with this program.
+    ships: bool,
 }
 
 impl AsyncClient {
@@ -81,6 +83,7 @@ impl AsyncClient {
             permissions: Permissions::default(),
             patience: fault::span("client.patience", finding_again::PATIENCE),
             said: None,
+            ships: false,
         }
     }
 
@@ -92,6 +95,12 @@ impl AsyncClient {
     /// Tells, in words, that the way to the master broke while a job was followed, and that the master is looked for.
     pub fn set_said(&mut self, said: fn(&str)) {
         self.said = Some(said);
+    }
+
+    /// Sends this program along with each job, so that the job's functions are run by processes of it; the master must allow
+    /// that. Without it a job of another program than the cluster's is refused.
+    pub fn set_ships(&mut self, ships: bool) {
+        self.ships = ships;
     }
 
     /// What this client may listen on, where it serves its files to workers.
@@ -316,7 +325,7 @@ impl AsyncClient {
         self.request(method, &format!("{ROOT}/{route}"), body).await
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         parsed(&self.request(Method::GET, path, Vec::new()).await?)
     }
 
@@ -330,7 +339,7 @@ impl AsyncClient {
     }
 
     /// Sends a request. An answer that is no success becomes the error that the master wrote.
-    async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
+    pub(super) async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
         let mut request = hyper::Request::new(body);
         *request.method_mut() = method.clone();
         *request.uri_mut() =
@@ -438,15 +447,19 @@ impl AsyncClient {
             Some((planned, cluster))
         });
         let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
+        let program = if self.ships { Some(self.ship().await?) } else { None };
         let build = gristmill_worker::build_id();
-        if master.build != build {
+        if program.is_none() && master.build != build {
             // The master would refuse it too, but not before all of it is planned.
             return Err(ClientError::OtherBuild { own: build, cluster: master.build });
         }
         let _ = known.send(self.cluster_view(master, &list_keys, (wanted, attached)));
         match planning.await {
             Ok(Some((planned, cluster))) => {
-                Ok((planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?, cluster))
+                let mut planned =
+                    planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?;
+                planned.submission.program = program;
+                Ok((planned, cluster))
             }
             // The panic hook has printed the message.
             Ok(None) | Err(_) => Err(ClientError::Submit { source: Box::new(SubmitError::Panicked) }),

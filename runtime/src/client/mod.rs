@@ -9,6 +9,7 @@ mod joining;
 mod lines;
 mod outcome;
 mod result;
+mod shipping;
 
 use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Role};
 use crate::prepared::PreparedJob;

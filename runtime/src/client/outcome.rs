@@ -58,6 +58,13 @@ pub enum ClientError {
         /// Master and workers.
         cluster: String,
     },
+    /// This program cannot be read, to be sent along.
+    #[error("this program cannot be sent along with its job")]
+    Program {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// The master said something that this program does not understand.
     #[error("the master's answer could not be read")]
     Answer {

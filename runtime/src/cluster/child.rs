@@ -4,13 +4,16 @@
 //! The other end of the pipe is in the command line (`cli`).
 
 use crate::deciders::DeciderNames;
+use gristmill_worker::agent::runners::RunnerStarter;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -89,6 +92,17 @@ pub(super) fn start(role: &str, stdout: Stdio) -> io::Result<Child> {
     // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
     command.process_group(0);
     command.spawn()
+}
+
+/// Starts processes of shipped programs for a worker, which has verified them.
+pub struct ShippedPrograms;
+
+impl RunnerStarter for ShippedPrograms {
+    fn start(&self, program: &Path, socket: OwnedFd) -> io::Result<std::process::Child> {
+        let mut command = std::process::Command::new(program);
+        // What user code writes goes where that of this worker goes: into the file that catches it.
+        command.args(["worker", "--runner"]).stdin(socket).process_group(0).spawn()
+    }
 }
 
 /// Tells a child what it needs. The pipe is to be kept: its end is the child's end.

@@ -8,7 +8,7 @@ mod folders;
 mod worker_slot;
 mod workers;
 
-pub use child::{ChildConfig, LEAVE, MasterChild, MasterReady, WorkerChild};
+pub use child::{ChildConfig, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild};
 pub use folders::{leave_folders, remove_folders};
 pub use workers::WorkerProcesses;
 

@@ -7,7 +7,7 @@ use super::routes::{METRICS_PATH, probes, route};
 use super::tokens::Tokens;
 use crate::role::Role;
 use gristmill_worker::http::{Access, RouteAuth};
-use gristmill_worker::protocol::CONNECT_PATH;
+use gristmill_worker::protocol::{CONNECT_PATH, PROGRAMS_PATH};
 use hyper::Method;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl RouteAuth for MasterAuth {
 
 /// The role for which a route is made; `None` if the master has no such routes.
 fn role_for(method: &Method, path: &str) -> Option<Role> {
-    if path == CONNECT_PATH {
+    if path == CONNECT_PATH || path.starts_with(PROGRAMS_PATH) {
         return Some(Role::Work);
     }
     if (method, path) == (&Method::GET, METRICS_PATH) {
@@ -37,6 +37,7 @@ fn role_for(method: &Method, path: &str) -> Option<Role> {
     Some(match (method, route(path)?.as_slice()) {
         (&Method::POST, ["workers", "ended"]) => Role::Work,
         (&Method::GET, ["cluster"])
+        | (&Method::GET | &Method::PUT, ["programs", ..])
         | (&Method::POST, ["jobs"] | ["attend"] | ["jobs", _, "cancel" | "closed"]) => Role::Submit,
         (&Method::GET, ["status" | "jobs" | "feed"] | ["jobs", ..]) | (&Method::POST, ["page"]) => Role::View,
         _ => Role::Admin,

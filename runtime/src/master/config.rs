@@ -1,5 +1,6 @@
 //! How a master runs, and why it cannot begin.
 
+use super::programs::ProgramLimits;
 use super::recovery::RecallError;
 use super::tokens::Tokens;
 use crate::deciders::MadeDeciders;
@@ -38,6 +39,8 @@ pub struct MasterConfig {
     pub register: Option<PathBuf>,
     /// Folder of what is kept of each job that has ended, beside a register; `None`: it goes with the master.
     pub archive: Option<PathBuf>,
+    /// Folder of the programs that jobs are shipped with, and how many it may hold; `None`: jobs are of this program alone.
+    pub programs: Option<(PathBuf, ProgramLimits)>,
 }
 
 /// Why a master cannot begin.
@@ -72,6 +75,13 @@ pub enum MasterError {
     /// The folder of ended jobs could not be opened.
     #[error("could not open the folder of ended jobs {path}")]
     Archive {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The folder of shipped programs could not be opened.
+    #[error("could not open the folder of shipped programs {path}")]
+    Programs {
         path: PathBuf,
         #[source]
         source: io::Error,

@@ -2,6 +2,7 @@
 
 use super::archive::Archive;
 use super::page::PageCodes;
+use super::programs::Programs;
 use super::state::{MasterState, Synced, TaskName};
 use super::tokens::Tokens;
 use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, WorkerEnded};
@@ -124,6 +125,8 @@ pub(super) struct MasterHandle {
     pub(super) page_codes: Arc<PageCodes>,
     /// Jobs that have ended.
     pub(super) archive: Option<Arc<Archive>>,
+    /// Programs that jobs are shipped with, if any may be.
+    pub(super) programs: Option<Arc<Programs>>,
 }
 
 impl MasterHandle {

@@ -14,6 +14,7 @@ mod gauges;
 mod history;
 mod input;
 mod page;
+mod programs;
 mod recovery;
 mod register;
 mod routes;
@@ -22,6 +23,7 @@ pub mod tokens;
 mod translate;
 
 pub use config::{MasterConfig, MasterError};
+pub use programs::ProgramLimits;
 pub use recovery::RecallError;
 #[cfg(test)]
 pub(crate) use state::tests::status_of;
@@ -37,6 +39,7 @@ use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, ServerConfig, serve};
 use history::HistoryFile;
 use input::MasterHandle;
+use programs::Programs;
 use state::MasterState;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,6 +75,7 @@ pub struct PreparedMaster {
     state: MasterState,
     history: Option<HistoryFile>,
     archive: Option<Arc<Archive>>,
+    programs: Option<Arc<Programs>>,
     /// The time of the last master, which goes on.
     base: Time,
 }
@@ -89,8 +93,13 @@ impl PreparedMaster {
             Archive::open(path).map_err(|source| MasterError::Archive { path: path.to_owned(), source })
         };
         let archive = config.archive.as_deref().map(opened).transpose()?.map(Arc::new);
+        let programs = config.programs.as_ref().map(|(path, limits)| {
+            Programs::open(path, *limits)
+                .map_err(|source| MasterError::Programs { path: path.clone(), source })
+        });
+        let programs = programs.transpose()?.map(Arc::new);
         let Begun { state, history, base } = begin(config)?;
-        Ok(Self { bind, host_names, tokens, build, state, history, archive, base })
+        Ok(Self { bind, host_names, tokens, build, state, history, archive, programs, base })
     }
 
     /// Runs on an open listener until `stop` turns true or a client asks it to end.
@@ -107,6 +116,7 @@ impl PreparedMaster {
             tokens: self.tokens.clone(),
             page_codes: Arc::default(),
             archive: self.archive.clone(),
+            programs: self.programs.clone(),
         };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();

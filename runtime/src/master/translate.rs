@@ -34,6 +34,7 @@ pub(crate) fn failure(class: FailureClass) -> Failure {
         // Both are of no use whoever asks, and came over a way that is well.
         FailureClass::Corrupt | FailureClass::Missing => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
+        FailureClass::Lost => Failure::Lost,
     }
 }
 

@@ -14,8 +14,10 @@ pub mod crash;
 mod end_requests;
 pub mod files;
 mod handed_over;
+mod job;
 mod publish;
 mod rejoin;
+pub mod runners;
 pub mod slots;
 mod work;
 
@@ -32,6 +34,7 @@ use connect::{introduction, join, read_frames, write_frames};
 use control::{Agent, JoinedWorker};
 use gristmill_scheduler::ids::AttemptId;
 use handed_over::HandoverStore;
+use runners::RunnerStarter;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -90,6 +93,8 @@ pub struct WorkerConfig {
     pub fetch: FetchLimits,
     /// User output caught so far, if it is caught.
     pub capture: Option<Capture>,
+    /// What starts processes of shipped programs; `None`: none are.
+    pub runners: Option<Arc<dyn RunnerStarter>>,
 }
 
 /// Why a worker's process ends.

@@ -3,7 +3,8 @@
 //! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file of its own
 //! that nobody looks at.
 
-use super::slots::{Assignment, Destination, Done, Failed, Permit, RunningJob, SlotEvent, SlotSetting};
+use super::job::RunningJob;
+use super::slots::{Assignment, Destination, Done, Failed, Permit, SlotEvent, SlotSetting};
 use crate::clean::message as clean;
 use crate::commit;
 use crate::descriptors;
@@ -11,7 +12,7 @@ use crate::disk;
 use crate::fault;
 use crate::folder::Folder;
 use crate::http::{self, Endpoint, HttpError, Secret};
-use crate::input::FileStamp;
+use crate::input::{FilePath, FileStamp};
 use crate::output::Output;
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
@@ -96,6 +97,11 @@ impl Built {
     /// Where it is, for messages.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path(&self.name)
+    }
+
+    /// Its folder and name, for a process that builds it.
+    pub(super) fn place(&self) -> (FilePath, String) {
+        (FilePath::from(self.folder.path("").as_path()), self.name.clone())
     }
 
     /// Opens it to be read.

@@ -150,6 +150,7 @@ impl TestMaster {
             leave_max: PATIENCE,
             fetch: FetchLimits::default(),
             capture: None,
+            runners: None,
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (store, handovers) = (Store::default(), HandoverStore::default());
@@ -226,6 +227,7 @@ impl TestMaster {
 
     fn job(&self, job: JobId) -> MasterFrame {
         MasterFrame::Job(Box::new(JobOrder {
+            program: None,
             job,
             name: "numbered".into(),
             parameters: String::new(),

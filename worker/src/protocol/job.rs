@@ -1,5 +1,6 @@
 //! The description of a job that the master sends to its workers.
 
+use super::ShippedProgram;
 use crate::folder::PlainName;
 use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, Split};
@@ -18,10 +19,12 @@ pub struct RecordLimits {
 }
 
 /// All a worker must know of a job.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobOrder {
     /// Its number.
     pub job: JobId,
+    /// The program whose registry and functions it is of; `None`: the cluster's own.
+    pub program: Option<ShippedProgram>,
     /// Its name in the registry.
     pub name: String,
     /// Its parameters as JSON.

@@ -12,6 +12,7 @@ mod hello;
 mod holding;
 mod job;
 mod lanes;
+mod program;
 mod report;
 
 use crate::http::{Endpoint, Secret};
@@ -26,13 +27,14 @@ pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
+pub use program::{NoProgramSum, PROGRAMS_PATH, ProgramSum, ProgramSumming, ShippedProgram};
 pub use report::{
     AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,
     Part,
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 10;
+pub const PROTOCOL_VERSION: u32 = 11;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;

@@ -153,6 +153,8 @@ pub enum FailureClass {
     Unreachable,
     /// A worker that was reached does not hold a map output any more.
     Missing,
+    /// The process that ran it was killed, and nobody knows why.
+    Lost,
 }
 
 impl FailureClass {
@@ -172,6 +174,7 @@ impl FailureClass {
             Self::Engine => "engine",
             Self::Unreachable => "unreachable",
             Self::Missing => "missing",
+            Self::Lost => "lost",
         }
     }
 }

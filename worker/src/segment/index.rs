@@ -4,11 +4,13 @@
 //!
 //! Invariant: segments lie one after another without gaps, in the order of their partitions.
 
+use serde::{Deserialize, Serialize};
+
 /// Memory that a segment with pairs costs here, bytes.
 pub(crate) const INDEX_ENTRY_BYTES: usize = size_of::<u32>() + size_of::<u64>();
 
 /// Where segments lie.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct SegmentIndex {
     partitions: u32,
     records: u64,
@@ -32,6 +34,20 @@ impl SegmentIndex {
         self.filled.push(partition);
         self.ends.push(end);
         self.records += records;
+    }
+
+    /// Whether it is one of an output of so many partitions, wherever it comes from.
+    pub(crate) fn is_sound(&self, partitions: u32) -> bool {
+        let ascends = self.filled.is_sorted_by(|a, b| a < b) && self.ends.is_sorted_by(|a, b| a < b);
+        let within = self.filled.last().is_none_or(|last| *last < partitions);
+        let pairs = self.ends.len() as u64 <= self.records;
+        let begins = self.ends.first().is_none_or(|first| 0 < *first);
+        self.partitions == partitions
+            && self.filled.len() == self.ends.len()
+            && ascends
+            && within
+            && begins
+            && pairs
     }
 
     /// Whether no segment of this partition, or of a later one, has been appended.
@@ -80,6 +96,29 @@ impl SegmentIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_index_of_another_process_is_sound_or_refused() {
+        let mut index = SegmentIndex::new(3);
+        index.push(0, 10, 1);
+        index.push(2, 5, 1);
+        assert!(index.is_sound(3) && SegmentIndex::new(3).is_sound(3) && !index.is_sound(4));
+        let spoilt = |spoil: &dyn Fn(&mut SegmentIndex)| {
+            let mut spoilt = index.clone();
+            spoil(&mut spoilt);
+            spoilt
+        };
+        for (what, wrong) in [
+            ("no such partition", spoilt(&|index| index.filled[1] = 3)),
+            ("not ascending", spoilt(&|index| index.filled.reverse())),
+            ("ends before it begins", spoilt(&|index| index.ends.reverse())),
+            ("nothing in it", spoilt(&|index| index.ends[0] = 0)),
+            ("of another length", spoilt(&|index| index.ends.truncate(1))),
+            ("without pairs", spoilt(&|index| index.records = 1)),
+        ] {
+            assert!(!wrong.is_sound(3), "{what}");
+        }
+    }
 
     #[test]
     fn an_index_knows_the_segments_that_have_pairs_and_costs_nothing_for_others() {

@@ -25,6 +25,7 @@ pub use error::SegmentError;
 pub use in_file::{InFileBytes, InFileSegment};
 pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
 pub(crate) use index::{INDEX_ENTRY_BYTES, SegmentIndex};
+pub(crate) use output::GivenUpOutput;
 pub use output::MapOutput;
 pub use print::OutputPrint;
 pub(crate) use print::Printing;

@@ -6,8 +6,19 @@ use super::index::SegmentIndex;
 use super::print::OutputPrint;
 use super::spill::SpillFile;
 use bytes::Bytes;
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// A map output in a spill file that one process has written for another.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct GivenUpOutput {
+    /// Name of the file; `None` for an output without pairs.
+    pub name: Option<String>,
+    index: SegmentIndex,
+    print: OutputPrint,
+}
 
 /// All segments of one map attempt, one after another without gaps.
 #[derive(Debug)]
@@ -24,6 +35,33 @@ impl MapOutput {
             print: output.print(),
             place: OutputPlace::InFile(Arc::new(output)),
         }
+    }
+
+    /// Leaves its file to another process. `None`, and it is gone, if it has pairs and does not lie in a spill file of its own.
+    pub(crate) fn give_up(self) -> Option<GivenUpOutput> {
+        if self.bytes() == 0 {
+            return Some(GivenUpOutput { name: None, index: self.index, print: self.print });
+        }
+        let OutputPlace::File(file) = self.place else { return None };
+        let file = Arc::into_inner(file)?;
+        let name = file.path().file_name()?.to_string_lossy().into_owned();
+        file.give_up();
+        Some(GivenUpOutput { name: Some(name), index: self.index, print: self.print })
+    }
+
+    /// One that another process has given up, whose file lies here now.
+    ///
+    /// # Errors
+    /// One that is none of so many partitions, or a file that is not what was said of it.
+    pub(crate) fn take_over(given: GivenUpOutput, path: PathBuf, partitions: u32) -> io::Result<Self> {
+        let GivenUpOutput { name, index, print } = given;
+        let place = match name {
+            None => OutputPlace::Memory(Bytes::new()),
+            Some(_) => OutputPlace::File(Arc::new(SpillFile::take_over(path, index.bytes())?)),
+        };
+        let sound =
+            index.is_sound(partitions) && (index.bytes() == 0) == matches!(place, OutputPlace::Memory(_));
+        if sound { Ok(Self { index, print, place }) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     /// The segment of this partition; `None` if there is no such partition.

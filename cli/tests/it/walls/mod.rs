@@ -231,6 +231,7 @@ fn security_page_names_what_exists() {
         "--allow-host",
         "--insecure-plaintext",
         "--print-join",
+        "--allow-ship",
     ];
     for flag in risks.into_iter().chain(["--join", "--advertise", "--raw"]) {
         assert!(help.contains(flag) && page.contains(&format!("`{flag}`")), "{flag}");

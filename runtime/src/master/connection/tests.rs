@@ -39,6 +39,7 @@ async fn worker_that_says_more_than_is_heard_has_to_wait() {
         tokens: Arc::new(Tokens::of_secret(Secret::from_bytes([7; 32]))),
         page_codes: Arc::default(),
         archive: None,
+        programs: None,
     };
     let (mut worker, master) = tokio::io::duplex(64 << 10);
     tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), ShownKey("work@0".to_owned())));

@@ -2,7 +2,7 @@
 
 use super::super::address;
 use super::super::input::{Lease, MasterHandle, MasterInput};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed, programs};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
@@ -29,6 +29,7 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
     let key = key_of(&request);
     let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
+    programs::check(&handle, &submission)?;
     if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
         let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;
         let refusal = |reason| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submitter, reason);

@@ -6,6 +6,10 @@
 //! | `GET /api/v1/status` | the master and its workers |
 //! | `POST /api/v1/jobs` | submit; answers lines of status until the job ends |
 //! | `POST /api/v1/attend` | the client that submitted a job has found the master again; answers likewise |
+//! | `GET /api/v1/programs` | programs that jobs were shipped with |
+//! | `GET /api/v1/programs/SUM/BYTES` | whether one is here, or may be sent |
+//! | `PUT /api/v1/programs/SUM/BYTES` | take one |
+//! | `GET /worker/programs/SUM` | one, for a worker |
 //! | `GET /api/v1/cluster` | the master and its workers, with what lists their files |
 //! | `GET /api/v1/jobs` | all jobs |
 //! | `GET /api/v1/jobs/JOB` | one job |
@@ -36,6 +40,7 @@ mod feed;
 mod follow;
 mod page;
 pub(super) mod probes;
+mod programs;
 mod tokens;
 
 pub(super) use probes::METRICS_PATH;
@@ -81,6 +86,9 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
     if let Some(answer) = probes::respond(&handle, request.method(), &path).await {
         return answer;
     }
+    if let Some(program) = programs::send(&handle, request.method(), &path).await {
+        return program;
+    }
     let Some(parts) = route(&path) else { return page::respond(&handle, request).await };
     let answered = match (request.method(), parts.as_slice()) {
         (&Method::GET, ["status"]) => master_status(&handle).await,
@@ -100,6 +108,11 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         }
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::GET, ["programs"]) => programs::list(&handle),
+        (&Method::GET, ["programs", sum, bytes]) => programs::look(&handle, (sum, bytes)).await,
+        (&Method::PUT, ["programs", sum, bytes]) => {
+            programs::put(&handle, (sum, bytes), request.into_body()).await
+        }
         (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
         (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),

@@ -230,6 +230,7 @@ impl MasterState {
             .collect();
         Some(Some(JobOrder {
             job: id,
+            program: submission.program,
             name: submission.name.clone(),
             parameters: submission.parameters.clone(),
             maps: job.maps,

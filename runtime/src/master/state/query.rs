@@ -5,6 +5,8 @@ use super::job::{JobEntry, StatusContext};
 use crate::api::{JobState, JobStatus, JobTrace, LogEntry};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
+use gristmill_worker::protocol::ProgramSum;
+use std::collections::BTreeSet;
 use tokio::sync::watch;
 
 /// Why there is nothing to say of a job.
@@ -99,6 +101,12 @@ impl MasterState {
     /// The states of all jobs that are remembered with their tasks.
     pub(crate) fn job_states(&self) -> Vec<JobState> {
         self.jobs.values().map(JobEntry::shown_state).collect()
+    }
+
+    /// The programs that jobs are of which have not ended.
+    pub(crate) fn live_programs(&self) -> BTreeSet<ProgramSum> {
+        let live = self.jobs.values().filter(|job| !job.state.ended());
+        live.filter_map(|job| job.submission.program.map(|program| program.sum)).collect()
     }
 
     /// Jobs that have not ended.

@@ -212,6 +212,7 @@ pub(super) fn submission() -> Submission {
     Submission {
         schema: SCHEMA,
         build: "build".to_owned(),
+        program: None,
         name: "wordcount".to_owned(),
         parameters: "{}".to_owned(),
         label: None,

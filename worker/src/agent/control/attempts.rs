@@ -1,9 +1,9 @@
 //! Launching attempts, killing them, and passing on what the master answers to them.
 
 use super::{Agent, delete};
+use crate::agent::job::{JobCode, slot_progress};
 use crate::agent::slots::{Assignment, AttemptInput, LeaveSlot, Permit};
 use crate::agent::work::SlotTurn;
-use crate::attempt::SlowPart;
 use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;
 use crate::shuffle::store::HeldSegment;
@@ -78,16 +78,16 @@ impl Agent {
         let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
-        let parking = (attempt.task.kind == TaskKind::Reduce).then(|| {
+        let shipped = matches!(job.code, JobCode::Shipped(_));
+        // That of a runner is in another process, which is not let stand.
+        let parking = (attempt.task.kind == TaskKind::Reduce && !shipped).then(|| {
             let (work, setting) = (self.slots.work.clone(), self.slots.setting.clone());
             Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
         });
         let settings = &self.config.settings;
-        let progress = match 1.0 < settings.slow {
-            true => Progress::paced(1.0 / settings.slow, SlowPart::Computing, parking),
-            false => Progress::new(settings.speed, parking),
-        };
-        let progress = Arc::new(progress);
+        // A runner keeps the pace itself.
+        let pace = if shipped { (1.0, 1.0) } else { (settings.slow, settings.speed) };
+        let progress = Arc::new(slot_progress(pace, parking));
         // One answer at most: the permit is asked for once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);

@@ -1,18 +1,11 @@
 //! Opening jobs and forgetting them.
 
 use super::Agent;
-use crate::agent::files;
-use crate::agent::files::JobFiles;
-use crate::agent::slots::RunningJob;
-use crate::attempt::SideInputs;
-use crate::collect::pair_bytes_max;
-use crate::input::InputLimits;
+use crate::agent::job::{JobCode, JobMeans, RunningJob, plan_of};
 use crate::narration::Narration;
 use crate::protocol::JobOrder;
-use crate::segment::PARTITIONS_MAX;
-use crate::task::TaskSettings;
 use gristmill_scheduler::ids::{AttemptId, JobId};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 impl Agent {
     pub(super) fn open_job(&mut self, order: JobOrder) {
@@ -21,51 +14,25 @@ impl Agent {
             return;
         }
         self.store.open_job(job, order.key.clone(), order.maps);
-        let source = self.source.clone();
-        let (name, parameters) = (order.name.clone(), order.parameters.clone());
-        let making = std::panic::AssertUnwindSafe(move || source.plan(&name, &parameters));
-        let plan = std::panic::catch_unwind(making);
-        let plan = match plan {
-            // A sort has 20 bits for a partition's number.
-            Ok(Ok(_)) if PARTITIONS_MAX < order.partitions => Err(format!(
-                "{} partitions are more than the {PARTITIONS_MAX} that a job can have",
-                order.partitions
-            )),
-            Ok(Ok(plan)) => Ok(plan),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("the job's plan panicked".to_owned()),
+        let code = match &order.program {
+            Some(program) => {
+                self.slots.setting.runners.open(job, program);
+                JobCode::Shipped(*program)
+            }
+            None => JobCode::Linked(plan_of(&*self.source, &order)),
         };
-        let files = Arc::new(JobFiles {
-            route: files::job_route(job),
-            worker: Some(self.worker),
-            key: files::FileKey::OfJob(order.key.clone()),
-            submitter: order.submitter.clone(),
-            peers: order.peers.iter().cloned().collect(),
+        let narration = self.config.settings.narration.as_ref();
+        let means = JobMeans {
+            worker: self.worker,
             pool: self.slots.setting.pool.clone(),
             runtime: self.slots.setting.runtime.clone(),
-        });
-        let limits = InputLimits {
-            record_max: order.limits.record_bytes_max,
-            buffered_record_max: pair_bytes_max(self.memory.slot_bytes) as u64,
-            expansion_max: order.limits.expansion_max,
-            bad_records_max: order.limits.bad_records_max,
-            ..InputLimits::default()
-        };
-        let settings = TaskSettings {
-            collector_bytes: self.memory.slot_bytes,
-            merge_bytes: self.memory.slot_bytes,
-            cuts: Arc::new(order.cuts.clone()),
+            slot_bytes: self.memory.slot_bytes,
             recycler: self.memory.recycler.clone(),
             kept_in_files: self.memory.kept_in_files.clone(),
-            limits,
-            narration: self.config.settings.narration.as_ref().map(|folder| Narration::new(folder.to_path())),
-            ..TaskSettings::new(job, order.partitions, self.slots.setting.spill.clone())
+            narration: narration.map(|folder| Narration::new(folder.to_path())),
         };
-        // Every task sees all of a side input, so a bad record of one is not left out.
-        let whole = InputLimits { bad_records_max: 0, ..limits };
-        let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), whole));
-        let destination = OnceLock::new();
-        self.jobs.insert(job, Arc::new(RunningJob { order, plan, files, side, settings, destination }));
+        let spill = self.slots.setting.spill.clone();
+        self.jobs.insert(job, Arc::new(RunningJob::new(order, code, &means, spill)));
     }
 
     pub(super) fn forget(&mut self, job: JobId) {
@@ -84,9 +51,11 @@ impl Agent {
         }
         // Files are deleted there, and disks may be slow.
         let (store, handovers) = (self.store.clone(), self.handovers.clone());
+        let runners = self.slots.setting.runners.clone();
         tokio::task::spawn_blocking(move || {
             store.forget(job);
             handovers.forget(job);
+            runners.forget(job);
         });
     }
 }

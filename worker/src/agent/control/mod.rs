@@ -14,8 +14,9 @@ mod watch;
 
 use super::capture;
 use super::handed_over::HandoverStore;
+use super::job::RunningJob;
 use super::rejoin::{MasterDoor, MasterNews, MasterSide, Returned};
-use super::slots::{AttemptInput, Permit, RunningJob, SlotEvent, SlotSetting};
+use super::slots::{AttemptInput, Permit, SlotEvent, SlotSetting};
 use super::work::SlotWork;
 use super::{EndRequests, JobSource, WorkerConfig, WorkerExit};
 use crate::budget::Budget;
@@ -112,6 +113,7 @@ impl Agent {
         for running in self.running.values().filter(|running| running.suspension == Suspension::Suspended) {
             running.progress.cancel();
         }
+        self.slots.setting.runners.end_all();
         self.written
     }
 

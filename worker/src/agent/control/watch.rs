@@ -1,7 +1,7 @@
 //! What the loop sees of its attempts from outside: signs of life, what user code writes, attempts that hang.
 
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
-use crate::agent::slots::KILL_GRACE;
+use crate::agent::slots::{ENGINE_PATIENCE, KILL_GRACE};
 use crate::machine;
 use crate::protocol::{AttemptProgress, AttemptReport, DiskRoom, FailureClass, Heartbeat, WorkerFrame};
 use crate::segment::SpillDirs;
@@ -9,11 +9,7 @@ use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// How long the engine may sort, read or write without a sign of life: far longer than the largest buffer takes, and
-/// than a disk that is to be relied on stands still.
-const ENGINE_PATIENCE: Duration = Duration::from_secs(600);
+use std::time::Instant;
 
 impl Agent {
     /// The attempts that have begun and are not suspended.

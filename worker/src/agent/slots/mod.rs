@@ -10,20 +10,19 @@ mod run;
 
 use super::begun::Begun;
 use super::capture::CaptureMark;
-use super::files::JobFiles;
+use super::job::RunningJob;
 use super::publish::Built;
+use super::runners::Runners;
 use super::work::{SlotTurn, SlotWork};
-use crate::api::JobPlan;
-use crate::attempt::SideInputs;
 use crate::budget::Budget;
 use crate::fault;
 use crate::folder::Folder;
 use crate::http::{Endpoint, Pool, Secret};
 use crate::input::{FileStamp, Split};
-use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, JobOrder, Part, SlotCounts};
+use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, Part, SlotCounts};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::{HeldSegment, Store};
-use crate::task::{Parking, Progress, TaskSettings};
+use crate::task::{Parking, Progress};
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Bytes;
@@ -31,29 +30,14 @@ use panics::{SERVES_SLOT, panicked};
 use run::run;
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use memory_peak::MemoryPeak;
+pub(super) use panics::catch_panic;
 pub use panics::install_panic_hook;
-pub(super) use run::failed;
-
-/// A job as this worker runs it.
-#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub struct RunningJob {
-    /// As the master described it.
-    pub order: JobOrder,
-    /// Its functions, or why there are none.
-    pub plan: Result<JobPlan, String>,
-    /// Where its files are.
-    pub files: Arc<JobFiles>,
-    pub side: Arc<SideInputs>,
-    /// Limits of its tasks.
-    pub settings: TaskSettings,
-    /// Where its parts go; found out by the first attempt that needs to know.
-    pub destination: OnceLock<Destination>,
-}
+pub(super) use run::{failed, thread_cpu_ns};
 
 /// Where parts are published.
 #[derive(Clone, Debug)]
@@ -175,6 +159,8 @@ pub struct SlotSetting {
     pub spill: SpillDirs,
     /// Outputs and gathered segments of the worker.
     pub store: Store,
+    /// Processes of shipped programs.
+    pub runners: Runners,
     /// Connections to the submitter.
     pub pool: Pool,
     /// Drives them.
@@ -280,6 +266,10 @@ impl Parking for LeaveSlot {
         self.say(0);
     }
 }
+
+/// How long the engine may sort, read or write without a sign of life: far longer than the largest buffer takes, and
+/// than a disk that is to be relied on stands still.
+pub(super) const ENGINE_PATIENCE: Duration = Duration::from_secs(600);
 
 /// How long a killed attempt may take to end before its process is given up; longer than a transfer may stand still.
 pub(crate) const KILL_GRACE: Duration = Duration::from_secs(45);

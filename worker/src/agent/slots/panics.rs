@@ -45,6 +45,13 @@ pub fn install_panic_hook(broken: i32) {
     }));
 }
 
+/// Does something on a thread that notices its own panics; one of user code or of the engine is a failure.
+pub(in crate::agent) fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failed>) -> Result<T, Failed> {
+    SERVES_SLOT.set(true);
+    PANIC.with_borrow_mut(|last| *last = None);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
+}
+
 /// What is made of a panic that was caught on this thread, and whose mistake it is.
 pub(super) fn panicked() -> Failed {
     match PANIC.with_borrow_mut(Option::take) {

@@ -1,10 +1,11 @@
 //! One attempt on the thread of its slot, from its launch to its report.
 
-use super::panics::{PANIC, panicked};
+use super::panics::catch_panic;
 use super::{Assignment, AttemptInput, Done, EndedAttempt, Failed, SlotEvent, SlotSetting};
 use crate::agent::capture::CaptureMark;
+use crate::agent::job::JobCode;
 use crate::agent::publish::{finish_part, open_output, remove_built};
-use crate::agent::{crash, handed_over};
+use crate::agent::{crash, handed_over, runners};
 use crate::attempt::AttemptContext;
 use crate::clean::message as clean;
 use crate::error_text::chain;
@@ -13,7 +14,6 @@ use crate::task::{Fault, Progress, ReduceEnd, TaskFailure, TaskStats};
 use crate::{disk, fault, task};
 use gristmill_scheduler::ids::TaskKind;
 use std::borrow::Cow;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,13 +23,12 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
     let started_ns = setting.epoch.elapsed().as_nanos() as u64;
     let cpu_before = thread_cpu_ns();
     let mut stats = TaskStats::default();
-    PANIC.with_borrow_mut(|last| *last = None);
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(assignment, setting, &mut stats)));
-    let result = result.unwrap_or_else(|_| Err(panicked()));
+    let result = catch_panic(|| execute(assignment, setting, &mut stats));
     if matches!(result, Ok(Done::Part { sent: true, .. }) | Err(_)) {
         in_engine(&assignment.progress, || remove_built(assignment, setting));
     }
     let progress = &assignment.progress;
+    let elsewhere = progress.elsewhere();
     let ended_ns = setting.epoch.elapsed().as_nanos() as u64;
     let report = AttemptReport {
         started_ns,
@@ -42,9 +41,12 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
         spilled_bytes: progress.spilled_bytes.load(Ordering::Relaxed),
         local_bytes: stats.local_bytes,
         counters: stats.counters,
-        cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
+        cpu_ns: thread_cpu_ns().saturating_sub(cpu_before).saturating_add(elsewhere.cpu_ns),
         memory: MemoryUse {
-            peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
+            peak_bytes: setting
+                .memory_peak
+                .bytes(ended_ns, attempt.task.kind == TaskKind::Reduce)
+                .saturating_add(elsewhere.peak_bytes),
             budget_bytes: setting.memory.get(),
             kept_peak_bytes: setting.budget.peak_bytes() as u64,
         },
@@ -63,10 +65,10 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
 /// Everything an attempt does, with its result still to be reported.
 fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats) -> Result<Done, Failed> {
     let job = &assignment.job;
-    let plan = job
-        .plan
-        .as_ref()
-        .map_err(|message| Failed { class: FailureClass::Config, message: clean(message) })?;
+    if let JobCode::Shipped(program) = &job.code {
+        return runners::execute(assignment, setting, program, stats);
+    }
+    let plan = job.plan()?;
     let progress = &assignment.progress;
     let settings = match assignment.alone {
         true => Cow::Owned(job.settings.in_less_memory()),
@@ -160,7 +162,7 @@ pub(in crate::agent) fn failed(failure: &TaskFailure) -> Failed {
     Failed { class, message: clean(&message) }
 }
 
-fn thread_cpu_ns() -> u64 {
+pub(in crate::agent) fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

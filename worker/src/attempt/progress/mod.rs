@@ -60,6 +60,17 @@ pub struct Progress {
     kept: SuspendedMemory,
     pacing: Option<Pacing>,
     bad_records: OnceLock<BadRecords>,
+    elsewhere: OnceLock<RanElsewhere>,
+}
+
+/// What is known of an attempt that another process ran.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RanElsewhere {
+    /// Processor time of its thread there.
+    pub cpu_ns: u64,
+    /// Largest resident memory of that process so far.
+    pub peak_bytes: u64,
+    left_out: Vec<FileBadRecords>,
 }
 
 impl Progress {
@@ -96,7 +107,18 @@ impl Progress {
     /// The records that the attempt has left out so far.
     #[must_use]
     pub fn left_out(&self) -> Vec<FileBadRecords> {
-        self.bad_records.get().map_or_else(Vec::new, BadRecords::found)
+        let here = self.bad_records.get().map(BadRecords::found);
+        here.unwrap_or_else(|| self.elsewhere().left_out)
+    }
+
+    /// Another process has run the attempt, and left these records out.
+    pub(crate) fn ran_elsewhere(&self, cpu_ns: u64, peak_bytes: u64, left_out: Vec<FileBadRecords>) {
+        let _ = self.elsewhere.set(RanElsewhere { cpu_ns, peak_bytes, left_out });
+    }
+
+    /// What is known of it if so.
+    pub(crate) fn elsewhere(&self) -> RanElsewhere {
+        self.elsewhere.get().cloned().unwrap_or_default()
     }
 
     /// # Errors

@@ -1,0 +1,61 @@
+//! This program is sent along with its jobs.
+
+use super::asynchronous::AsyncClient;
+use super::outcome::ClientError;
+use crate::api::ROOT;
+use gristmill_worker::http::stream;
+use gristmill_worker::protocol::{ProgramSum, ShippedProgram};
+use hyper::Method;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::OnceLock;
+
+/// The file of this process's program, also when another has taken its place.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Bytes of the program that are read at once.
+const CHUNK_BYTES: usize = 512 << 10;
+
+/// Such chunks that wait for the socket.
+const CHUNKS_AHEAD: usize = 2;
+
+/// What this program is. Blocking.
+fn own_program() -> io::Result<ShippedProgram> {
+    // The file of a process that runs does not change.
+    static KNOWN: OnceLock<ShippedProgram> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(*known);
+    }
+    let (sum, bytes) = ProgramSum::of_reader(File::open(OWN_PROGRAM)?)?;
+    Ok(*KNOWN.get_or_init(|| ShippedProgram { sum, bytes }))
+}
+
+impl AsyncClient {
+    /// Sees to it that the master has this program.
+    pub(super) async fn ship(&self) -> Result<ShippedProgram, ClientError> {
+        let unreadable = |source| ClientError::Program { source };
+        let known = tokio::task::spawn_blocking(own_program).await;
+        let program = known.unwrap_or_else(|panic| Err(io::Error::other(panic))).map_err(unreadable)?;
+        let path = format!("{ROOT}/programs/{}/{}", program.sum, program.bytes);
+        if self.get(&path).await? {
+            return Ok(program);
+        }
+        let mut file = File::open(OWN_PROGRAM).map_err(unreadable)?;
+        let (sender, body) = stream(CHUNKS_AHEAD);
+        let reading = tokio::task::spawn_blocking(move || {
+            loop {
+                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+                let got = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+                if got == 0 {
+                    return sender.finish_blocking();
+                }
+                sender.send_blocking(chunk.into())?;
+            }
+        });
+        let sent = self.send(Method::PUT, &path, body).await;
+        // It ends with the request; its own error shows as a body that breaks off.
+        let _: Result<io::Result<()>, _> = reading.await;
+        sent?;
+        Ok(program)
+    }
+}

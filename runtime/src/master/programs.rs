@@ -1,0 +1,412 @@
+//! Programs that jobs are shipped with, by their checksums, in a folder of the state folder.
+//!
+//! They come from submitters and go to workers, off the event loop; the master never runs one. There are only so many, of
+//! so many bytes together: those go first that no live job is of and that were used longest ago.
+//!
+//! Invariant: a file under the name of a checksum has that checksum, was synced, and is none of a program that is on its
+//! way.
+
+use bytes::Bytes;
+use gristmill_scheduler::units::Bytes as ByteCount;
+use gristmill_worker::folder::Folder;
+use gristmill_worker::http::limits::STALL_TIME;
+use gristmill_worker::http::{Body, Steady, stream};
+use gristmill_worker::protocol::{ProgramSum, ProgramSumming, ShippedProgram};
+use hyper::body::Incoming;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+use tokio::sync::mpsc::{Receiver, channel};
+
+/// Bytes of a program that are read at once to be sent.
+const CHUNK_BYTES: usize = 512 << 10;
+
+/// Such chunks that wait for the socket, or for the disk.
+const CHUNKS_AHEAD: usize = 4;
+
+/// What drafts begin with; no checksum does.
+const DRAFT: &str = "draft-";
+
+/// How many programs a master keeps, and of how many bytes together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProgramLimits {
+    /// Programs.
+    pub count_max: u32,
+    /// Their bytes.
+    pub bytes_max: ByteCount,
+}
+
+impl ProgramLimits {
+    /// As many as a class of thirty has, twice over.
+    pub const USUAL: Self = Self { count_max: 64, bytes_max: ByteCount::gib(4) };
+}
+
+/// Why a program is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProgramError {
+    /// It is larger than all may be together, or those of live jobs leave no room.
+    #[error(
+        "there is no room for a program of {bytes} bytes: {kept} are kept, of {kept_bytes} bytes together; at most {count_max} of {bytes_max} bytes are, and those of live jobs do not go"
+    )]
+    NoRoom { bytes: u64, kept: usize, kept_bytes: u64, count_max: u32, bytes_max: u64 },
+    /// What came is not what was said to come.
+    #[error(
+        "the program that came has {bytes} bytes and checksum {sum}, and not the {said_bytes} bytes and checksum {said}"
+    )]
+    Other { bytes: u64, sum: ProgramSum, said_bytes: u64, said: ProgramSum },
+    /// It did not come to its end.
+    #[error("the program did not come to its end: {why}")]
+    Broken { why: String },
+    /// The disk.
+    #[error("the program could not be written")]
+    Disk {
+        #[from]
+        source: io::Error,
+    },
+}
+
+/// The programs of a master.
+pub(super) struct Programs {
+    folder: Folder,
+    limits: ProgramLimits,
+    shelf: Mutex<Shelf>,
+}
+
+/// What is kept, and what is on its way.
+#[derive(Default)]
+struct Shelf {
+    kept: BTreeMap<ProgramSum, KeptProgram>,
+    /// By the number of its draft, the bytes that a program is said to have.
+    arriving: BTreeMap<u64, u64>,
+    drafts: u64,
+}
+
+#[derive(Clone, Copy)]
+struct KeptProgram {
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl Programs {
+    /// Opens a folder, or makes it; what has come half goes.
+    ///
+    /// # Errors
+    /// A folder that can be neither made nor read, or that others can change.
+    pub(super) fn open(path: &Path, limits: ProgramLimits) -> io::Result<Self> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let folder = Folder::open(path)?;
+        folder.refuse_shared()?;
+        let mut kept = BTreeMap::new();
+        for name in folder.names()? {
+            let sum = name.to_str().and_then(|name| name.parse().ok());
+            match sum {
+                Some(sum) => {
+                    let found = folder.look(&name)?;
+                    let used = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                    kept.insert(sum, KeptProgram { bytes: found.len(), used });
+                }
+                None if is_draft(&name) => folder.remove_file(&name)?,
+                None => {}
+            }
+        }
+        let shelf = Mutex::new(Shelf { kept, ..Shelf::default() });
+        Ok(Self { folder, limits, shelf })
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // Every change is one insertion or removal.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of them.
+    pub(super) fn list(&self) -> Vec<ShippedProgram> {
+        self.shelf().kept.iter().map(|(sum, kept)| ShippedProgram { sum: *sum, bytes: kept.bytes }).collect()
+    }
+
+    /// Notes that a program is used. Answers whether it is here.
+    pub(super) fn touch(&self, program: &ShippedProgram) -> bool {
+        let now = SystemTime::now();
+        let is_here = {
+            let mut shelf = self.shelf();
+            let found = shelf.kept.get_mut(&program.sum).filter(|kept| kept.bytes == program.bytes);
+            found.map(|kept| kept.used = now).is_some()
+        };
+        if is_here {
+            // For the next master; it does without if need be.
+            let _ = self.folder.open_own(program.sum.to_string()).and_then(|file| file.set_modified(now));
+        }
+        is_here
+    }
+
+    /// Takes a program in. `live` are those that must not go for it.
+    pub(super) async fn receive(
+        self: &std::sync::Arc<Self>,
+        said: ShippedProgram,
+        body: Incoming,
+        live: &BTreeSet<ProgramSum>,
+    ) -> Result<(), ProgramError> {
+        let number = self.make_room(said.bytes, live)?;
+        let (sender, chunks) = channel(CHUNKS_AHEAD);
+        let programs = self.clone();
+        let writing = tokio::task::spawn_blocking(move || programs.write((said, number), chunks));
+        let mut body = Steady::new(body, STALL_TIME);
+        let broken = |why: &dyn std::error::Error| ProgramError::Broken { why: crate::chain(why) };
+        let heard = loop {
+            match body.next().await {
+                Ok(Some(chunk)) => {
+                    // A writer that is gone says why.
+                    if sender.send(Ok(chunk)).await.is_err() {
+                        break Ok(());
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => {
+                    let _ = sender.send(Err(())).await;
+                    break Err(broken(&error));
+                }
+            }
+        };
+        drop(sender);
+        let written = writing.await.unwrap_or_else(|panic| Err(io::Error::other(panic).into()));
+        heard?;
+        written
+    }
+
+    fn write(
+        &self,
+        (said, number): (ShippedProgram, u64),
+        chunks: Receiver<Result<Bytes, ()>>,
+    ) -> Result<(), ProgramError> {
+        let draft = format!("{DRAFT}{number}");
+        let written = self.write_draft(&draft, said, chunks);
+        if written.is_err() {
+            let _ = self.folder.remove_file(&draft);
+        }
+        self.shelf().arriving.remove(&number);
+        written
+    }
+
+    fn write_draft(
+        &self,
+        draft: &str,
+        said: ShippedProgram,
+        mut chunks: Receiver<Result<Bytes, ()>>,
+    ) -> Result<(), ProgramError> {
+        let mut file = self.folder.create(draft)?;
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        let (mut summing, mut bytes) = (ProgramSumming::default(), 0);
+        while let Some(chunk) = chunks.blocking_recv() {
+            let Ok(chunk) = chunk else { return Err(ProgramError::Broken { why: String::new() }) };
+            bytes += chunk.len() as u64;
+            if said.bytes < bytes {
+                break;
+            }
+            summing.add(&chunk);
+            file.write_all(&chunk)?;
+        }
+        let sum = summing.finish();
+        if (bytes, sum) != (said.bytes, said.sum) {
+            return Err(ProgramError::Other { bytes, sum, said_bytes: said.bytes, said: said.sum });
+        }
+        // A job that was acknowledged finds it after a power cut.
+        file.sync_all()?;
+        self.folder.rename(draft, &self.folder, sum.to_string())?;
+        self.folder.sync()?;
+        self.shelf().kept.insert(sum, KeptProgram { bytes, used: SystemTime::now() });
+        Ok(())
+    }
+
+    /// Whether there can be room for a program: before it is sent, as who sends a long body hears no word meanwhile.
+    pub(super) fn fits(&self, bytes: u64, live: &BTreeSet<ProgramSum>) -> Result<(), ProgramError> {
+        let ProgramLimits { count_max, bytes_max } = self.limits;
+        let bytes_max = bytes_max.get();
+        let shelf = self.shelf();
+        let stay = shelf.kept.iter().filter(|(sum, _)| live.contains(sum)).map(|(_, kept)| kept.bytes);
+        let stay: Vec<u64> = stay.chain(shelf.arriving.values().copied()).collect();
+        let (kept, kept_bytes) = (stay.len(), stay.into_iter().fold(0, u64::saturating_add));
+        match kept < count_max as usize && kept_bytes.saturating_add(bytes) <= bytes_max {
+            true => Ok(()),
+            false => Err(ProgramError::NoRoom { bytes, kept, kept_bytes, count_max, bytes_max }),
+        }
+    }
+
+    /// Lets those go that no live job is of, used longest ago first, until there is room for one of so many bytes. Answers
+    /// the number of its draft.
+    fn make_room(&self, bytes: u64, live: &BTreeSet<ProgramSum>) -> Result<u64, ProgramError> {
+        let ProgramLimits { count_max, bytes_max } = self.limits;
+        let bytes_max = bytes_max.get();
+        let Shelf { kept, arriving, drafts } = &mut *self.shelf();
+        loop {
+            let count = kept.len() + arriving.len();
+            let said = kept.values().map(|kept| kept.bytes).chain(arriving.values().copied());
+            let kept_bytes = said.fold(0_u64, u64::saturating_add);
+            if count < count_max as usize && kept_bytes.saturating_add(bytes) <= bytes_max {
+                *drafts += 1;
+                arriving.insert(*drafts, bytes);
+                return Ok(*drafts);
+            }
+            let idle = kept.iter().filter(|(sum, _)| bytes <= bytes_max && !live.contains(sum));
+            let Some((sum, _)) = idle.min_by_key(|(sum, kept)| (kept.used, **sum)) else {
+                let kept = count;
+                return Err(ProgramError::NoRoom { bytes, kept, kept_bytes, count_max, bytes_max });
+            };
+            let sum = *sum;
+            kept.remove(&sum);
+            match self.folder.remove_file(sum.to_string()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => tracing::info!(program = %sum, "a shipped program that was used long ago made room"),
+            }
+        }
+    }
+
+    /// A program as the body of an answer; `None` if it is not here.
+    pub(super) async fn body(self: &std::sync::Arc<Self>, sum: ProgramSum) -> io::Result<Option<Body>> {
+        if !self.shelf().kept.contains_key(&sum) {
+            return Ok(None);
+        }
+        let programs = self.clone();
+        let opened = tokio::task::spawn_blocking(move || programs.folder.open_file(sum.to_string())).await;
+        let file = opened.unwrap_or_else(|panic| Err(io::Error::other(panic)))?;
+        let (sender, body) = stream(CHUNKS_AHEAD);
+        tokio::task::spawn_blocking(move || {
+            let mut file: File = file;
+            loop {
+                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+                let got = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+                if got == 0 {
+                    return sender.finish_blocking();
+                }
+                sender.send_blocking(chunk.into())?;
+            }
+        });
+        Ok(Some(body))
+    }
+}
+
+fn is_draft(name: &OsString) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(DRAFT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    fn opened(count_max: u32, bytes_max: u64) -> (tempfile::TempDir, Programs) {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = ProgramLimits { count_max, bytes_max: ByteCount(bytes_max) };
+        let programs = Programs::open(&folder.path().join("programs"), limits).unwrap();
+        (folder, programs)
+    }
+
+    fn program(text: &str) -> ShippedProgram {
+        let (sum, bytes) = ProgramSum::of_reader(text.as_bytes()).unwrap();
+        ShippedProgram { sum, bytes }
+    }
+
+    /// Hands in bytes as a submitter would that says they are this program.
+    fn hand_in(programs: &Programs, said: ShippedProgram, text: &str) -> Result<(), ProgramError> {
+        let number = programs.make_room(said.bytes, &BTreeSet::new())?;
+        let (sender, chunks) = channel(text.len() + 1);
+        for byte in text.bytes() {
+            sender.try_send(Ok(Bytes::copy_from_slice(&[byte]))).unwrap();
+        }
+        drop(sender);
+        programs.write((said, number), chunks)
+    }
+
+    fn keep(programs: &Programs, text: &str, age: u64) -> ShippedProgram {
+        let said = program(text);
+        hand_in(programs, said, text).unwrap();
+        let used = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+        programs.shelf().kept.get_mut(&said.sum).unwrap().used = used;
+        said
+    }
+
+    #[test]
+    fn program_is_kept_if_it_is_the_one_that_was_said_to_come_and_nothing_is_left_of_another() {
+        let (folder, programs) = opened(9, 1000);
+        let said = program("one");
+        hand_in(&programs, said, "one").unwrap();
+        assert!(programs.touch(&said));
+        for (said, came) in [
+            (program("two"), "tow"),
+            (program("two"), "tw"),
+            (program("two"), "two!"),
+            (ShippedProgram { bytes: 4, ..program("two") }, "two"),
+        ] {
+            let error = hand_in(&programs, said, came).unwrap_err();
+            assert!(matches!(error, ProgramError::Other { .. }), "{error}");
+            assert!(!programs.touch(&said));
+        }
+        let names: Vec<_> = fs::read_dir(folder.path().join("programs")).unwrap().collect();
+        assert_eq!(names.len(), 1);
+        let path = names.into_iter().next().unwrap().unwrap().path();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn program_used_longest_ago_makes_room_and_one_of_a_live_job_never() {
+        let (_folder, programs) = opened(3, 10);
+        let [a, b, c] = [("aaa", 1), ("bbb", 3), ("ccc", 2)].map(|(text, age)| keep(&programs, text, age));
+        let here = |program| programs.shelf().kept.contains_key(&program);
+        let room = |bytes, live: &BTreeSet<ProgramSum>| {
+            let number = programs.make_room(bytes, live)?;
+            programs.shelf().arriving.remove(&number);
+            Ok::<_, ProgramError>(())
+        };
+        room(1, &BTreeSet::from([b.sum])).unwrap();
+        assert_eq!([here(a.sum), here(b.sum), here(c.sum)], [true, true, false], "by number");
+        room(5, &BTreeSet::from([b.sum])).unwrap();
+        assert_eq!([here(a.sum), here(b.sum)], [false, true], "by bytes");
+        let full = room(8, &BTreeSet::from([b.sum])).unwrap_err();
+        assert!(matches!(full, ProgramError::NoRoom { kept: 1, .. }), "{full}");
+        assert!(programs.fits(7, &BTreeSet::from([b.sum])).is_ok());
+        assert!(
+            programs.fits(8, &BTreeSet::from([b.sum])).is_err() && programs.fits(8, &BTreeSet::new()).is_ok()
+        );
+        let huge = room(11, &BTreeSet::new()).unwrap_err();
+        assert!(
+            matches!(huge, ProgramError::NoRoom { kept: 1, .. }),
+            "nothing goes for one that never fits: {huge}"
+        );
+    }
+
+    #[test]
+    fn programs_on_their_way_count_as_if_they_were_there() {
+        let (_folder, programs) = opened(3, 10);
+        let number = programs.make_room(6, &BTreeSet::new()).unwrap();
+        let full = programs.make_room(5, &BTreeSet::new()).unwrap_err();
+        assert!(matches!(full, ProgramError::NoRoom { kept: 1, kept_bytes: 6, .. }), "{full}");
+        let (_, nothing) = channel(1);
+        assert!(programs.write((program("longer"), number), nothing).is_err(), "it has not come");
+        programs.make_room(5, &BTreeSet::new()).unwrap();
+    }
+
+    #[test]
+    fn programs_are_found_again_by_the_next_master_and_drafts_are_not() {
+        let (folder, programs) = opened(9, 1000);
+        let one = keep(&programs, "one", 0);
+        drop(programs);
+        let path = folder.path().join("programs");
+        fs::write(path.join("draft-7"), "half").unwrap();
+        fs::write(path.join("other"), "not ours").unwrap();
+        let next = Programs::open(&path, ProgramLimits::USUAL).unwrap();
+        assert_eq!(next.list(), [one]);
+        assert!(!path.join("draft-7").exists() && path.join("other").exists());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
+        assert!(Programs::open(&path, ProgramLimits::USUAL).is_err(), "others can put programs there");
+    }
+}

@@ -1,0 +1,95 @@
+//! Programs come in from submitters and go out to workers.
+
+use super::super::input::MasterHandle;
+use super::super::programs::{ProgramError, Programs};
+use super::{Answered, RouteRefusal, ok};
+use crate::api::{ErrorCode, Submission};
+use gristmill_worker::answer;
+use gristmill_worker::http::Body;
+use gristmill_worker::protocol::{PROGRAMS_PATH, ProgramSum, ShippedProgram};
+use hyper::body::Incoming;
+use hyper::{Method, Response, StatusCode};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The programs of a master that takes any.
+fn programs(handle: &MasterHandle) -> Result<&Arc<Programs>, RouteRefusal> {
+    handle.programs.as_ref().ok_or_else(|| {
+        let words = "this master runs its own program alone: whoever started it did not --allow-ship";
+        RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Ship, words)
+    })
+}
+
+/// `GET /api/v1/programs`
+pub(super) fn list(handle: &MasterHandle) -> Answered {
+    ok(&programs(handle)?.list())
+}
+
+/// The program that a path names.
+fn named((sum, bytes): (&str, &str)) -> Result<ShippedProgram, RouteRefusal> {
+    let wrong = |words: String| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Program, words);
+    let sum = sum.parse().map_err(|error| wrong(format!("{error}")))?;
+    let bytes = bytes.parse().map_err(|error| wrong(format!("{bytes:?} is no number of bytes: {error}")))?;
+    Ok(ShippedProgram { sum, bytes })
+}
+
+/// The programs of jobs that have not ended.
+async fn live(handle: &MasterHandle) -> Result<BTreeSet<ProgramSum>, RouteRefusal> {
+    handle.query(|state, _| state.live_programs()).await.ok_or_else(RouteRefusal::ending)
+}
+
+fn refused(error: &ProgramError) -> RouteRefusal {
+    let (status, code) = match error {
+        ProgramError::NoRoom { .. } => (StatusCode::INSUFFICIENT_STORAGE, ErrorCode::ProgramRoom),
+        ProgramError::Disk { .. } => (StatusCode::INSUFFICIENT_STORAGE, ErrorCode::Register),
+        ProgramError::Other { .. } | ProgramError::Broken { .. } => {
+            (StatusCode::BAD_REQUEST, ErrorCode::Program)
+        }
+    };
+    RouteRefusal::new(status, code, crate::chain(error))
+}
+
+/// `GET /api/v1/programs/SUM/BYTES`: whether it is here; refused if it may not be sent.
+pub(super) async fn look(handle: &MasterHandle, named_by: (&str, &str)) -> Answered {
+    let (programs, program) = (programs(handle)?, named(named_by)?);
+    let is_here = programs.list().contains(&program);
+    if !is_here {
+        programs.fits(program.bytes, &live(handle).await?).map_err(|error| refused(&error))?;
+    }
+    ok(&is_here)
+}
+
+/// `PUT /api/v1/programs/SUM/BYTES`
+pub(super) async fn put(handle: &MasterHandle, named_by: (&str, &str), body: Incoming) -> Answered {
+    let (programs, program) = (programs(handle)?, named(named_by)?);
+    let taken = programs.receive(program, body, &live(handle).await?).await;
+    taken.map_err(|error| refused(&error))?;
+    Ok(answer::status(StatusCode::NO_CONTENT))
+}
+
+/// Refuses a job whose program is not here.
+pub(super) fn check(handle: &MasterHandle, submission: &Submission) -> Result<(), RouteRefusal> {
+    let Some(program) = &submission.program else { return Ok(()) };
+    if programs(handle)?.touch(program) {
+        return Ok(());
+    }
+    let words = format!("program {} is not here (any more): ship it again", program.sum);
+    Err(RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Program, words))
+}
+
+/// `GET /worker/programs/SUM`, for workers; `None` if it is another route.
+pub(super) async fn send(handle: &MasterHandle, method: &Method, path: &str) -> Option<Response<Body>> {
+    let sum = path.strip_prefix(PROGRAMS_PATH).filter(|_| method == Method::GET)?;
+    let found = match (&handle.programs, sum.parse::<ProgramSum>()) {
+        (Some(programs), Ok(sum)) => programs.body(sum).await,
+        _ => Ok(None),
+    };
+    Some(match found {
+        Ok(Some(body)) => answer::with_body(StatusCode::OK, body),
+        Ok(None) => answer::status(StatusCode::NOT_FOUND),
+        Err(error) => {
+            tracing::warn!(program = sum, %error, "a shipped program could not be read");
+            answer::status(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    })
+}

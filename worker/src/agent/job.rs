@@ -1,0 +1,127 @@
+//! A job as a process that runs its attempts has it: a worker, or a runner of a shipped program.
+
+use super::JobSource;
+use super::files::{self, JobFiles};
+use super::slots::{Destination, Failed};
+use crate::api::JobPlan;
+use crate::attempt::{SideInputs, SlowPart};
+use crate::budget::Budget;
+use crate::clean::message as clean;
+use crate::collect::pair_bytes_max;
+use crate::http::Pool;
+use crate::input::InputLimits;
+use crate::narration::Narration;
+use crate::protocol::{FailureClass, JobOrder, ShippedProgram};
+use crate::recycle::Recycler;
+use crate::segment::{PARTITIONS_MAX, SpillDirs};
+use crate::task::{Parking, Progress, TaskSettings};
+use gristmill_scheduler::ids::WorkerId;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+
+/// Where the functions of a job are.
+pub enum JobCode {
+    /// In this program; or why there are none.
+    Linked(Result<JobPlan, String>),
+    /// In another one, of which there are processes.
+    Shipped(ShippedProgram),
+}
+
+/// A job as this process runs it.
+#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
+pub struct RunningJob {
+    /// As the master described it.
+    pub order: JobOrder,
+    pub code: JobCode,
+    /// Where its files are.
+    pub files: Arc<JobFiles>,
+    pub side: Arc<SideInputs>,
+    /// Limits of its tasks.
+    pub settings: TaskSettings,
+    /// Where its parts go; found out by the first attempt that needs to know.
+    pub destination: OnceLock<Destination>,
+}
+
+/// What the jobs of a process share.
+pub(super) struct JobMeans {
+    pub worker: WorkerId,
+    /// Connections to whoever has input.
+    pub pool: Pool,
+    pub runtime: tokio::runtime::Handle,
+    /// What an attempt collects or merges.
+    pub slot_bytes: usize,
+    pub recycler: Recycler,
+    pub kept_in_files: Budget,
+    /// Where attempts write down their pairs, if they do.
+    pub narration: Option<Narration>,
+}
+
+impl RunningJob {
+    /// A job that begins here.
+    pub(super) fn new(order: JobOrder, code: JobCode, means: &JobMeans, spill: SpillDirs) -> Self {
+        let job = order.job;
+        let files = Arc::new(JobFiles {
+            route: files::job_route(job),
+            worker: Some(means.worker),
+            key: files::FileKey::OfJob(order.key.clone()),
+            submitter: order.submitter.clone(),
+            peers: order.peers.iter().cloned().collect(),
+            pool: means.pool.clone(),
+            runtime: means.runtime.clone(),
+        });
+        let limits = InputLimits {
+            record_max: order.limits.record_bytes_max,
+            buffered_record_max: pair_bytes_max(means.slot_bytes) as u64,
+            expansion_max: order.limits.expansion_max,
+            bad_records_max: order.limits.bad_records_max,
+            ..InputLimits::default()
+        };
+        let settings = TaskSettings {
+            collector_bytes: means.slot_bytes,
+            merge_bytes: means.slot_bytes,
+            cuts: Arc::new(order.cuts.clone()),
+            recycler: means.recycler.clone(),
+            kept_in_files: means.kept_in_files.clone(),
+            limits,
+            narration: means.narration.clone(),
+            ..TaskSettings::new(job, order.partitions, spill)
+        };
+        // Every task sees all of a side input, so a bad record of one is not left out.
+        let whole = InputLimits { bad_records_max: 0, ..limits };
+        let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), whole));
+        Self { order, code, files, side, settings, destination: OnceLock::new() }
+    }
+
+    /// Its functions, which are to be in this program.
+    pub(super) fn plan(&self) -> Result<&JobPlan, Failed> {
+        let failed = |class, message: &str| Failed { class, message: clean(message) };
+        match &self.code {
+            JobCode::Linked(Ok(plan)) => Ok(plan),
+            JobCode::Linked(Err(message)) => Err(failed(FailureClass::Config, message)),
+            JobCode::Shipped(_) => Err(failed(FailureClass::Engine, "its functions are in another program")),
+        }
+    }
+}
+
+/// The functions of a job that are in this program, or why there are none.
+pub(super) fn plan_of(source: &dyn JobSource, order: &JobOrder) -> Result<JobPlan, String> {
+    let making = AssertUnwindSafe(|| source.plan(&order.name, &order.parameters));
+    match std::panic::catch_unwind(making) {
+        // A sort has 20 bits for a partition's number.
+        Ok(Ok(_)) if PARTITIONS_MAX < order.partitions => Err(format!(
+            "{} partitions are more than the {PARTITIONS_MAX} that a job can have",
+            order.partitions
+        )),
+        Ok(Ok(plan)) => Ok(plan),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("the job's plan panicked".to_owned()),
+    }
+}
+
+/// For an attempt in a slot that is made to be so many times as slow, or that fast.
+pub(super) fn slot_progress((slow, speed): (f64, f64), parking: Option<Box<dyn Parking>>) -> Progress {
+    match 1.0 < slow {
+        true => Progress::paced(1.0 / slow, SlowPart::Computing, parking),
+        false => Progress::new(speed, parking),
+    }
+}

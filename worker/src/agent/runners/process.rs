@@ -1,0 +1,160 @@
+//! The process of one runner: started, greeted, ended, with folders of its own.
+
+use super::link::{Heard, RunnerLink};
+use super::message::{RUNNER_PROTOCOL, RunnerOrder, RunnerTerms, RunnerWord};
+use super::{LISTEN_TIME, RunnerStarter, Runners, failed};
+use crate::agent::slots::Failed;
+use crate::folder::Folder;
+use crate::input::FilePath;
+use crate::protocol::{FailureClass, ProgramSum};
+use gristmill_scheduler::ids::JobId;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a runner may take to say that it is there.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program that was written a moment ago cannot be run while a process that another thread is starting still holds
+/// its file. How often and how long that is waited for.
+const BUSY_TRIES_MAX: u32 = 100;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
+/// Starts a program. Another thread may be starting a process at this moment, which holds copies of all that is open
+/// until it has become another program.
+pub(super) fn run_when_free(
+    starter: &dyn RunnerStarter,
+    program: &Path,
+    socket: UnixStream,
+) -> io::Result<Child> {
+    let socket = OwnedFd::from(socket);
+    let mut tries = 0;
+    loop {
+        match starter.start(program, socket.try_clone()?) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES_MAX => {
+                tries += 1;
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            started => return started,
+        }
+    }
+}
+
+/// Whose fault it is that a program cannot be run.
+pub(super) fn not_started(sum: ProgramSum, error: &io::Error) -> Failed {
+    // The kernel's word for a file that is no program of this kind of machine.
+    if error.raw_os_error() == Some(libc::ENOEXEC) {
+        let words = format!("program {sum} is none for this machine ({}): {error}", std::env::consts::ARCH);
+        return failed(FailureClass::Config, &words);
+    }
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; is the folder for spills mounted so that nothing in it is run?",
+        _ => "",
+    };
+    failed(FailureClass::Worker, &format!("program {sum} could not be started: {error}{hint}"))
+}
+
+/// Ends a process and says how it has ended.
+pub(super) fn end(child: &Mutex<Child>) -> io::Result<ExitStatus> {
+    let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+    // One that has ended needs no end.
+    let _ = child.kill();
+    child.wait()
+}
+
+/// The folders of one runner.
+pub(super) struct RunnerFolders {
+    pub(super) name: String,
+    /// In which they lie, with them.
+    pub(super) pairs: Vec<(Folder, Folder)>,
+}
+
+impl RunnerFolders {
+    pub(super) fn make(spill: &[PathBuf], number: u64) -> io::Result<Self> {
+        let mut folders = Self { name: format!("runner-{number}"), pairs: Vec::new() };
+        for path in spill {
+            let outer = Folder::open(path)?;
+            let inner = outer.make_folder(&folders.name)?;
+            folders.pairs.push((outer, inner));
+        }
+        Ok(folders)
+    }
+}
+
+impl Drop for RunnerFolders {
+    fn drop(&mut self) {
+        for (outer, _) in &self.pairs {
+            // What cannot be removed now goes with the folder around it.
+            let _ = outer.remove_tree(&self.name);
+        }
+    }
+}
+
+/// One runner. Dropped, its process and its folders are gone.
+pub(super) struct Runner {
+    pub(super) sum: ProgramSum,
+    /// The job that it was told of last.
+    pub(super) job: Option<JobId>,
+    pub(super) link: RunnerLink,
+    pub(super) child: Arc<Mutex<Child>>,
+    pub(super) folders: RunnerFolders,
+    pub(super) number: u64,
+    pub(super) of: Runners,
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        let _ = end(&self.child);
+        self.of.pool().alive.remove(&self.number);
+    }
+}
+
+impl Runner {
+    pub(super) fn is_alive(&self) -> bool {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(child.try_wait(), Ok(None))
+    }
+
+    /// Waits until it is there, and tells it what it is.
+    pub(super) fn begin(&mut self, runners: &Runners) -> Result<(), Failed> {
+        let sum = self.sum;
+        let started = Instant::now();
+        let protocol = loop {
+            match self.link.hear::<RunnerWord>(LISTEN_TIME) {
+                Ok(Heard::Frame(RunnerWord::Ready { protocol })) => break protocol,
+                Ok(Heard::Nothing) if started.elapsed() < READY_PATIENCE => {}
+                _ => return Err(self.no_job_program()),
+            }
+        };
+        if protocol != RUNNER_PROTOCOL {
+            let words = format!(
+                "program {sum} was built with another version of gristmill (it speaks {protocol}, the cluster \
+                 {RUNNER_PROTOCOL}): build it with the cluster's"
+            );
+            return Err(failed(FailureClass::Config, &words));
+        }
+        let inner = self.folders.pairs.iter().map(|(_, inner)| FilePath::from(inner.path("").as_path()));
+        let terms = RunnerTerms {
+            worker: runners.0.worker,
+            settings: runners.0.settings.clone(),
+            folders: inner.collect(),
+            slot_bytes: runners.0.slot_bytes as u64,
+        };
+        let said = self.link.say(&RunnerOrder::Begin(Box::new(terms)));
+        said.map_err(|error| failed(FailureClass::Worker, &format!("program {sum} takes no orders: {error}")))
+    }
+
+    fn no_job_program(&self) -> Failed {
+        let ended = end(&self.child).map_or_else(|error| error.to_string(), |status| status.to_string());
+        let words = format!(
+            "program {} did not answer as a program of jobs does ({ended}): is its `main` that of gristmill, of the \
+             cluster's version?",
+            self.sum
+        );
+        failed(FailureClass::Config, &words)
+    }
+}

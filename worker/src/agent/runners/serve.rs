@@ -1,0 +1,263 @@
+//! The process of a shipped program: runs the attempts that its worker orders, one at a time.
+//!
+//! The thread that listens also tells how far the attempt is, and ends the process as soon as the worker is gone,
+//! whatever user code is doing. It has no token: what a job may read and fetch is opened by the key of that job alone.
+
+use super::link::{Heard, RunnerLink};
+use super::message::{
+    BuiltPart, LentSegment, RUNNER_PROTOCOL, RunnerEnd, RunnerInput, RunnerOrder, RunnerProgress,
+    RunnerResult, RunnerTask, RunnerTerms, RunnerWord,
+};
+use crate::agent::JobSource;
+use crate::agent::job::{JobCode, JobMeans, RunningJob, plan_of, slot_progress};
+use crate::agent::slots::{Failed, catch_panic, failed, thread_cpu_ns};
+use crate::attempt::AttemptContext;
+use crate::budget::Budget;
+use crate::clean::message as clean;
+use crate::fault;
+use crate::folder::Folder;
+use crate::http::{Pool, Timeouts};
+use crate::input::FilePath;
+use crate::machine;
+use crate::output::Output;
+use crate::protocol::FailureClass;
+use crate::recycle::Recycler;
+use crate::segment::{SegmentData, SpillDirs, SpillFile};
+use crate::task::{self, PartDone, Progress, ReduceEnd, TaskStats};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often the worker is told how far the attempt is.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Why a runner cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error("the process of a shipped program cannot {what}")]
+pub struct RunnerError {
+    what: &'static str,
+    #[source]
+    source: io::Error,
+}
+
+fn cannot(what: &'static str) -> impl Fn(io::Error) -> RunnerError {
+    move |source| RunnerError { what, source }
+}
+
+/// Runs attempts of jobs that `jobs` knows until the worker at the other end of the socket is gone.
+///
+/// # Errors
+/// What keeps it from starting, and orders that make no sense.
+pub fn serve(socket: UnixStream, jobs: Arc<dyn JobSource>) -> Result<(), RunnerError> {
+    let mut link = RunnerLink::new(socket).map_err(cannot("use its socket"))?;
+    link.say(&RunnerWord::Ready { protocol: RUNNER_PROTOCOL }).map_err(cannot("greet its worker"))?;
+    let terms = loop {
+        match link.hear(PROGRESS_INTERVAL).map_err(cannot("understand its worker"))? {
+            Heard::Frame(RunnerOrder::Begin(terms)) => break *terms,
+            Heard::Nothing => {}
+            Heard::Frame(_) | Heard::End => return Ok(()),
+        }
+    };
+    let speaker = link.speaker().map_err(cannot("use its socket"))?;
+    let runner = RunningProgram::start(terms, jobs, speaker).map_err(cannot("start its threads"))?;
+    runner.obey(link)
+}
+
+/// What the listening thread and the attempt's thread share.
+struct Shared {
+    speaker: Mutex<RunnerLink>,
+    /// That of the attempt that runs, if one does.
+    running: Mutex<Option<Arc<Progress>>>,
+}
+
+impl Shared {
+    /// Says something. A worker that hears nothing any more is gone, and the listening thread sees that.
+    fn say(&self, word: &RunnerWord) {
+        let _ = self.speaker.lock().unwrap_or_else(PoisonError::into_inner).say(word);
+    }
+
+    fn running(&self) -> Option<Arc<Progress>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_running(&self, progress: Option<Arc<Progress>>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+}
+
+/// A runner at work.
+struct RunningProgram {
+    terms: RunnerTerms,
+    jobs: Arc<dyn JobSource>,
+    spill: SpillDirs,
+    means: JobMeans,
+    shared: Arc<Shared>,
+    tasks: Sender<(RunnerTask, Arc<RunningJob>)>,
+}
+
+impl RunningProgram {
+    fn start(terms: RunnerTerms, jobs: Arc<dyn JobSource>, speaker: RunnerLink) -> io::Result<Self> {
+        let folders = terms.folders.iter().map(|folder| folder.to_path().to_path_buf()).collect();
+        let spill = SpillDirs::with_reserve(folders, terms.settings.disk_reserve.get());
+        // Files of others are read through it, by the attempt's thread.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let network = move || runtime.block_on(std::future::pending::<()>());
+        std::thread::Builder::new().name("network".to_owned()).spawn(network)?;
+        let means = JobMeans {
+            worker: terms.worker,
+            pool: Pool::new(Timeouts::default(), terms.settings.permissions.plaintext()),
+            runtime: handle,
+            slot_bytes: terms.slot_bytes as usize,
+            recycler: Recycler::default(),
+            // What it puts out is its worker's to keep.
+            kept_in_files: Budget::new(0),
+            narration: None,
+        };
+        let shared = Arc::new(Shared { speaker: Mutex::new(speaker), running: Mutex::default() });
+        let (tasks, to_run) = channel();
+        let slot =
+            AttemptRunner { shared: shared.clone(), pace: (terms.settings.slow, terms.settings.speed) };
+        std::thread::Builder::new().name("slot-0".to_owned()).spawn(move || slot.run_all(&to_run))?;
+        Ok(Self { terms, jobs, spill, means, shared, tasks })
+    }
+
+    /// Carries out orders until there is nobody who gives any.
+    fn obey(self, mut link: RunnerLink) -> Result<(), RunnerError> {
+        debug_assert!(!self.terms.folders.is_empty(), "a runner has a folder");
+        let mut job = None;
+        loop {
+            match link.hear(PROGRESS_INTERVAL).map_err(cannot("understand its worker"))? {
+                Heard::Frame(RunnerOrder::Begin(_)) => {}
+                Heard::Frame(RunnerOrder::Job(order)) => {
+                    let code = JobCode::Linked(plan_of(&*self.jobs, &order));
+                    job = Some(Arc::new(RunningJob::new(*order, code, &self.means, self.spill.clone())));
+                }
+                Heard::Frame(RunnerOrder::Run(task)) => {
+                    let known: io::Result<_> = job.clone().ok_or(io::ErrorKind::InvalidInput.into());
+                    let known = known.map_err(cannot("run an attempt of no job"))?;
+                    let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+                    self.tasks.send((*task, known)).map_err(gone).map_err(cannot("run another attempt"))?;
+                }
+                Heard::Nothing => {
+                    if let Some(progress) = self.shared.running() {
+                        self.shared.say(&RunnerWord::Progress(RunnerProgress::of(&progress)));
+                    }
+                }
+                Heard::End => return Ok(()),
+            }
+        }
+    }
+}
+
+/// The thread on which user code runs.
+struct AttemptRunner {
+    shared: Arc<Shared>,
+    /// How slow and how fast the worker's slots are made to be.
+    pace: (f64, f64),
+}
+
+impl AttemptRunner {
+    fn run_all(&self, tasks: &Receiver<(RunnerTask, Arc<RunningJob>)>) {
+        while let Ok((task, job)) = tasks.recv() {
+            let progress = Arc::new(slot_progress(self.pace, None));
+            progress.begin(0);
+            self.shared.set_running(Some(progress.clone()));
+            let cpu_before = thread_cpu_ns();
+            let mut stats = TaskStats::default();
+            let result = catch_panic(|| run(task, &job, &progress, &mut stats));
+            let result =
+                result.unwrap_or_else(|Failed { class, message }| RunnerResult::Failed { class, message });
+            self.shared.set_running(None);
+            // Idle runners keep no buffers.
+            job.settings.recycler.clear();
+            let end = RunnerEnd {
+                result,
+                progress: RunnerProgress::of(&progress),
+                counters: stats.counters,
+                local_bytes: stats.local_bytes,
+                bad_records: progress.left_out(),
+                cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
+                peak_bytes: machine::resident_peak_bytes(),
+            };
+            self.shared.say(&RunnerWord::Ended(Box::new(end)));
+        }
+    }
+}
+
+/// Runs an attempt. What it leaves behind is its worker's.
+fn run(
+    task: RunnerTask,
+    job: &RunningJob,
+    progress: &Arc<Progress>,
+    stats: &mut TaskStats,
+) -> Result<RunnerResult, Failed> {
+    let plan = job.plan()?;
+    let settings = match task.alone {
+        true => job.settings.in_less_memory(),
+        false => job.settings.clone(),
+    };
+    // Nothing is kept here when the attempt has ended.
+    let budget = Budget::new(0);
+    let context = AttemptContext {
+        attempt: task.attempt,
+        side: job.side.clone(),
+        settings: &settings,
+        budget: &budget,
+        progress,
+    };
+    fault::place("runner");
+    let as_failed = |failure| failed(&failure);
+    match task.input {
+        RunnerInput::Split(split) if !plan.is_map_only() => {
+            let done = task::run_map(plan, context, &split, &*job.files).map_err(as_failed)?;
+            progress.settle();
+            *stats = done.stats;
+            let given = done.output.give_up();
+            given.map(RunnerResult::Mapped).ok_or_else(|| engine_failed("its map output lies in no file"))
+        }
+        RunnerInput::Split(split) => {
+            let output = open_part(task.output)?;
+            let done = task::run_map_only(plan, &context, &split, &*job.files, output).map_err(as_failed)?;
+            Ok(built(done, progress, stats))
+        }
+        RunnerInput::Segments(lent) => {
+            let output = open_part(task.output)?;
+            let segments = lent.into_iter().map(segment).collect();
+            match task::run_reduce_in_steps(plan, context, segments, output, None).map_err(as_failed)? {
+                ReduceEnd::Part(done) => Ok(built(done, progress, stats)),
+                ReduceEnd::HandedOver(_) => Err(engine_failed("it was handed over, and nobody asked")),
+            }
+        }
+    }
+}
+
+fn built(done: PartDone, progress: &Progress, stats: &mut TaskStats) -> RunnerResult {
+    progress.settle();
+    let part = BuiltPart::from(&done);
+    *stats = done.stats;
+    RunnerResult::Built(part)
+}
+
+fn segment(lent: LentSegment) -> SegmentData {
+    let LentSegment { path, file_bytes, offset, length } = lent;
+    let file = Arc::new(SpillFile::lent(path.to_path().to_path_buf(), file_bytes));
+    SegmentData::File { file, offset, length }
+}
+
+fn engine_failed(words: &str) -> Failed {
+    Failed { class: FailureClass::Engine, message: words.to_owned() }
+}
+
+/// Opens the empty file that the worker has made for the part.
+fn open_part(output: Option<(FilePath, String)>) -> Result<Output, Failed> {
+    let (folder, name) = output.ok_or_else(|| engine_failed("there is no file for its part"))?;
+    let folder = folder.to_path();
+    let file = Folder::open(folder).and_then(|folder| folder.open_own(&name)).map_err(|source| Failed {
+        class: FailureClass::Output,
+        message: clean(&format!("could not write {}: {source}", folder.join(&name).display())),
+    })?;
+    Ok(Output::new(folder.join(name), Box::new(file)))
+}

@@ -1,0 +1,131 @@
+//! Programs that travel: what tells one from another.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::io::{self, Read};
+use std::str::FromStr;
+
+/// Path on the master below which workers fetch programs by their checksums.
+pub const PROGRAMS_PATH: &str = "/worker/programs/";
+
+/// Bytes of a program that are read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// The SHA-256 of a program's file, by which it is known everywhere. Shown and sent as 64 lower-case hexadecimal digits,
+/// so it is a name of a file that leads nowhere else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ProgramSum([u8; 32]);
+
+impl ProgramSum {
+    /// That of what a reader gives to its end, with the number of bytes. Blocking.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub fn of_reader(mut reader: impl Read) -> io::Result<(Self, u64)> {
+        let (mut summing, mut chunk, mut bytes) = (ProgramSumming::default(), vec![0; CHUNK_BYTES], 0);
+        loop {
+            match reader.read(&mut chunk) {
+                Ok(0) => return Ok((summing.finish(), bytes)),
+                Ok(got) => {
+                    summing.add(&chunk[..got]);
+                    bytes += got as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A [`ProgramSum`] in the making, of bytes as they come.
+#[derive(Default)]
+pub struct ProgramSumming(Sha256);
+
+impl ProgramSumming {
+    /// The next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The sum of all bytes.
+    #[must_use]
+    pub fn finish(self) -> ProgramSum {
+        ProgramSum(self.0.finalize().into())
+    }
+}
+
+impl fmt::Display for ProgramSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ProgramSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProgramSum({self})")
+    }
+}
+
+/// Text that is no [`ProgramSum`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a program's checksum is 64 lower-case hexadecimal digits")]
+pub struct NoProgramSum;
+
+impl FromStr for ProgramSum {
+    type Err = NoProgramSum;
+
+    fn from_str(text: &str) -> Result<Self, NoProgramSum> {
+        let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| NoProgramSum)?;
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Ok(byte - b'0'),
+            b'a'..=b'f' => Ok(byte - b'a' + 10),
+            _ => Err(NoProgramSum),
+        };
+        let mut sum = [0; 32];
+        for (place, pair) in sum.iter_mut().zip(digits.as_chunks::<2>().0) {
+            *place = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Ok(Self(sum))
+    }
+}
+
+impl TryFrom<String> for ProgramSum {
+    type Error = NoProgramSum;
+
+    fn try_from(text: String) -> Result<Self, NoProgramSum> {
+        text.parse()
+    }
+}
+
+impl From<ProgramSum> for String {
+    fn from(sum: ProgramSum) -> Self {
+        sum.to_string()
+    }
+}
+
+/// The program that a job was submitted with, where that is not the cluster's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ShippedProgram {
+    /// Which one.
+    pub sum: ProgramSum,
+    /// Bytes of its file.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sum_of_a_program_is_its_sha256_and_is_read_as_it_is_written() {
+        let (sum, bytes) = ProgramSum::of_reader(&b"abc"[..]).unwrap();
+        let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!((sum.to_string().as_str(), bytes), (text, 3));
+        assert_eq!(text.parse(), Ok(sum));
+        for wrong in ["", "ba", &text.to_uppercase(), &format!("{text}0"), &text.replace('b', "/")] {
+            assert_eq!(wrong.parse::<ProgramSum>(), Err(NoProgramSum), "{wrong}");
+        }
+    }
+}
