@@ -7,9 +7,10 @@ use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::{Args, Subcommand};
-use gristmill_runtime::api::Role;
+use gristmill_runtime::api::{Quota, Role};
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
+use gristmill_runtime::size::parse_bytes;
 use gristmill_worker::http::{JoinLine, Key};
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
@@ -26,6 +27,7 @@ use std::time::Duration;
 Examples:
   gristmill token new work --label laptop --output laptop.join
   gristmill token new view --output page.join
+  gristmill token new submit --label ada --jobs 2 --slots 4 --disk 1GiB --output ada.join
   gristmill token revoke work-laptop@0
   gristmill token rotate --grace 600")]
 pub struct TokenCommand {
@@ -44,6 +46,8 @@ enum Action {
         /// A word for its name, so that it can be revoked alone: lower-case letters, digits, hyphens
         #[arg(long, value_name = "WORD")]
         label: Option<String>,
+        #[command(flatten)]
+        quota: QuotaFlags,
         /// File for the join line, made 0600, or - for stdout [default: stdout, if that is a terminal]
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -64,12 +68,40 @@ enum Action {
     },
 }
 
+/// What jobs that are submitted with a token may take together.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Quota of a token that submits")]
+struct QuotaFlags {
+    /// Jobs that have not ended; more are refused. Made again with its label, a token is the same with another quota
+    #[arg(long, value_name = "N")]
+    jobs: Option<u32>,
+    /// Slots at once, whatever the policy
+    #[arg(long, value_name = "N")]
+    slots: Option<u32>,
+    /// Bytes of live jobs: what their maps have put out, parts that are built, programs they were shipped with
+    #[arg(long, value_name = "SIZE")]
+    disk: Option<String>,
+    /// No limits any more
+    #[arg(long, conflicts_with_all = ["jobs", "slots", "disk"])]
+    no_quota: bool,
+}
+
+impl QuotaFlags {
+    /// What was typed; `None`: nothing.
+    fn quota(&self) -> anyhow::Result<Option<Quota>> {
+        let disk = self.disk.as_deref().map(parse_bytes).transpose();
+        let disk_bytes_max = disk.map_err(|error| usage(format!("--disk: {error}")))?;
+        let quota = Quota { jobs_max: self.jobs, slots_max: self.slots, disk_bytes_max };
+        Ok((self.no_quota || !quota.is_none()).then_some(quota))
+    }
+}
+
 /// `gristmill token`.
 pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
     let line = flags.master.join_line(settings)?;
     let client = Client::connect(&line)?;
     match &flags.action {
-        Action::New { role, label, output, print_join } => {
+        Action::New { role, label, quota, output, print_join } => {
             let output = output.as_deref().filter(|path| path.as_os_str() != "-");
             if output.is_none() && !print_join && !std::io::stdout().is_terminal() {
                 return Err(usage(
@@ -77,7 +109,7 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
                         .to_owned(),
                 ));
             }
-            let token = client.new_token(*role, label.as_deref())?;
+            let token = client.new_token(*role, label.as_deref(), quota.quota()?)?;
             let name = token.name().to_owned();
             let text = JoinLine { token, ..line }.to_text();
             match output {

@@ -227,6 +227,10 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Exact
         | ErrorCode::Spec => (exit::USAGE, None),
         ErrorCode::Ending => (exit::CLUSTER, None),
+        ErrorCode::Quota => (
+            exit::CANCELLED,
+            Some("`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas"),
+        ),
         ErrorCode::Ship => (
             exit::ENVIRONMENT,
             Some("have the master started with --allow-ship, or submit with the executable that it runs"),

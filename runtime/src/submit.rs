@@ -194,6 +194,7 @@ pub(crate) fn plan(
         schema: SCHEMA,
         build: gristmill_worker::build_id(),
         program: None,
+        owner: None,
         name: job.name().to_owned(),
         parameters: job.parameters().map_err(refuse)?,
         label: options.label.clone(),

@@ -44,6 +44,15 @@ pub struct Exact {
     pub reduces: Arc<[f64]>,
 }
 
+/// What the jobs of one owner may hold together, whatever a policy would give them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SlotQuota {
+    /// A number of whoever submits them.
+    pub owner: u32,
+    /// Slots at once.
+    pub slots_max: u32,
+}
+
 /// One job as it is submitted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobSpec {
@@ -59,6 +68,9 @@ pub struct JobSpec {
     /// the policy.
     #[serde(default)]
     pub pool_weight: Option<f64>,
+    /// What it and other jobs of its owner may hold together; `None`: as many slots as a policy gives.
+    #[serde(default)]
+    pub quota: Option<SlotQuota>,
     /// Urgency among jobs, for policies that look at it; the higher the sooner, 0 by default.
     pub priority: i32,
     /// Charged failures of one task after which the job fails; at least 1.
@@ -82,6 +94,7 @@ impl JobSpec {
             weight: 1.0,
             pool: None,
             pool_weight: None,
+            quota: None,
             priority: 0,
             attempts_max: ATTEMPTS_MAX_DEFAULT,
             deadline: None,

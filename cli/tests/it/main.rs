@@ -50,6 +50,7 @@ mod output;
 mod page;
 mod paper;
 mod paths;
+mod quotas;
 mod replay;
 mod restart;
 mod security;

@@ -39,7 +39,7 @@ pub enum FailureCode {
     ClientLost,
     /// The master that ran it ended before the job did.
     MasterLost,
-    /// A limit of the master was passed.
+    /// A limit of the master, or the quota of its token, was passed.
     Limit,
     /// A mistake in this program, found by the master.
     Internal,
@@ -108,6 +108,8 @@ pub enum ErrorCode {
     Program,
     /// There is no room for another program.
     ProgramRoom,
+    /// The quota of the token does not allow it.
+    Quota,
     /// The state folder cannot be written.
     Register,
     /// The file that another master would come back from cannot be written.

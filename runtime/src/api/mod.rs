@@ -24,7 +24,7 @@ pub use self::page::PageCode;
 pub(crate) use self::page::{EnterPage, FeedAttempt, FeedEnd, FeedFetch, FeedLine};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
 pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, JobAttended, OutputClosed, Submission};
-pub use self::tokens::{MadeToken, NewToken, RevokeToken, RotateTokens};
+pub use self::tokens::{JobOwner, MadeToken, NewToken, Quota, RevokeToken, RotateTokens};
 pub use self::trace::{
     AttemptRecord, ESTIMATES_MAX, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry,
 };

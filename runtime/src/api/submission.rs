@@ -1,5 +1,6 @@
 //! What a client hands in: a job with its input cut into splits, and word that it has closed the output.
 
+use super::JobOwner;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
@@ -26,6 +27,9 @@ pub struct Submission {
     /// need not be the cluster's.
     #[serde(default)]
     pub program: Option<ShippedProgram>,
+    /// Whose it is, if a token with a quota submits it. Filled in by the master, whatever stands here.
+    #[serde(default)]
+    pub owner: Option<JobOwner>,
     /// Name of the job in the registry.
     pub name: String,
     /// Its parameters as JSON text.

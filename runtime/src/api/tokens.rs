@@ -3,6 +3,35 @@
 use super::Role;
 use serde::{Deserialize, Serialize};
 
+/// What the jobs that are submitted with a token may take together; what is `None` is not limited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quota {
+    /// Jobs that have not ended.
+    pub jobs_max: Option<u32>,
+    /// Slots at once.
+    pub slots_max: Option<u32>,
+    /// Bytes of live jobs: what their maps have put out, parts that are built, and the programs they were shipped with.
+    pub disk_bytes_max: Option<u64>,
+}
+
+impl Quota {
+    /// Whether nothing is limited.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whose a job is: the token that it was submitted with, and what that one may take.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct JobOwner {
+    /// Role and label of the token, without its generation.
+    pub token: String,
+    /// As it was when the job was submitted.
+    pub quota: Quota,
+}
+
 /// Body of `POST /api/v1/tokens`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -11,6 +40,9 @@ pub struct NewToken {
     pub role: Role,
     /// What it is called besides, so that it can be revoked alone.
     pub label: Option<String>,
+    /// What jobs submitted with it may take from now on; `None`: as it was.
+    #[serde(default)]
+    pub quota: Option<Quota>,
 }
 
 /// Its answer.

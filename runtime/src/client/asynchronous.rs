@@ -9,7 +9,7 @@ use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
-    JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, ROOT,
+    JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, Quota, ROOT,
     RevokeToken, Role, RotateTokens, Submission,
 };
 use crate::cluster_view::{ClusterView, unseen};
@@ -116,12 +116,18 @@ impl AsyncClient {
         self.get(&format!("{ROOT}/status")).await
     }
 
-    /// A new token that may do what this role may; the label lets it be revoked alone.
+    /// A new token that may do what this role may; the label lets it be revoked alone. With a quota, jobs that it submits from
+    /// now on may take that together.
     ///
     /// # Errors
     /// A label that none can have, a token of ours that may not do this, or a master that cannot be reached.
-    pub async fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
-        let wanted = NewToken { role, label: label.map(str::to_owned) };
+    pub async fn new_token(
+        &self,
+        role: Role,
+        label: Option<&str>,
+        quota: Option<Quota>,
+    ) -> Result<Token, ClientError> {
+        let wanted = NewToken { role, label: label.map(str::to_owned), quota };
         let made: MadeToken = parsed(&self.change(Method::POST, "tokens", &wanted).await?)?;
         made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
     }

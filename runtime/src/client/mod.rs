@@ -11,7 +11,7 @@ mod outcome;
 mod result;
 mod shipping;
 
-use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Role};
+use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role};
 use crate::prepared::PreparedJob;
 use crate::submit::JobOptions;
 use gristmill_scheduler::ids::{JobId, WorkerId};
@@ -174,8 +174,13 @@ impl Client {
     ///
     /// # Errors
     /// Its errors.
-    pub fn new_token(&self, role: Role, label: Option<&str>) -> Result<Token, ClientError> {
-        self.block_on(self.core.new_token(role, label))
+    pub fn new_token(
+        &self,
+        role: Role,
+        label: Option<&str>,
+        quota: Option<Quota>,
+    ) -> Result<Token, ClientError> {
+        self.block_on(self.core.new_token(role, label, quota))
     }
 
     /// [`AsyncClient::page_code`].

@@ -83,6 +83,7 @@ impl Ledger {
         job.workers.excluded.clone_from(self.routes.aside());
         let waits = (0..job.maps.len() as u32).try_for_each(|map| job.map_waits(map, &mut self.workers));
         let complete = job.complete();
+        self.owners.add(&job);
         self.jobs.insert(id, job);
         self.unseen.arrived.push(id);
         self.unseen.dirty.insert(id);

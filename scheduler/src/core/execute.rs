@@ -157,6 +157,10 @@ impl SlotFloor for Executor<'_> {
             Station::Reduce => TaskKind::Reduce,
             Station::Shuffle => return false,
         };
+        // Whatever the policy grants, and nobody else is kept waiting for it.
+        if !self.ledger.has_room(&self.ledger.jobs[&id]) {
+            return false;
+        }
         if kind == TaskKind::Reduce && self.resume(id, line, grant) {
             return true;
         }

@@ -86,7 +86,7 @@ impl Core {
         for job in seen {
             if let Some(row) = job.handle.and_then(|handle| rows.get_mut(handle.index())) {
                 let seen = row.clone();
-                *row = super::show::row_of(job, seen.seq, false);
+                *row = super::show::row_of(job, seen.seq, false, self.ledger.room(job));
                 (row.whole, row.left, row.feed) = (seen.whole, seen.left, seen.feed);
             }
         }
@@ -103,6 +103,7 @@ impl Core {
             sentences.push("there is no worker".to_owned());
             return sentences;
         }
+        sentences.extend(self.explain_quota(id));
         for station in [Station::Map, Station::Reduce] {
             self.explain_station(rows, handle, station, &turns, &mut sentences);
         }
@@ -112,6 +113,20 @@ impl Core {
             sentences.push("it waits for nothing: all its tasks run or are done".to_owned());
         }
         sentences
+    }
+
+    /// Whether its owner's quota keeps it from more slots.
+    fn explain_quota(&self, id: JobId) -> Option<String> {
+        let job = self.ledger.jobs.get(&id)?;
+        let quota = job.spec.quota.filter(|_| !self.ledger.has_room(job))?;
+        let waits =
+            0 < job.counts.maps_waiting || job.reduce_queue.ready.at.values().any(|line| !line.is_empty());
+        waits.then(|| {
+            format!(
+                "its token's jobs hold all {} slots of their quota: it gets no other before one of them ends",
+                quota.slots_max
+            )
+        })
     }
 
     /// What the job waits for at a station, if it does.

@@ -58,6 +58,7 @@ impl Core {
         core.shuffle_revision = saved.shuffle_revision + 1;
         let ledger = &mut core.ledger;
         (ledger.config, ledger.preempts) = (empty.config, empty.preempts);
+        ledger.find_owners();
         ledger.decide_anew();
         ledger.workers.moved = ledger.workers.live.keys().copied().collect();
         for (id, job) in &mut ledger.jobs {

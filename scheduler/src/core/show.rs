@@ -19,6 +19,7 @@ impl Core {
     /// other changes, then the tick. A handle is used again only after the policy saw its job leave.
     pub(super) fn observe(&mut self, ticked: bool) {
         self.flip_workers();
+        self.ledger.touch_owners();
         for job in std::mem::take(&mut self.ledger.unseen.left) {
             self.part_with(&job);
         }
@@ -85,7 +86,7 @@ impl Core {
         }
         let job = &self.ledger.jobs[&id];
         let row = &mut self.rows[handle.index()];
-        *row = row_of(job, row.seq, self.ledger.preempts);
+        *row = row_of(job, row.seq, self.ledger.preempts, self.ledger.room(job));
         if let Some(estimator) = &mut self.estimator {
             let sizes = estimator.sizes(&facts(job, &self.ledger, &self.runs[handle.index()]));
             row.whole = sizes.whole;
@@ -199,8 +200,9 @@ fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
 }
 
 /// What policies see of a job, with its work counted in tasks and segments. Under a policy that preempts a reduce that
-/// could be suspended counts as one that could start, and not as held.
-pub(super) fn row_of(job: &Job, seq: u64, preempts: bool) -> Row {
+/// could be suspended counts as one that could start, and not as held. No more could start than its owner's quota has room
+/// for.
+pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> Row {
     let maps = job.maps.len() as f64;
     let reduces = job.reduces.len() as f64;
     let count = |state: ReduceState| job.counts.reduces[state as usize];
@@ -208,6 +210,10 @@ pub(super) fn row_of(job: &Job, seq: u64, preempts: bool) -> Row {
     let segments_left = (segments - job.counts.segments_fetched) as f64;
     let has_output = !job.outputs.kept.is_empty();
     let yielding = if preempts { job.counts.yielding } else { 0 };
+    let within = |tasks: u32, given_back: u32| match room {
+        Some(room) => f64::from(tasks.min(room + given_back)),
+        None => f64::from(tasks),
+    };
     Row {
         seq,
         arrival: job.arrival,
@@ -225,9 +231,9 @@ pub(super) fn row_of(job: &Job, seq: u64, preempts: bool) -> Row {
             reduces - f64::from(count(ReduceState::Done)),
         ),
         can: PerStation::new(
-            f64::from(job.queue.startable()),
+            within(job.queue.startable(), 0),
             if has_output { segments_left } else { 0.0 },
-            f64::from(job.reduce_queue.ready.startable + job.reduce_queue.parked.startable + yielding),
+            within(job.reduce_queue.ready.startable + job.reduce_queue.parked.startable + yielding, yielding),
         ),
         held: PerStation::new(
             f64::from(job.counts.maps_running),

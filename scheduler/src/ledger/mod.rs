@@ -20,6 +20,7 @@ mod jobs;
 pub(crate) mod lines;
 mod outputs;
 mod queue;
+mod quotas;
 mod rates;
 mod routes;
 mod snapshot;
@@ -49,6 +50,7 @@ use ahead::Ahead;
 use attempts::Attempt;
 use backups::Backups;
 use lines::LineCredits;
+use quotas::Owners;
 use rates::Rates;
 use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -89,6 +91,9 @@ pub(crate) struct Ledger {
     pub(crate) rates: Rates,
     /// Tasks of which two attempts run.
     pub(crate) backups: Backups,
+    /// Found anew in a ledger that was written down.
+    #[serde(skip)]
+    pub(crate) owners: Owners,
 }
 
 /// What the policy has not seen yet.
@@ -189,6 +194,7 @@ impl Ledger {
             routes: Routes::default(),
             rates: Rates::default(),
             backups: Backups::default(),
+            owners: Owners::default(),
         }
     }
 
@@ -212,6 +218,7 @@ impl Ledger {
     /// A job is over: its attempts are killed and its workers informed.
     pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, out: &mut Vec<Command>) {
         let mut job = self.jobs.remove(&id).expect("only live jobs end");
+        self.unseen.dirty.extend(self.owners.remove(&job));
         self.end_races(&mut job);
         for &attempt in &job.attempts.live {
             let record = self.attempts.get_mut(&attempt).expect("running attempts are in the table");

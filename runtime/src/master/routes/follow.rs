@@ -30,6 +30,7 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
     let key = key_of(&request);
     let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
     programs::check(&handle, &submission)?;
+    submission.owner = handle.tokens.owner(&key.0);
     if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
         let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;
         let refusal = |reason| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submitter, reason);

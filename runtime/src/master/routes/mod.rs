@@ -109,9 +109,12 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
         (&Method::GET, ["programs"]) => programs::list(&handle),
-        (&Method::GET, ["programs", sum, bytes]) => programs::look(&handle, (sum, bytes)).await,
+        (&Method::GET, ["programs", sum, bytes]) => {
+            programs::look(&handle, (sum, bytes), &key_of(&request)).await
+        }
         (&Method::PUT, ["programs", sum, bytes]) => {
-            programs::put(&handle, (sum, bytes), request.into_body()).await
+            let key = key_of(&request);
+            programs::put(&handle, (sum, bytes), &key, request.into_body()).await
         }
         (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,

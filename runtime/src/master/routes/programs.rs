@@ -2,10 +2,11 @@
 
 use super::super::input::MasterHandle;
 use super::super::programs::{ProgramError, Programs};
+use super::super::state::MasterState;
 use super::{Answered, RouteRefusal, ok};
 use crate::api::{ErrorCode, Submission};
 use gristmill_worker::answer;
-use gristmill_worker::http::Body;
+use gristmill_worker::http::{Body, ShownKey};
 use gristmill_worker::protocol::{PROGRAMS_PATH, ProgramSum, ShippedProgram};
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
@@ -33,9 +34,19 @@ fn named((sum, bytes): (&str, &str)) -> Result<ShippedProgram, RouteRefusal> {
     Ok(ShippedProgram { sum, bytes })
 }
 
-/// The programs of jobs that have not ended.
-async fn live(handle: &MasterHandle) -> Result<BTreeSet<ProgramSum>, RouteRefusal> {
-    handle.query(|state, _| state.live_programs()).await.ok_or_else(RouteRefusal::ending)
+/// The programs of jobs that have not ended, if the quota of the token with this key has room for this one.
+async fn live(
+    handle: &MasterHandle,
+    program: ShippedProgram,
+    key: &ShownKey,
+) -> Result<BTreeSet<ProgramSum>, RouteRefusal> {
+    let owner = handle.tokens.owner(&key.0);
+    let look = move |state: &MasterState, _| {
+        let room = state.check_bytes(owner.as_ref(), program.bytes);
+        room.map(|()| state.live_programs())
+    };
+    let live = handle.query(look).await.ok_or_else(RouteRefusal::ending)?;
+    live.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })
 }
 
 fn refused(error: &ProgramError) -> RouteRefusal {
@@ -50,19 +61,24 @@ fn refused(error: &ProgramError) -> RouteRefusal {
 }
 
 /// `GET /api/v1/programs/SUM/BYTES`: whether it is here; refused if it may not be sent.
-pub(super) async fn look(handle: &MasterHandle, named_by: (&str, &str)) -> Answered {
+pub(super) async fn look(handle: &MasterHandle, named_by: (&str, &str), key: &ShownKey) -> Answered {
     let (programs, program) = (programs(handle)?, named(named_by)?);
     let is_here = programs.list().contains(&program);
     if !is_here {
-        programs.fits(program.bytes, &live(handle).await?).map_err(|error| refused(&error))?;
+        programs.fits(program.bytes, &live(handle, program, key).await?).map_err(|error| refused(&error))?;
     }
     ok(&is_here)
 }
 
 /// `PUT /api/v1/programs/SUM/BYTES`
-pub(super) async fn put(handle: &MasterHandle, named_by: (&str, &str), body: Incoming) -> Answered {
+pub(super) async fn put(
+    handle: &MasterHandle,
+    named_by: (&str, &str),
+    key: &ShownKey,
+    body: Incoming,
+) -> Answered {
     let (programs, program) = (programs(handle)?, named(named_by)?);
-    let taken = programs.receive(program, body, &live(handle).await?).await;
+    let taken = programs.receive(program, body, &live(handle, program, key).await?).await;
     taken.map_err(|error| refused(&error))?;
     Ok(answer::status(StatusCode::NO_CONTENT))
 }

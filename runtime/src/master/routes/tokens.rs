@@ -13,6 +13,10 @@ pub(super) async fn new_token(handle: &MasterHandle, incoming: Incoming) -> Answ
     let wanted: NewToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
     let token =
         handle.tokens.token(wanted.role, wanted.label.as_deref()).map_err(|error| refused_token(&error))?;
+    if let Some(quota) = wanted.quota {
+        let (role, label) = (wanted.role, wanted.label.clone());
+        change_tokens(handle, move |tokens| tokens.set_quota(role, label.as_deref(), quota)).await?;
+    }
     ok(&MadeToken { token: token.to_text().to_string() })
 }
 

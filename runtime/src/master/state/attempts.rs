@@ -52,6 +52,7 @@ impl MasterState {
         self.map_finished(now, ended);
         let print = Some(translate::print(print));
         self.events.push(Event::MapFinished { attempt, output_bytes, took, print });
+        self.hold_to_quota(attempt.task.job);
     }
 
     /// An attempt says that it has built its part.
@@ -70,6 +71,7 @@ impl MasterState {
         };
         self.part_finished(now, ended, part, stamp);
         self.events.push(event);
+        self.hold_to_quota(attempt.task.job);
     }
 
     pub(super) fn suspended(&mut self, now: Time, attempt: AttemptId) {

@@ -27,6 +27,8 @@ struct Standing {
     hosts_given: u32,
     /// Numbers of pools by their names.
     pools: BTreeMap<String, u32>,
+    /// Numbers of tokens with a quota of slots.
+    owners: BTreeMap<String, u32>,
     set_aside: BTreeSet<WorkerId>,
 }
 
@@ -93,6 +95,7 @@ impl MasterState {
             hosts: self.fleet.hosts.clone(),
             hosts_given: self.fleet.hosts_given,
             pools: self.pools.numbers.clone(),
+            owners: self.pools.owners.clone(),
             set_aside: self.set_aside_reported.clone(),
         };
         lines.beside(&RecoveryNote::Standing { at: now, state: Encoded::of(&standing) })?;
@@ -121,7 +124,7 @@ impl MasterState {
         self.fleet.draining = standing.draining;
         self.fleet.network = standing.network;
         (self.fleet.hosts, self.fleet.hosts_given) = (standing.hosts, standing.hosts_given);
-        self.pools.numbers = standing.pools;
+        (self.pools.numbers, self.pools.owners) = (standing.pools, standing.owners);
         self.set_aside_reported = standing.set_aside;
         Ok(())
     }

@@ -26,6 +26,7 @@ mod losses;
 mod orders;
 mod promises;
 mod query;
+mod quotas;
 mod reconcile;
 mod record;
 mod relive;
@@ -121,6 +122,8 @@ struct Pools {
     numbers: BTreeMap<String, u32>,
     /// The pools that there are, unless every name is one.
     weights: BTreeMap<String, f64>,
+    /// Numbers of tokens with a quota of slots.
+    owners: BTreeMap<String, u32>,
 }
 
 /// What is to be said to workers.
@@ -157,7 +160,7 @@ impl MasterState {
             fleet: Fleet::default(),
             jobs: BTreeMap::new(),
             ended: BTreeSet::new(),
-            pools: Pools { numbers, weights: config.pools },
+            pools: Pools { numbers, weights: config.pools, owners: BTreeMap::new() },
             register: config.register,
             join_terms: JoinTerms {
                 generation: 1,

@@ -102,6 +102,7 @@ impl MasterState {
             exact.validate().map_err(|reason| refuse(ErrorCode::Exact, reason))?;
         }
         self.check_pool(submission.pool.as_deref())?;
+        self.check_quota(submission.owner.as_ref())?;
         translate::job_spec(&submission, now)
             .check()
             .map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
@@ -151,6 +152,7 @@ impl MasterState {
         let pools = self.pools.numbers.len() as u32;
         spec.pool =
             submission.pool.as_ref().map(|name| *self.pools.numbers.entry(name.clone()).or_insert(pools));
+        spec.quota = self.slot_quota(submission.owner.as_ref());
         spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
         let (changed, receiver) = watch::channel(false);
         let entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);

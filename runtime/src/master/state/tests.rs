@@ -213,6 +213,7 @@ pub(super) fn submission() -> Submission {
         schema: SCHEMA,
         build: "build".to_owned(),
         program: None,
+        owner: None,
         name: "wordcount".to_owned(),
         parameters: "{}".to_owned(),
         label: None,

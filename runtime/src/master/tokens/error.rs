@@ -43,6 +43,12 @@ pub enum TokensError {
         "{REVOKED_MAX} tokens are revoked already: `gristmill token rotate` makes all others new instead"
     )]
     Full,
+    /// The token does not submit jobs.
+    #[error("a quota is for tokens of the role submit, and this one is of the role {role}")]
+    Quota { role: &'static str },
+    /// There are too many.
+    #[error("{most} tokens have a quota already: lift that of another first, with no limit")]
+    QuotasFull { most: usize },
     /// The name is refused where tokens are made.
     #[error(transparent)]
     Token(#[from] TokenError),

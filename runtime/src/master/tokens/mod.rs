@@ -9,6 +9,7 @@ mod name;
 
 pub use error::TokensError;
 
+use crate::api::{JobOwner, Quota};
 use crate::role::Role;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::http::{
@@ -16,7 +17,7 @@ use gristmill_worker::http::{
 };
 use name::{TokenName, check_label};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -37,6 +38,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Names that can be revoked in one generation; more call for the next one.
 const REVOKED_MAX: usize = 1000;
 
+/// Tokens that can have a quota.
+const QUOTAS_MAX: usize = 10_000;
+
 /// Label of the token of workers that are started with the state folder's own join line.
 const OWN_WORKERS: &str = "own";
 
@@ -50,11 +54,20 @@ struct TokensFile {
     /// Until when tokens of the generation before are taken too, seconds since 1970.
     earlier_until: u64,
     revoked: BTreeSet<String>,
+    /// Of tokens by role and label, whatever their generation.
+    #[serde(default)]
+    quotas: BTreeMap<String, Quota>,
 }
 
 impl Default for TokensFile {
     fn default() -> Self {
-        Self { schema: SCHEMA, generation: 0, earlier_until: 0, revoked: BTreeSet::new() }
+        Self {
+            schema: SCHEMA,
+            generation: 0,
+            earlier_until: 0,
+            revoked: BTreeSet::new(),
+            quotas: BTreeMap::new(),
+        }
     }
 }
 
@@ -125,6 +138,37 @@ impl Tokens {
             return Err(TokensError::Revoked { name });
         }
         Ok(Token::of(&self.secret, &name)?)
+    }
+
+    /// From now on, jobs that the token of this role and label submits may take this together; nothing limited is no quota.
+    ///
+    /// # Errors
+    /// A token that does not submit, too many, or a file that cannot be written: then nothing has changed.
+    pub(super) fn set_quota(&self, role: Role, label: Option<&str>, quota: Quota) -> Result<(), TokensError> {
+        check_label(label)?;
+        if role != Role::Submit {
+            return Err(TokensError::Quota { role: role.word() });
+        }
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
+        let name = owner_name(role, label);
+        match quota.is_none() {
+            true => drop(kept.quotas.remove(&name)),
+            false if QUOTAS_MAX <= kept.quotas.len() && !kept.quotas.contains_key(&name) => {
+                return Err(TokensError::QuotasFull { most: QUOTAS_MAX });
+            }
+            false => drop(kept.quotas.insert(name, quota)),
+        }
+        self.keep(kept)
+    }
+
+    /// Whose the jobs are that the token of this name submits, if it has a quota.
+    pub(super) fn owner(&self, name: &str) -> Option<JobOwner> {
+        let TokenName { role, label, .. } = name.parse().ok()?;
+        let token = owner_name(role, label.as_deref());
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let quota = *kept.quotas.get(&token)?;
+        Some(JobOwner { token, quota })
     }
 
     /// What the token of this name may do, and its secret; `None` if no token that holds is called so.
@@ -248,6 +292,12 @@ pub fn work_token_of(folder: &Path, token: &Token) -> Result<Option<Token>, Toke
     }
     let name = TokenName { role: Role::Work, label: Some(OWN_WORKERS.to_owned()), generation };
     Ok(Some(Token::of(&secret, &name.to_string())?))
+}
+
+/// A token's name without its generation.
+fn owner_name(role: Role, label: Option<&str>) -> String {
+    let role = role.word();
+    label.map_or_else(|| role.to_owned(), |label| format!("{role}-{label}"))
 }
 
 /// What opens a worker's listings and samples of its files.
@@ -394,6 +444,25 @@ mod tests {
         assert!(matches!(refused(), TokensError::Lost { .. }));
         fs::rename(&other, &path).unwrap();
         Tokens::of_state(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn quota_is_of_a_token_that_submits_over_rotations_and_restarts_until_it_is_lifted() {
+        let folder = closed_folder();
+        let tokens = Tokens::of_state(folder.path()).unwrap();
+        let quota = Quota { jobs_max: Some(2), ..Quota::default() };
+        tokens.set_quota(Role::Submit, Some("ada"), quota).unwrap();
+        assert!(matches!(tokens.set_quota(Role::Work, None, quota), Err(TokensError::Quota { .. })));
+        tokens.rotate(Duration::ZERO).unwrap();
+        for tokens in [&tokens, &Tokens::of_state(folder.path()).unwrap()] {
+            let owner = tokens.owner("submit-ada@1").unwrap();
+            assert_eq!((owner.token.as_str(), owner.quota), ("submit-ada", quota));
+            for other in ["submit@1", "submit-bob@1", "admin@1", "nonsense"] {
+                assert_eq!(tokens.owner(other), None, "{other}");
+            }
+        }
+        tokens.set_quota(Role::Submit, Some("ada"), Quota::default()).unwrap();
+        assert_eq!(tokens.owner("submit-ada@1"), None);
     }
 
     #[test]

@@ -82,6 +82,9 @@ impl Ledger {
     ) -> Option<WorkerId> {
         let task = first.task;
         let job = &self.jobs[&task.job];
+        if !self.has_room(job) {
+            return None;
+        }
         if job.homes.second.contains_key(&task.index) && task.kind == TaskKind::Reduce {
             let free = |&at: &WorkerId| self.workers.get(at).is_some_and(|worker| 0 < worker.free(task.kind));
             return job.second_is_complete(task.index).filter(free);

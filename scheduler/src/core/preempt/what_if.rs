@@ -241,11 +241,13 @@ impl SlotFloor for WhatIf<'_> {
 
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
         let Some(job) = self.job(job).filter(|_| 0 < self.left) else { return false };
+        // What it could not use is not worth a suspension.
+        let room = self.ledger.has_room(job);
         match station {
-            Station::Map => self.unified && self.start_map(job),
+            Station::Map => room && self.unified && self.start_map(job),
             Station::Shuffle => false,
             Station::Reduce => {
-                let started = self.keep(job) || self.take_bound(job, TaskKind::Reduce);
+                let started = self.keep(job) || room && self.take_bound(job, TaskKind::Reduce);
                 self.claim(job).reduces += u32::from(started);
                 started
             }

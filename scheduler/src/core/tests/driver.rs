@@ -41,6 +41,12 @@ impl Table {
         Self::with_config(policy, CoreConfig { backoff: Span(0), ..CoreConfig::default() })
     }
 
+    /// Under a policy of a catalogue.
+    pub(super) fn with_boxed(policy: Box<dyn Policy>) -> Self {
+        let core = Core::new(CoreConfig::default(), policy, Box::new(Pull::new()));
+        Table { core, now: Time::ZERO, jobs: 0, workers: 0, reasons: Vec::new() }
+    }
+
     pub(super) fn with_config(policy: impl Policy + 'static, config: CoreConfig) -> Self {
         let core = Core::new(config, Box::new(policy), Box::new(Pull::new()));
         Table { core, now: Time::ZERO, jobs: 0, workers: 0, reasons: Vec::new() }

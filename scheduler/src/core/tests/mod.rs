@@ -12,6 +12,7 @@ mod failures;
 mod outputs;
 mod placing;
 mod pools;
+mod quotas;
 mod random_history;
 mod routes;
 mod sharing;
