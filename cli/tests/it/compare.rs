@@ -6,6 +6,7 @@ use gristmill_scheduler::{placement, policy};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::time::Duration;
 
 /// Six jobs that mostly sleep.
 const WORKLOAD: &str = r#"
@@ -323,16 +324,22 @@ count = 6
 reduces = 1
 "#;
 
+/// How long one run of [`MANY`] may take; alone it takes about a second.
+const RUN_PATIENCE: Duration = Duration::from_secs(15);
+
 /// Runs [`MANY`] under each contender: every run whole, outputs alike, and every journal gives its orders again.
 fn runs_alike_and_replays(policies: &[String], placements: &[&str]) {
     let sandbox = Sandbox::new();
     let workload = sandbox.write("many.toml", MANY);
     let out = sandbox.text("out");
+    let limit = RUN_PATIENCE * (policies.len() * placements.len()) as u32;
     let (policies, placements) = (policies.join(","), placements.join(","));
     let contenders = ["--policy", &policies, "--placement", &placements];
     let arguments =
         ["compare", &workload, "--repeat", "1", "--no-warm-up", "--no-calibration", "--out", &out];
-    sandbox.run_well(arguments.iter().copied().chain(contenders));
+    let arguments = arguments.iter().copied().chain(contenders);
+    sandbox.gristmill(arguments).start().finish_within(limit).expect_code(0);
+    sandbox.assert_nothing_left();
     let runs = fs::read_dir(sandbox.path("out/runs")).unwrap();
     let runs: Vec<String> = runs.map(|run| run.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(runs.len(), policies.split(',').count() * placements.split(',').count(), "{runs:?}");
