@@ -15,10 +15,18 @@ const DRAFT: &str = ".draft-";
 pub enum Promise {
     /// Only its owner may read it, and it is on disk before it counts, its name too.
     PrivateAndDurable,
+    /// Only its owner may read it; when it is on disk is up to the system.
+    Private,
     /// Who may read it is up to the process's umask; it is on disk before it counts.
     Durable,
     /// Who may read it is up to the process's umask, and when it is on disk to the system.
     Plain,
+}
+
+impl Promise {
+    fn is_durable(self) -> bool {
+        matches!(self, Self::PrivateAndDurable | Self::Durable)
+    }
 }
 
 /// Writes a file anew, in the place of one that may be there.
@@ -72,14 +80,14 @@ fn draft<E: From<io::Error>>(
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<NamedTempFile, E> {
     let mode = match promise {
-        Promise::PrivateAndDurable => 0o600,
+        Promise::PrivateAndDurable | Promise::Private => 0o600,
         Promise::Durable | Promise::Plain => 0o666, // less what the umask takes
     };
     let mut builder = tempfile::Builder::new();
     let mut draft =
         builder.prefix(DRAFT).permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
     write(draft.as_file_mut())?;
-    if promise != Promise::Plain {
+    if promise.is_durable() {
         draft.as_file().sync_all()?;
     }
     Ok(draft)
@@ -87,9 +95,9 @@ fn draft<E: From<io::Error>>(
 
 /// Without this the loss of power could bring the old content back.
 fn sync_name(path: &Path, promise: Promise) -> io::Result<()> {
-    match promise {
-        Promise::PrivateAndDurable | Promise::Durable => File::open(folder(path))?.sync_all(),
-        Promise::Plain => Ok(()),
+    match promise.is_durable() {
+        true => File::open(folder(path))?.sync_all(),
+        false => Ok(()),
     }
 }
 
