@@ -106,6 +106,10 @@ impl Ledger {
             }
         }
         let complete = job.complete();
+        if !complete {
+            let bar = self.config.worker_failures().0;
+            job.worker_did_well(record.worker, bar, &mut self.workers, out);
+        }
         self.learn_usual(attempt.task, record.worker, &end);
         if complete {
             self.end(attempt.task.job, Outcome::Succeeded, out);

@@ -29,6 +29,25 @@ impl Job {
         }
     }
 
+    /// An attempt ended well where the job had to make do with workers that had all failed it: what was wrong with that
+    /// one has passed, so it is a better one now. It is left again at its next failure.
+    pub(crate) fn worker_did_well(
+        &mut self,
+        worker: WorkerId,
+        bar: u32,
+        workers: &mut Workers,
+        out: &mut Vec<Command>,
+    ) {
+        let had_to_do = self.workers.excluded.len() == workers.count();
+        let failures = self.workers.failures.get_mut(&worker).filter(|failures| bar <= **failures);
+        if let Some(failures) = failures.filter(|_| had_to_do)
+            && self.workers.excluded.remove(&worker)
+        {
+            *failures = bar.saturating_sub(1);
+            self.leave_excluded(workers, out);
+        }
+    }
+
     /// A worker has no way to the submitter, or to others that have input: it gets no more while there are others, and
     /// each task has its tries.
     pub(crate) fn cut_off(

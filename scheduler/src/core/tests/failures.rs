@@ -282,6 +282,29 @@ fn a_worker_with_many_slots_whose_disk_is_full_does_not_end_the_job_while_there_
 }
 
 #[test]
+fn a_worker_that_does_well_again_when_all_have_failed_is_a_better_one_than_the_rest() {
+    let config = CoreConfig::default();
+    let mut table = Table::with_workers(&[1, 1]);
+    table.submit(plain(100, 1));
+    let failures = |of: u32| move |done: u32| done < of;
+    let passes_after = [failures(u32::MAX), failures(config.worker_failures_tolerated)];
+    let mut ended = [0, 0];
+    while table.job(JOB).maps.done < 100 {
+        // In turns, as long as both have work.
+        let mut running: Vec<_> = table.core.attempts().collect();
+        running.sort_by_key(|(_, at)| ended[at.worker.0 as usize - 1]);
+        let &(attempt, at) = running.first().expect("the job goes on");
+        let place = at.worker.0 as usize - 1;
+        match passes_after[place](ended[place]) {
+            true => drop(table.fail(attempt, Failure::Worker)),
+            false => drop(table.map_done(attempt)),
+        }
+        ended[place] += 1;
+    }
+    assert!(ended[0] < config.worker_failures_max, "{ended:?}: the first one was asked again and again");
+}
+
+#[test]
 fn a_submitter_that_is_away_for_a_moment_does_not_end_the_job_of_a_worker_with_many_slots() {
     let worker_failures_max = CoreConfig::default().worker_failures_max;
     let mut table = Table::with_workers(&[2 * worker_failures_max]);
