@@ -52,8 +52,8 @@ use tokio::sync::watch;
 /// Heartbeats are this far apart.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
-/// How long workers and clients may take to hear that the master ends.
-const END_PATIENCE_ALL: Duration = Duration::from_secs(2);
+/// How long workers and clients may take to hear that the master ends, and to confirm it.
+const END_PATIENCE_ALL: Duration = Duration::from_secs(5);
 
 /// How long a client may take nothing of what it is told and keep its attached job: it may be stopped, or its machine
 /// asleep. About as long as the system itself tries to reach a machine that is silent. A client whose process ends is

@@ -20,6 +20,10 @@ use tokio::task::JoinHandle;
 /// What a worker that is given up was told last may take so long to go out.
 const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long a worker may take to close its end once the master has closed its own. Until then its host may still have
+/// to be sent what got lost on the way, several times.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a connection may take to introduce itself.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -48,8 +52,11 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
     let (worker, connection) = admitted;
     let _ = handle.inputs.send(MasterInput::Gone { worker, connection, goodbye });
     if !writing.is_finished() {
-        // Frames that are queued, such as the order to end, still go out; the handle is held until then.
-        let _ = writing.await;
+        // Frames that are queued, such as the order to end, still go out; the handle is held until then. What the worker
+        // says meanwhile is read and dropped: over bytes that nobody has read, or that come later, the system closes with
+        // a reset, and throws away what the worker has not got yet.
+        let heard_out = async { while let Ok(Some(_)) = reader.next::<WorkerFrame>().await {} };
+        let _ = tokio::join!(writing, tokio::time::timeout(CLOSE_PATIENCE, heard_out));
     }
 }
 

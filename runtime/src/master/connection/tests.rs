@@ -4,9 +4,10 @@ use super::*;
 use crate::master::tokens::Tokens;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill_worker::http::{Endpoint, Plaintext, Secret};
-use gristmill_worker::protocol::{SlotCounts, ended_proof, push_worker_frame};
+use gristmill_worker::protocol::{SlotCounts, ended_proof, push_frame, push_worker_frame};
 use std::net::Ipv4Addr;
-use tokio::sync::mpsc;
+use tokio::io::{AsyncReadExt, DuplexStream};
+use tokio::sync::mpsc::{self, UnboundedSender};
 
 fn hello() -> WorkerFrame {
     WorkerFrame::Hello(Hello {
@@ -25,14 +26,23 @@ fn hello() -> WorkerFrame {
     })
 }
 
-// Time stands still until nobody has anything to do: then the worker waits to be heard.
-#[tokio::test(start_paused = true)]
-async fn worker_that_says_more_than_is_heard_has_to_wait() {
+/// A worker that has joined, and what its master's loop has of it.
+struct Joined {
+    worker: DuplexStream,
+    fed: UnboundedReceiver<MasterInput>,
+    frames: UnboundedSender<Vec<u8>>,
+    shutdown: Arc<watch::Sender<bool>>,
+    attended: JoinHandle<()>,
+    _all_left: mpsc::Receiver<()>,
+}
+
+async fn join() -> Joined {
     let (inputs, mut fed) = unbounded_channel();
     let (_attended, _all_left) = mpsc::channel(1);
+    let shutdown = Arc::new(watch::channel(false).0);
     let handle = MasterHandle {
         inputs,
-        shutdown: Arc::new(watch::channel(false).0),
+        shutdown: Arc::clone(&shutdown),
         _attended,
         build: "build".to_owned(),
         plaintext: Plaintext::OnLoopback,
@@ -42,12 +52,18 @@ async fn worker_that_says_more_than_is_heard_has_to_wait() {
         programs: None,
     };
     let (mut worker, master) = tokio::io::duplex(64 << 10);
-    tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), ShownKey("work@0".to_owned())));
+    let key = ShownKey("work@0".to_owned());
+    let attended = tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));
     write_frame(&mut worker, &hello()).await.unwrap();
-    let Some(MasterInput::Join { frames: _frames, reply, .. }) = fed.recv().await else {
-        panic!("it joins first")
-    };
+    let Some(MasterInput::Join { frames, reply, .. }) = fed.recv().await else { panic!("it joins first") };
     reply.send(Ok((WorkerId(1), 1))).unwrap();
+    Joined { worker, fed, frames, shutdown, attended, _all_left }
+}
+
+// Time stands still until nobody has anything to do: then the worker waits to be heard.
+#[tokio::test(start_paused = true)]
+async fn worker_that_says_more_than_is_heard_has_to_wait() {
+    let Joined { mut worker, mut fed, frames: _frames, .. } = join().await;
 
     let mut much = Vec::new();
     for _ in 0..100_000 {
@@ -74,4 +90,32 @@ async fn worker_that_says_more_than_is_heard_has_to_wait() {
     };
     let (said, ()) = tokio::join!(said, hearing);
     said.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn connection_stays_until_the_worker_has_heard_the_last_word_or_its_time_is_up() {
+    for hears in [true, false] {
+        let Joined { mut worker, fed: _fed, frames, shutdown, attended, .. } = join().await;
+        let mut last_word = Vec::new();
+        push_frame(&MasterFrame::Shutdown, &mut last_word).unwrap();
+        frames.send(last_word.clone()).unwrap();
+        shutdown.send_replace(true);
+        drop(frames);
+        let begun = tokio::time::Instant::now();
+        // What it goes on to say is no reason to hang up, and nothing that is left unread.
+        for _ in 0..10_000 {
+            let attempt = AttemptId { task: TaskId::map(JobId(1), 0), epoch: 0 };
+            write_frame(&mut worker, &WorkerFrame::CommitRequest { attempt }).await.unwrap();
+        }
+        if hears {
+            let mut heard = Vec::new();
+            worker.read_to_end(&mut heard).await.unwrap();
+            assert!(heard == last_word, "it heard {heard:?}");
+            assert!(!attended.is_finished(), "nobody waited for it");
+            drop(worker);
+        }
+        attended.await.unwrap();
+        let expected = if hears { Duration::ZERO } else { CLOSE_PATIENCE };
+        assert_eq!(begun.elapsed(), expected, "hears: {hears}");
+    }
 }
