@@ -162,12 +162,10 @@ impl World {
             } => {
                 *self.oracle.user_failures.entry(attempt.task).or_default() += 1;
             }
-            WorkerFrame::AttemptFailed { attempt, .. } => {
-                *self.oracle.failures.entry(attempt.task).or_default() += 1;
-            }
+            WorkerFrame::AttemptFailed { attempt, .. } => self.oracle.failed(attempt.task, worker),
             WorkerFrame::FetchFailed { map, .. } => {
                 self.fires("failed fetch");
-                *self.oracle.failures.entry(map.task).or_default() += 1;
+                self.oracle.failed(map.task, worker);
             }
             WorkerFrame::Suspended { .. } => self.fires("suspension"),
             WorkerFrame::HandedOver { .. } => self.fires("handover"),

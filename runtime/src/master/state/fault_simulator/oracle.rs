@@ -5,12 +5,16 @@ use super::process::ProcessId;
 use super::scenario::JobPlan;
 use super::slots::{GROUPS, Group};
 use crate::api::{FailureCode, JobState, JobStatus};
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Failures of one task, or of its workers, from which on it is no wonder that its job is given up.
 const FAILURES_MIN: u32 = 8;
+
+/// Failures of one worker at one job, by its own fault, from which on it is no wonder that the job is given up: no other
+/// worker did better by then.
+const FAILURES_AT_WORKER_MIN: u32 = 24;
 
 /// What has been seen so far.
 #[derive(Default)]
@@ -26,7 +30,9 @@ pub(super) struct Oracle {
     /// Failures of user code on purpose, by task.
     pub user_failures: BTreeMap<TaskId, u32>,
     /// Other failures that were reported, by task; of fetches under their map.
-    pub failures: BTreeMap<TaskId, u32>,
+    failures: BTreeMap<TaskId, u32>,
+    /// The same by job and worker.
+    failures_at: BTreeMap<(JobId, WorkerId), u32>,
     /// Processes that the master has lost.
     pub losses: u32,
     /// Jobs that somebody cancelled.
@@ -39,6 +45,12 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
+    /// A worker has reported a failure that is nobody's user code.
+    pub fn failed(&mut self, task: TaskId, worker: WorkerId) {
+        *self.failures.entry(task).or_default() += 1;
+        *self.failures_at.entry((task.job, worker)).or_default() += 1;
+    }
+
     pub fn workers(&mut self, now: Time, count: usize) {
         if 0 < count {
             self.deserted = None;
@@ -151,11 +163,14 @@ impl Oracle {
             let of_job = failures.iter().filter(|(task, _)| task.job == status.job);
             of_job.map(|(_, count)| *count).max().unwrap_or(0)
         };
+        let at_workers = self.failures_at.iter().filter(|((job, _), _)| *job == status.job);
+        let most_at_worker = at_workers.map(|(_, count)| *count).max().unwrap_or(0);
         let justified = match failure.code {
             FailureCode::UserCode => 4 <= most(&self.user_failures),
             FailureCode::NotDeterministic => plan.whimsical,
             FailureCode::NoWorkers => Span::whole_seconds(29) <= self.deserted_longest,
             FailureCode::WorkersLost => FAILURES_MIN <= self.losses,
+            FailureCode::WorkersUnfit if FAILURES_AT_WORKER_MIN <= most_at_worker => true,
             FailureCode::WorkersUnfit
             | FailureCode::Unreachable
             | FailureCode::Engine
@@ -166,8 +181,8 @@ impl Oracle {
         match justified {
             true => Ok(()),
             false => Err(format!(
-                "{} failed for no reason that it was given: {failure:?}; most user failures {}, others {}, lost \
-                 workers {}, longest without any {:.1} s",
+                "{} failed for no reason that it was given: {failure:?}; most user failures {}, others {}, at one \
+                 worker {most_at_worker}, lost workers {}, longest without any {:.1} s",
                 status.job,
                 most(&self.user_failures),
                 most(&self.failures),
