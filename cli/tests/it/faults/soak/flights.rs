@@ -35,7 +35,7 @@ struct Flight {
 pub struct Flights {
     kinds: Vec<Kind>,
     flying: Vec<Flight>,
-    /// Outputs of jobs of which nobody was told whether they would run; they are whole or not there.
+    /// Outputs of jobs of which nobody was told whether they would run; see [`Flights::doubts`].
     doubtful: Vec<(usize, String)>,
     started: u32,
     /// How often something has befallen the master or a submitter that a program may tell as an error.
@@ -79,6 +79,10 @@ impl Flights {
     fn launch(&mut self, sandbox: &Sandbox, kind: usize, attached: bool) {
         self.started += 1;
         let output = sandbox.text(&format!("out-{}", self.started));
+        self.launch_into(sandbox, (kind, output), attached);
+    }
+
+    fn launch_into(&mut self, sandbox: &Sandbox, (kind, output): (usize, String), attached: bool) {
         let arguments = self.kinds[kind].arguments.iter().map(String::as_str).chain(["--output", &output]);
         let flags = if attached { &["--quiet"][..] } else { &["--detach"] };
         let running = sandbox.gristmill(arguments.chain(flags.iter().copied())).start();
@@ -172,13 +176,30 @@ impl Flights {
         format!("{:?}, {:?} to {}\n{said}", flight.job, self.kinds[flight.kind].arguments, flight.output)
     }
 
-    /// Why a job of which nobody was told whether it would run is not as it may be: whole or not there.
+    /// What is wrong with the output of a job of which nobody was told whether it would run: it may be whole, not there,
+    /// or hold nothing but the claim of a program that was killed before the master heard of the job.
     pub fn doubts(&self) -> Option<String> {
-        let wrong = self.doubtful.iter().find(|(kind, output)| {
-            let there = Path::new(output).exists();
-            there && oracle::parts(Path::new(output)) != self.kinds[*kind].expected
-        });
-        wrong.map(|(kind, output)| format!("{:?} has left {output} in parts", self.kinds[*kind].arguments))
+        let wrong = self.doubtful.iter().find(|doubtful| !self.is_whole(doubtful) && !is_claim(doubtful));
+        wrong.map(|(kind, output)| {
+            let found = oracle::names(Path::new(output));
+            format!("{:?} has left {output} in parts: {found:?}", self.kinds[*kind].arguments)
+        })
+    }
+
+    fn is_whole(&self, (kind, output): &(usize, String)) -> bool {
+        let output = Path::new(output);
+        !output.exists() || oracle::parts(output) == self.kinds[*kind].expected
+    }
+
+    /// Submits the same job once more to each output that holds a dead program's claim, which it takes over. Answers how
+    /// many there are.
+    pub fn submit_over_claims(&mut self, sandbox: &Sandbox) -> usize {
+        let claims: Vec<_> = self.doubtful.extract_if(.., |doubtful| is_claim(doubtful)).collect();
+        let count = claims.len();
+        for (kind, output) in claims {
+            self.launch_into(sandbox, (kind, output), true);
+        }
+        count
     }
 
     /// How many outputs are in doubt, and how many of them are there.
@@ -191,6 +212,12 @@ impl Flights {
     pub fn submit_each(&mut self, sandbox: &Sandbox) {
         (0..self.kinds.len()).for_each(|kind| self.launch(sandbox, kind, true));
     }
+}
+
+/// Whether an output holds nothing but a claim.
+fn is_claim((_, output): &(usize, String)) -> bool {
+    let output = Path::new(output);
+    output.exists() && oracle::names(output) == ["_temporary"]
 }
 
 /// The arguments of each kind of job, and their inputs.

@@ -19,6 +19,7 @@ use crate::support::{Sandbox, until, until_within};
 use flat::{Sample, Series};
 use flights::Flights;
 use nemesis::Nemesis;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How long without being told otherwise.
@@ -60,6 +61,8 @@ struct Soak<'a> {
     reported: Instant,
     master: Series,
     worker: Series,
+    /// Outputs in which there was nothing but the claim of a dead program.
+    claims: usize,
 }
 
 /// Four workers, with all faults that this machine can cause.
@@ -80,7 +83,18 @@ impl<'a> Soak<'a> {
         let mut draw = Random::seeded(seed);
         let flights = Flights::prepare(&cluster, &mut draw);
         let (now, master, worker) = (Instant::now(), Series::default(), Series::default());
-        Self { cluster, flights, nemesis, draw, start: now, sampled: now, reported: now, master, worker }
+        Self {
+            cluster,
+            flights,
+            nemesis,
+            draw,
+            start: now,
+            sampled: now,
+            reported: now,
+            master,
+            worker,
+            claims: 0,
+        }
     }
 
     /// Soaks for so long.
@@ -127,10 +141,18 @@ impl<'a> Soak<'a> {
         });
         self.cluster.heal();
         self.cluster.standing.await_workers(WORKERS);
-        until_within("whole outputs, or none", JOB_PATIENCE, || {
-            self.flights.doubts().is_none().then_some(())
+        let since = Instant::now();
+        until_within("whole outputs, or none", 2 * JOB_PATIENCE, || {
+            let jobs = self.cluster.sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
+            let ended =
+                |job: &Value| ["succeeded", "failed", "cancelled"].map(Value::from).contains(&job["state"]);
+            let all_ended = jobs.as_array().unwrap().iter().all(ended);
+            let doubt = if all_ended { self.flights.doubts() } else { Some("jobs go on".to_owned()) };
+            assert!(doubt.is_none() || since.elapsed() < JOB_PATIENCE, "for {JOB_PATIENCE:?}: {doubt:?}");
+            doubt.is_none().then_some(())
         });
         // The cluster is as good as new.
+        self.claims = self.flights.submit_over_claims(self.cluster.sandbox);
         self.flights.submit_each(self.cluster.sandbox);
         until_within("the last jobs", JOB_PATIENCE, || {
             self.go_on(false);
@@ -144,10 +166,11 @@ impl<'a> Soak<'a> {
             std::fs::metadata(self.cluster.sandbox.path("state/recovery")).map_or(0, |file| file.len());
         format!(
             "{} jobs with exactly their output, the slowest after {:.1?}; {doubtful} whose submitter was not told, {there} \
-             of them done\nslowest return of the master {:.2?}, its recovery file {} KiB\nmaster, medians of each quarter \
+             of them done, {} left a claim that the next job took over\nslowest return of the master {:.2?}, its recovery file {} KiB\nmaster, medians of each quarter \
              (KiB, descriptors) {:?}\nworker that was spared {:?}\n{}",
             self.flights.done,
             self.flights.slowest,
+            self.claims,
             self.nemesis.slowest_return,
             recovery >> 10,
             self.master.quarters(),
