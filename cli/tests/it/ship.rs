@@ -134,8 +134,11 @@ fn thirty_programs_at_once_each_get_their_own_answer() {
     let submitted: Vec<Running> =
         programs.iter().map(|program| submit(&sandbox, program, &["--ship"])).collect();
     let mut most = 0;
-    for (running, answer) in submitted.into_iter().zip(1..) {
+    until("the end of all jobs", || {
         most = most.max(runners(&sandbox));
+        submitted.iter().all(Running::has_ended).then_some(())
+    });
+    for (running, answer) in submitted.into_iter().zip(1..) {
         let finished = running.finish().expect_code(0);
         assert_eq!(sorted(&finished.stdout), expected(answer), "of program {answer}");
     }
